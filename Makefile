@@ -1,0 +1,49 @@
+# make setup   everything into .venv, locked; Kafka's and Spark's jars into the user's cache
+# make test    what CI runs
+# make demo    the demonstration; SABOTAGE=1 breaks something on the way
+# make lock    resolve the dependencies anew
+
+PYTHON ?= python3
+BIN    := .venv/bin
+STAMP  := .venv/.installed
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: setup test demo lock clean
+
+setup: $(STAMP)
+	@$(BIN)/python requirements/check.py
+	@$(BIN)/hopline kafka prepare --spark
+
+$(STAMP): pyproject.toml setup.py requirements/lock.txt
+	@$(PYTHON) requirements/check.py
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) install -r requirements/lock.txt
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+test: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+demo: setup
+	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage)
+
+# With the oldest supported Python, so that what only old versions need is in the lock.
+# The broker's jars are locked likewise: streams/embedded/*.lock, by requirements/lock_jars.py.
+lock:
+	rm -rf build/lock
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet pip-tools
+	build/lock/bin/pip-compile --quiet --upgrade --all-extras --strip-extras --allow-unsafe \
+	  --no-header --no-emit-options --no-emit-index-url --no-emit-trusted-host \
+	  --no-emit-find-links --annotation-style=line --output-file requirements/lock.txt pyproject.toml
+	$(BIN)/python requirements/lock_jars.py
+
+clean:
+	@test ! -x $(BIN)/hopline || $(BIN)/hopline kafka stop
+	rm -rf .venv .hopline build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache \
+	  .hypothesis .import_linter_cache spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,14 @@
+"""Traffic as files: what applications did, captured or generated, and how it is done again."""
+
+from streams.capture.container import CaptureReader, CaptureWriter
+from streams.capture.record import Counts, Kind, Metadata, Record, TimestampType
+
+__all__ = [
+    "CaptureReader",
+    "CaptureWriter",
+    "Counts",
+    "Kind",
+    "Metadata",
+    "Record",
+    "TimestampType",
+]

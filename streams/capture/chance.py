@@ -1,0 +1,48 @@
+"""Seeded chance that draws the same on every platform and version of Python.
+
+Only ``random()`` of the standard generator is promised to stay as it is, and only division and
+square root are rounded alike everywhere (a logarithm's last bit depends on the C library), so what
+is drawn here is built from these alone.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Sequence
+from math import sqrt
+from typing import TypeVar
+
+__all__ = ["Chance"]
+
+T = TypeVar("T")
+
+
+class Chance:
+    """Draw from one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed).random
+
+    def below(self, bound: int) -> int:
+        """Return an integer from 0 to ``bound`` - 1, evenly spread."""
+        return int(self._random() * bound)
+
+    def pick(self, items: Sequence[T]) -> T:
+        """Return one of the items."""
+        return items[self.below(len(items))]
+
+    def once_in(self, n: int) -> bool:
+        """Return true once in ``n`` draws."""
+        return self.below(n) == 0
+
+    def heavy(self) -> float:
+        """Return a number from 0 up with mean 1 and a heavy tail (Pareto, exponent 2, less 1)."""
+        return 1 / sqrt(1 - self._random()) - 1
+
+    def guid(self) -> uuid.UUID:
+        """Return a UUID of the shape of version 4."""
+        number = 0
+        for _ in range(4):
+            number = number << 32 | self.below(1 << 32)
+        return uuid.UUID(int=number, version=4)

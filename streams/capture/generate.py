@@ -1,0 +1,164 @@
+"""Made-up traffic: the commands of applications that place orders, from a seed.
+
+Dialogs begin in bursts, overlap, and have a heavy-tailed number of messages (most a few, some
+dozens). Each is BEGIN, its SENDs, END, on the initiator's ``cmd`` topic. The same arguments give
+the same records, byte for byte; times count from a fixed instant.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import fsum
+
+from streams.capture.chance import Chance
+from streams.capture.container import CaptureWriter
+from streams.capture.orders import Order, draw_order, line_body, order_body
+from streams.capture.record import Counts, Kind, Metadata, Record, TimestampType
+from streams.errors import UsageError
+from streams.protocol.frames import Command, CommandKind
+from streams.wire import Topics, encode_command
+
+__all__ = ["EPOCH", "ORDER", "ORDER_LINE", "Traffic", "generate", "write_traffic"]
+
+EPOCH = 1_767_600_000_000  # 2026-01-05T08:00:00Z, a Monday morning
+ORDER, ORDER_LINE = "//hopline/Order", "//hopline/OrderLine"
+_LIFETIMES = (600, 3600, 3600, 86_400, None)  # seconds; None is the longest
+_BURST_EVERY, _BURST_LENGTH = 6_000, 800  # milliseconds
+_LATEST_BEGIN = 0.9  # of the duration
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What to generate; ``duration`` in milliseconds. Raises UsageError where it cannot be."""
+
+    instance: str = "ServerA"
+    database: str = "DatabaseA"
+    from_service: str = "InitiatorService"
+    to_service: str = "TargetService"
+    contract: str = "//hopline/OrderContract"
+    dialogs: int = 2_000
+    messages: int = 20_000
+    duration: int = 60_000
+    seed: int = 1
+    prefix: str = "ssb."
+    topology: str = "combined"
+
+    def __post_init__(self) -> None:
+        if self.dialogs < 1 or self.messages < self.dialogs:
+            raise UsageError(
+                f"{self.messages} messages cannot be spread over {self.dialogs} dialogs",
+                "ask for at least one dialog and for at least as many messages as dialogs",
+            )
+        if self.duration < 1:
+            raise UsageError("the duration is not positive", "give --duration, such as 60s")
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialog:
+    conversation: uuid.UUID
+    order: Order
+    lifetime: int | None
+
+
+def write_traffic(path: str | os.PathLike[str], traffic: Traffic) -> Counts:
+    """Write the traffic as a capture file; returns what it holds."""
+    metadata = Metadata(Kind.GENERATED, traffic.prefix, traffic.topology, EPOCH)
+    with CaptureWriter(path, metadata) as writer:
+        for record in generate(traffic):
+            writer.write(record)
+    return writer.counts
+
+
+def generate(traffic: Traffic) -> Iterator[Record]:
+    """Yield the records in the order of their times; those of a dialog in the order of its acts."""
+    chance = Chance(traffic.seed)
+    sizes = _sizes(chance, traffic.dialogs, traffic.messages)
+    acts = _acts(chance, sizes, traffic.duration)
+    dialogs = [
+        _Dialog(chance.guid(), draw_order(chance, 100_000 + n), chance.pick(_LIFETIMES))
+        for n in range(traffic.dialogs)
+    ]
+    topic = Topics(traffic.prefix).cmd(traffic.instance)
+    for offset, (at, number, step) in enumerate(acts):
+        command = _command(chance, traffic, dialogs[number], step, sizes[number], EPOCH + at)
+        yield Record(
+            topic,
+            0,
+            offset,
+            EPOCH + at,
+            TimestampType.CREATE_TIME,
+            str(command.conversation).encode("ascii"),
+            (("sb-command", encode_command(command)),),
+            command.body,
+        )
+
+
+def _sizes(chance: Chance, dialogs: int, messages: int) -> list[int]:
+    """Return the messages of each dialog: at least one, heavy-tailed, exact in their sum."""
+    weights = [chance.heavy() for _ in range(dialogs)]
+    spare, total = messages - dialogs, fsum(weights)  # sum() rounds otherwise from 3.12 on
+    sizes = [1 + int(spare * weight / total) for weight in weights]
+    for n in range(messages - sum(sizes)):  # what rounding left over, fewer than dialogs
+        sizes[n % dialogs] += 1
+    return sizes
+
+
+def _acts(chance: Chance, sizes: list[int], duration: int) -> list[tuple[int, int, int]]:
+    """Return (milliseconds, dialog, step) of every act: step 0 begins, 1 to k send, k + 1 ends."""
+    acts = []
+    for number, size in enumerate(sizes):
+        begin = _begin(chance, duration)
+        gaps = [1 + int(400 * chance.heavy()) for _ in range(size)]
+        room = duration - begin
+        stretch = min(1.0, room / sum(gaps))  # the longest dialogs are squeezed into the duration
+        at = 0
+        acts += [(begin, number, 0), (begin, number, 1)]
+        for step, gap in enumerate(gaps, 2):
+            at += gap
+            acts.append((begin + int(at * stretch), number, step))
+    return sorted(acts)
+
+
+def _begin(chance: Chance, duration: int) -> int:
+    """Return when a dialog begins: two of three in a burst, the others at any time."""
+    latest = int(duration * _LATEST_BEGIN)
+    if chance.once_in(3):
+        return chance.below(latest)
+    burst = chance.below(latest // _BURST_EVERY + 1) * _BURST_EVERY
+    return min(burst + int(_BURST_LENGTH * chance.heavy() / 2), latest)
+
+
+def _command(
+    chance: Chance, traffic: Traffic, dialog: _Dialog, step: int, size: int, at: int
+) -> Command:
+    """Return the command of one step of a dialog."""
+    command_id = chance.guid()
+    if step == 0:
+        return Command(
+            dialog.conversation,
+            command_id,
+            CommandKind.BEGIN,
+            traffic.database,
+            issued_at=at,
+            from_service=traffic.from_service,
+            to_service=traffic.to_service,
+            contract=traffic.contract,
+            lifetime=dialog.lifetime,
+        )
+    if step > size:
+        return Command(
+            dialog.conversation, command_id, CommandKind.END, traffic.database, issued_at=at
+        )
+    first = step == 1
+    return Command(
+        dialog.conversation,
+        command_id,
+        CommandKind.SEND,
+        traffic.database,
+        issued_at=at,
+        type=ORDER if first else ORDER_LINE,
+        body=order_body(chance, dialog.order) if first else line_body(chance, dialog.order, step),
+    )

@@ -1,0 +1,73 @@
+"""What a capture consists of, as values: records exactly as Kafka had them, and facts on the file.
+
+A captured record keeps everything that a Kafka record has, in its order: headers are a sequence of
+pairs (keys may repeat, values may be null), and null is not the same as empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+__all__ = ["Counts", "Header", "Kind", "Metadata", "Record", "TimestampType"]
+
+Header = tuple[str, bytes | None]
+
+
+class TimestampType(IntEnum):
+    """What a record's timestamp means; Kafka's own numbers."""
+
+    NONE = -1
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One Kafka record as it was read; ``timestamp`` in epoch milliseconds."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    timestamp_type: TimestampType
+    key: bytes | None
+    headers: tuple[Header, ...]
+    value: bytes | None
+
+    def header(self, key: str) -> bytes | None:
+        """Return the value of the last header of that name (as Kafka's clients do), else None."""
+        for name, value in reversed(self.headers):
+            if name == key:
+                return value
+        return None
+
+
+class Kind(Enum):
+    """Where the records of a file come from."""
+
+    CAPTURED = "captured"
+    GENERATED = "generated"
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a file says about itself: topics' ``prefix``, topology's name, epoch milliseconds."""
+
+    kind: Kind
+    prefix: str
+    topology: str
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the writer counted: records, bytes of their bodies, lowest and highest timestamp.
+
+    ``first`` and ``last`` are -1 where no record has a timestamp.
+    """
+
+    records: int = 0
+    body_bytes: int = 0
+    first: int = -1
+    last: int = -1

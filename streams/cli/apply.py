@@ -1,0 +1,80 @@
+"""``hopline apply``: make a cluster live by a topology."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from streams.cli.options import cluster_of, cluster_options
+from streams.errors import UsageError
+from streams.kafka import Deployment, deploy, preview
+from streams.topology import Severity, Topology, load
+
+
+@click.command()
+@click.argument("topology", type=click.Path(path_type=Path))
+@click.option("--prune", is_flag=True, help="Remove what the topology does not have.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
+@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@cluster_options
+def apply(
+    topology: Path,
+    prune: bool,
+    dry_run: bool,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Create the topics of TOPOLOGY and write its objects into the catalog, in one transaction.
+
+    Running workers take a new version over within a second. Nothing is removed without --prune.
+    """
+    loaded = load(topology, time.time())
+    _refuse_broken(loaded)
+    cluster = cluster_of(bootstrap, prefix)
+    cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    planned = preview(cluster, loaded, prune=prune)
+    if format_ == "text":
+        _show(planned)
+    done = planned if dry_run else deploy(cluster, loaded, prune=prune)
+    if format_ == "json":
+        click.echo(json.dumps(_as_json(done), indent=2))
+    elif not dry_run:
+        click.echo(f"catalog version {done.version}")
+
+
+def _show(plan: Deployment) -> None:
+    rows = [("topic", t) for t in plan.topics]
+    change = plan.change
+    rows += [("+", k) for k in change.added]
+    rows += [("~", k) for k in change.changed]
+    rows += [("-", k) for k in change.removed]
+    for mark, what in rows:
+        click.echo(f"  {mark} {what}")
+    if not rows:
+        click.echo("nothing to do")
+
+
+def _as_json(done: Deployment) -> dict[str, object]:
+    return {
+        "version": done.version,
+        "topics": list(done.topics),
+        "added": list(done.change.added),
+        "changed": list(done.change.changed),
+        "removed": list(done.change.removed),
+    }
+
+
+def _refuse_broken(topology: Topology) -> None:
+    broken = [f for f in topology.findings if f.severity is Severity.ERROR]
+    if broken:
+        first, more = broken[0], len(broken) - 1
+        raise UsageError(
+            f"{first.file}:{first.line}: {first.message}" + (f" ({more} more)" if more else ""),
+            first.remedy,
+        )

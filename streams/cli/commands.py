@@ -1,0 +1,66 @@
+"""The table of commands: what ``hopline --help`` lists, and where each one's code is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Section(Enum):
+    """A heading of ``hopline --help``, in its order."""
+
+    ASK = "Ask (needs neither Kafka nor Java)"
+    RUN = "Run"
+    DIALOGS = "Dialogs"
+    LOOK = "Look"
+    KAFKA = "Kafka"
+    OTHER = "Other"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command: the object behind it as ``module:name``, its heading and one line of help.
+
+    The line stands here and not with the command, so that ``--help`` imports no command.
+    """
+
+    target: str
+    section: Section
+    help: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "explain": Entry(
+        "streams.cli.explain:explain", Section.ASK, "One routing decision, rule by rule."
+    ),
+    "path": Entry(
+        "streams.cli.path:path", Section.ASK, "Every way of a message, there and back again."
+    ),
+    "apply": Entry(
+        "streams.cli.apply:apply", Section.RUN, "Write a topology into a cluster's catalog."
+    ),
+    "worker": Entry(
+        "streams.cli.worker:worker", Section.RUN, "Run forwarder and endpoint workers."
+    ),
+    "kafka": Entry(
+        "streams.cli.kafka:kafka", Section.KAFKA, "Start, stop or ask about a Kafka broker here."
+    ),
+    "replay": Entry(
+        "streams.cli.replay:replay", Section.LOOK, "Do again what a capture says was done."
+    ),
+    "generate": Entry(
+        "streams.cli.generate:generate", Section.OTHER, "Generate traffic to replay, from a seed."
+    ),
+    "completion": Entry(
+        "streams.cli.completion:completion", Section.OTHER, "Print a shell's completion script."
+    ),
+}
+
+EXTRAS = {
+    "confluent_kafka": "run",
+    "fastavro": "run",
+    "jgo": "run",
+    "sqlalchemy": "run",
+    "pyspark": "monitor",
+}
+"""Which extra brings a client library that the base install does without."""

@@ -1,0 +1,114 @@
+"""``hopline generate``: what nobody has to capture first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from streams.capture.generate import Traffic, write_traffic
+from streams.cli.duration import DURATION
+from streams.errors import UsageError
+
+
+@click.group()
+def generate() -> None:
+    """Generate made-up input, the same for the same seed."""
+
+
+@generate.command("traffic")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
+@click.option("--dialogs", default=2_000, show_default=True, help="Number of dialogs, exactly.")
+@click.option("--messages", default=20_000, show_default=True, help="Number of SENDs, exactly.")
+@click.option("--seed", default=1, show_default=True, help="Same seed, same bytes.")
+@click.option(
+    "--from",
+    "origin",
+    default="ServerA/DatabaseA/InitiatorService",
+    show_default=True,
+    metavar="INSTANCE/DATABASE/SERVICE",
+    help="Who begins the dialogs.",
+)
+@click.option("--to", default="TargetService", show_default=True, help="Service to talk to.")
+@click.option(
+    "--contract",
+    default="//hopline/OrderContract",
+    show_default=True,
+    help="Contract of the dialogs; must let the initiator send the two message types.",
+)
+@click.option(
+    "--duration", default="60s", show_default=True, type=DURATION, help="From first to last act."
+)
+@click.option("--prefix", default="ssb.", show_default=True, help="Prefix of the topics.")
+@click.option(
+    "--topology",
+    default="combined",
+    show_default=True,
+    help="Name of the topology it is meant for.",
+)
+@click.option(
+    "--format",
+    "format_",
+    default="text",
+    show_default=True,
+    type=click.Choice(["text", "json"]),
+    help="How to print the result.",
+)
+def traffic(
+    output: Path,
+    dialogs: int,
+    messages: int,
+    seed: int,
+    origin: str,
+    to: str,
+    contract: str,
+    duration: int,
+    prefix: str,
+    topology: str,
+    format_: str,
+) -> None:
+    """Generate a capture of applications that place orders; `hopline replay` does what it says."""
+    instance, database, service = _place(origin)
+    wanted = Traffic(
+        instance=instance,
+        database=database,
+        from_service=service,
+        to_service=to,
+        contract=contract,
+        dialogs=dialogs,
+        messages=messages,
+        duration=duration,
+        seed=seed,
+        prefix=prefix,
+        topology=topology,
+    )
+    counts = write_traffic(output, wanted)
+    size = output.stat().st_size
+    if format_ == "json":
+        result = {
+            "file": str(output),
+            "size": size,
+            "dialogs": dialogs,
+            "messages": messages,
+            "records": counts.records,
+            "body_bytes": counts.body_bytes,
+            "seed": seed,
+        }
+        click.echo(json.dumps(result))
+        return
+    click.echo(
+        f"{output}: {messages:,} messages in {dialogs:,} dialogs, {counts.records:,} records, "
+        f"{size / 1e6:.1f} MB"
+    )
+
+
+def _place(text: str) -> tuple[str, str, str]:
+    """Take INSTANCE/DATABASE/SERVICE apart; only the service may have slashes of its own."""
+    parts = text.split("/", 2)
+    if len(parts) != 3 or not all(parts):
+        raise UsageError(
+            f"--from {text!r} is not of the form INSTANCE/DATABASE/SERVICE",
+            "write it like ServerA/DatabaseA/InitiatorService",
+        )
+    return parts[0], parts[1], parts[2]

@@ -1,0 +1,132 @@
+"""The group behind ``hopline``: loads commands when they are chosen, and words every failure.
+
+Exit codes: 0 fine; 1 the answer is bad news; 2 wrong use or unreadable input; 3 the surroundings
+are missing or broken; 130 interrupted; 141 the reader of our output has gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from streams.cli.commands import COMMANDS, EXTRAS, Entry, Section
+from streams.errors import HoplineError
+
+INTERRUPTED = 130
+READER_GONE = 141
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are known by a table and imported one at a time."""
+
+    def __init__(self, *args: Any, entries: dict[str, Entry] | None = None, **extra: Any) -> None:
+        """Take click's arguments, and the table of commands."""
+        super().__init__(*args, **extra)
+        self.entries = COMMANDS if entries is None else entries
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the table's order."""
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command."""
+        entry = self.entries.get(cmd_name)
+        if entry is None:
+            return None
+        module, _, name = entry.target.partition(":")
+        command = getattr(importlib.import_module(module), name)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{entry.target} is no click command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings."""
+        for section in Section:
+            rows = [(n, e.help) for n, e in self.entries.items() if e.section is section]
+            if rows:
+                with formatter.section(section.value):
+                    formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete command names from the table."""
+        names = [
+            CompletionItem(name, help=entry.help)
+            for name, entry in self.entries.items()
+            if name.startswith(incomplete)
+        ]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the chosen command; every expected failure ends in a sentence and an exit code."""
+        with _worded(ctx):
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # a reader that has gone is noticed here, not at exit
+            return result
+
+
+@contextlib.contextmanager
+def _worded(ctx: click.Context) -> Iterator[None]:
+    try:
+        yield
+    except HoplineError as error:
+        _fail(ctx, str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        _fail(ctx, f"this command needs the extra '{extra}': pip install 'hopline[{extra}]'", 2)
+    except (KeyboardInterrupt, click.Abort):
+        ctx.exit(INTERRUPTED)
+    except click.ClickException as error:
+        error.exit_code = HoplineError.exit_code  # click says 1 for some, which is our bad news
+        raise
+    except BrokenPipeError:
+        # What is still buffered has no reader; without this the interpreter complains at exit.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        ctx.exit(READER_GONE)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _fail(ctx, f"{error.filename}: {error.strerror}", 2)
+
+
+def _fail(ctx: click.Context, sentence: str, code: int) -> None:
+    click.echo(f"hopline: {sentence}", err=True)
+    ctx.exit(code)
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    from importlib import metadata  # half of the time that `hopline --help` takes
+
+    try:
+        version = metadata.version("hopline")
+    except metadata.PackageNotFoundError:
+        version = "(not installed)"
+    click.echo(f"hopline {version}")
+    ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and leave.",
+)
+def main() -> None:
+    """Service Broker's dialogs and routes as a Kafka stream processor.
+
+    Where will a message go, and why? Ask before it is sent, watch it travel, verify afterwards.
+    """

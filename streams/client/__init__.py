@@ -1,0 +1,1 @@
+"""What applications use: begin, send, receive and end a conversation."""

@@ -1,0 +1,1 @@
+"""The demonstration that `hopline demo` runs."""

@@ -1,0 +1,233 @@
+"""One Apache Kafka broker (KRaft, broker and controller in one) on this machine's loopback."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from streams.embedded import archive
+from streams.embedded.jars import kafka_jars
+from streams.embedded.java import Java, find_java
+from streams.embedded.probe import HOST, free_ports, is_free
+from streams.embedded.process import end, spawn, wait_until
+from streams.embedded.properties import server_properties
+from streams.embedded.state import Condition, DataDir, Running
+from streams.errors import SurroundingsError, UsageError
+
+START_TIMEOUT_S = 90.0
+STOP_TIMEOUT_S = 30.0
+
+# Serial collector: 1 s earlier and 100 MB less than the default on a small machine.
+_BROKER_JVM = ["-Xms256m", "-Xmx1g", "-XX:+UseSerialGC"]
+_TOOL_JVM = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+_LOGGING = [
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+]
+
+
+class Broker:
+    """The embedded broker on a data folder; whatever it knows it reads from that folder.
+
+    So any process can ask about, stop or find a broker that another one has started. As a context
+    manager it starts on entry and is stopped on exit.
+    """
+
+    def __init__(self, data: Path, *, port: int = 0) -> None:
+        """Name the data folder, and the port to listen on: 0 takes a free one."""
+        self.data = DataDir(data.absolute())
+        self.port = port
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """Return the running broker's address for ``bootstrap.servers``."""
+        running = self.data.recorded()
+        if running is None:
+            raise UsageError(f"No broker runs on {self.data.path}.", "Start one first.")
+        return running.bootstrap
+
+    def condition(self) -> Condition:
+        """Return how the broker is now."""
+        if self._child is not None:
+            self._child.poll()  # else a dead child stays a zombie
+        return self.data.condition()
+
+    def start(self, timeout: float = START_TIMEOUT_S) -> Running:
+        """Start it and return when it answers; format the data folder first if it is new."""
+        self._refuse_second()
+        if self.port and not is_free(self.port):
+            raise _taken(self.port)
+        java, jars = find_java(), kafka_jars()
+        self.data.path.mkdir(parents=True, exist_ok=True)
+        cluster = self.data.cluster() or self._format(java, jars)
+        options = archive.using(archive.archive_path(java, jars))
+        return self._launch(java, jars, options, cluster, timeout)
+
+    def stop(self, timeout: float = STOP_TIMEOUT_S) -> bool:
+        """Stop it and return when it is gone; tell whether there was one. Clears stale files."""
+        running = self.data.recorded()
+        ours = running is not None and self.data.is_ours(running.pid)
+        if running is not None and ours:
+            end(running.pid, lambda: self._gone(running.pid), timeout)
+        self.data.forget()
+        self._reap()
+        return ours
+
+    def kill(self) -> None:
+        """End the process at once, as a power cut would; the data folder can be started again."""
+        running = self.data.recorded()
+        if running is not None and self.data.is_ours(running.pid):
+            end(running.pid, lambda: self._gone(running.pid), 0.0)
+        self._reap()
+
+    def __enter__(self) -> Self:
+        """Start the broker."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the broker."""
+        self.stop()
+
+    def _refuse_second(self) -> None:
+        condition, running = self.condition(), self.data.recorded()
+        if condition in (Condition.RUNNING, Condition.STARTING) and running is not None:
+            raise UsageError(
+                f"A broker runs on {self.data.path} already, at {running.bootstrap} "
+                f"(process {running.pid}).",
+                "Use it, stop it with `hopline kafka stop`, or choose another folder with --data.",
+            )
+        if condition is Condition.STALE:
+            self.data.forget()
+
+    def _format(self, java: Java, jars: tuple[Path, ...]) -> str:
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if cluster.startswith("-"):  # would read as an option of the tool
+            cluster = "A" + cluster[1:]
+        # Formatted beside its place and renamed: a half-formatted folder cannot be left behind.
+        scratch = Path(tempfile.mkdtemp(dir=self.data.path, prefix=".format-"))
+        try:
+            config = scratch / "server.properties"
+            # The ports are in the file because the tool wants them; they are not kept.
+            config.write_text(server_properties(scratch / "log", 1, 2), encoding="ascii")
+            options = [*_TOOL_JVM, *archive.using(archive.archive_path(java, jars))]
+            tool = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config)]
+            done = subprocess.run(
+                _java(java, options, jars, tool),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode != 0:
+                last = (done.stderr + done.stdout).strip().splitlines() or ["no output"]
+                raise SurroundingsError(f"Kafka could not format {self.data.path}: {last[-1]}")
+            os.replace(scratch / "log", self.data.log_dir)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        return cluster
+
+    def _launch(
+        self, java: Java, jars: tuple[Path, ...], options: list[str], cluster: str, timeout: float
+    ) -> Running:
+        chosen, controller = free_ports(2)
+        port = self.port or chosen
+        text = server_properties(self.data.log_dir, port, controller)
+        self.data.properties.write_text(text, encoding="ascii")
+        main = ["kafka.Kafka", str(self.data.properties)]
+        command = _java(java, [*_BROKER_JVM, *_LOGGING, *options], jars, main)
+        self._child = spawn(command, self.data.log_file)
+        running = Running(self._child.pid, port, cluster, time.time())
+        self.data.record(running)
+        try:
+            self._await_ready(self._child, running, timeout)
+        except BaseException:  # Ctrl-C included: leave no process behind
+            self.stop(timeout=5.0)
+            raise
+        return running
+
+    def _await_ready(
+        self, child: subprocess.Popen[bytes], running: Running, timeout: float
+    ) -> None:
+        def settled() -> bool:
+            return child.poll() is not None or self.data.condition() is Condition.RUNNING
+
+        in_time = wait_until(settled, timeout)
+        if child.poll() is not None:
+            raise self._failed(running.port, child.returncode)
+        if not in_time:
+            raise SurroundingsError(
+                f"Kafka did not answer within {timeout:.0f} s at {running.bootstrap}.",
+                f"Its log is {self.data.log_file}.",
+            )
+
+    def _failed(self, port: int, code: int) -> SurroundingsError:
+        log = self.data.log_file.read_text("utf-8", errors="replace")
+        if "Address already in use" in log:
+            return _taken(port)
+        if "Failed to acquire lock" in log:
+            return SurroundingsError(
+                f"Another Kafka uses {self.data.log_dir}.",
+                "Stop it, or choose another folder with --data.",
+            )
+        told = [line for line in log.splitlines() if "ERROR" in line or "Exception" in line]
+        why = told[0].strip() if told else f"exit code {code}"
+        return SurroundingsError(
+            f"Kafka stopped while it was starting: {why}", f"Its log is {self.data.log_file}."
+        )
+
+    def _gone(self, pid: int) -> bool:
+        if self._child is not None and self._child.pid == pid:
+            return self._child.poll() is not None
+        return not self.data.is_ours(pid)
+
+    def _reap(self) -> None:
+        if self._child is not None and self._child.poll() is not None:
+            self._child = None
+
+
+def prepare() -> bool:
+    """Fetch the jars and make the class archive beforehand; tell whether there was work to do.
+
+    The archive is what a broker has loaded by the time it stops, so one is started and stopped.
+    """
+    java, jars = find_java(), kafka_jars()
+    target = archive.archive_path(java, jars)
+    if target.is_file():
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".prepare-") as folder:
+        scratch = Path(folder) / "classes.jsa"
+        broker = Broker(Path(folder))
+        cluster = broker._format(java, jars)
+        broker._launch(java, jars, archive.writing(scratch), cluster, START_TIMEOUT_S)
+        broker.stop(timeout=60.0)
+        if scratch.is_file():  # a JVM without the feature goes without
+            archive.install(scratch, target)
+    return True
+
+
+def _java(java: Java, options: list[str], jars: tuple[Path, ...], main: list[str]) -> list[str]:
+    classpath = os.pathsep.join(str(jar) for jar in jars)
+    return [str(java.path), *options, "-cp", classpath, *main]
+
+
+def _taken(port: int) -> SurroundingsError:
+    return SurroundingsError(
+        f"Port {port} on {HOST} is taken.",
+        "Stop what listens there, or choose another with --port (0 takes a free one).",
+    )

@@ -1,0 +1,78 @@
+"""The jars that are no Python packages: Kafka's broker, and Spark's connectors beside pyspark.
+
+Each set is locked by a file next to this module, one line per jar: its SHA-256 and its Maven
+coordinate. Nothing is resolved on a user's machine: exactly these files, or an error.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from streams.embedded.cache import cache_dir
+from streams.errors import SurroundingsError
+
+KAFKA_VERSION = "4.3.1"
+SPARK_VERSION = "4.0.0"
+"""The connectors' version must be pyspark's; a test compares it with the installed one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """One locked artifact of a Maven repository."""
+
+    sha256: str
+    group: str
+    artifact: str
+    version: str
+
+    @property
+    def coordinate(self) -> str:
+        """Return ``group:artifact:version``."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def file(self) -> str:
+        """Return the file's name in a Maven repository."""
+        return f"{self.artifact}-{self.version}.jar"
+
+
+def kafka_jars() -> tuple[Path, ...]:
+    """Return the broker's class path: ``KAFKA_HOME``'s jars, else the locked ones, fetched once."""
+    home = os.environ.get("KAFKA_HOME")
+    if home:
+        return _jars_of_home(Path(home))
+    return _ensure(f"kafka-{KAFKA_VERSION}", locked("kafka"))
+
+
+def spark_jars() -> tuple[Path, ...]:
+    """Return the jars for ``spark.jars``: Kafka and Avro connectors of Spark, fetched once."""
+    return _ensure(f"spark-{SPARK_VERSION}", locked("spark"))
+
+
+def locked(name: str) -> tuple[Jar, ...]:
+    """Return the jars of ``NAME.lock``."""
+    lines = (Path(__file__).parent / f"{name}.lock").read_text(encoding="utf-8").splitlines()
+    rows = (line.split() for line in lines if line and not line.startswith("#"))
+    return tuple(Jar(sha256, *coordinate.split(":")) for sha256, coordinate in rows)
+
+
+def _ensure(name: str, jars: tuple[Jar, ...]) -> tuple[Path, ...]:
+    folder = cache_dir() / name
+    missing = tuple(jar for jar in jars if not (folder / jar.file).is_file())
+    if missing:
+        from streams.embedded.fetch import fetch  # jgo is loaded only when something is missing
+
+        fetch(missing, folder)
+    return tuple(folder / jar.file for jar in jars)
+
+
+def _jars_of_home(home: Path) -> tuple[Path, ...]:
+    libs = tuple(sorted((home / "libs").glob("*.jar")))
+    if not any(jar.name.startswith("kafka_2.13-") for jar in libs):
+        raise SurroundingsError(
+            f"KAFKA_HOME is {home}, but {home / 'libs'} holds no Kafka broker.",
+            "Set it to the folder of an unpacked Kafka 4 distribution, or unset it.",
+        )
+    return libs

@@ -1,0 +1,61 @@
+"""The broker's operating-system process: start it apart from us, find out about it, end it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+POLL_S = 0.02
+
+
+def spawn(command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own, its output in ``log``.
+
+    Ctrl-C in the shell does not reach it, and it outlives us.
+    """
+    with log.open("wb") as output:
+        if sys.platform == "win32":
+            apart = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                creationflags=apart,
+            )
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def end(pid: int, gone: Callable[[], bool], timeout: float) -> None:
+    """Ask the process to end, wait, and end it the hard way if it has not within the time."""
+    for sign, patience in (
+        (signal.SIGTERM, timeout),
+        (getattr(signal, "SIGKILL", signal.SIGTERM), 5.0),
+    ):
+        try:
+            os.kill(pid, sign)
+        except OSError:
+            return
+        if wait_until(gone, patience):
+            return
+
+
+def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
+    """Poll until the condition holds; tell whether it did within the time, in seconds."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True

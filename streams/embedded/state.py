@@ -1,0 +1,133 @@
+"""What lies in a broker's data folder, and whether the broker that wrote it still lives.
+
+``server.properties`` and ``broker.log`` are rewritten at every start, ``log/`` is Kafka's own,
+``broker.json`` exists while a broker runs, and longer if it was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from dataclasses import asdict, dataclass
+from enum import Enum
+from pathlib import Path
+
+from streams.embedded.probe import HOST, ask
+
+
+class Condition(Enum):
+    """How a data folder's broker is."""
+
+    RUNNING = "running"
+    STARTING = "starting"
+    """The process lives and does not answer: it starts, stops or hangs."""
+    STOPPED = "stopped"
+    STALE = "stale"
+    """It says it runs, and the process is gone or is another program's by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The broker that was started on a data folder; ``started`` is Unix time in seconds."""
+
+    pid: int
+    port: int
+    cluster: str
+    started: float
+
+    @property
+    def bootstrap(self) -> str:
+        """Return the address for ``bootstrap.servers``."""
+        return f"{HOST}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class DataDir:
+    """The folder that holds everything of one embedded broker."""
+
+    path: Path
+
+    @property
+    def log_dir(self) -> Path:
+        """Return Kafka's ``log.dir``."""
+        return self.path / "log"
+
+    @property
+    def properties(self) -> Path:
+        """Return the path of ``server.properties``; it is also how the process is recognised."""
+        return self.path / "server.properties"
+
+    @property
+    def log_file(self) -> Path:
+        """Return the path of the broker's own log."""
+        return self.path / "broker.log"
+
+    @property
+    def state_file(self) -> Path:
+        """Return the path of the file that says which process runs."""
+        return self.path / "broker.json"
+
+    def cluster(self) -> str | None:
+        """Return the cluster id that the folder was formatted with."""
+        with contextlib.suppress(FileNotFoundError):
+            for line in (self.log_dir / "meta.properties").read_text("utf-8").splitlines():
+                if line.startswith("cluster.id="):
+                    return line.partition("=")[2].strip()
+        return None
+
+    def recorded(self) -> Running | None:
+        """Return what the state file says; an unreadable one says nothing."""
+        try:
+            return Running(**json.loads(self.state_file.read_text("utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def record(self, running: Running) -> None:
+        """Write the state file, whole or not at all."""
+        scratch = self.state_file.with_suffix(f".{running.pid}")
+        scratch.write_text(json.dumps(asdict(running)) + "\n", encoding="utf-8")
+        os.replace(scratch, self.state_file)
+
+    def forget(self) -> None:
+        """Remove the state file."""
+        self.state_file.unlink(missing_ok=True)
+
+    def condition(self) -> Condition:
+        """Find out how the broker is: what is recorded, the process, then the broker itself."""
+        running = self.recorded()
+        if running is None:
+            return Condition.STALE if self.state_file.exists() else Condition.STOPPED
+        if not self.is_ours(running.pid):
+            return Condition.STALE
+        answer = ask(running.port)
+        if answer is None or answer.cluster != running.cluster:
+            return Condition.STARTING
+        return Condition.RUNNING if running.port in answer.ports else Condition.STARTING
+
+    def is_ours(self, pid: int) -> bool:
+        """Tell whether the process is this folder's broker: process ids are used again."""
+        return str(self.properties) in _command_line(pid)
+
+
+def default_data_dir() -> Path:
+    """Return ``.hopline/kafka`` under the current folder: one broker per project."""
+    return Path.cwd() / ".hopline" / "kafka"
+
+
+def _command_line(pid: int) -> str:
+    proc = Path(f"/proc/{pid}/cmdline")
+    if proc.parent.parent.joinpath("self").exists():  # Linux
+        try:
+            return proc.read_bytes().replace(b"\0", b" ").decode(errors="surrogateescape")
+        except OSError:
+            return ""
+    if os.name == "nt":
+        query = f'(Get-CimInstance Win32_Process -Filter "ProcessId={pid}").CommandLine'
+        command = ["powershell", "-NoProfile", "-Command", query]
+    else:
+        command = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    with contextlib.suppress(OSError):
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return ""

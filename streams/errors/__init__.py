@@ -1,0 +1,20 @@
+"""What can be wrong, in one vocabulary: our exceptions, SQL Server's numbers, the broker's events.
+
+Data never raises: an undeliverable message is a verdict with a :class:`Number`, a bad line of a
+topology is a finding. The exceptions here are for misuse and for broken surroundings; every one of
+them ends as one clear sentence on stderr and an exit code, never as a traceback.
+"""
+
+from streams.errors.events import EventKind
+from streams.errors.exceptions import HoplineError, InputError, SurroundingsError, UsageError
+from streams.errors.numbers import Number, text_of
+
+__all__ = [
+    "EventKind",
+    "HoplineError",
+    "InputError",
+    "Number",
+    "SurroundingsError",
+    "UsageError",
+    "text_of",
+]

@@ -1,0 +1,43 @@
+"""The exceptions that reach a user, each with the place, the remedy and the exit code."""
+
+from __future__ import annotations
+
+
+class HoplineError(Exception):
+    """Say in one sentence what is wrong; ``remedy`` says in a second one what to do about it."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.remedy}" if self.remedy else self.message
+
+
+class UsageError(HoplineError):
+    """The caller asked for something that does not exist or cannot be: an unknown instance, say."""
+
+
+class InputError(HoplineError):
+    """A file cannot be parsed: carries file, line and column (1-based; 0 where there is none)."""
+
+    def __init__(
+        self, message: str, *, file: str, line: int = 0, column: int = 0, remedy: str = ""
+    ) -> None:
+        super().__init__(message, remedy)
+        self.file = file
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        place = ":".join([self.file, *(str(n) for n in (self.line, self.column) if n)])
+        return f"{place}: {super().__str__()}"
+
+
+class SurroundingsError(HoplineError):
+    """Something outside of Hopline is missing or broken: Java, a port, the Kafka cluster."""
+
+    exit_code = 3

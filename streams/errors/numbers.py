@@ -1,0 +1,158 @@
+"""SQL Server's message numbers that routing, forwarding and dialogs can answer with.
+
+The texts are our own paraphrases; scripts and tests compare the number, never the text.
+Sources: the documentation's error tables 8000-8999, 9000-9999, 11000-12999 and 28000-30999.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Number(IntEnum):
+    """A row of ``sys.messages``; the value is SQL Server's own number."""
+
+    # Statements
+    DIALOG_LIFETIME_RANGE = 8406
+    SERVICE_NAME_SYNTAX = 8412
+    BROKER_INSTANCE_SYNTAX = 8413
+    SERVICE_UNKNOWN_HERE = 8423
+    CONTRACT_UNKNOWN_HERE = 8425
+    HANDLE_UNKNOWN = 8426
+    END_STATE = 8427
+    SEND_STATE = 8429
+    TYPE_NOT_IN_CONTRACT = 8431
+    SENT_BY_TARGET_ONLY = 8432
+    BODY_NULL = 8433
+    SENT_BY_INITIATOR_ONLY = 8434
+    NO_BROKER_HERE = 8442
+    MESSAGE_TOO_LARGE = 8459
+    CONTRACT_LACKS_INITIATOR_TYPE = 8492
+    CONVERSATION_ID_IN_USE = 8436
+    # Errors that travel (Code = -number)
+    CONTRACT_NOT_ACCEPTED = 8408
+    REMOTE_CANNOT_EXCHANGE = 8462
+    LIFETIME_EXCEEDED = 8489
+    ANOTHER_INSTANCE_ACKNOWLEDGED = 8495
+    # DDL
+    TOO_MANY_PREFIXES = 9609
+    CLAUSE_EMPTY = 9659
+    CLAUSE_TOO_LONG = 9660
+    MIRROR_WITHOUT_BROKER = 9661
+    BROKER_WITHOUT_SERVICE = 9662
+    MIRROR_WITH_KEYWORD = 9743
+    ADDRESS_INVALID = 9744
+    TRANSPORT_WITH_SERVICE = 9745
+    LIFETIME_RANGE = 9746
+    ADDRESS_EQUALS_MIRROR = 9747
+    # Transmission status
+    QUEUE_DISABLED = 9617
+    TRANSPORT_NOT_AVAILABLE = 9748
+    NO_ROUTE = 9750
+    TARGET_UNREACHABLE = 9753
+    WAITING_FOR_CONFIGURATION = 9770
+    ADDRESS_UNUSABLE = 9785
+    MSDB_BROKER_OFF = 9789
+    SENDER_BROKER_OFF = 9791
+    FORWARDING_DISABLED = 9792
+    MIRRORING_NOT_READY = 9794
+    BROKER_NOT_HERE = 9795
+    SERVICE_NOT_HERE = 9796
+    # Undeliverable (event 160) and corrupted (161)
+    DIALOG_UNKNOWN = 11209
+    TO_SERVICE_NOT_FOUND = 11210
+    ENDPOINT_CLOSED = 11212
+    NOT_THE_FIRST_MESSAGE = 11213
+    OUT_OF_SEQUENCE = 11217
+    DUPLICATE = 11218
+    TO_SERVICE_DIFFERS = 11222
+    CONTRACT_DIFFERS = 11223
+    ANOTHER_INSTANCE_CONVERSES = 11224
+    CORRUPTED_HEADER = 11235
+    CONVERSATION_ID_NULL = 11271
+    # Forwarded message dropped (event 140)
+    HOPS_EXHAUSTED = 11285
+    ALREADY_FORWARDING = 11288
+    FORWARD_SIZE_EXCEEDED = 11289
+    NOT_DELIVERABLE_IN_TIME = 11290
+    TIME_TO_LIVE_EXCEEDED = 11291
+    TRANSPORT_SEND_ERROR = 11292
+    TRANSPORT_STOPPED = 11293
+    ROUTE_INVALID = 11294
+    # Target broker
+    BROKER_DISABLED = 28013
+    TARGET_BROKER_UNAVAILABLE = 28016
+    TARGET_BROKER_NOT_HERE = 28017
+
+
+_TEXTS: dict[int, str] = {
+    8406: "the dialog's lifetime is out of range",
+    8408: "the target service does not accept the contract",
+    8412: "the syntax of the service name is not valid",
+    8413: "the broker instance is not valid or longer than 256 bytes",
+    8423: "the service does not exist in this database",
+    8425: "the contract does not exist in this database",
+    8426: "the conversation is unknown here",
+    8427: "the conversation cannot be ended in its present state",
+    8429: "the conversation cannot send in its present state",
+    8431: "the message type is not part of the contract",
+    8432: "the contract lets only the target send this message type",
+    8433: "the message body may be empty but not NULL",
+    8434: "the contract lets only the initiator send this message type",
+    8436: "a conversation with this id is known in the database already",
+    8442: "there is no active Service Broker in this database",
+    8459: "the message is larger than the limit",
+    8462: "the remote endpoint cannot exchange messages any more",
+    8489: "the dialog has exceeded its lifetime",
+    8492: "the contract has no message type that the initiator may send",
+    8495: "the conversation has been acknowledged by another instance of this service",
+    9609: "the name has too many prefixes",
+    9617: "the queue is disabled",
+    9659: "the clause must not be empty",
+    9660: "the clause is too long",
+    9661: "MIRROR_ADDRESS needs both SERVICE_NAME and BROKER_INSTANCE",
+    9662: "BROKER_INSTANCE needs SERVICE_NAME",
+    9743: "with MIRROR_ADDRESS both addresses must be network addresses",
+    9744: "the address is not valid",
+    9745: "a TRANSPORT route must not name a service or a broker instance",
+    9746: "LIFETIME is out of range",
+    9747: "ADDRESS and MIRROR_ADDRESS are the same",
+    9748: "the transport is not available: no started endpoint",
+    9750: "no route matches the destination service",
+    9753: "the target broker is unreachable",
+    9770: "routing information is being looked up through the configuration service",
+    9785: "the next hop's address is not usable",
+    9789: "an incoming message cannot be routed: the broker of msdb is off",
+    9791: "the broker is off in the sender's database",
+    9792: "message forwarding is disabled here",
+    9794: "the mirroring manager is not ready",
+    9795: "the target's broker id is not in this instance",
+    9796: "the route says LOCAL, and this instance has no such service",
+    11209: "the dialog is unknown here",
+    11210: "the TO service was not found",
+    11212: "the endpoint is closed already",
+    11213: "the dialog is unknown, and this is not its first message",
+    11217: "the message is out of sequence and cannot be kept",
+    11218: "the message is a duplicate",
+    11222: "the TO service differs from the endpoint's",
+    11223: "the contract differs from the endpoint's",
+    11224: "another instance of the service converses with this endpoint already",
+    11235: "the message's header is malformed",
+    11271: "the conversation id is missing",
+    11285: "the hop count is used up",
+    11288: "the same message is being forwarded already",
+    11289: "MESSAGE_FORWARD_SIZE would be exceeded",
+    11290: "the message was not deliverable within its time to live",
+    11291: "the message has outlived its time to live",
+    11292: "the transport could not send the message",
+    11293: "the transport is shutting down or stopped",
+    11294: "the destination route is not valid",
+    28013: "the broker is disabled in the target database",
+    28016: "the target broker is unavailable",
+    28017: "the target broker is not in this instance",
+}
+
+
+def text_of(number: int) -> str:
+    """Return our sentence for a number, or a neutral one for a number without a text."""
+    return _TEXTS.get(int(number), f"SQL Server error {int(number)}")

@@ -1,0 +1,50 @@
+"""The only importer of confluent_kafka: clusters, clients, topics, the catalog."""
+
+from streams.kafka.catalog import (
+    CatalogState,
+    Change,
+    change_for,
+    publish,
+    read_catalog,
+)
+from streams.kafka.cluster import (
+    Cluster,
+    Consumer,
+    Headers,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from streams.kafka.deploy import Deployment, deploy, preview, specs_of
+from streams.kafka.reader import Fetcher, partitions_of, read_all, watermarks
+from streams.kafka.topics import Mismatch, compare, create, demand
+
+__all__ = [
+    "CatalogState",
+    "Change",
+    "Cluster",
+    "Consumer",
+    "Deployment",
+    "Fetcher",
+    "Headers",
+    "KafkaError",
+    "KafkaException",
+    "Message",
+    "Mismatch",
+    "Producer",
+    "TopicPartition",
+    "change_for",
+    "compare",
+    "create",
+    "demand",
+    "deploy",
+    "partitions_of",
+    "preview",
+    "publish",
+    "read_all",
+    "read_catalog",
+    "specs_of",
+    "watermarks",
+]

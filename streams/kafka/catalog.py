@@ -1,0 +1,131 @@
+"""The catalog: the topology that workers live by, in one compacted partition.
+
+A change is one transaction: the objects that differ, tombstones for those that are gone, and last
+the record ``version`` with the number and the hash of all live objects. Readers switch only on that
+record, and only where the hash is true of what they have read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streams.errors import SurroundingsError
+from streams.kafka.cluster import Cluster, Message
+from streams.kafka.reader import read_all
+from streams.topology import Topology, flatten, unflatten
+from streams.wire import MalformedError, decode_catalog_object, encode_catalog_object
+
+VERSION_KEY = "version"
+Objects = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class CatalogState:
+    """What was read of the catalog so far; ``topology`` is that of ``version``, the last good."""
+
+    version: int = 0
+    topology: Topology | None = None
+    error: str = ""
+    objects: dict[str, str] = field(default_factory=dict)
+
+    def read(self, message: Message) -> bool:
+        """Take in one record; returns whether a new version is complete."""
+        raw_key, value = message.key(), message.value()
+        key = (raw_key or b"").decode("utf-8") if isinstance(raw_key, bytes) else str(raw_key)
+        if value is None:
+            self.objects.pop(key, None)
+            return False
+        try:
+            number, body = decode_catalog_object(value)
+        except MalformedError as error:
+            self.error = f"{key}: {error}"
+            return False
+        if key != VERSION_KEY:
+            self.objects[key] = body
+            return False
+        return self._complete(number, json.loads(body)["hash"])
+
+    def _complete(self, number: int, digest: str) -> bool:
+        if digest != hash_of(self.objects):
+            self.error = f"version {number}: the hash does not fit the objects that were read"
+            return False
+        self.topology = unflatten({k: json.loads(v) for k, v in self.objects.items()})
+        self.version, self.error = number, ""
+        return True
+
+
+def hash_of(objects: Mapping[str, str]) -> str:
+    """Return the hash of all live objects, whatever the order in which they were written."""
+    digest = hashlib.sha256()
+    for key in sorted(objects):
+        digest.update(f"{key}\0{objects[key]}\0".encode())
+    return digest.hexdigest()
+
+
+def read_catalog(cluster: Cluster) -> CatalogState:
+    """Read the catalog to its end."""
+    state = CatalogState()
+    for message in read_all(cluster, cluster.topics.catalog):
+        state.read(message)
+    return state
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What publishing would do: keys of objects added, changed and removed."""
+
+    base: int
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+def _bodies(topology: Topology) -> dict[str, str]:
+    return {k: json.dumps(v, sort_keys=True) for k, v in flatten(topology).items()}
+
+
+def change_for(state: CatalogState | None, topology: Topology, *, prune: bool = False) -> Change:
+    """Compare a topology with the catalog, if there is one; only ``prune`` removes anything."""
+    state = state or CatalogState()
+    new, old = _bodies(topology), state.objects
+    added = tuple(sorted(k for k in new if k not in old))
+    changed = tuple(sorted(k for k in new if k in old and old[k] != new[k]))
+    removed = tuple(sorted(k for k in old if k not in new)) if prune else ()
+    return Change(state.version, added, changed, removed)
+
+
+def publish(cluster: Cluster, topology: Topology, change: Change) -> int:
+    """Write a change in one transaction; returns the new version.
+
+    All writers share one transactional id, so a second one fences the first; the catalog is read
+    again after that, and SurroundingsError says that somebody else was faster.
+    """
+    topics = cluster.topics
+    producer = cluster.producer(transactional_id=f"{topics.prefix}catalog")
+    producer.init_transactions(30)
+    state = read_catalog(cluster)
+    if state.version != change.base:
+        raise SurroundingsError(
+            f"The catalog is at version {state.version} by now, the plan was for {change.base}.",
+            "Run the command again.",
+        )
+    bodies, version = _bodies(topology), change.base + 1
+    live = dict(state.objects)
+    producer.begin_transaction()
+    for key in (*change.added, *change.changed):
+        live[key] = bodies[key]
+        producer.produce(topics.catalog, key=key, value=encode_catalog_object(version, bodies[key]))
+    for key in change.removed:
+        live.pop(key, None)
+        producer.produce(topics.catalog, key=key, value=None)
+    body = json.dumps({"number": version, "hash": hash_of(live), "objects": len(live)})
+    producer.produce(topics.catalog, key=VERSION_KEY, value=encode_catalog_object(version, body))
+    producer.commit_transaction(30)
+    return version

@@ -1,0 +1,116 @@
+"""One Kafka cluster: its address, its topic names, and clients configured the one right way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from streams.errors import SurroundingsError
+from streams.wire import Topics
+
+Headers = list[tuple[str, bytes | None]]
+
+log = logging.getLogger("hopline.kafka")
+# librdkafka retries by itself and tells every time; what it gives up on comes back as an error.
+_quiet = logging.getLogger("hopline.librdkafka")
+_quiet.addHandler(logging.NullHandler())
+_quiet.setLevel(logging.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster as a client sees it; ``properties`` are librdkafka's, for every client."""
+
+    bootstrap: str
+    topics: Topics = field(default_factory=Topics)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def _common(self) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": self.bootstrap,
+            "logger": _quiet,
+            "reconnect.backoff.max.ms": 1000,
+            **self.properties,
+        }
+
+    def producer(self, *, transactional_id: str | None = None, **config: Any) -> Producer:
+        """Build a producer: idempotent, keyed like Java's, success reports only if asked for."""
+        settings: dict[str, Any] = {
+            **self._common(),
+            "enable.idempotence": True,
+            "acks": "all",
+            "partitioner": "murmur2_random",  # the same partition as every Java client
+            "compression.type": "lz4",
+            "delivery.report.only.error": True,
+            "queue.buffering.max.messages": 500_000,
+        }
+        if transactional_id is not None:
+            settings["transactional.id"] = transactional_id
+            settings["transaction.timeout.ms"] = 15_000
+        return Producer({**settings, **_dotted(config)})
+
+    def consumer(self, group: str, **config: Any) -> Consumer:
+        """Build a consumer that reads what is committed, and commits only when told to."""
+        return Consumer(
+            {
+                **self._common(),
+                "group.id": group,
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "error",
+                "allow.auto.create.topics": False,
+                "session.timeout.ms": 10_000,
+                "fetch.wait.max.ms": 50,
+                **_dotted(config),
+            }
+        )
+
+    def admin(self) -> AdminClient:
+        """Build an administration client."""
+        return AdminClient(self._common())
+
+    def wait(self, timeout: float, tell: Callable[[str], None] = log.warning) -> None:
+        """Return when the cluster answers; raises SurroundingsError after ``timeout`` seconds."""
+        admin = self.admin()
+        step, waited = min(timeout, 5.0), 0.0
+        while True:
+            try:
+                admin.list_topics(timeout=step)
+            except KafkaException as error:
+                waited += step
+                if waited >= timeout:
+                    raise SurroundingsError(
+                        f"Kafka at {self.bootstrap} cannot be reached: {_reason(error)}"
+                        f" (gave up after {timeout:.0f} s).",
+                        "Start it (hopline kafka start), or name another with --bootstrap.",
+                    ) from error
+                tell(f"Kafka at {self.bootstrap} does not answer, trying for {timeout:.0f} s ...")
+            else:
+                return
+
+
+def _dotted(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.replace("_", "."): value for name, value in config.items()}
+
+
+def _reason(error: KafkaException) -> str:
+    cause = error.args[0]
+    return str(cause.str()) if isinstance(cause, KafkaError) else str(error)
+
+
+__all__ = [
+    "Cluster",
+    "Consumer",
+    "Headers",
+    "KafkaError",
+    "KafkaException",
+    "Message",
+    "Producer",
+    "TopicPartition",
+]

@@ -1,0 +1,129 @@
+"""Reading a topic's partitions without a group: to the end, or at a given position."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+from streams.errors import SurroundingsError
+from streams.kafka.cluster import Cluster, Message
+
+
+def partitions_of(cluster: Cluster, topic: str) -> list[int]:
+    """Return a topic's partitions; raises SurroundingsError where it does not exist."""
+    metadata = cluster.admin().list_topics(topic, timeout=30).topics[topic]
+    if metadata.error is not None:
+        raise SurroundingsError(
+            f"Topic {topic} does not exist.", "Run 'hopline apply TOPOLOGY' to create it."
+        )
+    return sorted(metadata.partitions)
+
+
+def watermarks(consumer: Consumer, topic: str, partition: int) -> tuple[int, int]:
+    """Return where a partition's log begins and ends; waits for the leader of a new topic."""
+    where, tries = TopicPartition(topic, partition), 60
+    while True:
+        try:
+            return consumer.get_watermark_offsets(where, timeout=10)
+        except KafkaException as error:
+            tries -= 1
+            if not tries or not error.args[0].retriable():
+                raise
+            consumer.poll(0.5)  # a pause that keeps the client's callbacks served
+
+
+def read_all(
+    cluster: Cluster, topic: str, partition: int | None = None, *, to_high: bool = False
+) -> Iterator[Message]:
+    """Yield a topic's committed records in order, from the beginning to the end as of now.
+
+    The end is the last stable offset: an open transaction does not hold the reader up. With
+    ``to_high`` it is the high watermark: the reader waits until open transactions have ended.
+    """
+    wanted = [partition] if partition is not None else partitions_of(cluster, topic)
+    consumer = cluster.consumer(
+        f"{cluster.topics.prefix}reader", auto_offset_reset="earliest", enable_partition_eof=True
+    )
+    try:
+        highs = {}
+        for p in wanted:
+            highs[p] = watermarks(consumer, topic, p)[1]
+        consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted])
+        left = set(wanted)
+        while left:
+            message = consumer.poll(30)
+            if message is None:
+                raise SurroundingsError(f"Topic {topic} cannot be read: no answer for 30 s.")
+            error = message.error()
+            if error is None:
+                yield message
+            elif error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+            elif not to_high or (message.offset() or 0) >= highs[message.partition() or 0]:
+                left.discard(message.partition() or 0)
+    finally:
+        consumer.close()
+
+
+class Fetcher:
+    """Fetch records of one partition by their position, with a bounded cache of the latest.
+
+    Positions are kept instead of bodies, so a body that is needed again is read again. Reads go
+    forward where they can: dialogs retry roughly in the order in which they were written.
+    """
+
+    def __init__(self, cluster: Cluster, topic: str, partition: int, size: int = 20_000) -> None:
+        self._topic, self._partition, self._size = topic, partition, size
+        self._cluster = cluster
+        self._consumer: Consumer | None = None
+        self._cache: OrderedDict[int, Message] = OrderedDict()
+        self._next = -1
+
+    def remember(self, message: Message) -> None:
+        """Keep a record that was just read by somebody else."""
+        offset = message.offset()
+        assert offset is not None
+        self._cache[offset] = message
+        if len(self._cache) > self._size:
+            self._cache.popitem(last=False)
+
+    def fetch(self, position: int) -> Message:
+        """Return the record at a position; raises SurroundingsError where there is none."""
+        found = self._cache.get(position)
+        if found is not None:
+            return found
+        consumer = self._at(position)
+        while True:
+            message = consumer.poll(10)
+            if message is None or message.error() is not None:
+                self.close()
+                why = "no answer" if message is None else str(message.error())
+                raise SurroundingsError(
+                    f"{self._topic}/{self._partition}@{position} cannot be read again: {why}"
+                )
+            self.remember(message)
+            offset = message.offset() or 0
+            self._next = offset + 1
+            if offset == position:
+                return message
+            if offset > position:
+                raise SurroundingsError(
+                    f"{self._topic}/{self._partition}@{position} is gone: "
+                    f"the log goes on at {offset}"
+                )
+
+    def _at(self, position: int) -> Consumer:
+        if self._consumer is None:
+            self._consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}fetcher")
+            self._next = -1
+        if not self._next <= position <= self._next + 2_000:
+            self._consumer.assign([TopicPartition(self._topic, self._partition, position)])
+        return self._consumer
+
+    def close(self) -> None:
+        """Leave the broker alone; the next fetch begins anew."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None

@@ -1,0 +1,34 @@
+"""Which Kafka cluster answers, asked through the client that Spark's connector brings along."""
+
+from __future__ import annotations
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from streams.errors import SurroundingsError
+
+TIMEOUT_MS = 15_000
+
+
+def cluster_id(spark: SparkSession, bootstrap: str, *, timeout_ms: int = TIMEOUT_MS) -> str:
+    """Return the id of the cluster; raises SurroundingsError where none answers."""
+    jvm = spark._jvm
+    assert jvm is not None
+    properties = jvm.java.util.Properties()
+    properties.setProperty("bootstrap.servers", bootstrap)
+    properties.setProperty("default.api.timeout.ms", str(timeout_ms))
+    properties.setProperty("request.timeout.ms", str(timeout_ms))
+    try:
+        admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
+        try:
+            return str(admin.describeCluster().clusterId().get())
+        finally:
+            admin.close()
+    except Py4JJavaError as error:
+        cause = error.java_exception
+        while cause.getCause() is not None:
+            cause = cause.getCause()
+        raise SurroundingsError(
+            f"No Kafka cluster answers at {bootstrap}: {cause.getMessage()}",
+            "Is it running? Is --bootstrap HOST:PORT right?",
+        ) from error

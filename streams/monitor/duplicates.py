@@ -1,0 +1,100 @@
+"""Superfluous copies: those that an endpoint removed, by cause, and those that it let through."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streams.errors import EventKind, Number
+from streams.monitor.read import event_time, uuid_text
+from streams.store import Cause
+
+EVENT_WINDOWS = (
+    "window_start", "window_end", "reason", "topic", "event", "error", "instance", "database",
+    "from_service", "to_service", "cause", "count",
+)  # fmt: skip
+"""Events per window, or (``reason``, ``topic``) records that cannot be read."""
+
+REPEATS = (
+    "topic", "message_id", "fragment", "conversation", "sequence", "copies", "first_at", "last_at",
+)  # fmt: skip
+
+SKEW_MS = 60_000
+"""How far a sender's clock may be ahead before its messages are left out of the search."""
+
+
+def event_windows(events: DataFrame, now: Column, *, length: int, late: int) -> DataFrame:
+    """Return the number of events (EVENT_WINDOWS) per window of ``length`` ms.
+
+    Takes ``read.EVENT_RECORD``; ``now`` is the batch's time, ``late`` the watermark in ms.
+    """
+    timed = events.select(
+        event_time("at", now).alias("at"),
+        "reason",
+        F.when(F.col("reason").isNotNull(), F.col("topic")).alias("topic"),
+        "event",
+        "error",
+        "instance",
+        "database",
+        "from_service",
+        "to_service",
+        cause().alias("cause"),
+    )
+    keys = [name for name in timed.columns if name != "at"]
+    windowed = timed.withWatermark("at", f"{late} milliseconds").groupBy(
+        F.window("at", f"{length} milliseconds").alias("window"), *keys
+    )
+    return windowed.agg(F.count(F.lit(1)).alias("count")).select(
+        F.unix_millis("window.start").alias("window_start"),
+        F.unix_millis("window.end").alias("window_end"),
+        *EVENT_WINDOWS[2:],
+    )
+
+
+def cause() -> Column:
+    """Return why the copy of an event was superfluous; null where the event removed none."""
+    undeliverable = F.col("event") == int(EventKind.MESSAGE_UNDELIVERABLE)
+    removed = undeliverable & (F.col("error") == int(Number.DUPLICATE))
+    refused = undeliverable & (F.col("error") == int(Number.ANOTHER_INSTANCE_CONVERSES))
+    return (
+        F.when(removed & F.col("attempt").isNull(), Cause.UNKNOWN.value)
+        .when(removed & (F.col("attempt") > 0), Cause.RETRY.value)
+        .when(removed, Cause.REDELIVERY.value)
+        .when(refused, Cause.SEVERAL_TARGETS.value)
+    )
+
+
+def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
+    """Return the messages that the same queue holds more than once (REPEATS).
+
+    Exactly-once broken: the alarm goes off in the batch of the second copy. All copies of a message
+    carry the instant at which it was enqueued, so that one is the key and the event time: no pair
+    straddles a border, and the state forgets a message once others have been enqueued more than
+    ``within`` ms after it.
+    """
+    bound = now + F.make_interval(secs=F.lit(SKEW_MS / 1000))
+    enqueued = F.timestamp_millis(F.col("enqueued_at"))
+    readable = envelopes.where(F.col("reason").isNull()).where(enqueued <= bound)
+    arrived = F.coalesce(F.element_at("path.at", -1), F.unix_millis("stored_at"))
+    copies = readable.select(
+        enqueued.alias("enqueued"),
+        "topic",
+        "message_id",
+        "fragment",
+        "conversation",
+        "sequence",
+        arrived.alias("arrived"),
+    )
+    counted = (
+        copies.withWatermark("enqueued", f"{within} milliseconds")
+        .groupBy("enqueued", "topic", "message_id", "fragment", "conversation", "sequence")
+        .agg(
+            F.count(F.lit(1)).alias("copies"),
+            F.min("arrived").alias("first_at"),
+            F.max("arrived").alias("last_at"),
+        )
+    )
+    alarms = counted.where(F.col("copies") > 1)
+    for identifier in ("message_id", "conversation"):
+        alarms = alarms.withColumn(identifier, uuid_text(identifier))
+    return alarms.select(*REPEATS)

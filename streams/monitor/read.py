@@ -1,0 +1,213 @@
+"""From records of Kafka to columns: the three headers of a queue record, the value of an event.
+
+DataFrame functions only: nothing of a record passes through Python. Whatever cannot be read keeps
+its row and says so in ``reason``; the other columns are then null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from streams.schema import load
+from streams.wire.codecs import EVENT, HOP, MESSAGE, ROUTE
+from streams.wire.single_object import PREFIX_LENGTH
+
+RAW = ("topic", "timestamp", "value", "headers")
+
+ENVELOPE = (
+    "topic", "stored_at", "reason", "conversation", "from_service", "to_service", "message_id",
+    "sequence", "fragment", "enqueued_at", "attempt", "path",
+)  # fmt: skip
+"""Columns of a queue record: ids as bytes, times as epoch ms, ``stored_at`` is Kafka's timestamp."""
+
+EVENT_RECORD = (
+    "topic", "stored_at", "reason", "event", "error", "at", "instance", "database",
+    "from_service", "to_service", "attempt",
+)  # fmt: skip
+"""Columns of an event record."""
+
+LAST_INSTANT = 253_402_300_799_999
+"""The end of the year 9999: later instants, and those before 1970, are no times."""
+
+Writers = Mapping[bytes, Mapping[str, Any]]
+"""The schemas that records may be written with, by the ten bytes that they begin with."""
+
+ROUTES: Writers = {ROUTE.prefix: load("Route")}
+MESSAGES: Writers = {MESSAGE.prefix: load("Message")}
+HOPS: Writers = {HOP.prefix: load("Hop")}
+EVENTS: Writers = {EVENT.prefix: load("Event")}
+
+
+def stream(spark: SparkSession, bootstrap: str, pattern: str) -> DataFrame:
+    """Return the records of all topics whose names match a Java pattern, from the earliest on.
+
+    A pattern and not a name: a topic may come into being later, and every queue is one.
+    ``failOnDataLoss`` is off because queue topics shrink behind their readers.
+    """
+    options = {
+        "kafka.bootstrap.servers": bootstrap,
+        "kafka.isolation.level": "read_committed",
+        "kafka.allow.auto.create.topics": "false",
+        "subscribePattern": pattern,
+        "includeHeaders": "true",
+        "startingOffsets": "earliest",
+        "failOnDataLoss": "false",
+    }
+    return spark.readStream.format("kafka").options(**options).load().select(*RAW)
+
+
+def topics_of(prefix: str, kind: str) -> str:
+    """Return the Java pattern of the topics of a kind (``queue``), or of the one (``event``)."""
+    return rf"\Q{prefix}{kind}\E(\..*)?"
+
+
+def envelopes(
+    raw: DataFrame, *, routes: Writers = ROUTES, messages: Writers = MESSAGES, hops: Writers = HOPS
+) -> DataFrame:
+    """Return the envelopes (ENVELOPE) of the records (RAW) of queue topics."""
+    headers = raw.select(
+        "topic",
+        F.col("timestamp").alias("stored_at"),
+        _header("sb-route").alias("route"),
+        _header("sb-message").alias("message"),
+        _header("sb-hop").alias("hop"),
+        _header("sb-conversation").alias("conversation"),
+    )
+    decoded = headers.select(
+        "topic",
+        "stored_at",
+        "conversation",
+        _decoded("route", routes, "to_service", "from_service").alias("to"),
+        _decoded(
+            "message", messages, "message_id", "sequence", "fragment", "enqueued_at"
+        ).alias("sent"),
+        _decoded("hop", hops, "attempt", "path").alias("way"),
+        F.coalesce(
+            _spoiled("sb-route", "route", routes),
+            _spoiled("sb-message", "message", messages),
+            _spoiled("sb-hop", "hop", hops),
+        ).alias("spoiled"),
+    )  # fmt: skip
+    reason = F.coalesce(
+        "spoiled",
+        F.when(F.col("to.to_service").isNull(), "sb-route: unreadable"),
+        F.when(F.col("sent.message_id").isNull(), "sb-message: unreadable"),
+        F.when(F.col("way.path").isNull(), "sb-hop: unreadable"),
+        F.when(~_instant("sent.enqueued_at"), "sb-message: no time"),
+        F.when(F.exists("way.path", lambda visit: ~_instant(visit["at"])), "sb-hop: no time"),
+    )
+    visits = F.transform(
+        "way.path",
+        lambda visit: F.struct(_text(visit["instance"]).alias("instance"), visit["at"].alias("at")),
+    )
+    columns = {
+        "conversation": F.col("conversation"),
+        "from_service": _text(F.col("to.from_service")),
+        "to_service": _text(F.col("to.to_service")),
+        "message_id": F.col("sent.message_id"),
+        "sequence": F.col("sent.sequence"),
+        "fragment": F.col("sent.fragment"),
+        "enqueued_at": F.col("sent.enqueued_at"),
+        "attempt": F.col("way.attempt"),
+        "path": visits,
+    }
+    return _readable(decoded, reason, columns).select(*ENVELOPE)
+
+
+def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
+    """Return the events (EVENT_RECORD) in the records (RAW) of the event topic."""
+    names = (
+        "event", "error", "at", "instance", "database", "from_service", "to_service", "attempt",
+    )  # fmt: skip
+    decoded = raw.select(
+        "topic",
+        F.col("timestamp").alias("stored_at"),
+        _decoded("value", writers, *names).alias("read"),
+        _spoiled("value", "value", writers).alias("spoiled"),
+    )
+    reason = F.coalesce(
+        "spoiled",
+        F.when(F.col("read.instance").isNull(), "value: unreadable"),
+        F.when(~_instant("read.at"), "value: no time"),
+    )
+    texts = ("instance", "database", "from_service", "to_service")
+    columns = {
+        name: _text(F.col(f"read.{name}")) if name in texts else F.col(f"read.{name}")
+        for name in names
+    }
+    return _readable(decoded, reason, columns).select(*EVENT_RECORD)
+
+
+def event_time(claimed: str, now: Column) -> Column:
+    """Return when something happened: as ``claimed`` (ms), or Kafka's timestamp if that is later.
+
+    One record from the future would move the watermark and make everything else late. ``now`` is
+    the batch's time, the bound for both.
+    """
+    instant = F.timestamp_millis(F.col(claimed))
+    plausible = F.when(instant <= now, instant)
+    return F.coalesce(plausible, F.least("stored_at", now))
+
+
+def uuid_text(column: str) -> Column:
+    """Return the usual text of a UUID's 16 bytes; null where there are not 16."""
+    digits = F.lower(F.hex(column))
+    parts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+    text = F.concat_ws("-", *(F.substring(digits, start, length) for start, length in parts))
+    return F.when(F.length(column) == 16, text)
+
+
+def _readable(frame: DataFrame, reason: Column, columns: Mapping[str, Column]) -> DataFrame:
+    known = frame.withColumn("reason", reason)
+    kept = [F.when(F.col("reason").isNull(), column).alias(n) for n, column in columns.items()]
+    return known.select("topic", "stored_at", "reason", *kept)
+
+
+def _header(name: str) -> Column:
+    # A list of headers may hold a name twice or not at all: the first, or null.
+    return F.get(F.filter("headers", lambda header: header["key"] == name), 0)["value"]
+
+
+def _is(raw: str, prefix: bytes) -> Column:
+    return F.substring(raw, 1, PREFIX_LENGTH) == F.lit(bytearray(prefix))
+
+
+def _spoiled(name: str, raw: str, writers: Writers) -> Column:
+    known = reduce(lambda a, b: a | b, (_is(raw, prefix) for prefix in writers))
+    return F.when(F.col(raw).isNull(), f"{name}: missing").when(~known, f"{name}: unknown schema")
+
+
+def _decoded(raw: str, writers: Writers, *names: str) -> Column:
+    """Return the named fields of a single-object encoded record; all null where it is broken."""
+    body = F.substring(raw, PREFIX_LENGTH + 1, 1 << 30)
+    options = {"mode": "PERMISSIVE", "avroSchema": json.dumps(_projected(writers, names))}
+    decoded = F.lit(None)
+    for prefix, writer in writers.items():
+        decoded = F.when(_is(raw, prefix), from_avro(body, json.dumps(writer), options)).otherwise(
+            decoded
+        )
+    return decoded
+
+
+def _projected(writers: Writers, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the reader's schema: the current one, of which only some fields are wanted."""
+    current = dict(next(iter(writers.values())))
+    current["fields"] = [field for field in current["fields"] if field["name"] in names]
+    return current
+
+
+def _instant(column: str | Column) -> Column:
+    number = F.col(column) if isinstance(column, str) else column
+    return number.between(0, LAST_INSTANT)
+
+
+def _text(column: Column) -> Column:
+    # Bytes that are no UTF-8, and NUL, which PostgreSQL does not store.
+    return F.translate(F.make_valid_utf8(column), "\0", "\ufffd")

@@ -1,0 +1,123 @@
+"""Run the monitor: start all queries, watch them, stop them in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Event
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from streams.errors import SurroundingsError
+from streams.monitor.cluster import cluster_id
+from streams.monitor.config import MonitorConfig
+from streams.monitor.queries import Query, queries
+from streams.monitor.session import open_session
+from streams.monitor.watch import Watch
+from streams.store import Store
+
+_LOOK_S = 0.2
+_SAY_S = 5.0
+_LAST_BATCH_S = 20.0
+
+Say = Callable[[str], None]
+
+
+def run(
+    config: MonitorConfig,
+    *,
+    stop: Event,
+    say: Say = lambda _: None,
+    spark: SparkSession | None = None,
+) -> None:
+    """Monitor a cluster until ``stop`` is set or, with ``until_idle``, nothing comes any more.
+
+    ``say`` is given lines for the user. Without a session one is started, and stopped at the end.
+    Raises SurroundingsError where Java, Kafka or the store is missing or fails, UsageError where
+    the store belongs to something else.
+    """
+    with Store.open(config.store) as store:
+        if spark is not None:
+            _monitor(config, spark, store, stop, say)
+            return
+        say("starting Spark")
+        own = open_session(master=config.master, log=config.checkpoint / "spark.log")
+        try:
+            _monitor(config, own, store, stop, say)
+        finally:
+            own.stop()
+
+
+def _monitor(
+    config: MonitorConfig, spark: SparkSession, store: Store, stop: Event, say: Say
+) -> None:
+    cluster = cluster_id(spark, config.bootstrap)
+    store.claim(config.claims(cluster))
+    checkpoint = config.checkpoint_for(cluster)
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    defined = queries(spark, config, store)
+    started: list[StreamingQuery] = []
+    try:
+        for query in defined:
+            started.append(query.start(checkpoint.as_uri(), trigger_ms=config.trigger))
+        watches = [Watch(query) for query in started]
+        _follow(config, defined, watches, store, stop, say)
+    finally:
+        for running in started:
+            _finish(running)
+
+
+def _follow(
+    config: MonitorConfig,
+    defined: tuple[Query, ...],
+    watches: list[Watch],
+    store: Store,
+    stop: Event,
+    say: Say,
+) -> None:
+    ready, said, told = False, "", time.monotonic()
+    worked = time.monotonic()
+    while not stop.wait(_LOOK_S):
+        for query, watch in zip(defined, watches, strict=True):
+            _check(query, watch.query)
+        now = time.monotonic()
+        if any([watch.look(store) for watch in watches]):
+            worked = now
+        if not ready and all(watch.ready for watch in watches):
+            ready, worked = True, now
+            say(f"monitoring {config.bootstrap}, topics {config.prefix}*, into {config.store}")
+            if config.ready_file is not None:
+                config.ready_file.touch()
+        if now - told >= _SAY_S and (line := _line(watches)) != said:
+            said, told = line, now
+            say(line)
+        if ready and config.until_idle is not None and now - worked >= config.until_idle:
+            break
+    say(f"stopping: {_line(watches)}")
+
+
+def _check(query: Query, running: StreamingQuery) -> None:
+    if running.isActive:
+        return
+    if query.sink.failure is not None:
+        raise query.sink.failure
+    failure = running.exception()
+    text = str(failure).splitlines()[0] if failure else "nobody knows why"
+    raise SurroundingsError(f"The query '{query.name}' ended: {text}")
+
+
+def _finish(query: StreamingQuery) -> None:
+    """Stop a query after the batch that it is in, if that does not take too long."""
+    end = time.monotonic() + _LAST_BATCH_S
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < end:
+        time.sleep(0.02)
+    query.stop()
+
+
+def _line(watches: list[Watch]) -> str:
+    parts = (
+        f"{watch.query.name} {watch.rows:,}" + (f" ({watch.late:,} late)" if watch.late else "")
+        for watch in watches
+    )
+    return "records read: " + ", ".join(parts)

@@ -1,0 +1,77 @@
+"""A Spark session that reads Kafka and Avro, quiet and on this machine's loopback only."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from streams.embedded import find_java, spark_jars
+from streams.errors import SurroundingsError
+
+_STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+# Avro reserves memory for as many items as a length prefix claims, and an OutOfMemoryError ends the
+# query: headers come from anywhere. A path has at most 65 visits, a name at most 256 bytes.
+_AVRO_LIMITS = {
+    "org.apache.avro.limits.collectionItems.maxLength": 256,
+    "org.apache.avro.limits.string.maxLength": 65_536,
+    "org.apache.avro.limits.bytes.maxLength": 65_536,
+}
+
+SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",  # frozen into a checkpoint at its first start
+    "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Counting the rows of the state costs a read before every write.
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    # All queries are in update mode: a batch without data would only tidy up.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def open_session(*, master: str, log: Path, name: str = "hopline monitor") -> SparkSession:
+    """Start Spark; what its Java process says goes to the file ``log``.
+
+    Raises SurroundingsError where Java is missing or too old, or Spark does not start.
+    """
+    find_java()
+    conf = SparkConf().setMaster(master).setAppName(name)
+    for key, value in _settings(master).items():
+        conf.set(key, value)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    # The drivers' JVM takes its log level from nowhere else before it is there.
+    try:
+        with log.open("ab") as output:
+            # A session of its own: a signal to our process group must reach us, not the JVM.
+            streams: dict[str, Any] = {"stdout": output, "stderr": output}
+            gateway = launch_gateway(conf, streams | {"start_new_session": os.name == "posix"})
+        context = SparkContext(conf=conf, gateway=gateway)
+    except (PySparkException, OSError) as error:
+        raise SurroundingsError(f"Spark did not start: {error}.", f"See {log}.") from error
+    context.setLogLevel("ERROR")
+    return SparkSession(context)
+
+
+def _settings(master: str) -> dict[str, str]:
+    limits = " ".join(f"-D{name}={value}" for name, value in _AVRO_LIMITS.items())
+    settings = SETTINGS | {
+        "spark.jars": ",".join(str(jar) for jar in spark_jars()),
+        "spark.driver.extraJavaOptions": limits,
+        "spark.executor.extraJavaOptions": limits,
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+    }
+    if master.startswith("local"):
+        settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    return settings

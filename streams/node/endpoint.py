@@ -1,0 +1,125 @@
+"""The committed state of an endpoint worker's partition: dialogs, and when each is due.
+
+Changed in one way only: :meth:`Endpoint.merge` takes over a transaction that was committed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+from streams.node.transaction import Bodies, DialogKey, Transaction
+from streams.node.world import Contract, Service, World
+from streams.protocol import Dialog, Limits
+from streams.routing import Instance, broker_key
+
+
+@dataclass(slots=True)
+class Endpoint:
+    """All conversation endpoints of one instance and partition.
+
+    ``left_out``: the local forwarder's committed position in ``out``; 0 until it is known, which
+    holds every retry back.
+    """
+
+    instance: str
+    world: World
+    limits: Limits = field(default_factory=Limits)
+    dialogs: dict[DialogKey, Dialog] = field(default_factory=dict)
+    left_out: int = 0
+    _timers: list[tuple[int, int, DialogKey]] = field(default_factory=list)
+    _waiting: set[DialogKey] = field(default_factory=set)
+    _probe: bool = False
+    _ticket: int = 0
+
+    # --- the catalog -----------------------------------------------------------------------------
+
+    @property
+    def here(self) -> Instance:
+        """Return this instance as the catalog has it."""
+        return self.world.instances[self.instance]
+
+    def service(self, database: str, name: str) -> Service | None:
+        """Return a service of this instance."""
+        return self.world.services.get((self.instance, database, name))
+
+    def contract(self, database: str, name: str) -> Contract | None:
+        """Return a contract of this instance."""
+        return self.world.contracts.get((self.instance, database, name))
+
+    def is_alive(self, dialog: Dialog) -> bool:
+        """Tell whether the database still has the broker id that the dialog began with."""
+        database = self.here.databases.get(dialog.database)
+        return database is not None and broker_key(database.broker_id) == broker_key(
+            dialog.broker_id
+        )
+
+    def switch(self, world: World) -> None:
+        """Take over a new version of the catalog; dialogs that wait for a route try at once."""
+        self.world = world
+        self._probe = True
+
+    # --- transactions ----------------------------------------------------------------------------
+
+    def begin(self, bodies: Bodies, now: int, *, timers: bool = True) -> Transaction:
+        """Open a transaction at ``now``; its first inputs are the timers that are due, if any."""
+        tx = Transaction(self, bodies, now, self.left_out, timers)
+        if timers:
+            tx.due(self._pop_due(now))
+            if self._probe:
+                tx.probe(self._waiting)
+        return tx
+
+    @property
+    def next_due(self) -> int | None:
+        """Return when the next timer is due (epoch milliseconds), early at worst."""
+        return self._timers[0][0] if self._timers else None
+
+    @property
+    def has_probes(self) -> bool:
+        """Tell whether dialogs wait to be probed after a catalog change."""
+        return self._probe and bool(self._waiting)
+
+    def merge(self, tx: Transaction, out_end: int) -> None:
+        """Take over a committed transaction; ``out_end`` is the position of its last copy."""
+        self._probe = self._probe and not tx.timers
+        for key, machine in tx.machines.items():
+            dialog = machine.dialog
+            if key in tx.transmitted:
+                dialog.last_copy = out_end
+            if machine.forgotten:
+                self.dialogs.pop(key, None)
+                self._waiting.discard(key)
+            else:
+                self.restore(key, dialog)
+
+    def abandon(self, tx: Transaction) -> None:
+        """Forget an aborted transaction: its timers are armed anew, its overlay is gone."""
+        for key in tx.machines:
+            if key in self.dialogs:
+                self._arm(key, self.dialogs[key])
+
+    def restore(self, key: DialogKey, dialog: Dialog) -> None:
+        """Put a dialog into the state and arm its timer."""
+        self.dialogs[key] = dialog
+        if dialog.status:
+            self._waiting.add(key)
+        else:
+            self._waiting.discard(key)
+        self._arm(key, dialog)
+
+    def _arm(self, key: DialogKey, dialog: Dialog) -> None:
+        due = dialog.due_at
+        if due is not None:
+            self._ticket += 1
+            heapq.heappush(self._timers, (due, self._ticket, key))
+
+    def _pop_due(self, now: int) -> list[DialogKey]:
+        """Take what is due; an entry that its dialog has outdated is dropped on the way."""
+        keys: dict[DialogKey, None] = {}
+        while self._timers and self._timers[0][0] <= now:
+            due, _, key = heapq.heappop(self._timers)
+            dialog = self.dialogs.get(key)
+            if dialog is not None and dialog.due_at == due:
+                keys[key] = None
+        return list(keys)

@@ -1,0 +1,47 @@
+"""Trace events as the workers emit them: field names of ``schemas/Event.avsc``."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from streams.errors import EventKind, text_of
+from streams.protocol import Header, Parties
+
+Event = dict[str, Any]
+
+
+def event(
+    kind: EventKind,
+    *,
+    at: int,
+    instance: str,
+    conversation: uuid.UUID | str | None = None,
+    error: int = 0,
+    subclass: int = 0,
+    parties: Parties | None = None,
+    header: Header | None = None,
+    detail: str = "",
+    **fields: Any,
+) -> Event:
+    """Build an event; what the frame's envelope says is filled in from it."""
+    record: Event = {
+        "event": int(kind),
+        "subclass": subclass,
+        "at": at,
+        "instance": instance,
+        "conversation": str(conversation) if conversation is not None else None,
+        "error": int(error),
+        "detail": detail or (text_of(error) if error else ""),
+        **fields,
+    }
+    if parties is not None:
+        record["from_initiator"] = parties.from_initiator
+        record["from_service"] = parties.from_service
+        record["to_service"] = parties.to_service
+        record["from_broker"] = parties.from_broker
+        record["to_broker"] = parties.to_broker
+    if header is not None:
+        record["sequence"] = header.sequence
+        record["message_id"] = str(header.message_id)
+    return record

@@ -1,0 +1,302 @@
+"""What a forwarder does with a record: decide, count the hop, drop what is too old, pass on.
+
+Pure and without dialog state: the same record under the same catalog gives the same outcome, and
+losing a forwarder loses nothing but copies. The plan for a record is found by (origin, raw bytes of
+``sb-route``) in a bounded cache; only what was not seen before is decoded.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from streams.errors import EventKind, Number
+from streams.node.events import Event, event
+from streams.node.ports import EnvelopeCodec, HopView
+from streams.node.world import World
+from streams.protocol import Parties, Status
+from streams.routing import Decision, Origin, Plan, Query, Verdict, pick_broker, plan
+from streams.topology import Transport
+
+CACHE_SIZE = 100_000
+
+
+class Place(Enum):
+    """The kind of topic that a copy goes to."""
+
+    TXQ = "txq"
+    IN = "in"
+    ACK = "ack"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record of ``out`` (inside) or ``txq`` (outside); ``is_ack`` where it has no sb-message."""
+
+    origin: Origin
+    key: bytes
+    route: bytes
+    hop: bytes
+    size: int
+    is_ack: bool
+    message: bytes | None = None
+
+    @property
+    def conversation(self) -> uuid.UUID:
+        """Return the conversation id, which is the record's key."""
+        return uuid.UUID(self.key.decode("ascii"))
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Write the record to this place, with these two headers renewed."""
+
+    place: Place
+    instance: str
+    route: bytes
+    hop: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of one record. Nothing at all in it means: held in memory."""
+
+    copies: tuple[Copy, ...] = ()
+    status: Status | None = None
+    event: Event | None = None
+
+
+HELD = Outcome()
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A decision, prepared: where to (``None``: an address of no instance), with which header."""
+
+    decision: Decision
+    route: bytes
+    targets: tuple[str | None, ...]
+
+
+@dataclass(slots=True)
+class _Way:
+    """A plan with its prepared leaves; ``only`` where every dialog takes the same one."""
+
+    plan: Plan
+    parties: Parties
+    only: _Leaf | None = None
+    leaves: dict[Decision, _Leaf] = field(default_factory=dict)
+
+
+_DROPPED = {
+    Number.HOPS_EXHAUSTED,
+    Number.TIME_TO_LIVE_EXCEEDED,
+    Number.NOT_DELIVERABLE_IN_TIME,
+    Number.FORWARD_SIZE_EXCEEDED,
+    Number.ALREADY_FORWARDING,
+    Number.TRANSPORT_STOPPED,
+    Number.TRANSPORT_SEND_ERROR,
+    Number.ROUTE_INVALID,
+}
+_UNDELIVERABLE = {
+    Number.TO_SERVICE_NOT_FOUND,
+    Number.TARGET_BROKER_NOT_HERE,
+    Number.TARGET_BROKER_UNAVAILABLE,
+}
+
+
+class Forwarder:
+    """One instance's routing decision, applied to records.
+
+    ``reachable`` is the presence predicate; ``now`` is epoch milliseconds everywhere.
+    """
+
+    def __init__(
+        self,
+        instance: str,
+        world: World,
+        codec: EnvelopeCodec,
+        reachable: Callable[[str], bool],
+    ) -> None:
+        self.instance = instance
+        self._codec = codec
+        self._reachable = reachable
+        self._ways: dict[tuple[Origin, bytes], _Way] = {}
+        self._visit = (-1, b"")
+        self.switch(world)
+
+    def switch(self, world: World) -> None:
+        """Take over a new version of the catalog: every plan is made anew."""
+        self.world = world
+        self._here = world.instances[self.instance]
+        self._transport = world.transports[self.instance]
+        self._ways.clear()
+
+    def handle(self, record: Record, now: int) -> Outcome:
+        """Decide one record; raises MalformedError (of the codec) where its envelope is rubbish."""
+        way = self._ways.get((record.origin, record.route))
+        if way is None or now >= way.plan.valid_until * 1000:
+            way = self._plan(record, now)
+        leaf = way.only or self._leaf(way, way.plan.decision(record.conversation), record.route)
+        hop = self._codec.hop(record.hop)
+        verdict = leaf.decision.verdict
+        if verdict is Verdict.SEND:
+            return self._send(record, leaf, hop, now)
+        if verdict is Verdict.FORWARD:
+            return self._forward(record, leaf, hop, now)
+        if verdict is Verdict.DELIVER:
+            place = Place.ACK if record.is_ack else Place.IN
+            edited = hop.edited(self.instance, now, self._block(now), spend=False)
+            return Outcome((Copy(place, self.instance, leaf.route, edited),))
+        return self.refuse(record, self._number(leaf), now, hop)
+
+    def refuse(
+        self, record: Record, number: Number, now: int, hop: HopView | None = None
+    ) -> Outcome:
+        """Tell the sender's endpoint (begun here) or nobody (from outside) that a copy is gone."""
+        parties = self._codec.parties(record.route)
+        hop = hop or self._codec.hop(record.hop)
+        return Outcome(
+            status=self._status(record, parties, number, hop, now),
+            event=self._event(record, parties, number, hop, now),
+        )
+
+    def hop(self, raw: bytes) -> HopView:
+        """View a record's ``sb-hop``."""
+        return self._codec.hop(raw)
+
+    # --- the network -----------------------------------------------------------------------------
+
+    def _send(self, record: Record, leaf: _Leaf, hop: HopView, now: int) -> Outcome:
+        if self._transport is Transport.ALL:
+            chosen = [i for i, target in enumerate(leaf.targets) if target is not None]
+        else:
+            chosen = self._failover(leaf, hop.first_hop + self._seed(record) + hop.attempt)
+        if not chosen:
+            return self.refuse(record, Number.TARGET_UNREACHABLE, now, hop)
+        block = self._block(now)
+        return Outcome(
+            tuple(
+                Copy(
+                    Place.TXQ,
+                    leaf.targets[i] or "",
+                    leaf.route,
+                    hop.edited(self.instance, now, block, spend=False, first_hop=i),
+                )
+                for i in chosen
+            )
+        )
+
+    def _forward(self, record: Record, leaf: _Leaf, hop: HopView, now: int) -> Outcome:
+        if hop.hops_remaining <= 0:
+            return self.refuse(record, Number.HOPS_EXHAUSTED, now, hop)
+        if hop.expired(now):
+            return self.refuse(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
+        chosen = self._failover(leaf, hop.attempt)
+        if not chosen:
+            return HELD
+        edited = hop.edited(self.instance, now, self._block(now), spend=True)
+        return Outcome((Copy(Place.TXQ, leaf.targets[chosen[0]] or "", leaf.route, edited),))
+
+    def _failover(self, leaf: _Leaf, start: int) -> list[int]:
+        """Return the first reachable of the addresses, beginning with the one that is its turn."""
+        count = len(leaf.targets)
+        for step in range(count):
+            at = (start + step) % count
+            target = leaf.targets[at]
+            if target is not None and self._reachable(target):
+                return [at]
+        return []
+
+    def _seed(self, record: Record) -> int:
+        if self._transport is not Transport.SEEDED:
+            return 0
+        return pick_broker(1 << 16, record.conversation)
+
+    def _block(self, now: int) -> bytes:
+        if self._visit[0] != now:
+            self._visit = (now, self._codec.visit(self.instance, now))
+        return self._visit[1]
+
+    # --- what is told ----------------------------------------------------------------------------
+
+    def _number(self, leaf: _Leaf) -> Number:
+        if leaf.decision.error is not None:
+            return leaf.decision.error
+        return Number.MIRRORING_NOT_READY  # PROBE: which partner is the principal is not known
+
+    def _status(
+        self, record: Record, parties: Parties, number: Number, hop: HopView, now: int
+    ) -> Status | None:
+        database = self._here.with_broker_id(parties.from_broker)
+        if record.origin is Origin.OUTSIDE or record.is_ack or database is None:
+            return None
+        return Status(
+            record.conversation,
+            database.name,
+            parties.from_initiator,
+            int(number),
+            hop.attempt,
+            now,
+        )
+
+    def _event(
+        self, record: Record, parties: Parties, number: Number, hop: HopView, now: int
+    ) -> Event:
+        kind, subclass = EventKind.MESSAGE_CLASSIFY, 3
+        if number in _DROPPED:
+            kind, subclass = EventKind.FORWARDED_MESSAGE_DROPPED, 0
+        elif number in _UNDELIVERABLE:
+            kind, subclass = EventKind.MESSAGE_UNDELIVERABLE, 2 if record.is_ack else 1
+        return event(
+            kind,
+            at=now,
+            instance=self.instance,
+            conversation=record.conversation,
+            error=number,
+            subclass=subclass,
+            parties=parties,
+            header=self._codec.header(record.message) if record.message is not None else None,
+            attempt=hop.attempt,
+            hops_remaining=hop.hops_remaining,
+        )
+
+    # --- the plan --------------------------------------------------------------------------------
+
+    def _plan(self, record: Record, now: int) -> _Way:
+        parties = self._codec.parties(record.route)
+        home = None
+        if record.origin is Origin.INSIDE:
+            database = self._here.with_broker_id(parties.from_broker)
+            home = database.name if database else None
+        query = Query(
+            parties.to_service,
+            record.origin,
+            parties.to_broker,
+            home,
+            parties.from_initiator,
+        )
+        way = _Way(plan(self._here, query, now / 1000), parties)
+        if len(way.plan.decisions) == 1:
+            only = way.plan.decisions[0]
+            way.only = self._leaf(way, only, record.route) if isinstance(only, Decision) else None
+        if len(self._ways) >= CACHE_SIZE:
+            self._ways.pop(next(iter(self._ways)))
+        self._ways[record.origin, record.route] = way
+        return way
+
+    def _leaf(self, way: _Way, decision: Decision, raw: bytes) -> _Leaf:
+        leaf = way.leaves.get(decision)
+        if leaf is None:
+            if decision.broker is not None and way.parties.to_broker is None:
+                raw = self._codec.encode_parties(
+                    replace(way.parties, to_broker=decision.broker)  # U-07
+                )
+            targets = tuple(
+                self.instance if self._here.is_here(address) else self.world.instance_at(address)
+                for address in decision.addresses
+            )
+            leaf = way.leaves[decision] = _Leaf(decision, raw, targets)
+        return leaf

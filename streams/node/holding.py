@@ -1,0 +1,47 @@
+"""Messages whose next hop is unreachable: held in memory, within a budget and their time to live.
+
+A forwarder stores nothing durably (reference 5.1): what is held here is a copy, and losing it costs
+the sender a retry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from streams.errors import Number
+
+Item = TypeVar("Item")
+HoldKey = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Holding(Generic[Item]):
+    """A bounded store of held copies, oldest first; ``limit`` is MESSAGE_FORWARD_SIZE in bytes."""
+
+    limit: int
+    size: int = 0
+    _items: dict[HoldKey, tuple[Item, int]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, key: HoldKey, item: Item, size: int) -> Number | None:
+        """Hold a copy; returns why it is dropped instead: 11288 or 11289."""
+        if key in self._items:
+            return Number.ALREADY_FORWARDING
+        if self.size + size > self.limit:
+            return Number.FORWARD_SIZE_EXCEEDED
+        self._items[key] = (item, size)
+        self.size += size
+        return None
+
+    def remove(self, key: HoldKey) -> None:
+        """Let a copy go."""
+        _, size = self._items.pop(key)
+        self.size -= size
+
+    def items(self) -> Iterator[tuple[HoldKey, Item]]:
+        """Iterate over a snapshot of what is held."""
+        return iter([(key, item) for key, (item, _) in self._items.items()])

@@ -1,0 +1,54 @@
+"""What a forwarder needs to know about bytes: the envelope as it sees it, given by ``wire``."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from streams.protocol import Header, Parties
+
+
+class HopView(Protocol):
+    """``sb-hop`` of one copy, read and edited without decoding it."""
+
+    @property
+    def raw(self) -> bytes:
+        """Return the header's bytes."""
+
+    @property
+    def hops_remaining(self) -> int:
+        """Return how many forwarders may still pass the copy on."""
+
+    @property
+    def attempt(self) -> int:
+        """Return the number of the retry, 0 for the first transmission."""
+
+    @property
+    def first_hop(self) -> int:
+        """Return the preferred index among the sender's next hops."""
+
+    def expired(self, now: int) -> bool:
+        """Tell whether the time to live is over at ``now``, epoch milliseconds."""
+
+    def edited(
+        self, instance: str, at: int, block: bytes, *, spend: bool, first_hop: int | None = None
+    ) -> bytes:
+        """Return the bytes for the next instance."""
+
+
+class EnvelopeCodec(Protocol):
+    """Between the envelope's bytes and its values; rubbish raises MalformedError of ``wire``."""
+
+    def parties(self, raw: bytes) -> Parties:
+        """Decode ``sb-route``."""
+
+    def encode_parties(self, parties: Parties) -> bytes:
+        """Encode ``sb-route``."""
+
+    def header(self, raw: bytes) -> Header:
+        """Decode ``sb-message``."""
+
+    def hop(self, raw: bytes) -> HopView:
+        """View ``sb-hop``."""
+
+    def visit(self, instance: str, at: int) -> bytes:
+        """Return the block that adds one visit to a path."""

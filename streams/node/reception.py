@@ -1,0 +1,142 @@
+"""Which endpoint takes a message frame: find it, create a target endpoint, or refuse (5.3, R7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from streams.errors import EventKind, Number
+from streams.node.commands import new_endpoint
+from streams.protocol import Ack, Flag, Machine, Message, Parties, State
+from streams.routing import order_databases
+
+if TYPE_CHECKING:
+    from streams.node.transaction import Transaction
+
+
+def admit(tx: Transaction, message: Message) -> Machine | None:
+    """Return the machine that takes the message; what is refused has been told already."""
+    parties = message.parties
+    database = choose_database(tx, message)
+    if database is None:
+        number = Number.TARGET_BROKER_NOT_HERE if parties.to_broker else Number.TO_SERVICE_NOT_FOUND
+        return _refuse(tx, message, number)
+    key = (database, message.conversation, not parties.from_initiator)
+    machine = tx.machine(key)
+    if machine is None:
+        return _create(tx, message, database) if parties.from_initiator else _unknown(tx, message)
+    dialog = machine.dialog
+    if not tx.endpoint.is_alive(dialog):
+        return _refuse(tx, message, Number.TARGET_BROKER_UNAVAILABLE)
+    if dialog.service != parties.to_service:
+        return _refuse(tx, message, Number.TO_SERVICE_DIFFERS)
+    if dialog.contract != parties.contract:
+        return _refuse(tx, message, Number.CONTRACT_DIFFERS)
+    if tx.endpoint.service(database, dialog.service) is None:
+        return _refuse(tx, message, Number.TO_SERVICE_NOT_FOUND)
+    return machine
+
+
+def choose_database(tx: Transaction, message: Message) -> str | None:
+    """Return the database that takes a frame: its endpoint's, else by R7.2 and U-13."""
+    parties, here = message.parties, tx.endpoint.here
+    if parties.to_broker is not None:
+        known = here.with_broker_id(parties.to_broker)
+        return known.name if known is not None and known.enabled else None
+    for name, database in here.databases.items():
+        if database.enabled and tx.machine((name, message.conversation, False)) is not None:
+            return name
+    hosting = here.hosting(parties.to_service)
+    home = here.with_broker_id(parties.from_broker) if message.inside else None
+    if home is not None and home.name in hosting:
+        return home.name
+    ordered = order_databases(hosting, message.conversation)
+    return ordered[0] if ordered else None
+
+
+def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
+    parties, header = message.parties, message.header
+    service = tx.endpoint.service(database, parties.to_service)
+    if service is None:
+        return _refuse(tx, message, Number.TO_SERVICE_NOT_FOUND)
+    if not header.sequenced or header.sequence >= tx.endpoint.limits.window:
+        return _unknown(tx, message)
+    if header.sequence == 0 and header.flags & (Flag.END | Flag.ERROR):
+        tx.tell(
+            EventKind.CORRUPTED_MESSAGE,
+            conversation=message.conversation,
+            error=Number.CORRUPTED_HEADER,
+            parties=parties,
+            header=header,
+            detail="'end' or 'error' on the first message of a dialog (11277)",
+        )
+        return None
+    back = reply_parties(tx, message, database)
+    if parties.contract not in service.contracts:
+        ack = Ack(header.sequence + 1, header.sequence, message.journey.attempt)
+        tx.send_ack(message.conversation, back, replace(ack, sent_at=tx.now), 0)
+        tx.send_error(
+            message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, message.journey.attempt
+        )
+        return _refuse(tx, message, Number.CONTRACT_NOT_ACCEPTED)
+    dialog = new_endpoint(
+        message.conversation,
+        database,
+        back.from_broker,
+        is_initiator=False,
+        state=State.CO if header.sequence == 0 else State.SI,
+        service=parties.to_service,
+        far_service=parties.from_service,
+        far_broker=parties.from_broker,
+        contract=parties.contract,
+        group=None,
+        now=tx.now,
+        expires_at=max(header.dialog_expires_at, tx.now),
+    )
+    key = (database, message.conversation, False)
+    machine = tx.adopt(key, dialog)
+    tx.created(key)
+    return machine
+
+
+def _unknown(tx: Transaction, message: Message) -> Machine | None:
+    """Refuse a message for an endpoint that does not exist and that it cannot create (U-30)."""
+    if message.header.sequenced:
+        database = choose_database(tx, message)
+        if database is not None:
+            tx.send_error(
+                message.conversation,
+                reply_parties(tx, message, database),
+                Number.REMOTE_CANNOT_EXCHANGE,
+                message.journey.attempt,
+            )
+    first = message.parties.from_initiator
+    number = Number.NOT_THE_FIRST_MESSAGE if first else Number.DIALOG_UNKNOWN
+    return _refuse(tx, message, number)
+
+
+def reply_parties(tx: Transaction, message: Message, database: str) -> Parties:
+    """Return the parties of an answer to a frame that has no endpoint here."""
+    asked = message.parties
+    return Parties(
+        asked.from_service,
+        asked.from_broker,
+        asked.to_service,
+        tx.endpoint.here.databases[database].broker_id,
+        asked.contract,
+        not asked.from_initiator,
+    )
+
+
+def _refuse(tx: Transaction, message: Message, number: Number) -> Machine | None:
+    """Tell why no endpoint takes the message."""
+    tx.tell(
+        EventKind.MESSAGE_UNDELIVERABLE,
+        conversation=message.conversation,
+        error=number,
+        subclass=1 if message.header.sequenced else 2,
+        parties=message.parties,
+        header=message.header,
+        attempt=message.journey.attempt,
+    )
+    return None

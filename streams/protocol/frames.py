@@ -1,0 +1,150 @@
+"""What endpoints say to each other and what applications say to them, as values.
+
+A *frame* is a message or an acknowledgement. Its envelope has three parts, because they change at
+different moments: :class:`Parties` (the same for a whole direction of a dialog), :class:`Header`
+(written once per message) and :class:`Journey` (one per copy). Times are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from enum import Enum, IntFlag
+
+PREFIX = "http://schemas.microsoft.com/SQL/ServiceBroker/"  # C-02
+DEFAULT = "DEFAULT"
+ERROR = PREFIX + "Error"
+END_DIALOG = PREFIX + "EndDialog"
+DIALOG_TIMER = PREFIX + "DialogTimer"
+
+
+class Flag(IntFlag):
+    """What a message is besides its type."""
+
+    NONE = 0
+    END = 1
+    ERROR = 2
+    UNSEQUENCED = 4
+    SKIPS = 8  # numbers below are missing on purpose (U-47)
+
+
+@dataclass(frozen=True, slots=True)
+class Parties:
+    """Who talks to whom; ``locked`` says that ``to_broker`` came from a frame of the target."""
+
+    to_service: str
+    to_broker: str | None
+    from_service: str
+    from_broker: str
+    contract: str
+    from_initiator: bool
+    locked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """One message: the same in every copy."""
+
+    message_id: uuid.UUID
+    type: str
+    sequence: int
+    enqueued_at: int
+    dialog_expires_at: int
+    flags: Flag = Flag.NONE
+    fragment: int = 0
+    fragments: int = 1
+
+    @property
+    def sequenced(self) -> bool:
+        """Tell whether the message takes part in the order of its dialog (4.3)."""
+        return not self.flags & Flag.UNSEQUENCED
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """One copy on its way: ``path`` has (instance, arrival) for every instance that it met."""
+
+    hops_remaining: int
+    expires_at: int
+    attempt: int
+    sent_at: int
+    first_hop: int = 0
+    path: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message frame as it arrives. ``inside``: begun in the instance that delivers it."""
+
+    conversation: uuid.UUID
+    parties: Parties
+    header: Header
+    journey: Journey
+    body: bytes
+    inside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """What an acknowledgement says: everything below ``next_sequence`` is stored (cumulative)."""
+
+    next_sequence: int
+    highest_seen: int = -1
+    attempt: int = 0
+    first_hop: int = 0
+    sent_at: int = 0
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """An acknowledgement frame as it arrives."""
+
+    conversation: uuid.UUID
+    parties: Parties
+    ack: Ack
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the local forwarder says about a copy that it could not send."""
+
+    conversation: uuid.UUID
+    database: str
+    from_initiator: bool
+    number: int
+    attempt: int
+    at: int
+
+
+class CommandKind(Enum):
+    """What an application asks its endpoint to do."""
+
+    BEGIN = "BEGIN"
+    SEND = "SEND"
+    END = "END"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A statement of an application. ``stored_at`` is when the broker stored it."""
+
+    conversation: uuid.UUID
+    command_id: uuid.UUID
+    kind: CommandKind
+    database: str
+    from_initiator: bool = True
+    issued_at: int = 0
+    reply_to: str | None = None
+    from_service: str | None = None
+    to_service: str | None = None
+    to_broker: str | None = None
+    contract: str | None = None
+    lifetime: int | None = None
+    group: uuid.UUID | None = None
+    type: str | None = None
+    error_code: int | None = None
+    error_text: str | None = None
+    cleanup: bool = False
+    body: bytes | None = field(default=None, repr=False)
+    stored_at: int = 0

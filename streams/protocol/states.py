@@ -1,0 +1,86 @@
+"""The states of an endpoint and the only table that moves them (reference 4.7).
+
+::
+
+            BEGIN            SEND            END                acknowledged
+    (none) -------> SO --------------> CO --------> DO ----------------------> CD
+    first message arrives, complete    ^ |  peer's EndDialog        END
+    (none) --------------------------> | +----------------> DI -------------> CD
+    first message arrives, incomplete  |     any Error, end of life      END
+    (none) -------> SI ----------------+ ------------------> ER ------------> CD
+
+What the table does not list is refused: a statement with its error number, a frame with an event.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from streams.errors.numbers import Number
+
+
+class State(Enum):
+    """``sys.conversation_endpoints.state``."""
+
+    SO = "STARTED_OUTBOUND"
+    SI = "STARTED_INBOUND"
+    CO = "CONVERSING"
+    DI = "DISCONNECTED_INBOUND"
+    DO = "DISCONNECTED_OUTBOUND"
+    ER = "ERROR"
+    CD = "CLOSED"
+
+
+class Input(Enum):
+    """What can happen to an endpoint."""
+
+    SEND = "SEND"
+    END = "END CONVERSATION"
+    END_WITH_ERROR = "END CONVERSATION WITH ERROR"
+    CLEANUP = "END CONVERSATION WITH CLEANUP"
+    FIRST_MESSAGE = "the first message is complete"
+    PEER_ENDED = "EndDialog received in order"
+    PEER_ERROR = "Error received"
+    LAST_ACKNOWLEDGED = "the peer has acknowledged our EndDialog or Error"
+    EXPIRED = "the lifetime is over"
+
+
+_S, _I = State, Input
+
+TRANSITIONS: dict[tuple[State, Input], State] = {
+    (_S.SO, _I.SEND): _S.CO,  # U-28
+    (_S.CO, _I.SEND): _S.CO,
+    # An EndDialog or Error cannot be message one (11277): the endpoint just goes (U-22).
+    (_S.SO, _I.END): _S.CD,
+    (_S.SO, _I.END_WITH_ERROR): _S.CD,
+    (_S.CO, _I.END): _S.DO,
+    (_S.CO, _I.END_WITH_ERROR): _S.DO,
+    # The peer has ended: nothing is sent.
+    (_S.DI, _I.END): _S.CD,
+    (_S.DI, _I.END_WITH_ERROR): _S.CD,
+    (_S.ER, _I.END): _S.CD,
+    (_S.ER, _I.END_WITH_ERROR): _S.CD,
+    **{(state, _I.CLEANUP): _S.CD for state in State if state is not _S.CD},
+    (_S.SI, _I.FIRST_MESSAGE): _S.CO,
+    (_S.CO, _I.PEER_ENDED): _S.DI,
+    (_S.DO, _I.PEER_ENDED): _S.DO,
+    (_S.SO, _I.PEER_ERROR): _S.ER,
+    (_S.SI, _I.PEER_ERROR): _S.ER,
+    (_S.CO, _I.PEER_ERROR): _S.ER,
+    (_S.DI, _I.PEER_ERROR): _S.ER,
+    (_S.DO, _I.PEER_ERROR): _S.CD,  # the application has ended: nobody is left to be told
+    (_S.DO, _I.LAST_ACKNOWLEDGED): _S.CD,
+    (_S.SO, _I.EXPIRED): _S.ER,
+    (_S.SI, _I.EXPIRED): _S.ER,
+    (_S.CO, _I.EXPIRED): _S.ER,
+    (_S.DI, _I.EXPIRED): _S.ER,
+    (_S.DO, _I.EXPIRED): _S.CD,
+}
+
+REFUSALS: dict[Input, Number] = {
+    Input.SEND: Number.SEND_STATE,
+    Input.END: Number.END_STATE,
+    Input.END_WITH_ERROR: Number.END_STATE,
+    Input.CLEANUP: Number.END_STATE,
+}
+"""The error number of a statement that the endpoint's state does not allow."""

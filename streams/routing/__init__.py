@@ -1,0 +1,63 @@
+"""Where does this message go, and why? The only place where a route is chosen.
+
+Pure: values in, values out, the standard library only. Start with :mod:`streams.routing.rules`.
+"""
+
+from streams.routing.address import (
+    DEFAULT_PORT,
+    LOCAL,
+    TRANSPORT,
+    Address,
+    AddressKind,
+    address_from_name,
+    network,
+    parse_address,
+)
+from streams.routing.decision import FOREVER, Decision, Explanation, Plan, TraceStep, Verdict
+from streams.routing.hashing import order_databases, pick_broker
+from streams.routing.model import (
+    AUTO_CREATED_LOCAL,
+    CONFIGURATION_SERVICE,
+    Database,
+    Instance,
+    Origin,
+    Query,
+    Route,
+    RoutingTable,
+    auto_created_local,
+    broker_key,
+    broker_order,
+)
+from streams.routing.plan import explain, plan
+
+__all__ = [
+    "AUTO_CREATED_LOCAL",
+    "CONFIGURATION_SERVICE",
+    "DEFAULT_PORT",
+    "FOREVER",
+    "LOCAL",
+    "TRANSPORT",
+    "Address",
+    "AddressKind",
+    "Database",
+    "Decision",
+    "Explanation",
+    "Instance",
+    "Origin",
+    "Plan",
+    "Query",
+    "Route",
+    "RoutingTable",
+    "TraceStep",
+    "Verdict",
+    "address_from_name",
+    "auto_created_local",
+    "broker_key",
+    "broker_order",
+    "explain",
+    "network",
+    "order_databases",
+    "parse_address",
+    "pick_broker",
+    "plan",
+]

@@ -1,0 +1,83 @@
+"""What a routing decision says, and how it explains itself."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from enum import Enum
+
+from streams.errors.numbers import Number
+from streams.routing.address import Address
+from streams.routing.hashing import pick_broker
+
+FOREVER = float("inf")
+
+
+class Verdict(Enum):
+    """What happens to the message; the values are the contract's words."""
+
+    DELIVER = "deliver"  # a database of this instance takes it
+    SEND = "send"  # begun here, to the network
+    FORWARD = "forward"  # from outside, to the network
+    PROBE = "probe"  # mirrored: ask both partners
+    ASK = "ask"  # ask the configuration service
+    DELAY = "delay"  # begun here: stays in the transmission queue
+    DROP = "drop"  # from outside: the copy is gone, the sender retries
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One answer.
+
+    ``step`` is the matching step that ended the search (``M1`` to ``M7``) or ``REPLY``; ``routes``
+    the chosen tier's route names; ``broker`` the broker id that goes on the wire (U-07);
+    ``addresses`` the next hops, ``candidates`` the databases that can take the message.
+    """
+
+    verdict: Verdict
+    step: str
+    routes: tuple[str, ...] = ()
+    broker: str | None = None
+    addresses: tuple[Address, ...] = ()
+    candidates: tuple[str, ...] = ()
+    error: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All answers to one question, whatever the conversation's id: what a forwarder caches.
+
+    Where several broker ids are equal (M3), ``alternatives`` lists them and ``decisions`` holds one
+    decision for each, in the same order (a plan again where the message loops back). The plan must
+    be made anew at ``valid_until``, when a route that it rests on expires (epoch seconds).
+    """
+
+    decisions: tuple[Decision | Plan, ...]
+    alternatives: tuple[str, ...] = ()
+    valid_until: float = FOREVER
+
+    def decision(self, conversation: uuid.UUID | None) -> Decision:
+        """Return the decision for one dialog; without an id the first stands for all."""
+        at = 0
+        if conversation is not None and len(self.decisions) > 1:
+            at = pick_broker(len(self.decisions), conversation)
+        chosen = self.decisions[at]
+        return chosen if isinstance(chosen, Decision) else chosen.decision(conversation)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One rule that was tried: the routes it kept, and why."""
+
+    rule: str
+    kept: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A decision with every rule that led to it."""
+
+    decision: Decision
+    alternatives: tuple[str, ...]
+    trace: tuple[TraceStep, ...]

@@ -1,0 +1,178 @@
+"""What a routing decision looks at: routes, databases, instances, and the question itself.
+
+All values are immutable, so that a worker can switch to a new catalog by replacing one reference.
+Times are seconds since the epoch, UTC. Broker ids are compared as GUIDs where both sides are GUIDs,
+else as they are written (U-02): :func:`broker_key` is the one place that says so.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+
+from streams.routing.address import LOCAL, Address, AddressKind
+
+AUTO_CREATED_LOCAL = "AutoCreatedLocal"
+CONFIGURATION_SERVICE = "SQL/ServiceBroker/BrokerConfiguration"
+
+_GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\}?")
+
+
+class Origin(Enum):
+    """Where a message began: in this instance, or in another one (reference 2.1)."""
+
+    INSIDE = "inside"
+    OUTSIDE = "outside"
+
+
+@lru_cache(maxsize=65536)
+def broker_key(broker: str) -> str:
+    """Return the form in which broker ids are compared (U-02)."""
+    return str(uuid.UUID(broker)) if _GUID.fullmatch(broker) else broker
+
+
+def broker_order(broker: str) -> tuple[int, bytes]:
+    """Sort broker ids: GUIDs by their bytes, others after them by UTF-16LE (U-18)."""
+    if _GUID.fullmatch(broker):
+        return (0, uuid.UUID(broker).bytes)
+    return (1, broker.encode("utf-16-le", "surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A row of ``sys.routes``. ``None`` stands for "any" and for "never expires"."""
+
+    name: str
+    service: str | None
+    broker: str | None
+    address: Address
+    mirror: Address | None = None
+    expires: float | None = None
+    route_id: int = 0
+
+
+def auto_created_local(route_id: int = 0) -> Route:
+    """Return the route that every database has unless somebody dropped it (reference 1.1)."""
+    return Route(AUTO_CREATED_LOCAL, None, None, LOCAL, route_id=route_id)
+
+
+class RoutingTable:
+    """The routes of one database, indexed so that no lookup depends on their number."""
+
+    __slots__ = ("_balanced", "_full", "_last_resort", "_named", "routes")
+
+    def __init__(self, routes: Iterable[Route] = ()) -> None:
+        self.routes = tuple(routes)
+        full: dict[tuple[str, str], list[Route]] = {}
+        named: dict[str, list[Route]] = {}
+        balanced: dict[str, list[Route]] = {}
+        last_resort: list[Route] = []
+        for route in self.routes:
+            if route.service is None:
+                # "Broker without name" is no legal kind (9662); such a record matches nothing.
+                if route.broker is None:
+                    last_resort.append(route)
+            elif route.broker is None:
+                named.setdefault(route.service, []).append(route)
+            else:
+                full.setdefault((route.service, broker_key(route.broker)), []).append(route)
+                balanced.setdefault(route.service, []).append(route)
+        self._full = {key: tuple(rows) for key, rows in full.items()}
+        self._named = {key: tuple(rows) for key, rows in named.items()}
+        self._balanced = {key: tuple(rows) for key, rows in balanced.items()}
+        self._last_resort = tuple(last_resort)
+
+    def full(self, service: str, broker: str) -> tuple[Route, ...]:
+        """Return the routes that name both the service and the broker id."""
+        return self._full.get((service, broker_key(broker)), ())
+
+    def named(self, service: str) -> tuple[Route, ...]:
+        """Return the routes that name the service and no broker id."""
+        return self._named.get(service, ())
+
+    def with_broker(self, service: str) -> tuple[Route, ...]:
+        """Return the routes that name the service and any broker id."""
+        return self._balanced.get(service, ())
+
+    def last_resort(self) -> tuple[Route, ...]:
+        """Return the routes that name neither."""
+        return self._last_resort
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RoutingTable) and self.routes == other.routes
+
+    def __hash__(self) -> int:
+        return hash(self.routes)
+
+    def __repr__(self) -> str:
+        return f"RoutingTable({self.routes!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A broker: its id, the services that live in it, whether delivery is on, and its routes."""
+
+    name: str
+    broker_id: str
+    services: frozenset[str] = frozenset()
+    enabled: bool = True
+    routes: RoutingTable = field(default_factory=RoutingTable)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A SQL Server process as the routing decision sees it.
+
+    ``hosts`` are further names and addresses that mean this instance, in any case; with the port of
+    ``address`` they decide what is a loop-back (U-45). ``msdb`` holds the routes for messages from
+    outside.
+    """
+
+    name: str
+    address: Address
+    hosts: frozenset[str] = frozenset()
+    databases: Mapping[str, Database] = field(default_factory=dict)
+    msdb: RoutingTable = field(default_factory=RoutingTable)
+    forwarding: bool = False
+    started: bool = True
+    msdb_enabled: bool = True
+
+    def is_here(self, address: Address) -> bool:
+        """Tell whether an address resolves to this very instance (R8.1, U-45)."""
+        if address.kind is not AddressKind.NETWORK or address.port != self.address.port:
+            return False
+        host = address.host.casefold()
+        return any(host == name.casefold() for name in (self.address.host, *self.hosts))
+
+    def hosting(self, service: str) -> tuple[str, ...]:
+        """Return the names of the active databases that have a service, sorted."""
+        return tuple(
+            sorted(d.name for d in self.databases.values() if d.enabled and service in d.services)
+        )
+
+    def with_broker_id(self, broker: str) -> Database | None:
+        """Return the database with a broker id: an active one first, else an inactive one."""
+        key = broker_key(broker)
+        found = [d for d in self.databases.values() if broker_key(d.broker_id) == key]
+        return min(found, key=lambda d: (not d.enabled, d.name)) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The question: where does this message go?
+
+    ``database`` is the home of a message that began here (its routes decide) and ``None`` for one
+    from outside (msdb decides). ``broker`` is the conversation's far broker id, or what the message
+    carries. ``conversation`` matters only where several broker ids or databases are equal.
+    """
+
+    service: str
+    origin: Origin
+    broker: str | None = None
+    database: str | None = None
+    from_initiator: bool = True
+    conversation: uuid.UUID | None = None

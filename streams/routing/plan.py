@@ -1,0 +1,162 @@
+"""The one place where a route is chosen: walk the tables of :mod:`streams.routing.rules`.
+
+:func:`plan` answers for every conversation id at once and can be cached until ``valid_until``;
+:func:`explain` answers for one and tells every rule that was tried. Both walk the same tables;
+``tests/routing`` holds them against an independent transcription of the reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streams.routing.decision import Decision, Explanation, Plan, TraceStep
+from streams.routing.hashing import pick_broker
+from streams.routing.model import (
+    Instance,
+    Origin,
+    Query,
+    Route,
+    RoutingTable,
+    broker_key,
+    broker_order,
+)
+from streams.routing.rules import RULES, Context, Found, Routes, Rule, Rules
+
+
+def plan(
+    instance: Instance,
+    query: Query,
+    now: float,
+    *,
+    rules: Rules = RULES,
+    strict_local_tier: bool = False,
+) -> Plan:
+    """Decide where a message goes, for every conversation id (R1 to R10).
+
+    ``now`` is in seconds since the epoch; expired routes are ignored (R3.1). Never raises for any
+    combination of routes and names: what cannot go anywhere is a verdict with its number.
+    """
+    context = _context(instance, query, now, strict_local_tier)
+    matched = _match(context, rules)
+    if isinstance(matched, Decision):
+        return Plan((matched,), valid_until=context.valid_until)
+    balanced = _by_broker(context, matched)
+    outcomes: list[Decision | Plan] = []
+    for broker, routes in balanced.items() or ((query.broker, matched),):
+        branch = replace(context, broker=broker)
+        outcome: Decision | Plan | None = _finish(branch, routes, rules)
+        if outcome is None:
+            outside = _from_outside(branch)
+            outcome = plan(instance, outside, now, rules=rules, strict_local_tier=strict_local_tier)
+        until = outcome.valid_until if isinstance(outcome, Plan) else branch.valid_until
+        context.valid_until = min(context.valid_until, branch.valid_until, until)
+        outcomes.append(outcome)
+    if not balanced and isinstance(outcomes[0], Plan):
+        return replace(outcomes[0], valid_until=context.valid_until)
+    return Plan(tuple(outcomes), tuple(balanced), context.valid_until)
+
+
+def explain(
+    instance: Instance,
+    query: Query,
+    now: float,
+    *,
+    rules: Rules = RULES,
+    strict_local_tier: bool = False,
+) -> Explanation:
+    """Decide as :func:`plan` does, for one conversation, and say why, rule by rule."""
+    trace: list[TraceStep] = []
+    context = _context(instance, query, now, strict_local_tier)
+    context.trace = trace
+    matched = _match(context, rules)
+    if isinstance(matched, Decision):
+        return Explanation(matched, (), tuple(trace))
+    balanced = _by_broker(context, matched)
+    alternatives = tuple(balanced)
+    if alternatives:
+        at = pick_broker(len(alternatives), query.conversation) if query.conversation else 0
+        context.broker = alternatives[at]
+        matched = balanced[context.broker]
+        why = "the dialog's hash takes" if query.conversation else "any dialog; shown for"
+        ids = "broker id" if len(alternatives) == 1 else f"{len(alternatives)} broker ids"
+        kept = tuple(r.name for r in matched)
+        trace.append(TraceStep("PICK", kept, f"{why} {context.broker}, of {ids}"))
+    decision = _finish(context, matched, rules)
+    if decision is None:
+        outside = _from_outside(context)
+        again = explain(instance, outside, now, rules=rules, strict_local_tier=strict_local_tier)
+        found = alternatives or again.alternatives
+        return replace(again, alternatives=found, trace=(*trace, *again.trace))
+    return Explanation(decision, alternatives, tuple(trace))
+
+
+def _context(instance: Instance, query: Query, now: float, strict: bool) -> Context:
+    home = instance.databases.get(query.database) if query.database is not None else None
+    if query.origin is Origin.OUTSIDE:
+        table = instance.msdb
+    else:
+        table = home.routes if home is not None else RoutingTable()
+    return Context(instance, query, table, now, query.broker, strict_local_tier=strict)
+
+
+def _match(context: Context, rules: Rules) -> Found:
+    entered = _walk(rules.entry, context, (), optional=True)
+    return entered if isinstance(entered, Decision) else _walk(rules.match, context, ())
+
+
+def _finish(context: Context, matched: Routes, rules: Rules) -> Decision | None:
+    """Choose the tier, then locate or send; ``None`` where the message loops back (R9)."""
+    chosen = _walk(rules.choose, context, matched)
+    if isinstance(chosen, Decision):
+        return chosen
+    if not context.addresses:  # LOCAL
+        located = _walk(rules.locate, context, chosen)
+        assert isinstance(located, Decision), "LOCATE ends in decisions"
+        return located
+    sent = _walk(rules.send, context, chosen)
+    return sent if isinstance(sent, Decision) else None
+
+
+def _from_outside(context: Context) -> Query:
+    """Return the question that a looped-back message asks: msdb decides, and it cannot loop."""
+    return replace(context.query, origin=Origin.OUTSIDE, broker=context.broker, database=None)
+
+
+def _walk(
+    table: tuple[Rule, ...], context: Context, routes: Routes, *, optional: bool = False
+) -> Found:
+    matching = table and table[0].name.startswith("M")
+    for rule in table:
+        if matching:
+            context.step = rule.name
+        found = rule.apply(context, routes)
+        if context.trace is not None:
+            context.trace.extend(_told(rule, context, found))
+        if found:
+            return found
+    if optional:
+        return ()
+    raise AssertionError(f"the table of {table[-1].name if table else 'no rules'} has no last word")
+
+
+def _told(rule: Rule, context: Context, found: Found | None) -> tuple[TraceStep, ...]:
+    if not found:
+        why = rule.miss(context)
+        return (TraceStep(rule.name, (), why),) if why else ()
+    names = found.routes if isinstance(found, Decision) else tuple(r.name for r in found if r.name)
+    return (TraceStep(rule.name, names, rule.hit),)
+
+
+def _by_broker(context: Context, matched: Routes) -> dict[str, Routes]:
+    """Return the routes of each broker id among which the dialog's hash chooses (M3, U-18)."""
+    if context.step != "M3":
+        return {}
+    spelling: dict[str, str] = {}
+    routes: dict[str, list[Route]] = {}
+    for route in matched:
+        if route.broker is not None:
+            key = broker_key(route.broker)
+            spelling.setdefault(key, route.broker)
+            routes.setdefault(key, []).append(route)
+    ordered = sorted(spelling.items(), key=lambda item: broker_order(item[1]))
+    return {broker: tuple(routes[key]) for key, broker in ordered}

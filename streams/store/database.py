@@ -1,0 +1,91 @@
+"""Connections: which databases are possible, and what SQLite needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError
+
+from streams.errors import SurroundingsError, UsageError
+
+READING = "hopline_reading"
+"""Execution option of a connection that only reads."""
+
+_BACKENDS = ("sqlite", "postgresql")
+_BUSY_S = 30
+
+
+def engine_for(url: str, *, create: bool = True) -> Engine:
+    """Return an engine for an SQLAlchemy URL of SQLite or PostgreSQL.
+
+    With ``create`` false an SQLite file that does not exist is a UsageError.
+    """
+    address = _address(url)
+    if address.get_backend_name() != "sqlite":
+        return _engine(address)
+    _prepare_file(address, create)
+    engine = _engine(address, connect_args={"timeout": _BUSY_S})
+    _set_up_sqlite(engine)
+    return engine
+
+
+def shown(url: URL) -> str:
+    """Return an address as a user may see it: without the password."""
+    return url.render_as_string(hide_password=True)
+
+
+def _address(url: str) -> URL:
+    try:
+        address = make_url(url)
+    except ArgumentError as error:
+        raise UsageError(
+            f"{url!r} is no address of a store.", "For example sqlite:///monitor.sqlite."
+        ) from error
+    if address.get_backend_name() not in _BACKENDS:
+        raise UsageError(
+            f"A store cannot be kept in {address.get_backend_name()}.",
+            "SQLite (sqlite:///FILE) and PostgreSQL (postgresql+psycopg://...) are possible.",
+        )
+    if address.get_backend_name() == "sqlite" and address.database in (None, "", ":memory:"):
+        raise UsageError("A store needs a file.", "For example sqlite:///monitor.sqlite.")
+    return address
+
+
+def _engine(address: URL, **options: Any) -> Engine:
+    try:
+        return sa.create_engine(address, **options)
+    except (ModuleNotFoundError, sa.exc.NoSuchModuleError) as error:
+        raise SurroundingsError(
+            f"The driver for {shown(address)} is missing: {error}.",
+            "Install it, for example with pip install 'psycopg[binary]', or use SQLite.",
+        ) from error
+
+
+def _prepare_file(address: URL, create: bool) -> None:
+    file = Path(str(address.database))
+    if create:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    elif not file.is_file():
+        raise UsageError(f"There is no store {file}.", "The monitor makes one: hopline monitor.")
+
+
+def _set_up_sqlite(engine: Engine) -> None:
+    """Let readers and writers work side by side, and transactions begin when they say so.
+
+    A deferred transaction that reads first and then writes fails at once, without waiting, when
+    another thread has written in between; so every writer takes the lock at its beginning.
+    """
+
+    @sa.event.listens_for(engine, "connect")
+    def connected(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # the driver itself begins nothing
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+
+    @sa.event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        reading = connection.get_execution_options().get(READING)
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

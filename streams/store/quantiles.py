@@ -1,0 +1,38 @@
+"""Percentiles of values that are given with their frequencies.
+
+Percentiles of windows cannot be combined; their histograms can. That is why every window keeps one.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from itertools import accumulate
+
+Histogram = tuple[tuple[float, int], ...]
+"""Values in ascending order, each with how often it occurred."""
+
+
+def merged(histograms: Iterable[Iterable[tuple[float, int]]]) -> Histogram:
+    """Return the histogram of everything that the given ones count."""
+    total: Counter[float] = Counter()
+    for histogram in histograms:
+        for value, count in histogram:
+            total[value] += count
+    return tuple(sorted(total.items()))
+
+
+def percentile(histogram: Histogram, share: float) -> float:
+    """Return the value below which ``share`` (0 to 1) of all lie; linear between two ranks.
+
+    The same definition as Spark's ``percentile``. Raises ValueError where nothing was counted.
+    """
+    ends = list(accumulate(count for _, count in histogram))
+    if not ends or not ends[-1]:
+        raise ValueError("a percentile of nothing")
+    position = share * (ends[-1] - 1)
+    low = histogram[bisect_right(ends, math.floor(position))][0]
+    high = histogram[bisect_right(ends, math.ceil(position))][0]
+    return low + (high - low) * (position - math.floor(position))

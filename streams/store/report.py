@@ -1,0 +1,131 @@
+"""What a report asks the store: percentiles over everything, superfluous copies by cause."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streams.errors import Number
+from streams.store.quantiles import merged, percentile
+from streams.store.rows import Cause, EventWindow, LatencyWindow, MalformedWindow, Repeat
+from streams.store.store import Store
+
+LATENCY_DIMENSIONS = ("from_service", "to_service", "target", "path", "leg_from", "leg_to")
+"""By what :meth:`Report.latency` can tell messages apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """Latency in milliseconds over all windows; ``key`` has one value per dimension asked for."""
+
+    key: tuple[str, ...]
+    count: int
+    attempts: int
+    min: int
+    max: int
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class EventTotal:
+    """How often an event happened at an instance, over all windows."""
+
+    event: int
+    error: int
+    instance: str
+    count: int
+
+
+class Report:
+    """Questions to a store. Everything is computed anew by each call."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def latency_windows(self) -> tuple[LatencyWindow, ...]:
+        """Return the end-to-end latencies by window and way, oldest first."""
+        return self._store.read(LatencyWindow, leg=0)
+
+    def latency(self, *by: str) -> tuple[LatencySummary, ...]:
+        """Return end-to-end latencies over all windows, one summary per value of ``by``.
+
+        ``by`` names some of LATENCY_DIMENSIONS; without any there is one summary of everything, or
+        none where nothing was delivered.
+        """
+        return _summaries(self.latency_windows(), by)
+
+    def legs(self, *by: str) -> tuple[LatencySummary, ...]:
+        """Return the latencies of single legs over all windows; by origin and end unless told."""
+        rows = [row for row in self._store.read(LatencyWindow) if row.leg]
+        return _summaries(rows, by or ("leg_from", "leg_to"))
+
+    def duplicates(self) -> tuple[EventWindow, ...]:
+        """Return the superfluous copies by window and cause."""
+        return tuple(row for row in self._store.read(EventWindow) if row.cause)
+
+    def duplicates_by_cause(self) -> dict[Cause, int]:
+        """Return how many superfluous copies there were; every cause is a key.
+
+        SEVERAL_TARGETS are copies at refused targets (11224), the others copies that the target's
+        endpoint removed (11218).
+        """
+        total = Counter(dict.fromkeys(Cause, 0))
+        for row in self.duplicates():
+            if row.cause:
+                total[row.cause] += row.count
+        return dict(total)
+
+    def removed(self) -> int:
+        """Return how many copies the endpoints removed as duplicates (11218)."""
+        rows = self._store.read(EventWindow, error=int(Number.DUPLICATE))
+        return sum(row.count for row in rows if row.cause)
+
+    def event_windows(self) -> tuple[EventWindow, ...]:
+        """Return all trace events by window."""
+        return self._store.read(EventWindow)
+
+    def events(self) -> tuple[EventTotal, ...]:
+        """Return all trace events by number, error and instance."""
+        total: Counter[tuple[int, int, str]] = Counter()
+        for row in self.event_windows():
+            total[row.event, row.error, row.instance] += row.count
+        return tuple(EventTotal(*key, count) for key, count in sorted(total.items()))
+
+    def malformed(self) -> tuple[MalformedWindow, ...]:
+        """Return the records that could not be read, by window, topic and reason."""
+        return self._store.read(MalformedWindow)
+
+    def repeats(self) -> tuple[Repeat, ...]:
+        """Return the alarms: messages that one queue holds twice. There must be none."""
+        return self._store.read(Repeat)
+
+    def late(self) -> dict[str, int]:
+        """Return by query how many rows came too late to be counted; all 0 means complete."""
+        total: Counter[str] = Counter()
+        for row in self._store.progress():
+            total[row.query] += row.late
+        return dict(total)
+
+
+def _summaries(rows: Sequence[LatencyWindow], by: Sequence[str]) -> tuple[LatencySummary, ...]:
+    groups: dict[tuple[str, ...], list[LatencyWindow]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(getattr(row, name) for name in by)].append(row)
+    return tuple(_summary(key, groups[key]) for key in sorted(groups))
+
+
+def _summary(key: tuple[str, ...], rows: Sequence[LatencyWindow]) -> LatencySummary:
+    histogram = merged(row.histogram for row in rows)
+    return LatencySummary(
+        key,
+        count=sum(row.count for row in rows),
+        attempts=sum(row.attempts for row in rows),
+        min=min(row.min for row in rows),
+        max=max(row.max for row in rows),
+        p50=percentile(histogram, 0.50),
+        p95=percentile(histogram, 0.95),
+        p99=percentile(histogram, 0.99),
+    )

@@ -1,0 +1,109 @@
+"""The rows of the store, as values. Times are epoch milliseconds, durations milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from streams.store.quantiles import Histogram
+
+
+class Cause(Enum):
+    """Why a copy was superfluous."""
+
+    RETRY = "retry"
+    """The sender transmitted again (attempt above 0): an acknowledgement was lost or late."""
+    REDELIVERY = "redelivery"
+    """One transmission arrived twice (attempt 0): a forwarder sent it again, or several ways."""
+    SEVERAL_TARGETS = "several targets"
+    """It reached a second target, which another one's acknowledgement had excluded (11224)."""
+    UNKNOWN = "unknown"
+    """The event does not tell the attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyWindow:
+    """How long the messages took that were delivered in one window over one way.
+
+    ``leg`` 0 is the whole way, from the application's command to the queue. Leg 1 lasts from the
+    command to the first visit (``leg_from`` is empty), leg n from visit n - 1 to visit n; the legs
+    of a message add up to its leg 0. ``target`` is ``instance/database``, ``path`` the visits
+    joined by ``>``. ``attempts`` counts the transmissions before the one that arrived.
+    Percentiles interpolate linearly between ranks.
+    """
+
+    window_start: int
+    window_end: int
+    from_service: str
+    to_service: str
+    target: str
+    path: str
+    leg: int
+    leg_from: str
+    leg_to: str
+    hops: int
+    count: int
+    attempts: int
+    min: int
+    max: int
+    p50: float
+    p95: float
+    p99: float
+    histogram: Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class EventWindow:
+    """How often one trace event happened in a window; ``cause`` where it removed a copy."""
+
+    window_start: int
+    window_end: int
+    event: int
+    error: int
+    instance: str
+    database: str | None
+    from_service: str | None
+    to_service: str | None
+    cause: Cause | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedWindow:
+    """How many records of a topic could not be read, and why."""
+
+    window_start: int
+    window_end: int
+    topic: str
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """An alarm: the same message was put into the same queue more than once.
+
+    ``first_at`` and ``last_at`` are when its copies arrived there.
+    """
+
+    topic: str
+    message_id: str
+    fragment: int
+    conversation: str | None
+    sequence: int
+    copies: int
+    first_at: int
+    last_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a query has come: its last batch, and the rows that came too late to be counted."""
+
+    query: str
+    run: str
+    batch_id: int
+    late: int
+
+
+Row = LatencyWindow | EventWindow | MalformedWindow | Repeat

@@ -1,0 +1,158 @@
+"""Open the store, write a batch into it exactly once, read rows back."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any, Self
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Connection, Engine, RowMapping
+
+from streams.errors import SurroundingsError, UsageError
+from streams.store.database import READING, engine_for, shown
+from streams.store.mapping import AnyRow, from_columns, to_columns
+from streams.store.rows import Progress, Row
+from streams.store.tables import BATCHES, KINDS, METADATA, SETTINGS, Kind
+
+
+class Store:
+    """The figures of one monitor: of one cluster, one topic prefix, one window length.
+
+    Safe to use from several threads. :meth:`write` is idempotent twice over: a batch that is marked
+    as written is not written again, and a figure never shrinks, so that a monitor which begins
+    anew on topics whose beginning is gone does not spoil windows that are complete.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(cls, url: str, *, create: bool = True) -> Self:
+        """Open the database at an SQLAlchemy URL and make sure of its tables.
+
+        With ``create`` false an SQLite file that does not exist is a UsageError.
+        """
+        store = cls(engine_for(url, create=create))
+        with store._writing() as connection:
+            METADATA.create_all(connection)
+        return store
+
+    def close(self) -> None:
+        """Release the connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def claim(self, settings: Mapping[str, str]) -> None:
+        """Note what the figures depend on; a store that holds other figures is a UsageError."""
+        with self._writing() as connection:
+            known: dict[str, str] = {
+                row["name"]: row["value"] for row in connection.execute(sa.select(SETTINGS)).mappings()
+            }
+            for name, value in settings.items():
+                if name not in known:
+                    connection.execute(SETTINGS.insert().values(name=name, value=value))
+                elif known[name] != value:
+                    raise UsageError(
+                        f"The store {shown(self._engine.url)} holds other figures: "
+                        f"{name} is {known[name]} there, not {value}.",
+                        "Name another store, or remove this one.",
+                    )
+
+    def settings(self) -> dict[str, str]:
+        """Return what :meth:`claim` noted."""
+        return {row["name"]: row["value"] for row in self._select(sa.select(SETTINGS))}
+
+    def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
+        """Write a batch and its marker in one transaction; False if it was written before.
+
+        ``run`` names the checkpoint: batch ids begin at 0 in each. A row that is known replaces the
+        one in the store unless its figure is smaller.
+        """
+        by_kind: dict[type, list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            by_kind[type(row)].append(to_columns(row))
+        with self._writing() as connection:
+            if not _mark(connection, query, run, batch_id):
+                return False
+            for kind, values in by_kind.items():
+                connection.execute(self._upsert(KINDS[kind]), values)
+        return True
+
+    def add_late(self, query: str, run: str, batch_id: int, rows: int) -> None:
+        """Add the rows that a batch left out because they were too late; once per batch."""
+        statement = (
+            BATCHES.update()
+            .where(BATCHES.c.query == query, BATCHES.c.run == run)
+            .where(BATCHES.c.late_batch < batch_id)
+            .values(late=BATCHES.c.late + rows, late_batch=batch_id)
+        )
+        with self._writing() as connection:
+            connection.execute(statement)
+
+    def progress(self) -> tuple[Progress, ...]:
+        """Return how far every query has come."""
+        columns = [BATCHES.c[field.name] for field in fields(Progress)]
+        rows = self._select(sa.select(*columns).order_by(BATCHES.c.query, BATCHES.c.run))
+        return tuple(Progress(**row) for row in rows)
+
+    def read(self, kind: type[AnyRow], **equal: str | int) -> tuple[AnyRow, ...]:
+        """Return the rows of a kind, in the order of what identifies them.
+
+        ``equal`` keeps those whose columns have the given values.
+        """
+        table = KINDS[kind].table
+        statement = sa.select(table).where(*(table.c[name] == equal[name] for name in equal))
+        order = [table.c[name] for name in KINDS[kind].identity]
+        rows = self._select(statement.order_by(*order))
+        return tuple(from_columns(kind, row) for row in rows)
+
+    def _select(self, statement: sa.Select[Any]) -> tuple[RowMapping, ...]:
+        with self._errors(), self._engine.connect() as connection:
+            reading = connection.execution_options(**{READING: True})
+            return tuple(reading.execute(statement).mappings())
+
+    def _upsert(self, kind: Kind) -> sa.Executable:
+        insert = sqlite.insert if self._engine.dialect.name == "sqlite" else postgresql.insert
+        statement = insert(kind.table)
+        new = {c.name: statement.excluded[c.name] for c in kind.table.columns if c.name != "key"}
+        return statement.on_conflict_do_update(
+            index_elements=["key"],
+            set_=new,
+            where=statement.excluded[kind.grows] >= kind.table.c[kind.grows],
+        )
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with self._errors(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.SQLAlchemyError as error:
+            cause = getattr(error, "orig", None) or error
+            raise SurroundingsError(
+                f"The store {shown(self._engine.url)} does not work: {cause}."
+            ) from error
+
+
+def _mark(connection: Connection, query: str, run: str, batch_id: int) -> bool:
+    this = (BATCHES.c.query == query, BATCHES.c.run == run)
+    found = sa.select(BATCHES.c.batch_id).where(*this).with_for_update()
+    last = connection.execute(found).scalar_one_or_none()
+    if last is None:
+        marker = {"query": query, "run": run, "batch_id": batch_id, "late": 0, "late_batch": -1}
+        connection.execute(BATCHES.insert().values(marker))
+    elif batch_id > last:
+        connection.execute(BATCHES.update().where(*this).values(batch_id=batch_id))
+    return last is None or batch_id > last

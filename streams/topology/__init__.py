@@ -1,0 +1,99 @@
+"""What there is: instances, databases, routes, services, read from a folder or from a catalog.
+
+:func:`load` reads ``topology.yaml`` and T-SQL; :func:`routing_instances` compiles the result for
+:mod:`streams.routing`; :func:`flatten` turns it into the objects of the ``catalog`` topic. Pure but
+for the files that :func:`load` reads; time is an argument. The model is in
+:mod:`streams.topology.model` (instances) and :mod:`streams.topology.objects` (what a database has).
+"""
+
+from streams.topology.catalog import catalog_key, flatten, split_key, unflatten
+from streams.topology.compile import directory, instance_at, routing_instance, routing_instances
+from streams.topology.findings import NOWHERE, Finding, Severity, Skipped, Source
+from streams.topology.load import FILE, apply_sql, load
+from streams.topology.lookup import (
+    accepted_contracts,
+    accepts,
+    contract_of,
+    message_type_of,
+    messages_of,
+    queue_named,
+    queue_of,
+    queues_of,
+)
+from streams.topology.model import (
+    MSDB,
+    Cluster,
+    Endpoint,
+    EndpointState,
+    Expectation,
+    Instance,
+    Topology,
+    Transport,
+    default_broker_id,
+    empty_database,
+)
+from streams.topology.objects import (
+    Binding,
+    Contract,
+    Database,
+    MessageType,
+    Mirror,
+    Priority,
+    Queue,
+    Role,
+    Route,
+    Sender,
+    Service,
+    Validation,
+    queue_name,
+)
+
+__all__ = [
+    "FILE",
+    "MSDB",
+    "NOWHERE",
+    "Binding",
+    "Cluster",
+    "Contract",
+    "Database",
+    "Endpoint",
+    "EndpointState",
+    "Expectation",
+    "Finding",
+    "Instance",
+    "MessageType",
+    "Mirror",
+    "Priority",
+    "Queue",
+    "Role",
+    "Route",
+    "Sender",
+    "Service",
+    "Severity",
+    "Skipped",
+    "Source",
+    "Topology",
+    "Transport",
+    "Validation",
+    "accepted_contracts",
+    "accepts",
+    "apply_sql",
+    "catalog_key",
+    "contract_of",
+    "default_broker_id",
+    "directory",
+    "empty_database",
+    "flatten",
+    "instance_at",
+    "load",
+    "message_type_of",
+    "messages_of",
+    "queue_name",
+    "queue_named",
+    "queue_of",
+    "queues_of",
+    "routing_instance",
+    "routing_instances",
+    "split_key",
+    "unflatten",
+]

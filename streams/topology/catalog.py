@@ -1,0 +1,146 @@
+"""A topology as objects of the ``catalog`` topic: ``instance/database/kind/name`` > plain values.
+
+Each part of a key is percent-escaped, so that a name may hold anything. The instance itself has an
+empty database part, clusters and expectations an empty instance part too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote, unquote
+
+from streams.topology.model import (
+    MSDB,
+    Cluster,
+    Expectation,
+    Instance,
+    Topology,
+    empty_database,
+)
+from streams.topology.objects import (
+    Binding,
+    Contract,
+    Database,
+    MessageType,
+    Priority,
+    Queue,
+    Route,
+    Service,
+)
+from streams.topology.records import decode, encode
+
+_IN_DATABASE: Mapping[str, tuple[str, type[Any]]] = {
+    "message_type": ("message_types", MessageType),
+    "contract": ("contracts", Contract),
+    "queue": ("queues", Queue),
+    "service": ("services", Service),
+    "route": ("routes", Route),
+    "priority": ("priorities", Priority),
+    "binding": ("bindings", Binding),
+}
+"""Kind > field of Database, class. Lists keep their order by ``position``."""
+_ORDERED = frozenset({"route", "priority", "binding"})
+_DATABASE_FIELDS = frozenset(name for name, _ in _IN_DATABASE.values())
+_INSTANCE_FIELDS = frozenset({"databases", "msdb"})
+
+
+def catalog_key(instance: str, database: str, kind: str, name: str) -> str:
+    """Return the key of an object."""
+    return "/".join(quote(part, safe="") for part in (instance, database, kind, name))
+
+
+def split_key(key: str) -> tuple[str, str, str, str]:
+    """Return instance, database, kind and name of a key."""
+    instance, database, kind, name = (unquote(part) for part in key.split("/"))
+    return instance, database, kind, name
+
+
+def flatten(topology: Topology) -> dict[str, dict[str, Any]]:
+    """Return every object by its key; :func:`unflatten` is the way back."""
+    found: dict[str, dict[str, Any]] = {}
+    for cluster in topology.clusters.values():
+        found[catalog_key("", "", "cluster", cluster.name)] = encode(cluster)
+    for number, expectation in enumerate(topology.expect):
+        found[catalog_key("", "", "expectation", str(number))] = encode(expectation)
+    for instance in topology.instances.values():
+        key = catalog_key(instance.name, "", "instance", instance.name)
+        found[key] = encode(instance, _INSTANCE_FIELDS)
+        for database in (instance.msdb, *instance.databases.values()):
+            found.update(_flatten_database(instance.name, database))
+    return found
+
+
+def _flatten_database(instance: str, database: Database) -> dict[str, dict[str, Any]]:
+    key = catalog_key(instance, database.name, "database", database.name)
+    found = {key: encode(database, _DATABASE_FIELDS)}
+    for kind, (field, _) in _IN_DATABASE.items():
+        held = getattr(database, field)
+        if kind not in _ORDERED:
+            for item in held.values():
+                found[catalog_key(instance, database.name, kind, item.name)] = encode(item)
+            continue
+        for position, item in enumerate(held):
+            key = catalog_key(instance, database.name, kind, item.name)
+            if key in found:  # YAML may state two routes of one name (C-06)
+                key = f"{key}+{position}"
+            found[key] = {**encode(item), "position": position}
+    return found
+
+
+def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
+    """Return the topology of a catalog's live objects; other keys and kinds are ignored."""
+    instances: dict[str, Mapping[str, Any]] = {}
+    databases: dict[str, dict[str, Mapping[str, Any]]] = {}
+    inside: dict[tuple[str, str], dict[str, list[Mapping[str, Any]]]] = {}
+    clusters: dict[str, Cluster] = {}
+    expect: list[tuple[int, Expectation]] = []
+    for key, value in objects.items():
+        if key.count("/") != 3:
+            continue
+        instance, database, kind, name = split_key(key)
+        if kind == "cluster":
+            clusters[name] = decode(Cluster, value)
+        elif kind == "expectation":
+            expect.append((int(name), decode(Expectation, value)))
+        elif kind == "instance":
+            instances[instance] = value
+        elif kind == "database":
+            databases.setdefault(instance, {})[database] = value
+        elif kind in _IN_DATABASE:
+            inside.setdefault((instance, database), {}).setdefault(kind, []).append(value)
+    return Topology(
+        {
+            name: _instance(
+                value,
+                [
+                    _database(row, inside.get((name, database), {}))
+                    for database, row in databases.get(name, {}).items()
+                ],
+            )
+            for name, value in instances.items()
+        },
+        clusters,
+        tuple(item for _, item in sorted(expect, key=lambda row: row[0])),
+    )
+
+
+def _instance(value: Mapping[str, Any], databases: Iterable[Database]) -> Instance:
+    held = {d.name: d for d in databases}
+    msdb = held.pop(MSDB, None) or empty_database(str(value["name"]), MSDB)
+    # The one field without a default goes in with the rest, and is put right at once.
+    blank = decode(Instance, {**value, "msdb": encode(msdb)})
+    return replace(blank, msdb=msdb, databases=held)
+
+
+def _database(value: Mapping[str, Any], inside: Mapping[str, list[Mapping[str, Any]]]) -> Database:
+    held: dict[str, Any] = {}
+    for kind, rows in inside.items():
+        field, cls = _IN_DATABASE[kind]
+        if kind in _ORDERED:
+            rows = sorted(rows, key=lambda row: int(row["position"]))
+            held[field] = tuple(decode(cls, row) for row in rows)
+        else:
+            held[field] = {item.name: item for item in (decode(cls, row) for row in rows)}
+    return replace(decode(Database, value), **held)

@@ -1,0 +1,120 @@
+"""Turn a topology into what the routing decision looks at, and find where an address leads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streams import routing
+from streams.routing import Address, AddressKind, RoutingTable, parse_address
+from streams.topology.model import MSDB, Instance, Topology
+from streams.topology.objects import Database, Role, Route
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+"""Hosts that mean the instance itself, whichever that is."""
+
+
+def routing_instances(topology: Topology) -> dict[str, routing.Instance]:
+    """Compile every instance for :mod:`streams.routing`; expired routes stay in."""
+    leads = directory(topology)
+    return {
+        i.name: routing_instance(
+            i, tuple(a for a in _addresses(i.listeners) if leads.get(_key(a)) == i.name)
+        )
+        for i in topology.instances.values()
+    }
+
+
+def routing_instance(
+    instance: Instance, listeners: tuple[Address, ...] | None = None
+) -> routing.Instance:
+    """Compile one instance; ``listeners`` are those that lead here, by default all it names."""
+    address = instance.address
+    if listeners is None:
+        listeners = _addresses(instance.listeners)
+    hosts = {alias.casefold() for alias in instance.aliases} | LOOPBACK
+    hosts |= {a.host.casefold() for a in listeners if a.port == address.port}
+    # msdb is a database like any other to messages that begin in it or find a service there.
+    every = (*instance.databases.values(), instance.msdb)
+    databases = {d.name: _database(d) for d in every}
+    return routing.Instance(
+        instance.name,
+        address,
+        frozenset(hosts),
+        databases,
+        databases[MSDB].routes,
+        forwarding=instance.endpoint.forwarding,
+        started=instance.started,
+        msdb_enabled=instance.msdb.enabled,
+    )
+
+
+def _database(database: Database) -> routing.Database:
+    # The mirror of a pair takes no messages (28018).
+    mirror = database.mirror is not None and database.mirror.role is Role.MIRROR
+    return routing.Database(
+        database.name,
+        database.broker_id,
+        frozenset(database.services),
+        enabled=database.enabled and not mirror,
+        routes=RoutingTable(_route(route) for route in database.routes),
+    )
+
+
+def _route(route: Route) -> routing.Route:
+    mirror = None if route.mirror is None else _address(route.mirror)
+    return routing.Route(
+        route.name, route.service, route.broker, _address(route.address), mirror,
+        route.expires, route.route_id,
+    )  # fmt: skip
+
+
+def _address(text: str) -> Address:
+    """Return an address; what is none becomes one that leads nowhere (kept by C-06)."""
+    return parse_address(text) or Address(AddressKind.NETWORK, text, 0)
+
+
+def _addresses(texts: tuple[str, ...]) -> tuple[Address, ...]:
+    return tuple(a for a in map(parse_address, texts) if a is not None)
+
+
+# --- Where an address leads ----------------------------------------------------------------------
+
+
+def instance_at(topology: Topology, address: Address, seen_from: str | None = None) -> str | None:
+    """Return the instance that an address leads to, or ``None`` where no one listens there.
+
+    An instance's own address comes before aliases, those before listeners. A loopback address
+    leads to the instance that uses it, ``seen_from``.
+    """
+    if address.kind is not AddressKind.NETWORK:
+        return None
+    if address.host.casefold() in LOOPBACK and seen_from is not None:
+        at = topology.instances.get(seen_from)
+        return seen_from if at is not None and at.address.port == address.port else None
+    return directory(topology).get(_key(address))
+
+
+def directory(topology: Topology) -> Mapping[tuple[str, int], str]:
+    """Return (host, port) > instance for every address that leads to one; build it once."""
+    found: dict[tuple[str, int], str] = {}
+    instances = tuple(topology.instances.values())
+    for instance in instances:
+        found.setdefault(_key(instance.address), instance.name)
+    for instance in instances:
+        port = instance.address.port
+        for host in (instance.name, *instance.aliases):
+            found.setdefault((host.casefold(), port), instance.name)
+    # Replicas of a group all name its listener; it leads to the one that is primary.
+    for instance in sorted(instances, key=lambda i: not _is_primary(i)):
+        for listener in _addresses(instance.listeners):
+            found.setdefault(_key(listener), instance.name)
+    return found
+
+
+def _is_primary(instance: Instance) -> bool:
+    mirrors = [d.mirror for d in instance.databases.values() if d.mirror is not None]
+    return not mirrors or any(m.role is Role.PRINCIPAL for m in mirrors)
+
+
+def _key(address: Address) -> tuple[str, int]:
+    return address.host.casefold(), address.port

@@ -1,0 +1,71 @@
+"""Where something was written, and what is to be said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Severity(Enum):
+    """How much a finding matters; the order is from the worst to the mildest."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place in a file; line and column are 1-based, 0 where there is none."""
+
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return ":".join([self.file, *(str(n) for n in (self.line, self.column) if n)])
+
+
+NOWHERE = Source()
+"""The source of what nobody wrote: defaults, and objects read back from a catalog."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that an analysis says about a topology; ``code`` is ``TA-01`` to ``TA-40``."""
+
+    code: str
+    severity: Severity
+    message: str
+    remedy: str
+    subject: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the finding by the contract's keys."""
+        return {
+            "code": self.code,
+            "severity": self.severity.value,
+            "message": self.message,
+            "remedy": self.remedy,
+            "subject": self.subject,
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "evidence": dict(self.evidence),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A statement of a script that was read over: its first words and its place."""
+
+    kind: str
+    file: str
+    line: int
+    column: int = 0

@@ -1,0 +1,110 @@
+"""Load a topology from its folder, and apply T-SQL to one that is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from streams.errors import InputError, UsageError
+from streams.topology.findings import Source
+from streams.topology.model import MSDB, Instance, Topology, empty_database
+from streams.topology.tsql import InstanceDraft, Notes, apply_script
+from streams.topology.yaml_file import Document, read_document
+
+FILE = "topology.yaml"
+_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+def load(path: Path, now: float) -> Topology:
+    """Read a folder with ``topology.yaml``, or one of .sql files: one instance per file.
+
+    ``now`` (epoch seconds) is when every LIFETIME begins. Raise InputError for what cannot be
+    parsed; what the engine would refuse is among the findings.
+    """
+    if path.is_file() and path.name == FILE:
+        path = path.parent
+    if not path.is_dir():
+        raise UsageError(
+            f"there is no topology at {path}",
+            f"Name a folder with {FILE}, or one with .sql files.",
+        )
+    if (path / FILE).is_file():
+        return _from_yaml(path, now)
+    scripts = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.casefold() == ".sql")
+    if not scripts:
+        raise UsageError(
+            f"the folder {path} holds no topology", f"It has neither {FILE} nor .sql files."
+        )
+    return _from_scripts(scripts, now)
+
+
+def apply_sql(topology: Topology, instance: str, database: str, text: str, now: float) -> Topology:
+    """Apply T-SQL at one database; what is new among the findings is at their end."""
+    found = topology.instance(instance)
+    if found is None or found.database(database) is None:
+        raise UsageError(f"the topology has no {instance}/{database}", "Name one that it has.")
+    draft, notes = InstanceDraft(found), Notes()
+    apply_script(draft, database, text, "<sql>", now, notes)
+    return replace(
+        topology,
+        instances={**topology.instances, found.name: draft.build()},
+        findings=(*topology.findings, *notes.findings),
+        skipped=(*topology.skipped, *notes.skipped),
+    )
+
+
+def _from_yaml(folder: Path, now: float) -> Topology:
+    file = folder / FILE
+    document = read_document(_text(file), str(file), now)
+    notes = Notes(findings=list(document.findings))
+    instances = {
+        name: _with_scripts(folder, document, name, now, notes) for name in document.instances
+    }
+    return Topology(
+        instances, document.clusters, document.expect, tuple(notes.findings), tuple(notes.skipped)
+    )
+
+
+def _with_scripts(
+    folder: Path, document: Document, name: str, now: float, notes: Notes
+) -> Instance:
+    draft = InstanceDraft(document.instances[name])
+    for script in document.scripts[name]:
+        path = folder / script.name
+        if not path.is_file():
+            s = script.source
+            raise InputError(
+                f"there is no file {path}",
+                file=s.file, line=s.line, column=s.column,
+                remedy=f"Names are relative to the folder {folder}.",
+            )  # fmt: skip
+        apply_script(draft, None, _text(path), str(path), now, notes)
+    return draft.build()
+
+
+def _from_scripts(scripts: list[Path], now: float) -> Topology:
+    notes = Notes()
+    instances: dict[str, Instance] = {}
+    for path in scripts:
+        name = path.stem
+        source = Source(str(path), 1, 1)
+        draft = InstanceDraft(Instance(name, empty_database(name, MSDB, source), source=source))
+        apply_script(draft, None, _text(path), str(path), now, notes)
+        instances[name] = draft.build()
+    return Topology(instances, findings=tuple(notes.findings), skipped=tuple(notes.skipped))
+
+
+def _text(path: Path) -> str:
+    """Return a file's text: UTF-8, or UTF-16 with its mark, as SQL Server's tools write it."""
+    data = path.read_bytes()
+    encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "utf-8")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line = before.count(b"\n") + 1
+        raise InputError(
+            f"this is no {encoding}: byte {data[error.start]:#04x}",
+            file=str(path), line=line, column=len(before) - before.rfind(b"\n"),
+            remedy="Save the file as UTF-8.",
+        ) from error  # fmt: skip

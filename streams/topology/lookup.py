@@ -1,0 +1,60 @@
+"""What an endpoint of a dialog asks its database: contracts, types, queues (reference 1.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streams.topology.objects import Contract, Database, MessageType, Queue, Sender
+from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
+
+
+def contract_of(database: Database, name: str) -> Contract | None:
+    """Return a contract of the database, its own or one that every database has."""
+    return database.contracts.get(name) or SYSTEM_CONTRACTS.get(name)
+
+
+def messages_of(database: Database, contract: str) -> Mapping[str, Sender] | None:
+    """Return who may send which message type under a contract; ``None`` where it is unknown."""
+    found = contract_of(database, contract)
+    return None if found is None else found.messages
+
+
+def message_type_of(database: Database, name: str) -> MessageType | None:
+    """Return a message type of the database, its own or one that every database has."""
+    return database.message_types.get(name) or SYSTEM_MESSAGE_TYPES.get(name)
+
+
+def accepted_contracts(database: Database, service: str) -> tuple[str, ...]:
+    """Return the contracts that a service accepts as a target; none means that it only begins."""
+    found = database.services.get(service)
+    return () if found is None else found.contracts
+
+
+def accepts(database: Database, service: str, contract: str) -> bool:
+    """Tell whether a dialog under this contract may have the service as its target."""
+    return contract in accepted_contracts(database, service) and (
+        contract_of(database, contract) is not None
+    )
+
+
+def queue_of(database: Database, service: str) -> Queue | None:
+    """Return the queue behind a service, with default settings where nobody declared it."""
+    found = database.services.get(service)
+    return None if found is None else queue_named(database, found.queue) or Queue(found.queue)
+
+
+def queue_named(database: Database, name: str) -> Queue | None:
+    """Return a declared queue; queue names compare without case, as the collation usually does."""
+    exact = database.queues.get(name)
+    if exact is not None:
+        return exact
+    folded = name.casefold()
+    return next((q for q in database.queues.values() if q.name.casefold() == folded), None)
+
+
+def queues_of(database: Database) -> tuple[Queue, ...]:
+    """Return every queue of a database, declared or only named by a service, in name order."""
+    found = {queue.name.casefold(): queue for queue in database.queues.values()}
+    for service in database.services.values():
+        found.setdefault(service.queue.casefold(), Queue(service.queue))
+    return tuple(found[key] for key in sorted(found))

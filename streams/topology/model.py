@@ -1,0 +1,145 @@
+"""A topology: instances, their databases, the clusters they use, and what is expected of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from streams.routing import AUTO_CREATED_LOCAL, DEFAULT_PORT, Address, network, parse_address
+from streams.topology.findings import NOWHERE, Finding, Skipped, Source
+from streams.topology.objects import Database, Route
+
+MSDB = "msdb"
+_BROKER_IDS = uuid.UUID("5a3d8cc0-7f0b-5c54-9b7e-6d1f6a1c2e11")
+
+
+class EndpointState(Enum):
+    """The state of an instance's endpoint for Service Broker."""
+
+    STARTED = "started"
+    STOPPED = "stopped"
+    DISABLED = "disabled"
+
+
+class Transport(Enum):
+    """What the transport does with several addresses (U-19)."""
+
+    FAILOVER = "failover"
+    ALL = "all"
+    SEEDED = "seeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An instance's one endpoint FOR SERVICE_BROKER; ``port`` is its LISTENER_PORT."""
+
+    state: EndpointState = EndpointState.STARTED
+    forwarding: bool = False
+    forward_size_mb: int = 10
+    transport: Transport = Transport.FAILOVER
+    port: int | None = None
+    name: str | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A SQL Server process. ``stated_address`` is the explicit one; see :attr:`address`."""
+
+    name: str
+    msdb: Database
+    databases: Mapping[str, Database] = field(default_factory=dict)
+    stated_address: str | None = None
+    aliases: tuple[str, ...] = ()
+    listeners: tuple[str, ...] = ()
+    endpoint: Endpoint = field(default_factory=Endpoint)
+    cluster: str | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+    @property
+    def address(self) -> Address:
+        """Return where the instance is reached: as stated, else by its name and its port."""
+        stated = parse_address(self.stated_address) if self.stated_address else None
+        if stated is not None:
+            return stated
+        # The host of a named instance such as SQL01\PROD is SQL01; ports tell them apart.
+        host = self.name.split("\\", 1)[0]
+        return network(host, self.endpoint.port or DEFAULT_PORT)
+
+    @property
+    def started(self) -> bool:
+        """Tell whether anything can leave or enter by network."""
+        return self.endpoint.state is EndpointState.STARTED
+
+    def database(self, name: str) -> Database | None:
+        """Return a database by its name, ``msdb`` included; names compare without case."""
+        folded = name.casefold()
+        if folded == MSDB:
+            return self.msdb
+        exact = self.databases.get(name)
+        if exact is not None:
+            return exact
+        return next((d for d in self.databases.values() if d.name.casefold() == folded), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Kafka cluster: a trust domain, with its librdkafka properties."""
+
+    name: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """An assertion of the topology's author about one flow, evaluated by ``check``."""
+
+    sender: str
+    to: str
+    verdict: str | None = None
+    at: tuple[str, ...] | None = None
+    broker: str | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Everything that a folder says. ``findings`` and ``skipped`` are about how it says it."""
+
+    instances: Mapping[str, Instance] = field(default_factory=dict)
+    clusters: Mapping[str, Cluster] = field(default_factory=dict)
+    expect: tuple[Expectation, ...] = ()
+    findings: tuple[Finding, ...] = field(default=(), compare=False)
+    skipped: tuple[Skipped, ...] = field(default=(), compare=False)
+
+    def instance(self, name: str) -> Instance | None:
+        """Return an instance by its name; names compare without case."""
+        exact = self.instances.get(name)
+        if exact is not None:
+            return exact
+        folded = name.casefold()
+        return next((i for i in self.instances.values() if i.name.casefold() == folded), None)
+
+
+def default_broker_id(instance: str, database: str) -> str:
+    """Return the stable GUID of a database for which nobody stated one."""
+    return str(uuid.uuid5(_BROKER_IDS, f"{len(instance)}:{instance}/{database}"))
+
+
+def renewed_broker_id(broker_id: str) -> str:
+    """Return what NEW_BROKER makes of a broker id: another one, and the same one every time."""
+    return str(uuid.uuid5(_BROKER_IDS, f"NEW_BROKER {broker_id}"))
+
+
+def empty_database(instance: str, name: str, source: Source = NOWHERE) -> Database:
+    """Return a database as CREATE DATABASE leaves it: delivery on, AutoCreatedLocal (C-01)."""
+    # master has no AutoCreatedLocal; every user database and msdb has.
+    routes = (
+        ()
+        if name.casefold() == "master"
+        else (Route(AUTO_CREATED_LOCAL, None, None, "LOCAL", route_id=1, source=source),)
+    )
+    return Database(name, default_broker_id(instance, name), routes=routes, source=source)

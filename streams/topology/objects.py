@@ -1,0 +1,158 @@
+"""What lives in one database: message types, contracts, queues, services, routes and rules.
+
+Values as somebody stated them: a route here may break the rules of ``CREATE ROUTE`` (C-06); what is
+wrong with it is a finding. Sources take no part in comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from streams.topology.findings import NOWHERE, Source
+
+
+class Validation(Enum):
+    """How the receiver checks a body (reference 1.1)."""
+
+    NONE = "none"
+    EMPTY = "empty"
+    WELL_FORMED_XML = "well_formed_xml"
+    VALID_XML = "valid_xml"
+
+
+class Sender(Enum):
+    """Who may send a message type of a contract."""
+
+    INITIATOR = "initiator"
+    TARGET = "target"
+    ANY = "any"
+
+
+class Role(Enum):
+    """The part of a mirrored pair that a database plays (reference 2.4)."""
+
+    PRINCIPAL = "principal"
+    MIRROR = "mirror"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageType:
+    """A message type; ``schema`` is the schema collection of VALID_XML."""
+
+    name: str
+    validation: Validation = Validation.NONE
+    schema: str | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A contract: which side may send which message type."""
+
+    name: str
+    messages: Mapping[str, Sender] = field(default_factory=dict)
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue; ``name`` is schema-qualified unless the schema is ``dbo`` (:func:`queue_name`).
+
+    ``group`` names the consumer group whose progress lets the queue's topic be trimmed.
+    """
+
+    name: str
+    status: bool = True
+    retention: bool = False
+    poison_message_handling: bool = True
+    activation: str | None = None
+    group: str | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service: the queue behind it and the contracts that it accepts as a target."""
+
+    name: str
+    queue: str
+    contracts: tuple[str, ...] = ()
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A row of ``sys.routes`` as it was written; ``expires`` is in epoch seconds, UTC.
+
+    ``None`` stands for "any" and for "never". ``route_id`` is the order of creation in its table.
+    """
+
+    name: str
+    service: str | None
+    broker: str | None
+    address: str
+    mirror: str | None = None
+    expires: float | None = None
+    route_id: int = 0
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """A broker priority; ``None`` stands for ANY (reference 4.12)."""
+
+    name: str
+    contract: str | None = None
+    local_service: str | None = None
+    remote_service: str | None = None
+    level: int = 5
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A remote service binding: the user whose certificate secures dialogs to a service."""
+
+    name: str
+    service: str
+    user: str
+    anonymous: bool = False
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """The mirrored pair that a database belongs to, and its part in it."""
+
+    pair: str
+    role: Role = Role.PRINCIPAL
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A broker. ``enabled`` is the delivery switch; ``routes`` are ordered by ``route_id``."""
+
+    name: str
+    broker_id: str
+    enabled: bool = True
+    mirror: Mirror | None = None
+    message_types: Mapping[str, MessageType] = field(default_factory=dict)
+    contracts: Mapping[str, Contract] = field(default_factory=dict)
+    queues: Mapping[str, Queue] = field(default_factory=dict)
+    services: Mapping[str, Service] = field(default_factory=dict)
+    routes: tuple[Route, ...] = ()
+    priorities: tuple[Priority, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+def queue_name(schema: str, name: str) -> str:
+    """Return the name under which a queue is kept: ``Orders``, ``sales.Orders``, ``[a.b].c``."""
+    parts = (name,) if schema.casefold() == "dbo" else (schema, name)
+    return ".".join(_bracketed(part) for part in parts)
+
+
+def _bracketed(part: str) -> str:
+    return "[" + part.replace("]", "]]") + "]" if any(c in part for c in ".[]") else part

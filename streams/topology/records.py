@@ -1,0 +1,68 @@
+"""Frozen dataclasses to plain dictionaries and back, by their annotations.
+
+Absent keys take the field's default and unknown keys are ignored, so that an older or a newer
+version can read what this one wrote.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import Enum
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from streams.topology.findings import Source
+
+T = TypeVar("T")
+
+
+def encode(value: Any, without: frozenset[str] = frozenset()) -> Any:
+    """Return a JSON-able form; sources and the fields named in ``without`` are left out."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {key: encode(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [encode(item) for item in value]
+    if hasattr(value, "__dataclass_fields__"):
+        names = [name for name in _hints(type(value)) if name not in without]
+        return {name: encode(getattr(value, name)) for name in names}
+    return value
+
+
+def decode(cls: type[T], data: Mapping[str, Any]) -> T:
+    """Return the dataclass that :func:`encode` made ``data`` from."""
+    hints = _hints(cls)
+    known = {name: _decode(hints[name], value) for name, value in data.items() if name in hints}
+    return cls(**known)
+
+
+_HINTS: dict[type[Any], dict[str, Any]] = {}
+
+
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    if cls not in _HINTS:
+        _HINTS[cls] = _annotations(cls)
+    return _HINTS[cls]
+
+
+def _annotations(cls: type[Any]) -> dict[str, Any]:
+    hints = get_type_hints(cls)
+    return {f.name: hints[f.name] for f in fields(cls) if hints[f.name] is not Source}
+
+
+def _decode(hint: Any, value: Any) -> Any:
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        hint = next(arg for arg in args if arg is not type(None))
+        return None if value is None else _decode(hint, value)
+    if origin is tuple:
+        return tuple(_decode(args[0], item) for item in value)
+    if origin is not None:  # Mapping
+        return {key: _decode(args[1], item) for key, item in value.items()}
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint(value)
+    if hasattr(hint, "__dataclass_fields__"):
+        return decode(hint, value)
+    return float(value) if hint is float else value

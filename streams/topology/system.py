@@ -1,0 +1,63 @@
+"""The message types and contracts that every database has without anybody creating them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from streams.topology.objects import Contract, MessageType, Sender, Validation
+
+DEFAULT = "DEFAULT"
+PREFIX = "http://schemas.microsoft.com/SQL/ServiceBroker/"  # http, not https: C-02
+ERROR = PREFIX + "Error"
+END_DIALOG = PREFIX + "EndDialog"
+DIALOG_TIMER = PREFIX + "DialogTimer"
+_NOTICE = PREFIX + "BrokerConfigurationNotice"
+_EVENT_NOTIFICATION = "http://schemas.microsoft.com/SQL/Notifications/EventNotification"
+_NOTICES = tuple(
+    f"{_NOTICE}/{word}"
+    for word in (
+        "MissingRoute", "FailedRoute", "MissingRemoteServiceBinding", "FailedRemoteServiceBinding"
+    )
+)  # fmt: skip
+_XML, _NONE, _EMPTY = Validation.WELL_FORMED_XML, Validation.NONE, Validation.EMPTY
+
+
+def _types(*rows: tuple[str, Validation]) -> Mapping[str, MessageType]:
+    return MappingProxyType({name: MessageType(name, validation) for name, validation in rows})
+
+
+def _contracts(*rows: tuple[str, Mapping[str, Sender]]) -> Mapping[str, Contract]:
+    return MappingProxyType({name: Contract(name, messages) for name, messages in rows})
+
+
+SYSTEM_MESSAGE_TYPES = _types(
+    (DEFAULT, _NONE),
+    (ERROR, _XML),
+    (END_DIALOG, _EMPTY),
+    (DIALOG_TIMER, _EMPTY),
+    *((name, _XML) for name in _NOTICES),
+    (PREFIX + "ServiceEcho/Echo", _NONE),
+    (PREFIX + "ServiceDiagnostic/Query", _XML),
+    (PREFIX + "ServiceDiagnostic/Status", _XML),
+    (_EVENT_NOTIFICATION, _XML),
+)
+"""By name; Error, EndDialog and DialogTimer are receivable under every contract (1.1)."""
+
+SYSTEM_CONTRACTS = _contracts(
+    (DEFAULT, {DEFAULT: Sender.ANY}),
+    (_NOTICE, dict.fromkeys(_NOTICES, Sender.INITIATOR)),
+    (PREFIX + "ServiceEcho", {PREFIX + "ServiceEcho/Echo": Sender.ANY}),
+    (
+        PREFIX + "ServiceDiagnostic",
+        {
+            PREFIX + "ServiceDiagnostic/Query": Sender.INITIATOR,
+            PREFIX + "ServiceDiagnostic/Status": Sender.TARGET,
+        },
+    ),
+    (
+        "http://schemas.microsoft.com/SQL/Notifications/PostEventNotification",
+        {_EVENT_NOTIFICATION: Sender.INITIATOR},
+    ),
+)
+"""By name."""

@@ -1,0 +1,130 @@
+"""Walk through tokens and say exactly what was expected where something else stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from streams.errors import InputError
+from streams.topology.findings import Source
+from streams.topology.tsql.statements import Name
+from streams.topology.tsql.tokens import Kind, Token
+
+
+class Cursor:
+    """A position in the tokens of one script. ``syntax`` is the remedy of every error here."""
+
+    def __init__(self, tokens: tuple[Token, ...], file: str) -> None:
+        self.tokens = tokens
+        self.file = file
+        self.at = 0
+        self.syntax = ""
+
+    @property
+    def token(self) -> Token:
+        """Return the token that comes next."""
+        return self.tokens[self.at]
+
+    def peek(self, ahead: int) -> Token:
+        """Return a later token; beyond the last one, the last."""
+        return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
+
+    def source(self) -> Source:
+        """Return the place of the next token."""
+        return Source(self.file, self.token.line, self.token.column)
+
+    def next(self) -> Token:
+        """Take the next token."""
+        token = self.token
+        if token.kind is not Kind.END:
+            self.at += 1
+        return token
+
+    def fail(self, expected: str, at: Token | None = None) -> NoReturn:
+        """Raise the error that something else was expected."""
+        token = at or self.token
+        found = "the end of the batch" if token.kind is Kind.GO else token
+        raise InputError(
+            f"expected {expected}, found {found}",
+            file=self.file, line=token.line, column=token.column, remedy=self.syntax,
+        )  # fmt: skip
+
+    def is_words(self, *words: str) -> bool:
+        """Tell whether these words come next."""
+        return all(self.peek(n).upper == word for n, word in enumerate(words))
+
+    def accept(self, *words: str) -> bool:
+        """Take these words if they come next."""
+        found = self.is_words(*words)
+        if found:
+            self.at += len(words)
+        return found
+
+    def expect(self, *words: str) -> None:
+        """Take these words, one after the other."""
+        for word in words:
+            if not self.accept(word):
+                self.fail(word)
+
+    def choice(self, words: Iterable[str]) -> str:
+        """Take one of several words and return it in upper case."""
+        allowed = tuple(words)
+        if self.token.upper not in allowed:
+            self.fail(" or ".join(allowed))
+        return self.next().upper
+
+    def is_mark(self, mark: str) -> bool:
+        """Tell whether a mark such as ``(`` comes next."""
+        return self.token.kind is Kind.MARK and self.token.text == mark
+
+    def accept_mark(self, mark: str) -> bool:
+        """Take a mark if it comes next."""
+        found = self.is_mark(mark)
+        if found:
+            self.at += 1
+        return found
+
+    def expect_mark(self, mark: str) -> None:
+        """Take a mark."""
+        if not self.accept_mark(mark):
+            self.fail(f"'{mark}'")
+
+    def name(self, what: str) -> str:
+        """Take one name, plain or quoted."""
+        token = self.token
+        if token.kind is Kind.QUOTED and token.text:
+            return self.next().text
+        if token.kind is Kind.WORD and not token.text.startswith("@"):
+            return self.next().text
+        return self.fail(what)
+
+    def dotted(self, what: str) -> Name:
+        """Take a name with its prefixes."""
+        parts = [self.name(what)]
+        while self.accept_mark("."):
+            parts.append(self.name(what))
+        return tuple(parts)
+
+    def string(self, what: str) -> str:
+        """Take a string literal."""
+        if self.token.kind is not Kind.STRING:
+            self.fail(f"{what}: a string in single quotes")
+        return self.next().text
+
+    def integer(self, what: str) -> int:
+        """Take a whole number, which may have a sign."""
+        start = self.token
+        negative = self.accept_mark("-")
+        token = self.token
+        if token.kind is not Kind.NUMBER or not token.text.isdecimal():
+            self.fail(f"{what}: a whole number", start)
+        return int(self.next().text) * (-1 if negative else 1)
+
+    def on_off(self) -> bool:
+        """Take ON or OFF."""
+        return self.choice(("ON", "OFF")) == "ON"
+
+    def authorization(self) -> None:
+        """Read over AUTHORIZATION and its owner: owners play no part in routing."""
+        if self.accept("AUTHORIZATION"):
+            self.dotted("the owner")

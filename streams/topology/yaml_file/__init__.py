@@ -1,0 +1,5 @@
+"""``topology.yaml``: nodes that know their place, and the shapes that the contract allows."""
+
+from streams.topology.yaml_file.document import Document, ScriptName, read_document
+
+__all__ = ["Document", "ScriptName", "read_document"]

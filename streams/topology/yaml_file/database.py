@@ -1,0 +1,240 @@
+"""The part of ``topology.yaml`` below a database: its objects, its routes, its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from streams.routing import AUTO_CREATED_LOCAL
+from streams.topology.findings import Finding
+from streams.topology.model import MSDB, default_broker_id
+from streams.topology.objects import (
+    Binding,
+    Contract,
+    Database,
+    MessageType,
+    Mirror,
+    Priority,
+    Queue,
+    Role,
+    Route,
+    Sender,
+    Service,
+    Validation,
+)
+from streams.topology.system import DEFAULT
+from streams.topology.validate import LIFETIME_MAX, Proposal, breach_finding, breaches
+from streams.topology.yaml_file.nodes import Node
+
+DATABASE_KEYS = (
+    "broker_id", "broker", "auto_created_local", "mirror", "message_types", "contracts", "queues",
+    "services", "routes", "priorities", "bindings",
+)  # fmt: skip
+ROUTE_KEYS = (
+    "name", "service_name", "broker_instance", "address", "mirror_address", "lifetime", "expires",
+)  # fmt: skip
+
+
+def read_database(
+    node: Node, instance: str, name: str, now: float, findings: list[Finding]
+) -> Database:
+    """Read a database, ``msdb`` included; routes that break a rule are kept and found (C-06)."""
+    given = node.fields("msdb" if name == MSDB else "a database", DATABASE_KEYS)
+    database = Database(name, default_broker_id(instance, name), source=node.source)
+    if "broker_id" in given:
+        database = replace(database, broker_id=_some(given["broker_id"], "a broker id"))
+    if "broker" in given:
+        database = replace(database, enabled=given["broker"].switch("broker: enabled or disabled"))
+    if "mirror" in given and not given["mirror"].is_null:
+        database = replace(database, mirror=_mirror(given["mirror"]))
+    local = "auto_created_local" not in given or given["auto_created_local"].switch(
+        "auto_created_local"
+    )
+    routes = _routes(given["routes"], now, 2) if "routes" in given else ()
+    _check(routes, f"{instance}/{name}", findings)
+    created = Route(AUTO_CREATED_LOCAL, None, None, "LOCAL", route_id=1, source=node.source)
+    # One that is stated under its own name stands for the one that would have been created.
+    stated = any(r.name.casefold() == AUTO_CREATED_LOCAL.casefold() for r, _ in routes)
+    own = (created,) if local and not stated else ()
+    return replace(
+        database,
+        routes=own + tuple(route for route, _ in routes),
+        message_types=_message_types(given),
+        contracts=_contracts(given),
+        queues=_queues(given),
+        services=_services(given),
+        priorities=_priorities(given),
+        bindings=_bindings(given),
+    )
+
+
+def _some(node: Node, what: str) -> str:
+    text = node.text(what)
+    return text if text else node.fail(what)
+
+
+def _mirror(node: Node) -> Mirror:
+    given = node.fields("mirror", ("pair", "role"))
+    if "pair" not in given:
+        node.fail("mirror: {pair: NAME, role: principal | mirror}")
+    role = given["role"].choice("role", Role) if "role" in given else Role.PRINCIPAL
+    return Mirror(_some(given["pair"], "the pair's name"), role)
+
+
+# --- Routes --------------------------------------------------------------------------------------
+
+
+def _routes(node: Node, now: float, first_id: int) -> tuple[tuple[Route, int | None], ...]:
+    """Return each route with the LIFETIME that it states."""
+    items = enumerate(node.items("routes"), first_id)
+    return tuple(_route(item, now, route_id) for route_id, item in items)
+
+
+def _route(node: Node, now: float, route_id: int) -> tuple[Route, int | None]:
+    given = node.fields("a route", ROUTE_KEYS)
+    for key in ("name", "address"):
+        if key not in given or given[key].is_null:
+            near = "" if given else "Write {name: ..., address: 'tcp://host:4022'}."
+            raise node.error(f"a route without {key}", near or f"Add {key}: to it.")
+    lifetime, expires = None, None
+    if "lifetime" in given and not given["lifetime"].is_null:
+        lifetime = given["lifetime"].integer("lifetime in seconds", -(2**63), 2**63)
+        expires = now + lifetime if 1 <= lifetime <= LIFETIME_MAX else None
+    if "expires" in given and not given["expires"].is_null:
+        if lifetime is not None:
+            raise given["expires"].error(
+                "a route with lifetime and expires", "Give one: lifetime counts from now."
+            )
+        expires = given["expires"].instant("expires")
+    route = Route(
+        _some(given["name"], "the route's name"),
+        _maybe(given, "service_name"),
+        _maybe(given, "broker_instance"),
+        given["address"].text("address"),
+        _maybe(given, "mirror_address"),
+        expires, route_id, node.source,
+    )  # fmt: skip
+    return route, lifetime
+
+
+def _maybe(given: Mapping[str, Node], key: str) -> str | None:
+    return given[key].maybe_text(key) if key in given else None
+
+
+def _check(
+    routes: tuple[tuple[Route, int | None], ...], subject: str, findings: list[Finding]
+) -> None:
+    seen: set[str] = set()
+    for route, lifetime in routes:
+        key = route.name.casefold()
+        for breach in breaches(Proposal(route, lifetime, taken=key in seen)):
+            findings.append(breach_finding(breach, route.name, subject, route.source))
+        seen.add(key)
+
+
+# --- Message types, contracts, queues, services --------------------------------------------------
+
+
+def _message_types(given: Mapping[str, Node]) -> dict[str, MessageType]:
+    found: dict[str, MessageType] = {}
+    if "message_types" not in given:
+        return found
+    for name, (key, node) in given["message_types"].mapping("message types").items():
+        settings = node.fields("a message type", ("validation", "schema"))
+        validation = Validation.NONE
+        if "validation" in settings:
+            validation = settings["validation"].choice("validation", Validation)
+        found[name] = MessageType(name, validation, _maybe(settings, "schema"), key.source)
+    return found
+
+
+def _contracts(given: Mapping[str, Node]) -> dict[str, Contract]:
+    found: dict[str, Contract] = {}
+    if "contracts" not in given:
+        return found
+    for name, (key, node) in given["contracts"].mapping("contracts").items():
+        rows = node.mapping("message types").items()
+        messages = {word: value.choice("sent by", Sender) for word, (_, value) in rows}
+        found[name] = Contract(name, messages, key.source)
+    return found
+
+
+def _queues(given: Mapping[str, Node]) -> dict[str, Queue]:
+    found: dict[str, Queue] = {}
+    if "queues" not in given:
+        return found
+    keys = ("status", "retention", "poison_message_handling", "activation", "group")
+    for name, (key, node) in given["queues"].named("queues").items():
+        s = node.fields("a queue", keys)
+        found[name] = Queue(
+            name,
+            "status" not in s or s["status"].switch("status"),
+            "retention" in s and s["retention"].switch("retention"),
+            "poison_message_handling" not in s
+            or s["poison_message_handling"].switch("poison_message_handling"),
+            _maybe(s, "activation"),
+            _maybe(s, "group"),
+            key.source,
+        )
+    return found
+
+
+def _services(given: Mapping[str, Node]) -> dict[str, Service]:
+    if "services" not in given:
+        return {}
+    node = given["services"]
+    if node.is_list:
+        names = [(_some(item, "a service's name"), item) for item in node.items("services")]
+        return {n: Service(n, default_queue(n), (DEFAULT,), item.source) for n, item in names}
+    rows = node.mapping("services").items()
+    return {name: _service(name, key, value) for name, (key, value) in rows}
+
+
+def default_queue(service: str) -> str:
+    """Return the queue of a service for which none is named."""
+    return service + "Queue"
+
+
+def _service(name: str, key: Node, node: Node) -> Service:
+    given = node.fields("a service", ("queue", "contracts"))
+    queue = _some(given["queue"], "queue") if "queue" in given else default_queue(name)
+    # Omitted means DEFAULT; an empty list means that the service only begins dialogs.
+    contracts = given["contracts"].texts("contracts") if "contracts" in given else (DEFAULT,)
+    return Service(name, queue, contracts, key.source)
+
+
+# --- Rules ---------------------------------------------------------------------------------------
+
+
+def _priorities(given: Mapping[str, Node]) -> tuple[Priority, ...]:
+    if "priorities" not in given:
+        return ()
+    return tuple(_priority(node) for node in given["priorities"].items("priorities"))
+
+
+def _priority(node: Node) -> Priority:
+    keys = ("name", "contract", "local_service_name", "remote_service_name", "level")
+    given = node.fields("a priority", keys)
+    if "name" not in given:
+        raise node.error("a priority without name", "Add name: to it.")
+    level = given["level"].integer("level", 1, 10) if "level" in given else 5
+    contract, local, remote = (_maybe(given, key) for key in keys[1:4])
+    return Priority(
+        _some(given["name"], "name"), contract, local, remote, level, source=node.source
+    )
+
+
+def _bindings(given: Mapping[str, Node]) -> tuple[Binding, ...]:
+    if "bindings" not in given:
+        return ()
+    return tuple(_binding(node) for node in given["bindings"].items("bindings"))
+
+
+def _binding(node: Node) -> Binding:
+    given = node.fields("a binding", ("name", "to_service", "user", "anonymous"))
+    for key in ("name", "to_service", "user"):
+        if key not in given:
+            raise node.error(f"a binding without {key}", f"Add {key}: to it.")
+    anonymous = "anonymous" in given and given["anonymous"].switch("anonymous")
+    name, service, user = (_some(given[k], k) for k in ("name", "to_service", "user"))
+    return Binding(name, service, user, anonymous, node.source)

@@ -1,0 +1,158 @@
+"""The top of ``topology.yaml``: instances, clusters, expectations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from streams.routing import AddressKind, parse_address
+from streams.topology.findings import Finding, Source
+from streams.topology.model import (
+    MSDB,
+    Cluster,
+    Endpoint,
+    EndpointState,
+    Expectation,
+    Instance,
+    Transport,
+    empty_database,
+)
+from streams.topology.yaml_file.database import read_database
+from streams.topology.yaml_file.nodes import Node, parse_yaml
+
+INSTANCE_KEYS = (
+    "address", "aliases", "listeners", "endpoint", "cluster", "sql", "databases", "msdb",
+)  # fmt: skip
+_VERDICTS = ("ok", "hazard", "broken")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptName:
+    """A .sql file that an instance names, and where."""
+
+    name: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What the file says; ``scripts`` are still to be applied, per instance and in order."""
+
+    instances: Mapping[str, Instance]
+    scripts: Mapping[str, tuple[ScriptName, ...]]
+    clusters: Mapping[str, Cluster]
+    expect: tuple[Expectation, ...]
+    findings: tuple[Finding, ...]
+
+
+def read_document(text: str, file: str, now: float) -> Document:
+    """Read the file's text; raise InputError where it does not have the contract's shape."""
+    root = parse_yaml(text, file)
+    given = root.fields("a topology", ("instances", "clusters", "expect")) if root else {}
+    findings: list[Finding] = []
+    instances: dict[str, Instance] = {}
+    scripts: dict[str, tuple[ScriptName, ...]] = {}
+    if "instances" in given:
+        for name, (key, node) in given["instances"].named("instances").items():
+            instances[name] = _instance(name, key, node, now, findings)
+            scripts[name] = _scripts(node)
+    clusters = _clusters(given["clusters"]) if "clusters" in given else {}
+    expect = given["expect"].items("expectations") if "expect" in given else ()
+    return Document(
+        instances, scripts, clusters, tuple(_expectation(node) for node in expect), tuple(findings)
+    )
+
+
+def _instance(name: str, key: Node, node: Node, now: float, findings: list[Finding]) -> Instance:
+    given = node.fields("an instance", INSTANCE_KEYS)
+    databases = {}
+    if "databases" in given:
+        for database, (at, value) in given["databases"].named("databases").items():
+            if database.casefold() == MSDB:
+                raise at.error("msdb is no user database", "Put it beside databases:, as msdb:.")
+            databases[database] = read_database(value, name, database, now, findings)
+    msdb = empty_database(name, MSDB, key.source)
+    if "msdb" in given:
+        msdb = read_database(given["msdb"], name, MSDB, now, findings)
+    return Instance(
+        name,
+        msdb,
+        databases,
+        _network(given["address"]) if "address" in given else None,
+        tuple(_host(item) for item in _items(given, "aliases")),
+        tuple(_network(item) for item in _items(given, "listeners")),
+        _endpoint(given["endpoint"]) if "endpoint" in given else Endpoint(source=key.source),
+        given["cluster"].maybe_text("cluster") if "cluster" in given else None,
+        key.source,
+    )
+
+
+def _items(given: Mapping[str, Node], key: str) -> tuple[Node, ...]:
+    return given[key].items(key) if key in given else ()
+
+
+def _network(node: Node) -> str:
+    text = node.text("an address")
+    address = parse_address(text)
+    if address is None or address.kind is not AddressKind.NETWORK:
+        node.fail("an address such as tcp://host:4022")
+    return text
+
+
+def _host(node: Node) -> str:
+    text = node.text("a host")
+    if parse_address(f"tcp://{text}:1") is None:
+        node.fail("a host name or an IP address, without scheme and port")
+    return text
+
+
+def _endpoint(node: Node) -> Endpoint:
+    keys = ("state", "forwarding", "forward_size_mb", "transport", "port", "name")
+    s = node.fields("endpoint", keys)
+    return Endpoint(
+        s["state"].choice("state", EndpointState) if "state" in s else EndpointState.STARTED,
+        "forwarding" in s and s["forwarding"].switch("forwarding"),
+        s["forward_size_mb"].integer("megabytes", 1, 2**31 - 1) if "forward_size_mb" in s else 10,
+        s["transport"].choice("transport", Transport) if "transport" in s else Transport.FAILOVER,
+        s["port"].integer("port", 1, 65535) if "port" in s and not s["port"].is_null else None,
+        s["name"].maybe_text("name") if "name" in s else None,
+        node.source,
+    )
+
+
+def _scripts(node: Node) -> tuple[ScriptName, ...]:
+    given = node.fields("an instance", INSTANCE_KEYS)
+    items = _items(given, "sql")
+    return tuple(ScriptName(item.text("a .sql file"), item.source) for item in items)
+
+
+def _clusters(node: Node) -> dict[str, Cluster]:
+    found = {}
+    for name, (key, value) in node.mapping("clusters").items():
+        rows = value.mapping("librdkafka properties").items()
+        properties = {word: _property(item) for word, (_, item) in rows}
+        found[name] = Cluster(name, properties, key.source)
+    return found
+
+
+def _property(node: Node) -> str:
+    """Return a property as librdkafka takes it: all of them may be given as text."""
+    value = node.raw.value
+    return str(value) if isinstance(value, str) and not node.is_null else node.fail("a value")
+
+
+def _expectation(node: Node) -> Expectation:
+    given = node.fields("an expectation", ("from", "to", "verdict", "at", "broker"))
+    for key in ("from", "to"):
+        if key not in given:
+            raise node.error(f"an expectation without {key}", "Give from, to and verdict.")
+    verdict = given["verdict"].maybe_text("verdict") if "verdict" in given else None
+    if verdict is not None and verdict not in _VERDICTS:
+        given["verdict"].fail(", ".join(_VERDICTS))
+    at = None
+    if "at" in given and not given["at"].is_null:
+        at = given["at"].texts("places") if given["at"].is_list else (given["at"].text("a place"),)
+    broker = given["broker"].maybe_text("broker") if "broker" in given else None
+    return Expectation(
+        given["from"].text("from"), given["to"].text("to"), verdict, at, broker, node.source
+    )

@@ -1,0 +1,201 @@
+"""Read YAML nodes strictly: every wrong type and unknown key is an error with line and column."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import NoReturn, TypeVar
+
+import yaml
+
+from streams.errors import InputError
+from streams.topology.findings import Source
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_E = TypeVar("_E", bound=Enum)
+_TAG = "tag:yaml.org,2002:"
+_SWITCH = {
+    "on": True, "true": True, "yes": True, "enabled": True,
+    "off": False, "false": False, "no": False, "disabled": False,
+}  # fmt: skip
+
+
+def parse_yaml(text: str, file: str) -> Node | None:
+    """Return the document's root, or ``None`` for an empty one."""
+    loader = _Loader(text)
+    try:
+        root = loader.get_single_node()
+        return None if root is None else Node(root, file, loader)
+    except yaml.MarkedYAMLError as error:
+        raise _no_yaml(error, file) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        message = f"a character that YAML does not allow: {error.reason}"
+        raise InputError(message, file=file, line=line, remedy="Remove it.") from error
+    except RecursionError as error:
+        raise InputError("the nesting is too deep", file=file, remedy="Flatten it.") from error
+    finally:
+        loader.dispose()
+
+
+def _no_yaml(error: yaml.MarkedYAMLError, file: str) -> InputError:
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+    message = "this is no YAML: " + " ".join(str(error.problem or error.context).split())
+    remedy = "Check the indentation, the quotes and the brackets before this place."
+    return InputError(message, file=file, line=line, column=column, remedy=remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A YAML node with its file; the methods return values or raise InputError."""
+
+    raw: yaml.Node
+    file: str
+    loader: yaml.SafeLoader
+
+    @property
+    def source(self) -> Source:
+        """Return the node's place."""
+        mark = self.raw.start_mark
+        return Source(self.file, mark.line + 1, mark.column + 1)
+
+    @property
+    def is_null(self) -> bool:
+        """Tell whether nothing is given."""
+        return bool(self.raw.tag == _TAG + "null")
+
+    @property
+    def is_list(self) -> bool:
+        """Tell whether the node is a sequence."""
+        return isinstance(self.raw, yaml.SequenceNode)
+
+    def fail(self, expected: str, remedy: str = "") -> NoReturn:
+        """Raise the error that something else was expected here."""
+        raise self.error(f"expected {expected}, found {self._said()}", remedy)
+
+    def error(self, message: str, remedy: str = "") -> InputError:
+        """Return an error at this place."""
+        s = self.source
+        return InputError(message, file=s.file, line=s.line, column=s.column, remedy=remedy)
+
+    def _said(self) -> str:
+        if isinstance(self.raw, yaml.MappingNode):
+            return "a mapping"
+        if isinstance(self.raw, yaml.SequenceNode):
+            return "a list"
+        return "nothing" if self.is_null else f"'{self.raw.value}'"
+
+    def mapping(self, what: str) -> dict[str, tuple[Node, Node]]:
+        """Return key text > (key node, value node); nothing counts as an empty mapping."""
+        if self.is_null:
+            return {}
+        if not isinstance(self.raw, yaml.MappingNode):
+            self.fail(f"a mapping of {what}")
+        try:
+            self.loader.flatten_mapping(self.raw)
+        except yaml.MarkedYAMLError as error:
+            raise _no_yaml(error, self.file) from error
+        found: dict[str, tuple[Node, Node]] = {}
+        begin, end = self.raw.start_mark.index, self.raw.end_mark.index
+        for raw_key, raw_value in self.raw.value:
+            key = Node(raw_key, self.file, self.loader)
+            if not isinstance(raw_key, yaml.ScalarNode) or key.is_null or not raw_key.value:
+                key.fail(f"a name among the {what}")
+            first = found.get(raw_key.value)
+            # What a merge (<<) brings stands elsewhere in the file, and may be overridden.
+            if first is not None and begin <= first[0].raw.start_mark.index < end:
+                remedy = f"The first one is in line {first[0].source.line}; keep one of them."
+                raise key.error(f"'{raw_key.value}' is given twice", remedy)
+            found[raw_key.value] = (key, Node(raw_value, self.file, self.loader))
+        return found
+
+    def named(self, what: str) -> dict[str, tuple[Node, Node]]:
+        """Return a mapping whose keys are names that differ by more than their case."""
+        found = self.mapping(what)
+        folded: dict[str, str] = {}
+        for name, (key, _) in found.items():
+            other = folded.setdefault(name.casefold(), name)
+            if other != name:
+                raise key.error(
+                    f"'{name}' differs from '{other}' by its case only",
+                    f"The names of {what} compare without case; rename one.",
+                )
+        return found
+
+    def fields(self, what: str, allowed: Iterable[str]) -> Mapping[str, Node]:
+        """Return the values of a record whose keys are known; an unknown key is an error."""
+        known = tuple(allowed)
+        found = self.mapping(f"{what}'s settings")
+        for name, (key, _) in found.items():
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                remedy = f"Did you mean '{near[0]}'? " if near else ""
+                remedy += f"{what} takes: {', '.join(known)}."
+                raise key.error(f"'{name}' is no setting of {what}", remedy)
+        return {name: value for name, (_, value) in found.items()}
+
+    def items(self, what: str) -> tuple[Node, ...]:
+        """Return the members of a list; nothing counts as an empty list."""
+        if self.is_null:
+            return ()
+        if not isinstance(self.raw, yaml.SequenceNode):
+            self.fail(f"a list of {what}")
+        return tuple(Node(item, self.file, self.loader) for item in self.raw.value)
+
+    def text(self, what: str) -> str:
+        """Return a text; a number or a truth value must be quoted to be one."""
+        if not isinstance(self.raw, yaml.ScalarNode) or self.is_null:
+            self.fail(what)
+        if self.raw.tag != _TAG + "str":
+            self.fail(f"{what}: a text", f"Put it in quotes: '{self.raw.value}'.")
+        return str(self.raw.value)
+
+    def maybe_text(self, what: str) -> str | None:
+        """Return a text or nothing."""
+        return None if self.is_null else self.text(what)
+
+    def texts(self, what: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        return tuple(item.text(what) for item in self.items(what))
+
+    def integer(self, what: str, least: int, most: int) -> int:
+        """Return a whole number within bounds."""
+        if self.raw.tag != _TAG + "int" or not self.raw.value.lstrip("+-").isdecimal():
+            self.fail(f"{what}: a whole number")
+        value = int(self.raw.value)
+        if not least <= value <= most:
+            self.fail(f"{what} from {least} to {most}")
+        return value
+
+    def switch(self, what: str) -> bool:
+        """Return on or off, by any of YAML's words for it."""
+        if isinstance(self.raw, yaml.ScalarNode):
+            value = _SWITCH.get(self.raw.value.casefold())
+            if value is not None:
+                return value
+        return self.fail(f"{what}: on or off")
+
+    def choice(self, what: str, values: type[_E]) -> _E:
+        """Return a member of an enum by its value, without case."""
+        words = {str(member.value): member for member in values}
+        if isinstance(self.raw, yaml.ScalarNode) and self.raw.value.casefold() in words:
+            return words[self.raw.value.casefold()]
+        said = self.raw.value.casefold() if isinstance(self.raw, yaml.ScalarNode) else ""
+        near = difflib.get_close_matches(said, words, n=1)
+        remedy = f"Did you mean '{near[0]}'?" if near else ""
+        return self.fail(f"{what}: {', '.join(words)}", remedy)
+
+    def instant(self, what: str) -> float:
+        """Return epoch seconds from a number or an ISO 8601 text; without a zone it is UTC."""
+        value = str(self.raw.value) if isinstance(self.raw, yaml.ScalarNode) else ""
+        try:
+            if self.raw.tag in (_TAG + "int", _TAG + "float"):
+                return float(value)
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{what}: such as 2031-01-31T12:00:00Z or seconds since 1970")
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,16 @@
+"""The envelope as a forwarder sees it: the codec that :mod:`streams.node.forwarder` asks for."""
+
+from __future__ import annotations
+
+from streams.wire.codecs import decode_header, decode_parties, encode_parties
+from streams.wire.hop import Hop, visit
+
+
+class Envelope:
+    """Between the envelope's bytes and its values; every method raises MalformedError."""
+
+    parties = staticmethod(decode_parties)
+    encode_parties = staticmethod(encode_parties)
+    header = staticmethod(decode_header)
+    hop = staticmethod(Hop)
+    visit = staticmethod(visit)

@@ -1,0 +1,150 @@
+"""Whole Kafka records: key, value and headers of every topic, from values and back.
+
+The headers of a frame stand in a fixed order (``sb-route``, ``sb-message``, ``sb-hop``, then what
+only some topics have), so that a forwarder finds them by position; readers in no hurry look them up
+by name. Whatever is missing or malformed raises MalformedError.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from functools import lru_cache
+
+from streams.protocol import (
+    Ack,
+    Acknowledgement,
+    Command,
+    Header,
+    Journey,
+    Message,
+    Parties,
+    Status,
+)
+from streams.wire.codecs import (
+    decode_ack_value,
+    decode_command,
+    decode_header,
+    decode_journey,
+    decode_parties,
+    encode_ack,
+    encode_command,
+    encode_header,
+    encode_journey,
+    encode_parties,
+)
+from streams.wire.single_object import MalformedError
+
+ROUTE, MESSAGE, HOP = "sb-route", "sb-message", "sb-hop"
+ORIGIN, CONVERSATION, COMMAND = "sb-origin", "sb-conversation", "sb-command"
+INSIDE, OUTSIDE = b"inside", b"outside"
+
+Headers = list[tuple[str, bytes | None]]
+Wire = tuple[bytes, bytes | None, Headers]
+"""Key, value and headers of a record."""
+
+_encode_parties = lru_cache(maxsize=65536)(encode_parties)
+_decode_parties = lru_cache(maxsize=65536)(decode_parties)
+
+
+def conversation_of(key: bytes | str | None) -> uuid.UUID:
+    """Read a conversation id from a record's key (11271 where there is none)."""
+    try:
+        text = key.decode("ascii") if isinstance(key, bytes) else key
+        return uuid.UUID(text or "")
+    except ValueError as error:
+        raise MalformedError(f"the key is no conversation id (11271): {key!r}") from error
+
+
+def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> bytes | None:
+    """Return the last header of a name, or ``None``."""
+    for found, value in reversed(headers or ()):
+        if found == name:
+            return value
+    return None
+
+
+def command_record(command: Command) -> Wire:
+    """Return the record of ``cmd`` for a command."""
+    return (
+        str(command.conversation).encode("ascii"),
+        command.body,
+        [(COMMAND, encode_command(command))],
+    )
+
+
+def read_command(
+    key: bytes | str | None, value: bytes | None, headers: Headers | None, stored_at: int
+) -> Command:
+    """Read a record of ``cmd``; ``stored_at`` is its timestamp."""
+    raw = header_of(headers, COMMAND)
+    return decode_command(raw, conversation_of(key), value, stored_at)
+
+
+def message_record(
+    conversation: uuid.UUID, parties: Parties, header: Header, journey: Journey, body: bytes
+) -> Wire:
+    """Return the record of a message frame."""
+    return (
+        str(conversation).encode("ascii"),
+        body,
+        [
+            (ROUTE, _encode_parties(parties)),
+            (MESSAGE, encode_header(header)),
+            (HOP, encode_journey(journey)),
+        ],
+    )
+
+
+def ack_record(conversation: uuid.UUID, parties: Parties, ack: Ack, journey: Journey) -> Wire:
+    """Return the record of an acknowledgement frame: it has no ``sb-message``."""
+    return (
+        str(conversation).encode("ascii"),
+        encode_ack(ack),
+        [(ROUTE, _encode_parties(parties)), (HOP, encode_journey(journey))],
+    )
+
+
+def queue_record(
+    group: uuid.UUID,
+    conversation: uuid.UUID,
+    parties: Parties,
+    header: Header,
+    journey: Journey,
+    body: bytes,
+) -> Wire:
+    """Return the record of a queue topic: keyed by group, so that a partition is a group lock."""
+    _, value, headers = message_record(conversation, parties, header, journey, body)
+    headers.append((CONVERSATION, conversation.bytes))
+    return str(group).encode("ascii"), value, headers
+
+
+def read_message(key: bytes | str | None, value: bytes | None, headers: Headers | None) -> Message:
+    """Read a message frame of ``in`` (or of ``out`` and ``txq``, where somebody looks)."""
+    return Message(
+        conversation_of(key),
+        _decode_parties(header_of(headers, ROUTE)),
+        decode_header(header_of(headers, MESSAGE)),
+        decode_journey(header_of(headers, HOP)),
+        value or b"",
+        header_of(headers, ORIGIN) == INSIDE,
+    )
+
+
+def read_queued(value: bytes | None, headers: Headers | None) -> Message:
+    """Read a record of a queue topic; its conversation stands in a header."""
+    raw = header_of(headers, CONVERSATION)
+    if raw is None or len(raw) != 16:
+        raise MalformedError("a queue message without its conversation id")
+    return read_message(str(uuid.UUID(bytes=raw)), value, headers)
+
+
+def read_ack(
+    key: bytes | str | None, value: bytes | None, headers: Headers | None
+) -> Acknowledgement | Status:
+    """Read a record of ``ack``: an acknowledgement frame, or the local forwarder's status."""
+    conversation = conversation_of(key)
+    read = decode_ack_value(value, conversation)
+    if isinstance(read, Status):
+        return read
+    return Acknowledgement(conversation, _decode_parties(header_of(headers, ROUTE)), read)

@@ -1,0 +1,83 @@
+"""Avro single-object encoding: ``C3 01``, the schema's CRC-64-AVRO fingerprint, the body.
+
+The only module that imports fastavro (container files of captures apart). A reader knows a schema
+by its fingerprint; what it does not know, or cannot read, is :class:`MalformedError` and never any
+other exception, because whatever arrives is untrusted.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import fastavro
+from fastavro.schema import SchemaParseException
+
+from streams.schema import load
+
+Record = dict[str, Any]
+MARKER = b"\xc3\x01"
+PREFIX_LENGTH = 10
+
+
+class MalformedError(Exception):
+    """The bytes are not what they should be; the text says in which way."""
+
+
+class UnknownSchemaError(MalformedError):
+    """The fingerprint belongs to no schema that this reader knows."""
+
+
+def prefix_of(schema: Any) -> bytes:
+    """Return the ten bytes that every record of a schema begins with."""
+    canonical = fastavro.schema.to_parsing_canonical_form(schema)
+    digest = fastavro.schema.fingerprint(canonical, "CRC-64-AVRO")
+    return MARKER + bytes.fromhex(digest)
+
+
+class Codec:
+    """Write one schema; read it and every older version of it that was announced.
+
+    ``prefix`` is what all encoded records of the current schema begin with.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._schema = fastavro.parse_schema(load(name), _write_hint=False)
+        self.prefix = prefix_of(load(name))
+        self._writers = {self.prefix: self._schema}
+
+    def announce(self, schema: Any) -> bytes:
+        """Learn an older or newer writer's schema; returns its prefix."""
+        try:
+            prefix = prefix_of(schema)
+            self._writers[prefix] = fastavro.parse_schema(schema, _write_hint=False)
+        except (SchemaParseException, KeyError, TypeError) as error:
+            raise MalformedError(f"{self.name}: no schema: {error}") from error
+        return prefix
+
+    def encode(self, record: Record) -> bytes:
+        """Return a record's bytes; raises ValueError or TypeError where it does not fit."""
+        buffer = io.BytesIO()
+        buffer.write(self.prefix)
+        fastavro.schemaless_writer(buffer, self._schema, record)
+        return buffer.getvalue()
+
+    def decode(self, raw: bytes | None) -> Record:
+        """Return the record in bytes of this schema; raises MalformedError."""
+        if raw is None or len(raw) < PREFIX_LENGTH or raw[:2] != MARKER:
+            raise MalformedError(f"{self.name}: no Avro single-object encoding")
+        writer = self._writers.get(raw[:PREFIX_LENGTH])
+        if writer is None:
+            raise UnknownSchemaError(f"{self.name}: unknown fingerprint {raw[2:10].hex()}")
+        buffer = io.BytesIO(raw)
+        buffer.seek(PREFIX_LENGTH)
+        try:
+            record = fastavro.schemaless_reader(
+                buffer, writer, None if writer is self._schema else self._schema
+            )
+        except Exception as error:  # hostile bytes raise whatever the decoder happens to hit
+            raise MalformedError(f"{self.name}: {type(error).__name__}: {error}") from error
+        if buffer.tell() != len(raw) or not isinstance(record, dict):
+            raise MalformedError(f"{self.name}: bytes are left over")
+        return record

@@ -1,0 +1,69 @@
+"""Which topics a topology needs, and how they must be configured so that nothing ages away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from streams.wire.topics import Topics
+
+_FOREVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+_COMPACTED = {"cleanup.policy": "compact"}
+_SEVEN_DAYS = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * 3600 * 1000)}
+_HOUR = {"cleanup.policy": "delete", "retention.ms": "3600000"}
+
+KINDS: Mapping[str, Mapping[str, str]] = {
+    "cmd": _FOREVER,
+    "out": _FOREVER,
+    "txq": _FOREVER,
+    "in": _FOREVER,
+    "ack": _FOREVER,
+    "queue": _FOREVER,
+    "dialog": _COMPACTED,
+    "result": _HOUR,
+    "catalog": _COMPACTED,
+    "presence": {**_COMPACTED, "message.timestamp.type": "LogAppendTime"},
+    "event": _SEVEN_DAYS,
+}
+"""What a topic's configuration must say, by the kind of topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic that must exist, with this many partitions and at least this configuration."""
+
+    name: str
+    kind: str
+    partitions: int = 1
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+def spec(name: str, kind: str, partitions: int = 1) -> TopicSpec:
+    """Return what a topic of a kind must be like."""
+    config = {"message.timestamp.type": "CreateTime", **KINDS[kind]}
+    return TopicSpec(name, kind, partitions, config)
+
+
+def cluster_specs(topics: Topics) -> tuple[TopicSpec, ...]:
+    """Return the topics that every cluster has."""
+    return (
+        spec(topics.catalog, "catalog"),
+        spec(topics.presence, "presence"),
+        spec(topics.event, "event"),
+    )
+
+
+def instance_specs(
+    topics: Topics, instance: str, queues: Iterable[tuple[str, str]]
+) -> tuple[TopicSpec, ...]:
+    """Return an instance's topics; ``queues`` are its (database, queue) pairs."""
+    return (
+        spec(topics.cmd(instance), "cmd"),
+        spec(topics.out(instance), "out"),
+        spec(topics.txq(instance), "txq"),
+        spec(topics.inbox(instance), "in"),
+        spec(topics.ack(instance), "ack"),
+        spec(topics.dialog(instance), "dialog"),
+        spec(topics.result(instance), "result"),
+        *(spec(topics.queue(instance, d, q), "queue") for d, q in sorted(queues)),
+    )

@@ -1,0 +1,131 @@
+"""The records of the ``dialog`` topic: what an endpoint worker knows, one bounded record at a time.
+
+Keys are text, so that any Kafka tool shows what a record is about::
+
+    <database>/<conversation id>/initiator           Dialog
+    <database>/<conversation id>/target/3            Chunk: positions of messages 192 to 255
+    positions                                        Positions of cmd, in and ack
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from streams.protocol import Dialog, State
+from streams.wire.single_object import Codec, MalformedError, Record
+
+DIALOG = Codec("Dialog")
+CHUNK = Codec("Chunk")
+POSITIONS = Codec("Positions")
+
+POSITIONS_KEY = b"positions"
+
+_PLAIN = (
+    "database",
+    "broker_id",
+    "is_initiator",
+    "service",
+    "far_service",
+    "far_broker",
+    "locked",
+    "contract",
+    "created_at",
+    "expires_at",
+    "send_sequence",
+    "acknowledged",
+    "transmitted",
+    "receive_sequence",
+    "attempt",
+    "retry_at",
+    "first_hop",
+    "status",
+    "status_at",
+    "peer_closed",
+    "closed_at",
+    "forget_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """The next offsets to read of one partition's inputs."""
+
+    cmd: int = 0
+    inbox: int = 0
+    ack: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StateKey:
+    """What a state record is about; ``chunk`` is ``None`` for the dialog itself."""
+
+    database: str
+    conversation: uuid.UUID
+    is_initiator: bool
+    chunk: int | None = None
+
+    def encode(self) -> bytes:
+        """Return the record's key."""
+        side = "initiator" if self.is_initiator else "target"
+        text = f"{quote(self.database, safe='')}/{self.conversation}/{side}"
+        return (text if self.chunk is None else f"{text}/{self.chunk}").encode("ascii")
+
+    @classmethod
+    def decode(cls, raw: bytes) -> StateKey:
+        """Read a record's key; raises MalformedError."""
+        try:
+            database, conversation, side, *chunk = raw.decode("ascii").split("/")
+            return cls(
+                unquote(database),
+                uuid.UUID(conversation),
+                {"initiator": True, "target": False}[side],
+                int(chunk[0]) if chunk else None,
+            )
+        except (ValueError, KeyError) as error:
+            raise MalformedError(f"no key of a state record: {raw!r}") from error
+
+
+def encode_dialog(dialog: Dialog) -> bytes:
+    """Encode a dialog without its chunks."""
+    record: Record = {name: getattr(dialog, name) for name in _PLAIN}
+    record["state"] = dialog.state.name
+    record["group"] = str(dialog.group)
+    record["handle"] = str(dialog.handle)
+    record["held"] = [{"sequence": s, "offset": o} for s, o in dialog.held.items()]
+    return DIALOG.encode(record)
+
+
+def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:
+    """Decode a dialog; its chunks are records of their own."""
+    record = DIALOG.decode(raw)
+    return Dialog(
+        conversation=conversation,
+        state=State[record["state"]],
+        group=uuid.UUID(record["group"]),
+        handle=uuid.UUID(record["handle"]),
+        held={h["sequence"]: h["offset"] for h in record["held"]},
+        **{name: record[name] for name in _PLAIN},
+    )
+
+
+def encode_chunk(offsets: list[int]) -> bytes:
+    """Encode the positions of up to 64 messages."""
+    return CHUNK.encode({"offsets": offsets})
+
+
+def decode_chunk(raw: bytes) -> list[int]:
+    """Decode the positions of up to 64 messages."""
+    offsets: list[int] = CHUNK.decode(raw)["offsets"]
+    return offsets
+
+
+def encode_positions(positions: Positions) -> bytes:
+    """Encode how far a partition has come."""
+    return POSITIONS.encode({n: getattr(positions, n) for n in Positions.__slots__})
+
+
+def decode_positions(raw: bytes) -> Positions:
+    """Decode how far a partition has come."""
+    return Positions(**POSITIONS.decode(raw))

@@ -1,0 +1,92 @@
+"""Topic names: every part of a name is escaped injectively, so no two objects share a topic.
+
+Kafka allows ``[A-Za-z0-9._-]`` and 249 characters, and takes ``.`` and ``_`` for the same character
+in metric names. A part keeps letters, digits and ``-``; every other UTF-8 byte becomes ``_`` and
+two hex digits. Parts are joined by ``.``, which thus never occurs inside one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+MAX_LENGTH = 249
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-")
+_ESCAPED = re.compile(r"_([0-9a-f]{2})")
+
+
+def escape(part: str) -> str:
+    """Return a part of a topic name in characters that Kafka allows; injective."""
+    raw = part.encode("utf-8", "surrogatepass")
+    return "".join(chr(b) if b in _PLAIN else f"_{b:02x}" for b in raw)
+
+
+def unescape(text: str) -> str:
+    """Return the part that :func:`escape` was given."""
+    raw = _ESCAPED.sub(lambda m: chr(int(m[1], 16)), text).encode("latin-1")
+    return raw.decode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The names of all topics of one cluster, under one prefix."""
+
+    prefix: str = "ssb."
+
+    def name(self, kind: str, *parts: str) -> str:
+        """Return ``<prefix><kind>.<part>...``; too long a name ends in its own hash instead."""
+        name = self.prefix + ".".join([kind, *(escape(part) for part in parts)])
+        if len(name) <= MAX_LENGTH:
+            return name
+        # An escaped part never has "._" followed by 32 hex digits at the end of 249 characters by
+        # chance and by length both, and the prefix of the name stays readable.
+        digest = hashlib.blake2b(name.encode("ascii"), digest_size=16).hexdigest()
+        return f"{name[: MAX_LENGTH - len(digest) - 2]}._{digest}"
+
+    def cmd(self, instance: str) -> str:
+        """Return the topic of applications' commands."""
+        return self.name("cmd", instance)
+
+    def out(self, instance: str) -> str:
+        """Return the transmission queue's messages begun in the instance."""
+        return self.name("out", instance)
+
+    def txq(self, instance: str) -> str:
+        """Return the transmission queue's messages from other instances."""
+        return self.name("txq", instance)
+
+    def inbox(self, instance: str) -> str:
+        """Return the frames that the forwarder found to be LOCAL."""
+        return self.name("in", instance)
+
+    def ack(self, instance: str) -> str:
+        """Return the topic that locks broker ids: acknowledgements and statuses."""
+        return self.name("ack", instance)
+
+    def dialog(self, instance: str) -> str:
+        """Return the endpoint worker's state (compacted)."""
+        return self.name("dialog", instance)
+
+    def result(self, instance: str) -> str:
+        """Return the answers to commands that asked for one."""
+        return self.name("result", instance)
+
+    def queue(self, instance: str, database: str, queue: str) -> str:
+        """Return the topic of a service queue."""
+        return self.name("queue", instance, database, queue)
+
+    @property
+    def catalog(self) -> str:
+        """Return the cluster's catalog (compacted, one partition)."""
+        return self.name("catalog")
+
+    @property
+    def presence(self) -> str:
+        """Return the forwarders' signs of life (compacted)."""
+        return self.name("presence")
+
+    @property
+    def event(self) -> str:
+        """Return the topic of trace events."""
+        return self.name("event")

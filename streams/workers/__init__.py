@@ -1,0 +1,17 @@
+"""The Kafka workers: forwarder and endpoint, and the process that runs them."""
+
+from streams.workers.control import Control
+from streams.workers.endpoint import EndpointWorker, FencedError
+from streams.workers.forwarder import ForwarderWorker
+from streams.workers.process import ROLES, Plan, Process, stop_on_signals
+
+__all__ = [
+    "ROLES",
+    "Control",
+    "EndpointWorker",
+    "FencedError",
+    "ForwarderWorker",
+    "Plan",
+    "Process",
+    "stop_on_signals",
+]

@@ -1,0 +1,127 @@
+"""What all workers of a process share: the catalog as it is now, and who gives signs of life."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+
+from streams.errors import SurroundingsError
+from streams.kafka import CatalogState, Cluster, KafkaError, TopicPartition
+from streams.node import Presence, World, world_of
+from streams.wire import MalformedError, decode_presence, encode_presence
+
+log = logging.getLogger("hopline.control")
+
+HEARTBEAT = 1.0
+"""Seconds between two signs of life of a forwarder."""
+_BEGINNING = -2
+
+
+class Control:
+    """One thread that reads ``catalog`` and ``presence`` and writes the latter.
+
+    ``world`` is replaced as a whole when a new catalog version is complete; a worker compares it by
+    identity once per batch. A version that cannot be read leaves the last good one in place and
+    stands in ``error``.
+    """
+
+    def __init__(self, cluster: Cluster, forwarders: Sequence[str], *, timeout: float = 30) -> None:
+        self._cluster = cluster
+        self._forwarders = tuple(forwarders)
+        self._timeout = timeout
+        self._replica = uuid.uuid4().hex
+        self._stop = threading.Event()
+        self._ready = threading.Event()
+        self._catalog = CatalogState()
+        self._presence = Presence(self._forwarders[0] if forwarders else "", time.monotonic())
+        self._world: World | None = None
+        self._thread = threading.Thread(target=self._run, name="control", daemon=True)
+
+    def start(self) -> None:
+        """Read the catalog to its first complete version; without one nothing may be consumed."""
+        self._cluster.wait(self._timeout, log.warning)
+        self._thread.start()
+        if not self._ready.wait(self._timeout):
+            raise SurroundingsError(
+                f"The catalog {self._cluster.topics.catalog} at {self._cluster.bootstrap} has no "
+                "complete version.",
+                self._catalog.error or "Run 'hopline apply TOPOLOGY' first.",
+            )
+
+    def stop(self) -> None:
+        """Stop giving signs of life."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(5)
+
+    @property
+    def world(self) -> World:
+        """Return the catalog's last good version."""
+        assert self._world is not None, "start() returned"
+        return self._world
+
+    @property
+    def error(self) -> str:
+        """Return why the newest version of the catalog cannot be used, if so."""
+        return self._catalog.error
+
+    def reachable(self, instance: str) -> bool:
+        """Tell whether an instance's forwarder gives signs of life."""
+        return self._presence.reachable(instance, time.monotonic())
+
+    def _run(self) -> None:
+        topics = self._cluster.topics
+        consumer = self._cluster.consumer(
+            f"{topics.prefix}control", auto_offset_reset="earliest", enable_partition_eof=True
+        )
+        producer = self._cluster.producer(linger_ms=0, message_timeout_ms=3000)
+        consumer.assign(
+            [TopicPartition(t, 0, _BEGINNING) for t in (topics.catalog, topics.presence)]
+        )
+        next_beat, count = 0.0, 0
+        try:
+            while not self._stop.is_set():
+                now = time.monotonic()
+                if now >= next_beat:
+                    next_beat, count = now + HEARTBEAT, count + 1
+                    for instance in self._forwarders:
+                        at = time.time_ns() // 1_000_000
+                        value = encode_presence(instance, self._replica, count, at)
+                        producer.produce(topics.presence, key=instance, value=value)
+                producer.poll(0)
+                message = consumer.poll(max(0.0, min(0.2, next_beat - now)))
+                if message is None:
+                    continue
+                error = message.error()
+                if error is not None:
+                    if error.code() == KafkaError._PARTITION_EOF:
+                        if message.topic() == topics.presence:
+                            self._presence.end_read(time.monotonic())
+                    else:
+                        log.warning("control: %s", error)
+                elif message.topic() == topics.catalog:
+                    self._read_catalog(message)
+                else:
+                    self._read_presence(message.value())
+        finally:
+            producer.flush(1)
+            consumer.close()
+
+    def _read_catalog(self, message: object) -> None:
+        if self._catalog.read(message):  # type: ignore[arg-type]
+            assert self._catalog.topology is not None
+            self._world = world_of(self._catalog.topology, self._catalog.version)
+            self._ready.set()
+        elif self._catalog.error:
+            log.error("the catalog cannot be read: %s", self._catalog.error)
+
+    def _read_presence(self, value: bytes | None) -> None:
+        try:
+            seen = decode_presence(value)
+        except MalformedError as error:
+            log.warning("presence: %s", error)
+            return
+        self._presence.seen(seen["instance"], seen["replica"], seen["count"], time.monotonic())

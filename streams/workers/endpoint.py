@@ -1,0 +1,387 @@
+"""The endpoint worker: applications' commands and arriving frames in, dialogs and queues out.
+
+It owns partition p of ``cmd``, ``in`` and ``ack`` together. A turn of its loop is a transaction:
+
+    1. apply the records that were read, and the timers that are due, to an overlay
+    2. produce: frames to ``out``, messages to queues, state, results, events
+    3. send the next offsets of ``cmd``, ``in`` and ``ack`` to the transaction - always all three:
+       only that fences a predecessor that was declared dead but is not
+    4. commit; then, and only then, merge the overlay
+
+A crash before 4 leaves nothing behind; after 4 everything. An abort drops the overlay and seeks
+back, because librdkafka does not. A commit that timed out is called again, and never taken for an
+abort.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from streams.errors import EventKind, Number, SurroundingsError
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    Fetcher,
+    Headers,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+    watermarks,
+)
+from streams.node import Endpoint, Transaction
+from streams.protocol import Command, Limits, Status
+from streams.protocol import Message as Frame
+from streams.wire import MalformedError
+from streams.wire.records import read_ack, read_command, read_message
+from streams.wire.state import Positions
+from streams.workers.control import Control
+from streams.workers.output import Output
+from streams.workers.restore import restore_state, start_position
+
+log = logging.getLogger("hopline.endpoint")
+
+BATCH = 1_000
+POLL = 0.05
+PROGRESS_EVERY = 0.5
+FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+
+
+class FencedError(Exception):
+    """Another worker owns the slot: this process must leave."""
+
+
+@dataclass(slots=True)
+class _Bodies:
+    """Bodies by position, for one partition: read again where memory does not have them."""
+
+    commands: Fetcher
+    frames: Fetcher
+
+    def command(self, position: int) -> Command:
+        return _command(self.commands.fetch(position))
+
+    def message(self, position: int) -> Frame:
+        return _frame(self.frames.fetch(position))
+
+
+@dataclass(slots=True)
+class _Partition:
+    """Partition p of the three inputs, with the endpoints that live in it.
+
+    Timers run only when the backlog of ``in`` and ``ack`` that was there at assignment is applied:
+    an acknowledgement that waits there must not be answered with a retry.
+    """
+
+    number: int
+    endpoint: Endpoint
+    bodies: _Bodies
+    positions: dict[str, int]
+    backlog: dict[str, int]
+    progress_at: float = 0.0
+    pending: list[Message] = field(default_factory=list)
+
+    @property
+    def caught_up(self) -> bool:
+        """Tell whether the backlog is applied."""
+        return all(self.positions[topic] >= end for topic, end in self.backlog.items())
+
+
+class EndpointWorker:
+    """One replica of an instance's endpoint worker; ``slot`` names it across restarts."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        instance: str,
+        control: Control,
+        *,
+        slot: str = "0",
+        limits: Limits | None = None,
+    ) -> None:
+        self.instance = instance
+        self._cluster = cluster
+        self._control = control
+        self._slot = slot
+        self._limits = limits or Limits()
+        topics = cluster.topics
+        self._cmd, self._in, self._ack = (
+            topics.cmd(instance),
+            topics.inbox(instance),
+            topics.ack(instance),
+        )
+        self._inputs = (self._cmd, self._in, self._ack)
+        self._owned: dict[int, _Partition] = {}
+        self.committed = 0
+
+    def run(self, stop: threading.Event) -> None:
+        """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
+        prefix = self._cluster.topics.prefix
+        self._producer = self._cluster.producer(
+            transactional_id=f"{prefix}endpoint.{self.instance}.{self._slot}",
+            linger_ms=0,
+            delivery_report_only_error=False,
+        )
+        self._guard(lambda: self._producer.init_transactions(30))
+        self._output = Output(self._cluster.topics, self.instance, self._producer)
+        self._progress = self._cluster.consumer(f"{prefix}forwarder.{self.instance}")
+        consumer = self._consumer = self._cluster.consumer(
+            f"{prefix}endpoint.{self.instance}",
+            partition_assignment_strategy="range",
+        )
+        consumer.subscribe(
+            list(self._inputs),
+            on_assign=self._assigned,
+            on_revoke=self._revoked,
+            on_lost=self._lost,
+        )
+        try:
+            while not stop.is_set():
+                self._turn(consumer)
+        finally:
+            for owned in self._owned.values():
+                owned.bodies.commands.close()
+                owned.bodies.frames.close()
+            self._progress.close()
+            consumer.close()
+
+    def _turn(self, consumer: Consumer) -> None:
+        first = consumer.poll(POLL)
+        if first is not None:
+            for message in [first, *consumer.consume(BATCH, 0)]:
+                if message.error() is not None:
+                    self._consumer_error(message)
+                    continue
+                owned = self._owned.get(message.partition() or 0)
+                if owned is not None:
+                    owned.pending.append(message)
+        for owned in list(self._owned.values()):
+            if self._control.world is not owned.endpoint.world:
+                owned.endpoint.switch(self._control.world)
+            pending, owned.pending = owned.pending, []
+            if pending or self._is_due(owned):
+                self._apply(owned, pending)
+
+    def _is_due(self, owned: _Partition) -> bool:
+        """Tell whether timers want a transaction, and know then how far the forwarder has come."""
+        if not owned.caught_up:
+            return False
+        due = owned.endpoint.next_due
+        if owned.endpoint.has_probes:
+            return True
+        return due is not None and due <= time.time_ns() // 1_000_000
+
+    # --- one transaction -------------------------------------------------------------------------
+
+    def _apply(self, owned: _Partition, messages: Sequence[Message]) -> None:
+        """Apply a batch in one transaction; what fails twice is bisected down to one record."""
+        for _ in range(2):
+            try:
+                self._transact(owned, messages)
+                return
+            except (FencedError, SurroundingsError):
+                raise
+            except Exception:
+                log.exception("%s: a batch of %d was not applied", self.instance, len(messages))
+        if len(messages) > 1:
+            middle = len(messages) // 2
+            self._apply(owned, messages[:middle])
+            self._apply(owned, messages[middle:])
+        elif messages:
+            self._transact(owned, messages, refuse=True)
+        else:
+            raise SurroundingsError(f"{self.instance}: timers cannot be applied, see the log.")
+
+    def _transact(
+        self, owned: _Partition, messages: Sequence[Message], *, refuse: bool = False
+    ) -> None:
+        endpoint, now = owned.endpoint, time.time_ns() // 1_000_000
+        self._know_progress(owned, now)
+        tx = endpoint.begin(owned.bodies, now, timers=owned.caught_up)
+        try:
+            for message in messages:
+                self._input(tx, owned, message, refuse=refuse)
+            tx.close()
+            positions = dict(owned.positions)
+            for message in messages:
+                positions[message.topic() or ""] = (message.offset() or 0) + 1
+            out_end = self._commit(owned, tx, positions)
+        except BaseException:
+            endpoint.abandon(tx)
+            raise
+        if out_end is None:  # aborted: the same records are read again
+            endpoint.abandon(tx)
+            self._seek_back(owned)
+            return
+        endpoint.merge(tx, out_end)
+        owned.positions = positions
+        self.committed += 1
+
+    def _input(self, tx: Transaction, owned: _Partition, message: Message, *, refuse: bool) -> None:
+        topic, position = message.topic(), message.offset() or 0
+        try:
+            if refuse:
+                raise MalformedError("applying this record failed twice")
+            if topic == self._cmd:
+                owned.bodies.commands.remember(message)
+                tx.command(position, _command(message))
+            elif topic == self._in:
+                owned.bodies.frames.remember(message)
+                tx.message(position, _frame(message))
+            else:
+                read = read_ack(message.key(), message.value(), message.headers())  # type: ignore[arg-type]
+                if isinstance(read, Status):
+                    tx.status(read)
+                else:
+                    tx.acknowledgement(read)
+        except MalformedError as error:
+            tx.tell(
+                EventKind.MESSAGE_UNDELIVERABLE if refuse else EventKind.CORRUPTED_MESSAGE,
+                error=Number.CORRUPTED_HEADER,
+                detail=str(error),
+                topic=topic,
+                partition=message.partition(),
+                offset=position,
+            )
+
+    def _commit(self, owned: _Partition, tx: Transaction, positions: dict[str, int]) -> int | None:
+        """Write and commit a transaction; returns the end of its copies in ``out``, or ``None``.
+
+        ``None`` means aborted: nothing of it happened.
+        """
+        self._output.begin()
+        self._producer.begin_transaction()
+        try:
+            self._output.write(tx, owned.number, Positions(*(positions[t] for t in self._inputs)))
+            offsets = [TopicPartition(t, owned.number, positions[t]) for t in self._inputs]
+            metadata = self._consumer.consumer_group_metadata()
+            self._guard(lambda: self._producer.send_offsets_to_transaction(offsets, metadata, 15))
+            self._guard(lambda: self._producer.commit_transaction(15))
+        except KafkaException as error:
+            cause = error.args[0]
+            if cause.code() in FENCED or cause.fatal():
+                raise FencedError(str(cause)) from error
+            log.warning("%s: transaction aborted: %s", self.instance, cause.str())
+            self._guard(lambda: self._producer.abort_transaction(15))
+            if not cause.txn_requires_abort():
+                raise  # a record that Kafka does not take: found by bisection
+            return None
+        except BaseException:
+            self._guard(lambda: self._producer.abort_transaction(15))
+            raise
+        return self._output.out_end
+
+    def _guard(self, call: object) -> None:
+        """Call until it is certain: a retriable failure says nothing about the outcome."""
+        while True:
+            try:
+                call()  # type: ignore[operator]
+                return
+            except KafkaException as error:
+                cause = error.args[0]
+                if cause.code() in FENCED or cause.fatal():
+                    raise FencedError(str(cause)) from error
+                if not cause.retriable():
+                    raise
+                log.warning("%s: %s, trying again", self.instance, cause.str())
+
+    def _know_progress(self, owned: _Partition, now: int) -> None:
+        """Ask how far the forwarder has come in ``out``, when a retry could depend on it."""
+        due, clock = owned.endpoint.next_due, time.monotonic()
+        if due is None or due > now or clock < owned.progress_at:
+            return
+        out = TopicPartition(self._cluster.topics.out(self.instance), owned.number)
+        try:
+            offset = self._progress.committed([out], timeout=5)[0].offset
+        except KafkaException as error:
+            log.warning("%s: the forwarder's position is unknown: %s", self.instance, error)
+            return
+        owned.endpoint.left_out = max(owned.endpoint.left_out, offset)
+        owned.progress_at = clock + PROGRESS_EVERY
+
+    def _seek_back(self, owned: _Partition) -> None:
+        for topic, position in owned.positions.items():
+            self._consumer.seek(TopicPartition(topic, owned.number, position))
+        owned.pending.clear()
+
+    # --- partitions ------------------------------------------------------------------------------
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        by_number: dict[int, set[str]] = {}
+        for p in partitions:
+            by_number.setdefault(p.partition, set()).add(p.topic)
+        starts: list[TopicPartition] = []
+        for number, topics in sorted(by_number.items()):
+            if topics != set(self._inputs):
+                missing = sorted(set(self._inputs) - topics)
+                raise SurroundingsError(
+                    f"{self.instance}: partition {number} came without {', '.join(missing)}.",
+                    "cmd, in and ack must have the same number of partitions.",
+                )
+            owned = self._owned[number] = self._restore(consumer, number)
+            starts += [TopicPartition(t, number, o) for t, o in owned.positions.items()]
+        consumer.assign(starts)
+
+    def _restore(self, consumer: Consumer, number: int) -> _Partition:
+        started = time.monotonic()
+        topics = self._cluster.topics
+        restored = restore_state(self._cluster, topics.dialog(self.instance), number)
+        state = restored.positions
+        known = (state.cmd, state.inbox, state.ack) if state else (None, None, None)
+        positions = {
+            topic: start_position(consumer, self._progress, topic, number, position)
+            for topic, position in zip(self._inputs, known, strict=True)
+        }
+        backlog = {t: watermarks(self._progress, t, number)[1] for t in (self._in, self._ack)}
+        endpoint = Endpoint(self.instance, self._control.world, self._limits)
+        out_end = watermarks(self._progress, topics.out(self.instance), number)[1]
+        for key, dialog in restored.dialogs.items():
+            dialog.last_copy = out_end - 1  # unknown which: at or before the end of out
+            endpoint.restore(key, dialog)
+        log.info(
+            "%s: partition %d has %d dialogs, restored in %.2f s",
+            self.instance,
+            number,
+            len(restored.dialogs),
+            time.monotonic() - started,
+        )
+        bodies = _Bodies(
+            Fetcher(self._cluster, self._cmd, number), Fetcher(self._cluster, self._in, number)
+        )
+        return _Partition(number, endpoint, bodies, positions, backlog)
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        # Between two transactions nothing is open, so there is nothing to finish.
+        self._let_go(partitions)
+
+    def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        log.warning("%s has lost its partitions", self.instance)
+        self._let_go(partitions)
+
+    def _let_go(self, partitions: list[TopicPartition]) -> None:
+        for number in {p.partition for p in partitions}:
+            owned = self._owned.pop(number, None)
+            if owned is not None:
+                owned.bodies.commands.close()
+                owned.bodies.frames.close()
+
+    def _consumer_error(self, message: Message) -> None:
+        error = message.error()
+        assert error is not None
+        if error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:
+            raise SurroundingsError(f"{self.instance}: {error.str()}")
+        log.warning("%s: %s", self.instance, error.str())
+
+
+def _command(message: Message) -> Command:
+    headers: Headers | None = message.headers()  # type: ignore[assignment]
+    return read_command(message.key(), message.value(), headers, message.timestamp()[1])
+
+
+def _frame(message: Message) -> Frame:
+    headers: Headers | None = message.headers()  # type: ignore[assignment]
+    return read_message(message.key(), message.value(), headers)

@@ -1,0 +1,308 @@
+"""The forwarder worker: consume a transmission queue, let ``node`` decide, republish, commit.
+
+The commit rule: a position is committed only behind records that have ended as *confirmed*,
+*dropped* (with its event) or *held* in memory. What a crash leaves behind it:
+
+    after produce, before flush     the copies may arrive; they are read and produced again
+    after flush, before commit      the copies have arrived; they are read and produced again
+    held                            gone; the sender's dialog retries
+
+So a forwarder never loses, and may repeat; the dialog at the other end removes what it repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+
+from streams.errors import EventKind, Number
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    Headers,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from streams.node import HELD, Forwarder, Holding, Outcome, Place, Record, event
+from streams.routing import Origin
+from streams.wire import Envelope, MalformedError, encode_event, encode_status
+from streams.wire.records import (
+    HOP,
+    INSIDE,
+    MESSAGE,
+    ORIGIN,
+    OUTSIDE,
+    ROUTE,
+    header_of,
+)
+from streams.workers.control import Control
+
+log = logging.getLogger("hopline.forwarder")
+
+BATCH = 2_000
+COMMIT_EVERY = 0.2
+RELEASE_EVERY = 0.1
+_BEGINNING = -2
+_HEADER_BYTES = 256  # what a held copy's envelope counts against MESSAGE_FORWARD_SIZE
+
+
+@dataclass(slots=True)
+class _Held:
+    """A copy in memory: the record and the message that it came from."""
+
+    message: Message
+    record: Record
+
+
+class ForwarderWorker:
+    """One replica of an instance's forwarder; :meth:`run` owns the loop and decides nothing."""
+
+    def __init__(self, cluster: Cluster, instance: str, control: Control) -> None:
+        self.instance = instance
+        self._cluster = cluster
+        self._control = control
+        topics = cluster.topics
+        self._out = topics.out(instance)
+        self._txq = topics.txq(instance)
+        self._names: dict[tuple[Place, str], str] = {}
+        self._positions: dict[tuple[str, int], int] = {}
+        self._failed: list[tuple[KafkaError, Message]] = []
+        self.passed = 0
+
+    def run(self, stop: threading.Event) -> None:
+        """Forward until ``stop``; then drain: flush, commit, leave the group."""
+        world = self._control.world
+        self._forwarder = Forwarder(self.instance, world, Envelope, self._control.reachable)
+        self._holding: Holding[_Held] = Holding(world.forward_bytes[self.instance])
+        self._producer = self._cluster.producer(linger_ms=1)
+        consumer = self._consumer = self._cluster.consumer(
+            f"{self._cluster.topics.prefix}forwarder.{self.instance}",
+            partition_assignment_strategy="cooperative-sticky",
+        )
+        consumer.subscribe(
+            [self._out, self._txq],
+            on_assign=self._assigned,
+            on_revoke=self._revoked,
+            on_lost=self._lost,
+        )
+        commit_at = release_at = time.monotonic()
+        try:
+            while not stop.is_set():
+                first = consumer.poll(0.05)
+                if first is not None:
+                    self._pass_on([first, *consumer.consume(BATCH, 0)])
+                now = time.monotonic()
+                if self._holding and now >= release_at:
+                    self._release()
+                    release_at = now + RELEASE_EVERY
+                if now >= commit_at:
+                    self._commit(2.0)
+                    commit_at = now + COMMIT_EVERY
+            self._commit(10.0)
+        finally:
+            consumer.close()
+
+    # --- records ---------------------------------------------------------------------------------
+
+    def _pass_on(self, batch: list[Message]) -> None:
+        if self._control.world is not self._forwarder.world:
+            self._forwarder.switch(self._control.world)
+        now = time.time_ns() // 1_000_000
+        for message in batch:
+            error = message.error()
+            if error is not None:
+                self._consumer_error(error)
+                continue
+            try:
+                record = self._read(message)
+                outcome = self._forwarder.handle(record, now)
+                if outcome is HELD:
+                    outcome = self._hold(message, record, now)
+                self._perform(message, record, outcome)
+            except MalformedError as broken:
+                self._corrupted(message, broken, now)
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            assert topic is not None and partition is not None and offset is not None
+            self._positions[topic, partition] = offset + 1
+
+    def _read(self, message: Message) -> Record:
+        headers: Headers = message.headers() or []  # type: ignore[assignment]
+        origin = Origin.INSIDE if message.topic() == self._out else Origin.OUTSIDE
+        key = message.key()
+        if len(headers) == 3 and headers[1][0] == MESSAGE:
+            route, body, hop = headers[0][1], headers[1][1], headers[2][1]
+        else:
+            route, body, hop = (header_of(headers, n) for n in (ROUTE, MESSAGE, HOP))
+        if route is None or hop is None or not isinstance(key, bytes):
+            raise MalformedError("a frame without key, sb-route or sb-hop (11271)")
+        return Record(origin, key, route, hop, len(message), body is None, body)
+
+    def _perform(self, message: Message, record: Record, outcome: Outcome) -> None:
+        for copy in outcome.copies:
+            headers: Headers = [(ROUTE, copy.route), (HOP, copy.hop)]
+            if record.message is not None:
+                headers.insert(1, (MESSAGE, record.message))
+            if copy.place is Place.IN:
+                headers.append((ORIGIN, INSIDE if record.origin is Origin.INSIDE else OUTSIDE))
+            self._produce(
+                self._topic(copy.place, copy.instance),
+                record.key,
+                message.value(),
+                headers,
+                message.timestamp()[1],
+            )
+        if outcome.status is not None:
+            topic = self._topic(Place.ACK, self.instance)
+            self._produce(topic, record.key, encode_status(outcome.status))
+        if outcome.event is not None:
+            self._produce(self._cluster.topics.event, record.key, encode_event(outcome.event))
+        self.passed += 1
+
+    def _produce(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | str | None,
+        headers: Headers | None = None,
+        timestamp: int = 0,
+    ) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    topic,
+                    key=key,
+                    value=value,
+                    headers=headers,  # type: ignore[arg-type]
+                    timestamp=timestamp,
+                    on_delivery=self._reported,
+                )
+                return
+            except BufferError:  # the local queue is full: wait for room, lose nothing
+                self._producer.poll(0.1)
+
+    def _reported(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failed.append((error, message))
+
+    def _topic(self, place: Place, instance: str) -> str:
+        name = self._names.get((place, instance))
+        if name is None:
+            topics = self._cluster.topics
+            make = {Place.TXQ: topics.txq, Place.IN: topics.inbox, Place.ACK: topics.ack}[place]
+            name = self._names[place, instance] = make(instance)
+        return name
+
+    def _corrupted(self, message: Message, error: MalformedError, now: int) -> None:
+        told = event(
+            EventKind.CORRUPTED_MESSAGE,
+            at=now,
+            instance=self.instance,
+            error=Number.CORRUPTED_HEADER,
+            detail=str(error),
+            topic=message.topic(),
+            partition=message.partition(),
+            offset=message.offset(),
+        )
+        key = message.key()
+        self._produce(
+            self._cluster.topics.event, key if isinstance(key, bytes) else None, encode_event(told)
+        )
+
+    # --- held copies -----------------------------------------------------------------------------
+
+    def _hold(self, message: Message, record: Record, now: int) -> Outcome:
+        key = self._hold_key(record)
+        number = self._holding.add(key, _Held(message, record), record.size + _HEADER_BYTES)
+        return HELD if number is None else self._forwarder.refuse(record, number, now)
+
+    def _hold_key(self, record: Record) -> tuple[object, ...]:
+        """Return what makes two copies the same one (U-36)."""
+        if record.message is None:
+            return (record.key, record.hop)
+        header = Envelope.header(record.message)
+        if not header.sequenced:
+            return (header.message_id,)
+        parties = Envelope.parties(record.route)
+        return (record.key, parties.from_initiator, header.sequence, header.fragment)
+
+    def _release(self) -> None:
+        now = time.time_ns() // 1_000_000
+        for key, held in self._holding.items():
+            hop = self._forwarder.hop(held.record.hop)
+            if hop.expired(now):
+                number = Number.NOT_DELIVERABLE_IN_TIME
+                outcome = self._forwarder.refuse(held.record, number, now, hop)
+            else:
+                outcome = self._forwarder.handle(held.record, now)
+            if outcome is not HELD:
+                self._perform(held.message, held.record, outcome)
+                self._holding.remove(key)
+
+    # --- positions -------------------------------------------------------------------------------
+
+    def _commit(self, timeout: float) -> None:
+        """Flush, then commit what is confirmed; what is not stays uncommitted for the next time."""
+        if not self._positions:
+            self._producer.poll(0)
+            return
+        if self._producer.flush(timeout) > 0:
+            log.warning("%s: not everything is confirmed yet; nothing is committed", self.instance)
+            return
+        failed, self._failed = self._failed, []
+        for error, message in failed:
+            self._rejected(error, message)
+        if failed and self._producer.flush(timeout) > 0:
+            return
+        offsets = [TopicPartition(t, p, o) for (t, p), o in self._positions.items()]
+        try:
+            self._consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            # A rebalance has taken them: whoever has them now reads them again.
+            log.info("%s: positions were not committed: %s", self.instance, error)
+        self._positions.clear()
+
+    def _rejected(self, error: KafkaError, message: Message) -> None:
+        """Tell that Kafka has refused a record for good: the sender keeps its message (11292)."""
+        told = event(
+            EventKind.FORWARDED_MESSAGE_DROPPED,
+            at=time.time_ns() // 1_000_000,
+            instance=self.instance,
+            error=Number.TRANSPORT_SEND_ERROR,
+            detail=f"{error.str()} ({message.topic()})",
+        )
+        log.error("%s: %s", self.instance, told["detail"])
+        key = message.key()
+        self._produce(
+            self._cluster.topics.event, key if isinstance(key, bytes) else None, encode_event(told)
+        )
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        committed = consumer.committed(partitions, timeout=10)
+        for partition in committed:
+            if partition.offset < 0:
+                partition.offset = _BEGINNING
+        consumer.incremental_assign(committed)
+        log.info("%s forwards %s", self.instance, _named(partitions))
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._commit(5.0)
+        consumer.incremental_unassign(partitions)
+
+    def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        for partition in partitions:
+            self._positions.pop((partition.topic, partition.partition), None)
+        log.warning("%s has lost %s", self.instance, _named(partitions))
+        consumer.incremental_unassign(partitions)
+
+    def _consumer_error(self, error: KafkaError) -> None:
+        if error.fatal():
+            raise KafkaException(error)
+        log.warning("%s: %s", self.instance, error.str())
+
+
+def _named(partitions: list[TopicPartition]) -> str:
+    return ", ".join(f"{p.topic}/{p.partition}" for p in partitions)

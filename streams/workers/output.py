@@ -1,0 +1,115 @@
+"""Writing what a transaction of an endpoint worker says, within Kafka's transaction."""
+
+from __future__ import annotations
+
+from streams.kafka import Headers, KafkaError, Message, Producer
+from streams.node import OutFrame, Transaction
+from streams.wire import Topics, encode_event, encode_result
+from streams.wire.codecs import ResultRecord
+from streams.wire.records import ack_record, message_record, queue_record
+from streams.wire.state import (
+    POSITIONS_KEY,
+    Positions,
+    StateKey,
+    encode_chunk,
+    encode_dialog,
+    encode_positions,
+)
+
+
+class Output:
+    """Produce the records of a transaction; ``out_end`` is then the offset of its last copy.
+
+    Only that copy is reported: a transaction with any record that was not delivered cannot be
+    committed, so success needs no other report.
+    """
+
+    def __init__(self, topics: Topics, instance: str, producer: Producer) -> None:
+        self._topics = topics
+        self._instance = instance
+        self._producer = producer
+        self._out = topics.out(instance)
+        self._dialog = topics.dialog(instance)
+        self.out_end = -1
+
+    def begin(self) -> None:
+        """Forget the previous transaction's last copy."""
+        self.out_end = -1
+
+    def write(self, tx: Transaction, partition: int, positions: Positions) -> None:
+        """Produce everything; raises KafkaException where a record cannot be accepted at all."""
+        last = len(tx.frames) - 1
+        for index, frame in enumerate(tx.frames):
+            key, value, headers = _frame_record(frame)
+            self._produce(self._out, key, value, headers, partition=partition, marked=index == last)
+        for m in tx.queued:
+            topic = self._topics.queue(self._instance, m.database, m.queue)
+            key, value, headers = queue_record(
+                m.group, m.conversation, m.parties, m.header, m.journey, m.body
+            )
+            self._produce(topic, key, value, headers, timestamp=m.header.enqueued_at)
+        for result in tx.results:
+            record = ResultRecord(result.command_id, result.conversation, result.number)
+            self._produce(
+                self._topics.result(self._instance),
+                result.reply_to.encode(),
+                encode_result(record),
+            )
+        for event in tx.events:
+            conversation = event.get("conversation")
+            about = conversation.encode() if conversation else None
+            self._produce(self._topics.event, about, encode_event(event))
+        self._write_state(tx, partition, positions)
+        self._producer.flush(15)
+
+    def _write_state(self, tx: Transaction, partition: int, positions: Positions) -> None:
+        for (database, conversation, is_initiator), machine in tx.machines.items():
+            dialog = machine.dialog
+            key = StateKey(database, conversation, is_initiator).encode()
+            value = None if machine.forgotten else encode_dialog(dialog)
+            self._produce(self._dialog, key, value, partition=partition)
+            for number in machine.touched_chunks:
+                chunk = dialog.chunks.get(number)
+                chunk_key = StateKey(database, conversation, is_initiator, number).encode()
+                body = encode_chunk(chunk) if chunk is not None else None
+                self._produce(self._dialog, chunk_key, body, partition=partition)
+        self._produce(self._dialog, POSITIONS_KEY, encode_positions(positions), partition=partition)
+
+    def _produce(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers | None = None,
+        *,
+        partition: int = -1,
+        timestamp: int = 0,
+        marked: bool = False,
+    ) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    topic,
+                    key=key,
+                    value=value,
+                    headers=headers,  # type: ignore[arg-type]
+                    partition=partition,
+                    timestamp=timestamp,
+                    on_delivery=self._last_copy if marked else None,
+                )
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+
+    def _last_copy(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self.out_end = message.offset() or 0
+
+
+def _frame_record(frame: OutFrame) -> tuple[bytes, bytes | None, Headers]:
+    if frame.ack is not None:
+        return ack_record(frame.conversation, frame.parties, frame.ack, frame.journey)
+    assert frame.header is not None
+    return message_record(
+        frame.conversation, frame.parties, frame.header, frame.journey, frame.body
+    )

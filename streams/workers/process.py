@@ -1,0 +1,137 @@
+"""A process full of workers: start them, wait, stop them all when one fails or the user says so.
+
+SIGTERM and SIGINT drain: every loop ends after its present turn, flushes, commits and leaves its
+group. A worker that fails takes the process with it: what runs it (compose, systemd, the demo)
+starts it again, and nothing is lost by that.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Protocol
+
+from streams.errors import HoplineError, SurroundingsError, UsageError
+from streams.kafka import Cluster, demand
+from streams.node import World
+from streams.protocol import Limits
+from streams.wire.specs import cluster_specs, instance_specs
+from streams.workers.control import Control
+from streams.workers.endpoint import EndpointWorker
+from streams.workers.forwarder import ForwarderWorker
+
+log = logging.getLogger("hopline.process")
+
+ROLES = ("forwarder", "endpoint")
+
+
+class Worker(Protocol):
+    """What a thread of this process runs: the loop of one worker until ``stop`` is set."""
+
+    instance: str
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until ``stop``, then drain and return."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which workers a process runs; no instances means all of the catalog's."""
+
+    roles: tuple[str, ...]
+    instances: tuple[str, ...] = ()
+    slot: str = "0"
+
+
+class Process:
+    """The workers of one process, each in a thread."""
+
+    def __init__(
+        self, cluster: Cluster, plan: Plan, *, limits: Limits | None = None, timeout: float = 30
+    ) -> None:
+        self._cluster = cluster
+        self._plan = plan
+        self._limits = limits
+        self._timeout = timeout
+        self._stop = threading.Event()
+        self._failure: BaseException | None = None
+
+    def stop(self, *_: object) -> None:
+        """Ask every worker to drain and leave."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Run until stopped; raises the failure of the first worker that failed."""
+        names = self._plan.instances
+        forwards = "forwarder" in self._plan.roles
+        control = Control(self._cluster, names if forwards else (), timeout=self._timeout)
+        control.start()
+        try:
+            self._check(control.world)
+            workers = self._workers(names, control)
+            threads = [
+                threading.Thread(target=self._guarded, args=(w,), name=f"{type(w).__name__}-{i}")
+                for i, w in enumerate(workers)
+            ]
+            for thread in threads:
+                thread.start()
+            log.info("%d workers for %s", len(threads), ", ".join(names))
+            for thread in threads:
+                thread.join()
+        finally:
+            control.stop()
+        if self._failure is not None:
+            raise self._failure
+
+    def _check(self, world: World) -> None:
+        """Refuse unknown instances, and topics that would lose something."""
+        names = self._plan.instances
+        unknown = [n for n in names if n not in world.instances]
+        if unknown:
+            raise UsageError(
+                f"The catalog knows no instance {unknown[0]}.",
+                f"It has: {', '.join(sorted(world.instances))}.",
+            )
+        topics = self._cluster.topics
+        specs = list(cluster_specs(topics))
+        for name in names:
+            queues = {(d, s.queue) for (i, d, _), s in world.services.items() if i == name}
+            specs += instance_specs(topics, name, queues)
+        demand(self._cluster, specs)
+
+    def _workers(self, names: Sequence[str], control: Control) -> list[Worker]:
+        workers: list[Worker] = []
+        for name in names:
+            if "forwarder" in self._plan.roles:
+                workers.append(ForwarderWorker(self._cluster, name, control))
+            if "endpoint" in self._plan.roles:
+                workers.append(
+                    EndpointWorker(
+                        self._cluster, name, control, slot=self._plan.slot, limits=self._limits
+                    )
+                )
+        return workers
+
+    def _guarded(self, worker: Worker) -> None:
+        try:
+            worker.run(self._stop)
+        except BaseException as error:  # the thread's end is the process's end
+            if not isinstance(error, HoplineError):
+                log.exception("%s %s failed", type(worker).__name__, worker.instance)
+                error = SurroundingsError(f"{type(worker).__name__} {worker.instance}: {error}")
+            self._failure = self._failure or error
+            self._stop.set()
+
+
+def stop_on_signals(process: Process) -> None:
+    """Drain on SIGTERM and SIGINT."""
+
+    def handle(_: int, __: FrameType | None) -> None:
+        process.stop()
+
+    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGINT, handle)

@@ -1,0 +1,82 @@
+"""`hopline generate traffic`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from streams.capture import CaptureReader
+from streams.cli import main
+
+SMALL = ["--dialogs", "3", "--messages", "9"]
+
+
+def run(*args: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, ["generate", "traffic", *map(str, args)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_it_writes_what_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.avro"
+    origin = "SQL01\\PROD/Shop///shop/Orders"
+    args = [*SMALL, "--from", origin, "--to", "//x/Y", "--prefix", "p.", "--topology", "mine"]
+    code, out, _ = run("--output", path, *args, "--format", "json")
+    assert code == 0
+    result = json.loads(out)
+    assert (result["dialogs"], result["messages"], result["records"]) == (3, 9, 15)
+    assert result["size"] == path.stat().st_size
+    reader = CaptureReader(path)
+    assert (reader.metadata.prefix, reader.metadata.topology) == ("p.", "mine")
+    assert {record.topic for record in reader} == {"p.cmd.SQL01_5cPROD"}
+    headers = b"".join(record.header("sb-command") or b"" for record in reader)
+    assert headers.count(b"//shop/Orders") == headers.count(b"//x/Y") == 3
+
+
+def test_the_text_says_how_much(tmp_path: Path) -> None:
+    code, out, err = run("--output", tmp_path / "t", *SMALL)
+    assert (code, err) == (0, "")
+    assert re.search(r"t: 9 messages in 3 dialogs, 15 records", out)
+
+
+def test_the_same_seed_the_same_bytes(tmp_path: Path) -> None:
+    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
+        assert run("--output", tmp_path / name, *SMALL, "--seed", seed)[0] == 0
+    a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
+    assert a == b != c
+
+
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        (["--from", "ServerA/DatabaseA"], "INSTANCE/DATABASE/SERVICE"),
+        (["--from", "//S"], "INSTANCE/DATABASE/SERVICE"),
+        (["--messages", "2"], "at least as many messages as dialogs"),
+        (["--duration", "soon"], "500ms, 60s, 2m or 1h"),
+        (["--duration", "0s"], "not positive"),
+    ],
+)
+def test_wrong_use(tmp_path: Path, args: list[str], said: str) -> None:
+    code, out, err = run("--output", tmp_path / "t", *SMALL, *args)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    code, _, err = run("--output", tmp_path / "no" / "t", *SMALL)
+    assert code == 2
+    assert "cannot be written" in err
+
+
+@pytest.mark.parametrize(
+    "text, milliseconds", [("250ms", 250), ("1.5s", 1_500), ("2m", 120_000), ("1h", 3_600_000)]
+)
+def test_durations(tmp_path: Path, text: str, milliseconds: int) -> None:
+    assert run("--output", tmp_path / "t", *SMALL, "--duration", text)[0] == 0
+    counts = CaptureReader(tmp_path / "t").counts
+    assert counts is not None
+    assert counts.last - counts.first <= milliseconds

@@ -1,0 +1,29 @@
+"""What every test may ask for: a real broker, and names that no other test uses."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from streams.embedded import Broker
+from streams.errors import HoplineError
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the bootstrap address of a real broker that the whole session shares."""
+    broker = Broker(tmp_path_factory.mktemp("kafka"))
+    try:
+        broker.start()
+    except HoplineError as error:
+        pytest.fail(f"These tests need a Kafka broker. {error.message}", pytrace=False)
+    yield broker.bootstrap
+    broker.stop()
+
+
+@pytest.fixture
+def unique() -> str:
+    """Return a prefix for topics and groups that is this test's own, such as ``t3f9a01c2.``."""
+    return f"t{uuid.uuid4().hex[:12]}."

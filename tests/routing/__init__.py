@@ -1,0 +1,1 @@
+"""The routing decision, held against the documentation and against an independent transcription."""

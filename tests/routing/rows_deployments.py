@@ -1,0 +1,293 @@
+"""Special addresses, loops, table maintenance, and two deployments that people really have."""
+
+from __future__ import annotations
+
+from streams.routing import CONFIGURATION_SERVICE, Instance, Route
+
+from .build import (
+    ACL,
+    NOW,
+    answered_in,
+    asks_configuration,
+    begun_in,
+    database,
+    delayed,
+    delivered,
+    forwarded,
+    from_outside,
+    instance,
+    reply_from_outside,
+    route,
+    sent,
+)
+from .rows import DOC, DRV, Row
+
+TRANSPORT_ROUTE = route("Transport", to="TRANSPORT")
+PAY = "tcp://host9:4099/Pay"
+TARGET, INITIATOR = "//TgtDB/2InstSample/TargetService", "//InstDB/2InstSample/InitiatorService"
+MY_TARGET, MY_INITIATOR = "TCP://MyTargetComputer:4022", "TCP://MyInitiatorComputer:4022"
+RECEIVE, SEND = "//sqltalk/rcvTweetService", "//sqltalk/sendTweetService"
+CONFIGURED = route("Configuration", CONFIGURATION_SERVICE, to="LOCAL")
+TUTORIAL = "Completing the Target Conversation Objects (two-instance tutorial, lesson 3)"
+
+
+def home(*routes: Route, here: str = "") -> Instance:
+    """Build I1: AW with these routes, DB2 with the service that is here."""
+    services = [here] if here else []
+    return instance("I1", database("AW", *routes), database("DB2", services=services))
+
+
+def loop_back() -> Instance:
+    """Build an instance whose two databases reach each other by ``localhost``."""
+    there = route("There", "target_service", to="tcp://localhost:4022")
+    back = route("Back", "source_service", to="tcp://localhost:4022")
+    source = database("source", there, services=["source_service"])
+    target = database("target", back, services=["target_service"])
+    return instance("I1", source, target, aliases=["LOCALHOST"])
+
+
+INITIATOR_SIDE = instance(
+    "MyInitiatorComputer",
+    database("InstInitiatorDB", route("R", TARGET, to=MY_TARGET), services=[INITIATOR]),
+    msdb=(route("InstRoute", INITIATOR, to="LOCAL"),),
+)
+TARGET_DB = database("InstTargetDB", route("R", INITIATOR, to=MY_INITIATOR), services=[TARGET])
+TARGET_MSDB = (route("InstRoute", TARGET, to="LOCAL"),)
+TARGET_SIDE = instance("MyTargetComputer", TARGET_DB, msdb=TARGET_MSDB)
+TARGET_TWICE = instance(
+    "MyTargetComputer", TARGET_DB, database("Second", services=[TARGET]), msdb=TARGET_MSDB
+)
+
+SQL1 = instance(
+    "SQL1", database("Send", route("R", RECEIVE, to="TCP://SQL2:4022"), services=[SEND])
+)
+SQL2 = instance(
+    "SQL2",
+    msdb=(
+        route("ToReceiver", RECEIVE, to="TCP://SQL3:4022"),
+        route("ToSender", SEND, to="TCP://SQL1:4022"),
+    ),
+    forwarding=True,
+)
+SQL3 = instance(
+    "SQL3", database("Receive", route("R", SEND, to="TCP://SQL2:4022"), services=[RECEIVE])
+)
+
+ROWS = (
+    Row(
+        "EX-39a", DOC, "CREATE ROUTE, example H",
+        "TRANSPORT: the service's name says the address.",
+        at=home(TRANSPORT_ROUTE),
+        asks=begun_in("AW", to=PAY),
+        expects=sent("M5", by="Transport", to="tcp://host9:4099"),
+        shows="R5.4",
+    ),
+    Row(
+        "EX-39b", DRV, "Database Engine events and errors: 9785",
+        "TRANSPORT and a name that begins with no address: delayed, the address is not usable.",
+        at=home(TRANSPORT_ROUTE),
+        asks=begun_in("AW", to="Pay"),
+        expects=delayed("M5", 9785, by="Transport"),
+        shows="R5.4 U-10",
+    ),
+    Row(
+        "EX-40a", DOC, "Service Broker Routing, Choosing a Route",
+        "TRANSPORT is the last tier: a network address comes before it.",
+        at=home(TRANSPORT_ROUTE, route("Hub", to="tcp://hub:4022")),
+        asks=begun_in("AW", to=PAY),
+        expects=sent("M5", by="Hub", to="tcp://hub:4022"),
+        shows="R5.3 R5.4",
+    ),
+    Row(
+        "EX-40b", DOC, "Service Broker Routing, Choosing a Route",
+        "LOCAL comes before TRANSPORT too where the service is here.",
+        at=home(TRANSPORT_ROUTE, ACL, here=PAY),
+        asks=begun_in("AW", to=PAY),
+        expects=delivered("M5", by=ACL.name, to="DB2"),
+        shows="R5.2 R5.4",
+    ),
+    Row(
+        "EX-41a", DOC, "Service Broker Routing, Routing Loops",
+        "An address that is this very instance: decided again by msdb, as if it had come from "
+        "outside.",
+        at=loop_back(),
+        asks=begun_in("source", to="target_service"),
+        expects=delivered("M5", by=ACL.name, to="target"),
+        shows="O-6 R8.1 R9 U-45",
+    ),
+    Row(
+        "EX-41b", DOC, "Service Broker Routing, Routing Loops",
+        "The reply loops back likewise and is known by its broker id.",
+        at=loop_back(),
+        asks=answered_in("target", to="source_service", broker="source"),
+        expects=delivered("REPLY", to="source", broker="source"),
+        shows="R2.2 R8.1 R9",
+    ),
+    Row(
+        "EX-45", DOC, "Service Broker Message Forwarding",
+        "A loop between two forwarders is no matter of the decision: each forwards, hops end it.",
+        at=instance("F1", msdb=(route("R", "Svc", to="tcp://F2:4022"),), forwarding=True),
+        asks=from_outside(to="Svc"),
+        expects=forwarded("M2", by="R", to="tcp://F2:4022"),
+        shows="R8.3",
+    ),
+    Row(
+        "EX-49a", DOC, "CREATE ROUTE: LIFETIME",
+        "A route counts until the instant at which it expires.",
+        at=home(route("R", "Svc", to="tcp://S:4022", expires=NOW + 10)),
+        asks=begun_in("AW", to="Svc"),
+        now=NOW + 9.999,
+        expects=sent("M2", by="R", to="tcp://S:4022"),
+        shows="R3.1",
+    ),
+    Row(
+        "EX-49b", DOC, "CREATE ROUTE: LIFETIME",
+        "From that instant on it is ignored, for conversations of any age.",
+        at=home(route("R", "Svc", to="tcp://S:4022", expires=NOW + 10)),
+        asks=begun_in("AW", to="Svc", broker="D"),
+        now=NOW + 10,
+        expects=delayed("M7", 9750, broker="D"),
+        shows="R3.1 C-04",
+    ),
+    Row(
+        "EX-50", DOC, "CREATE ROUTE: SERVICE_NAME",
+        "Names are compared byte by byte: a route for OrderParts is none for orderparts.",
+        at=home(ACL, route("R", "OrderParts", to="tcp://S:4022")),
+        asks=begun_in("AW", to="orderparts"),
+        expects=delayed("M5", 9796, by=ACL.name),
+        shows="R0",
+    ),
+    Row(
+        "EX-51", DOC, "DROP ROUTE",
+        "After DROP ROUTE of the only route, the messages of a dialog under way wait.",
+        at=home(),
+        asks=begun_in("AW", to="Svc", broker="D"),
+        expects=delayed("M7", 9750, broker="D"),
+        shows="O-1 R4.7 R10",
+    ),
+    Row(
+        "EX-54a", DOC, "Managing Service Broker Identities",
+        "A database with delivery off is invisible: only the other copy of the service is found.",
+        at=instance(
+            "I1",
+            database("AW", ACL),
+            database("DB2", services=["Svc"], enabled=False),
+            database("DB3", services=["Svc"]),
+        ),
+        asks=begun_in("AW", to="Svc"),
+        expects=delivered("M5", by=ACL.name, to="DB3"),
+        shows="R7.2b",
+    ),
+    Row(
+        "EX-54b", DOC, "Managing Service Broker Identities",
+        "With delivery off in the sender's database nothing leaves its transmission queue.",
+        at=instance("I1", database("AW", ACL, enabled=False), database("DB2", services=["Svc"])),
+        asks=begun_in("AW", to="Svc"),
+        expects=delayed("", 9791),
+        shows="R1.1",
+    ),
+    Row(
+        "EX-56a", DOC, "Service Broker Dynamic Routing",
+        "Nothing names the service and a configuration service is known: it is asked.",
+        at=home(CONFIGURED),
+        asks=begun_in("AW", to="New"),
+        expects=asks_configuration("M4", by="Configuration"),
+        shows="R4.4",
+    ),
+    Row(
+        "EX-56b", DOC, "Service Broker Dynamic Routing",
+        "Once the application has created a route, the message is sent by it.",
+        at=home(CONFIGURED, route("New", "New", to="tcp://N:4022")),
+        asks=begun_in("AW", to="New"),
+        expects=sent("M2", by="New", to="tcp://N:4022"),
+        shows="R4.2 R4.4",
+    ),
+    Row(
+        "EX-64a", DRV, TUTORIAL,
+        "The request leaves the initiator's database by its route.",
+        at=INITIATOR_SIDE,
+        asks=begun_in("InstInitiatorDB", to=TARGET),
+        expects=sent("M2", by="R", to=MY_TARGET),
+        shows="R4.2 R8.4",
+    ),
+    Row(
+        "EX-64b", DOC, TUTORIAL,
+        "The request is delivered by the LOCAL route of the target's msdb.",
+        at=TARGET_SIDE,
+        asks=from_outside(to=TARGET),
+        expects=delivered("M2", by="InstRoute", to="InstTargetDB"),
+        shows="R2.3 R5.2 R7.2b",
+    ),
+    Row(
+        "EX-64c", DOC, TUTORIAL,
+        "The reply leaves the target's database by its route.",
+        at=TARGET_SIDE,
+        asks=answered_in("InstTargetDB", to=INITIATOR, broker="InstInitiatorDB"),
+        expects=sent("M2", by="R", to=MY_INITIATOR, broker="InstInitiatorDB"),
+        shows="R1.3 R4.2 U-07",
+    ),
+    Row(
+        "EX-64d", DRV, TUTORIAL,
+        "The reply is known by its broker id at the initiator's instance.",
+        at=INITIATOR_SIDE,
+        asks=reply_from_outside(to=INITIATOR, broker="InstInitiatorDB"),
+        expects=delivered("REPLY", to="InstInitiatorDB", broker="InstInitiatorDB"),
+        shows="R2.2",
+    ),
+    Row(
+        "EX-64e", DOC, TUTORIAL,
+        "A second database with a service of that name makes the target a matter of chance.",
+        at=TARGET_TWICE,
+        asks=from_outside(to=TARGET),
+        expects=delivered("M2", by="InstRoute", to="InstTargetDB Second"),
+        shows="R7.2b U-13",
+    ),
+    Row(
+        "EX-64f", DOC, TUTORIAL,
+        "A broker id settles it.",
+        at=TARGET_TWICE,
+        asks=from_outside(to=TARGET, broker="Second"),
+        expects=delivered("M2", by="InstRoute", to="Second", broker="Second"),
+        shows="R7.1",
+    ),
+    Row(
+        "EX-65a", DRV, "a public three-instance forwarding script",
+        "SQL1 sends to SQL2.",
+        at=SQL1,
+        asks=begun_in("Send", to=RECEIVE),
+        expects=sent("M2", by="R", to="TCP://SQL2:4022"),
+        shows="R8.4",
+    ),
+    Row(
+        "EX-65b", DRV, "a public three-instance forwarding script",
+        "SQL2 forwards to SQL3.",
+        at=SQL2,
+        asks=from_outside(to=RECEIVE),
+        expects=forwarded("M2", by="ToReceiver", to="TCP://SQL3:4022"),
+        shows="R8.3",
+    ),
+    Row(
+        "EX-65c", DRV, "a public three-instance forwarding script",
+        "SQL3 delivers.",
+        at=SQL3,
+        asks=from_outside(to=RECEIVE),
+        expects=delivered("M5", by=ACL.name, to="Receive"),
+        shows="R2.3",
+    ),
+    Row(
+        "EX-65d", DRV, "a public three-instance forwarding script",
+        "SQL3 sends the acknowledgement to SQL2, although its own forwarding is off.",
+        at=SQL3,
+        asks=answered_in("Receive", to=SEND, broker="Send"),
+        expects=sent("M2", by="R", to="TCP://SQL2:4022", broker="Send"),
+        shows="R8.2 R8.4",
+    ),
+    Row(
+        "EX-65e", DRV, "a public three-instance forwarding script",
+        "SQL2 forwards the acknowledgement to SQL1.",
+        at=SQL2,
+        asks=reply_from_outside(to=SEND, broker="Send"),
+        expects=forwarded("M2", by="ToSender", to="TCP://SQL1:4022", broker="Send"),
+        shows="R2.2 R8.3",
+    ),
+)  # fmt: skip

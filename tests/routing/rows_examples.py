@@ -1,0 +1,247 @@
+"""The worked examples of the documentation page *Service Broker Routing Examples*.
+
+AW stands for the page's database AdventureWorks2008R2, I1 for the instance that holds it.
+"""
+
+from __future__ import annotations
+
+from streams.routing import Instance, Route
+
+from .build import (
+    ACL,
+    G1,
+    G2,
+    TAKES_FIRST,
+    TAKES_SECOND,
+    begun_in,
+    database,
+    delayed,
+    delivered,
+    dropped,
+    forwarded,
+    from_outside,
+    instance,
+    probes,
+    route,
+    sent,
+)
+from .rows import DOC, DRV, Row
+
+PAGE = "Service Broker Routing Examples"
+HOST2 = "tcp://host2.Adventure-Works.com:4022/"
+PARTNER1 = "tcp://partner1.Adventure-Works.com:4022/"
+PARTNER2 = "tcp://partner2.Adventure-Works.com:4022/"
+HUB = "tcp://forwarding.Adventure-Works.com:4022/"
+ELSEWHERE = "tcp://elsewhere.Adventure-Works.com:4022/"
+SERVER1 = "tcp://server1.Adventure-Works.com:4022/"
+SERVER2 = "tcp://server2.Adventure-Works.com:4022/"
+
+
+def aw(
+    *routes: Route, here: str = "", msdb: tuple[Route, ...] = (ACL,), on: bool = False
+) -> Instance:
+    """Build I1: AW with these routes, DB2 with the services that are here, forwarding on or off."""
+    home, other = database("AW", *routes), database("DB2", ACL, services=here.split())
+    return instance("I1", home, other, msdb=msdb, forwarding=on)
+
+
+ORDER_PARTS = route("OrderPartsRoute", "OrderParts", to=HOST2)
+MIRRORED = route("OrderPartsRoute", "OrderParts", to=PARTNER1, mirror=PARTNER2)
+EXTERNAL = route("ExternalRoute", to=HUB)
+BALANCED = (
+    ACL,
+    route("Balanced1", "BalancedService", G1, to=SERVER1),
+    route("Balanced2", "BalancedService", G2, to=SERVER2),
+)
+FORWARD_ONE = (ACL, route("ForwardingRoute", "ElsewhereService", to=ELSEWHERE))
+FORWARD_ALL = (ACL, route("ForwardingRoute", to=HUB))
+
+ROWS = (
+    Row(
+        "EX-01", DOC, f"{PAGE}, 1",
+        "With nothing but AutoCreatedLocal, a service in another database of the instance is "
+        "reached without the network.",
+        at=aw(ACL, here="Svc"),
+        asks=begun_in("AW", to="Svc"),
+        expects=delivered("M5", by=ACL.name, to="DB2"),
+        shows="O-2 R1.3 R4.5 R5.2 R7.2b",
+    ),
+    Row(
+        "EX-02", DOC, f"{PAGE}, 2-7 (1 says dropped)",
+        "With nothing but AutoCreatedLocal, a conversation to a service that is not here is "
+        "delayed.",
+        at=aw(ACL),
+        asks=begun_in("AW", to="Svc"),
+        expects=delayed("M5", 9796, by=ACL.name),
+        shows="O-3 R5.5 R10 C-09 C-11",
+    ),
+    Row(
+        "EX-03", DOC, f"{PAGE}, 1",
+        "A message from outside is delivered by msdb's AutoCreatedLocal where the service is here.",
+        at=aw(ACL, here="Svc"),
+        asks=from_outside(to="Svc"),
+        expects=delivered("M5", by=ACL.name, to="DB2"),
+        shows="O-2 R2.3 R4.5 R5.2 R7.2b",
+    ),
+    Row(
+        "EX-04", DOC, f"{PAGE}, 1-5",
+        "A message from outside is dropped where the service is not here; nothing goes back.",
+        at=aw(ACL),
+        asks=from_outside(to="Svc"),
+        expects=dropped("M5", 11210, by=ACL.name),
+        shows="O-3 R5.5 U-43 C-10 C-11",
+    ),
+    Row(
+        "EX-05", DOC, f"{PAGE}, 2",
+        "A route that names the service takes the message to its network address.",
+        at=aw(ACL, ORDER_PARTS),
+        asks=begun_in("AW", to="OrderParts"),
+        expects=sent("M2", by="OrderPartsRoute", to=HOST2),
+        shows="O-4 R4.2 R5.3 R8.4",
+    ),
+    Row(
+        "EX-06a", DOC, f"{PAGE}, 2",
+        "That route says nothing about other services: one that is here is reached locally.",
+        at=aw(ACL, ORDER_PARTS, here="Other"),
+        asks=begun_in("AW", to="Other"),
+        expects=delivered("M5", by=ACL.name, to="DB2"),
+        shows="R4.2 R4.5",
+    ),
+    Row(
+        "EX-06b", DOC, f"{PAGE}, 2",
+        "That route says nothing about other services: one that is not here is delayed.",
+        at=aw(ACL, ORDER_PARTS),
+        asks=begun_in("AW", to="Other"),
+        expects=delayed("M5", 9796, by=ACL.name),
+        shows="R5.5 C-09",
+    ),
+    Row(
+        "EX-07", DOC, f"{PAGE}, 3",
+        "A mirrored route has both partners asked, although this one names no broker id.",
+        at=aw(ACL, MIRRORED),
+        asks=begun_in("AW", to="OrderParts"),
+        expects=probes("M2", by="OrderPartsRoute", to=f"{PARTNER1} {PARTNER2}"),
+        shows="R5.1 R6 C-06",
+    ),
+    Row(
+        "EX-11", DOC, f"{PAGE}, 4",
+        "A catch-all network route stands back where the service is here: LOCAL comes first.",
+        at=aw(ACL, EXTERNAL, here="Svc"),
+        asks=begun_in("AW", to="Svc"),
+        expects=delivered("M5", by=ACL.name, to="DB2"),
+        shows="R4.5 R5.2",
+    ),
+    Row(
+        "EX-12", DOC, f"{PAGE}, 4",
+        "A catch-all network route takes what is not here: LOCAL is passed over.",
+        at=aw(ACL, EXTERNAL),
+        asks=begun_in("AW", to="Svc"),
+        expects=sent("M5", by="ExternalRoute", to=HUB),
+        shows="R4.5 R5.2 R5.3",
+    ),
+    Row(
+        "EX-13a", DOC, f"{PAGE}, 5",
+        "Of two broker ids a dialog takes the one that its id's hash says, here the first.",
+        at=aw(*BALANCED),
+        asks=begun_in("AW", to="BalancedService", dialog=TAKES_FIRST),
+        expects=sent("M3", by="Balanced1", to=SERVER1, broker=G1),
+        shows="R4.3 U-07 U-18 C-14",
+    ),
+    Row(
+        "EX-13b", DOC, f"{PAGE}, 5",
+        "Another dialog's hash says the second, and that dialog always goes there.",
+        at=aw(*BALANCED),
+        asks=begun_in("AW", to="BalancedService", dialog=TAKES_SECOND),
+        expects=sent("M3", by="Balanced2", to=SERVER2, broker=G2),
+        shows="R4.3 U-07 U-18 C-14",
+    ),
+    Row(
+        "EX-13c", DOC, f"{PAGE}, 5",
+        "After the first acknowledgement the conversation has a broker id, and the hash is out of "
+        "play.",
+        at=aw(*BALANCED),
+        asks=begun_in("AW", to="BalancedService", broker=G1, dialog=TAKES_SECOND),
+        expects=sent("M1", by="Balanced1", to=SERVER1, broker=G1),
+        shows="R4.1",
+    ),
+    Row(
+        "EX-14", DOC, f"{PAGE}, 5",
+        "A dialog begun with a broker id goes to that broker, whatever its hash.",
+        at=aw(*BALANCED),
+        asks=begun_in("AW", to="BalancedService", broker=G2, dialog=TAKES_FIRST),
+        expects=sent("M1", by="Balanced2", to=SERVER2, broker=G2),
+        shows="R4.1",
+    ),
+    Row(
+        "EX-16", DOC, f"{PAGE}, 5",
+        "Balanced routes say nothing about another service: AutoCreatedLocal decides.",
+        at=aw(*BALANCED),
+        asks=begun_in("AW", to="Other"),
+        expects=delayed("M5", 9796, by=ACL.name),
+        shows="R4.3 R5.5",
+    ),
+    Row(
+        "EX-17", DOC, f"{PAGE}, 6",
+        "A route of msdb does not serve what begins in a database: the conversation is delayed.",
+        at=aw(ACL, msdb=FORWARD_ONE),
+        asks=begun_in("AW", to="ElsewhereService"),
+        expects=delayed("M5", 9796, by=ACL.name),
+        shows="R1.3 C-09",
+    ),
+    Row(
+        "EX-18", DOC, f"{PAGE}, 6",
+        "A forwarding route for a service outranks the copy of that service that is here.",
+        at=aw(ACL, here="ElsewhereService", msdb=FORWARD_ONE, on=True),
+        asks=from_outside(to="ElsewhereService"),
+        expects=forwarded("M2", by="ForwardingRoute", to=ELSEWHERE),
+        shows="O-5 R2.3 R4.2 R8.3",
+    ),
+    Row(
+        "EX-19", DOC, f"{PAGE}, 6",
+        "With forwarding off that message is dropped, although a copy of the service is here.",
+        at=aw(ACL, here="ElsewhereService", msdb=FORWARD_ONE),
+        asks=from_outside(to="ElsewhereService"),
+        expects=dropped("M2", 9792, by="ForwardingRoute"),
+        shows="O-4 R8.2 C-12",
+    ),
+    Row(
+        "EX-20a", DOC, f"{PAGE}, 6",
+        "A message from outside for another service is delivered where that service is here.",
+        at=aw(ACL, here="Other", msdb=FORWARD_ONE, on=True),
+        asks=from_outside(to="Other"),
+        expects=delivered("M5", by=ACL.name, to="DB2"),
+        shows="R4.5 R5.2",
+    ),
+    Row(
+        "EX-20b", DOC, f"{PAGE}, 6",
+        "A message from outside for another service is dropped where that service is not here.",
+        at=aw(ACL, msdb=FORWARD_ONE, on=True),
+        asks=from_outside(to="Other"),
+        expects=dropped("M5", 11210, by=ACL.name),
+        shows="R5.5 C-10",
+    ),
+    Row(
+        "EX-21", DOC, f"{PAGE}, 7",
+        "Where everything unknown is forwarded, a service that is here still gets its messages.",
+        at=aw(ACL, here="Svc", msdb=FORWARD_ALL, on=True),
+        asks=from_outside(to="Svc"),
+        expects=delivered("M5", by=ACL.name, to="DB2"),
+        shows="R5.2",
+    ),
+    Row(
+        "EX-22", DOC, f"{PAGE}, 7",
+        "Where everything unknown is forwarded, a service that is not here is forwarded.",
+        at=aw(ACL, msdb=FORWARD_ALL, on=True),
+        asks=from_outside(to="Svc"),
+        expects=forwarded("M5", by="ForwardingRoute", to=HUB),
+        shows="R5.3 R8.3",
+    ),
+    Row(
+        "EX-22b", DRV, f"{PAGE}, 7",
+        "With forwarding off, what is not here is dropped rather than forwarded.",
+        at=aw(ACL, msdb=FORWARD_ALL),
+        asks=from_outside(to="Svc"),
+        expects=dropped("M5", 9792, by="ForwardingRoute"),
+        shows="R8.2 C-12",
+    ),
+)  # fmt: skip

@@ -1,0 +1,307 @@
+"""Load balancing, high availability and several targets: *Using multiple routes in Service Broker*.
+
+Broker ids equal the database names, as in that article.
+"""
+
+from __future__ import annotations
+
+from streams.routing import Instance, Route
+
+from .build import (
+    ACL,
+    TAKES_FIRST,
+    TAKES_SECOND,
+    answered_in,
+    begun_in,
+    database,
+    delivered,
+    dropped,
+    forwarded,
+    from_outside,
+    instance,
+    reply_from_outside,
+    route,
+    sent,
+)
+from .rows import DOC, DRV, Row
+
+POST = "Using multiple routes in Service Broker"
+A, B, C = "tcp://ServerA:4022", "tcp://ServerB:4022", "tcp://ServerC:4022"
+GATE_A, GATE_B = "tcp://GatewayA:4022", "tcp://GatewayB:4022"
+GATE_C, GATE_D = "tcp://GatewayC:4022", "tcp://GatewayD:4022"
+
+
+def to_target(name: str, broker: str | None, to: str) -> Route:
+    """Create a route of the initiator's database."""
+    return route(name, "TargetService", broker, to=to)
+
+
+def server_a(*routes: Route, msdb: tuple[Route, ...] = (ACL,)) -> Instance:
+    """Build the initiator's instance."""
+    home = database("DatabaseA", *routes, services=["InitiatorService"])
+    return instance("ServerA", home, msdb=msdb)
+
+
+def server(letter: str, *routes: Route, msdb: tuple[Route, ...] = (ACL,)) -> Instance:
+    """Build a target's instance."""
+    home = database(f"Database{letter}", *routes, services=["TargetService"])
+    return instance(f"Server{letter}", home, msdb=msdb)
+
+
+def gateway(*, on: bool = True) -> Instance:
+    """Build a gateway between A and B: routes both ways, no service."""
+    there = to_target("ForwardingRoute", "DatabaseB", B)
+    back = route("ForwardingReturnRoute", "InitiatorService", "DatabaseA", to=A)
+    return instance("GatewayA", msdb=(there, back), forwarding=on)
+
+
+BALANCED = (
+    to_target("LoadBalancingRoute1", "DatabaseB", B),
+    to_target("LoadBalancingRoute2", "DatabaseC", C),
+)
+UNFAIR = (*BALANCED, to_target("LoadBalancingRoute3", "DatabaseC", C))
+RETURN = route("ReturnRoute", "InitiatorService", "DatabaseA", to=A)
+TO_B_IS_LOCAL = to_target("LocalRoute", "DatabaseB", "LOCAL")
+TO_C_IS_LOCAL = to_target("LocalRoute", "DatabaseC", "LOCAL")
+TO_A_IS_LOCAL = route("LocalRoute", "InitiatorService", "DatabaseA", to="LOCAL")
+TWO_GATEWAYS = (
+    to_target("HighAvailabilityRoute1", "DatabaseB", GATE_A),
+    to_target("HighAvailabilityRoute2", "DatabaseB", GATE_B),
+)
+TWO_GATEWAYS_BACK = (
+    route("ReturnRoute1", "InitiatorService", "DatabaseA", to=GATE_A),
+    route("ReturnRoute2", "InitiatorService", "DatabaseA", to=GATE_B),
+)
+COMBINED = (
+    to_target("LoadBal1Fwd1", "DatabaseB", GATE_A),
+    to_target("LoadBal1Fwd2", "DatabaseB", GATE_B),
+    to_target("LoadBal2Fwd1", "DatabaseC", GATE_C),
+    to_target("LoadBal2Fwd2", "DatabaseC", GATE_D),
+)
+SEVERAL_TARGETS = (to_target("R1", None, B), to_target("R2", None, C))
+
+ROWS = (
+    Row(
+        "EX-24a", DOC, f"{POST}: load balancing",
+        "A dialog without broker id takes one of the broker ids that the routes name.",
+        at=server_a(*BALANCED, ACL),
+        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_FIRST),
+        expects=sent("M3", by="LoadBalancingRoute1", to=B, broker="DatabaseB"),
+        shows="R4.3 U-07 U-18 C-14",
+    ),
+    Row(
+        "EX-24b", DOC, f"{POST}: load balancing",
+        "Another dialog takes the other one.",
+        at=server_a(*BALANCED, ACL),
+        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
+        expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
+        shows="R4.3 U-18 C-14",
+    ),
+    Row(
+        "EX-24c", DOC, f"{POST}: load balancing",
+        "Where it arrives, msdb's AutoCreatedLocal and the broker id on the message deliver it.",
+        at=server("B", RETURN, ACL),
+        asks=from_outside(to="TargetService", broker="DatabaseB"),
+        expects=delivered("M5", by=ACL.name, to="DatabaseB", broker="DatabaseB"),
+        shows="R2.3 R7.1",
+    ),
+    Row(
+        "EX-24d", DOC, f"{POST}: load balancing",
+        "The target's acknowledgement goes back by the target database's own return route.",
+        at=server("B", RETURN, ACL),
+        asks=answered_in("DatabaseB", to="InitiatorService", broker="DatabaseA"),
+        expects=sent("M1", by="ReturnRoute", to=A, broker="DatabaseA"),
+        shows="R1.3 R4.1",
+    ),
+    Row(
+        "EX-24e", DOC, f"{POST}: load balancing",
+        "Back at the initiator's instance the reply is known by its broker id.",
+        at=server_a(*BALANCED, ACL),
+        asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
+        expects=delivered("REPLY", to="DatabaseA", broker="DatabaseA"),
+        shows="R2.2",
+    ),
+    Row(
+        "EX-25", DOC, f"{POST}: load balancing",
+        "A broker id in BEGIN DIALOG prevents balancing.",
+        at=server_a(*BALANCED, ACL),
+        asks=begun_in("DatabaseA", to="TargetService", broker="DatabaseB", dialog=TAKES_SECOND),
+        expects=sent("M1", by="LoadBalancingRoute1", to=B, broker="DatabaseB"),
+        shows="R4.1",
+    ),
+    Row(
+        "EX-25b", DOC, f"{POST}: load balancing",
+        "A route without broker id prevents balancing: it outranks those that have one.",
+        at=server_a(*BALANCED, to_target("Plain", None, GATE_A), ACL),
+        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
+        expects=sent("M2", by="Plain", to=GATE_A),
+        shows="R4.2",
+    ),
+    Row(
+        "EX-27", DOC, f"{POST}: unfair load balancing",
+        "A route given twice counts once: a broker's share does not grow with its routes.",
+        at=server_a(*UNFAIR, ACL),
+        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
+        expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
+        shows="R5.0 U-18",
+    ),
+    Row(
+        "EX-28a", DOC, f"{POST}: load balancing",
+        "Without AutoCreatedLocal, a LOCAL route in the target's msdb delivers the message.",
+        at=server("C", RETURN, msdb=(TO_C_IS_LOCAL,)),
+        asks=from_outside(to="TargetService", broker="DatabaseC"),
+        expects=delivered("M1", by="LocalRoute", to="DatabaseC", broker="DatabaseC"),
+        shows="R4.1 R5.2 R7.1",
+    ),
+    Row(
+        "EX-28b", DRV, f"{POST}: load balancing (as printed: DatabaseB for both servers)",
+        "A LOCAL route that names another broker id does no harm: a message that carries the id of "
+        "a database here needs no route.",
+        at=server("C", RETURN, msdb=(TO_B_IS_LOCAL,)),
+        asks=from_outside(to="TargetService", broker="DatabaseC"),
+        expects=delivered("M6", to="DatabaseC", broker="DatabaseC"),
+        shows="R4.6",
+    ),
+    Row(
+        "EX-28c", DRV, "Service Broker Routing, Finding Matching Routes, 6",
+        "With an empty msdb a message that carries the broker id of a database here is delivered.",
+        at=server("B", RETURN, msdb=()),
+        asks=from_outside(to="TargetService", broker="DatabaseB"),
+        expects=delivered("M6", to="DatabaseB", broker="DatabaseB"),
+        shows="R4.6",
+    ),
+    Row(
+        "EX-28d", DRV, f"{POST}: load balancing",
+        "The LOCAL route that the article asks for in the initiator's msdb is not needed by the "
+        "reply.",
+        at=server_a(*BALANCED, msdb=(TO_A_IS_LOCAL,)),
+        asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
+        expects=delivered("REPLY", to="DatabaseA", broker="DatabaseA"),
+        shows="R2.2 C-25",
+    ),
+    Row(
+        "EX-28e", DRV, "Service Broker Routing, Reply Messages From a Target Service",
+        "With an empty msdb a reply arrives all the same: no route is consulted.",
+        at=server_a(*BALANCED, msdb=()),
+        asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
+        expects=delivered("REPLY", to="DatabaseA", broker="DatabaseA"),
+        shows="R2.2 C-25",
+    ),
+    Row(
+        "EX-29a", DOC, f"{POST}: high availability",
+        "Several routes to one broker id: all their addresses go to the transport.",
+        at=server_a(*TWO_GATEWAYS),
+        asks=begun_in("DatabaseA", to="TargetService", broker="DatabaseB"),
+        expects=sent(
+            "M1",
+            by="HighAvailabilityRoute1 HighAvailabilityRoute2",
+            to=f"{GATE_A} {GATE_B}",
+            broker="DatabaseB",
+        ),
+        shows="R5.3 C-08",
+    ),
+    Row(
+        "EX-29b", DOC, f"{POST}: high availability",
+        "A gateway forwards by the full route of its msdb.",
+        at=gateway(),
+        asks=from_outside(to="TargetService", broker="DatabaseB"),
+        expects=forwarded("M1", by="ForwardingRoute", to=B, broker="DatabaseB"),
+        shows="R2.3 R4.1 R8.3",
+    ),
+    Row(
+        "EX-29c", DOC, f"{POST}: high availability",
+        "The way back has both gateways too.",
+        at=server("B", *TWO_GATEWAYS_BACK, msdb=(TO_B_IS_LOCAL,)),
+        asks=answered_in("DatabaseB", to="InitiatorService", broker="DatabaseA"),
+        expects=sent(
+            "M1", by="ReturnRoute1 ReturnRoute2", to=f"{GATE_A} {GATE_B}", broker="DatabaseA"
+        ),
+        shows="R4.1 C-08",
+    ),
+    Row(
+        "EX-31", DOC, f"{POST}: high availability",
+        "Several routes without broker id go to the transport together as well.",
+        at=server_a(to_target("R1", None, GATE_A), to_target("R2", None, GATE_B)),
+        asks=begun_in("DatabaseA", to="TargetService"),
+        expects=sent("M2", by="R1 R2", to=f"{GATE_A} {GATE_B}"),
+        shows="R4.2 C-08",
+    ),
+    Row(
+        "EX-32a", DOC, f"{POST}: putting it all together",
+        "Both at once: the hash chooses the broker id, then all routes to it go to the transport.",
+        at=server_a(*COMBINED),
+        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_FIRST),
+        expects=sent(
+            "M3", by="LoadBal1Fwd1 LoadBal1Fwd2", to=f"{GATE_A} {GATE_B}", broker="DatabaseB"
+        ),
+        shows="R4.3 C-08",
+    ),
+    Row(
+        "EX-32b", DOC, f"{POST}: putting it all together",
+        "A dialog for the other broker id only ever uses the other two gateways.",
+        at=server_a(*COMBINED),
+        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
+        expects=sent(
+            "M3", by="LoadBal2Fwd1 LoadBal2Fwd2", to=f"{GATE_C} {GATE_D}", broker="DatabaseC"
+        ),
+        shows="R4.3 C-08",
+    ),
+    Row(
+        "EX-33", DOC, f"{POST}: multiple target endpoint creation",
+        "Two routes without broker id to different copies: both addresses, and no id to tell them "
+        "apart.",
+        at=server_a(*SEVERAL_TARGETS),
+        asks=begun_in("DatabaseA", to="TargetService"),
+        expects=sent("M2", by="R1 R2", to=f"{B} {C}"),
+        shows="R4.2 C-08",
+    ),
+    Row(
+        "EX-35a", DOC, f"{POST}: multiple target endpoint creation",
+        "After the first acknowledgement the same two routes match again, and the message carries "
+        "the broker id.",
+        at=server_a(*SEVERAL_TARGETS),
+        asks=begun_in("DatabaseA", to="TargetService", broker="DatabaseB"),
+        expects=sent("M2", by="R1 R2", to=f"{B} {C}", broker="DatabaseB"),
+        shows="R4.2 U-07",
+    ),
+    Row(
+        "EX-35b", DOC, f"{POST}: multiple target endpoint creation",
+        "The copy that it was not meant for drops it.",
+        at=server("C", RETURN, ACL),
+        asks=from_outside(to="TargetService", broker="DatabaseB"),
+        expects=dropped("M5", 28017, by=ACL.name, broker="DatabaseB"),
+        shows="U-12 U-44",
+    ),
+    Row(
+        "EX-44a", DOC, "Service Broker Routing, Reply Messages From a Target Service",
+        "A reply at an instance that does not hold its broker id is routed like any message.",
+        at=gateway(),
+        asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
+        expects=forwarded("M1", by="ForwardingReturnRoute", to=A, broker="DatabaseA"),
+        shows="R2.2 R8.3",
+    ),
+    Row(
+        "EX-44b", DOC, "Service Broker Routing, Choosing a Route",
+        "With forwarding off that reply is dropped.",
+        at=gateway(on=False),
+        asks=reply_from_outside(to="InitiatorService", broker="DatabaseA"),
+        expects=dropped("M1", 9792, by="ForwardingReturnRoute", broker="DatabaseA"),
+        shows="R8.2 C-12",
+    ),
+    Row(
+        "EX-52a", DOC, "Routes",
+        "A second dialog of the same conversation group may go elsewhere than the first (EX-24a).",
+        at=server_a(*BALANCED, ACL),
+        asks=begun_in("DatabaseA", to="TargetService", dialog=TAKES_SECOND),
+        expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
+        shows="R4.3",
+    ),
+    Row(
+        "EX-52b", DOC, "Routes",
+        "With a broker id given, the second dialog goes where the first one went.",
+        at=server_a(*BALANCED, ACL),
+        asks=begun_in("DatabaseA", to="TargetService", broker="DatabaseB", dialog=TAKES_SECOND),
+        expects=sent("M1", by="LoadBalancingRoute1", to=B, broker="DatabaseB"),
+        shows="R4.1",
+    ),
+)  # fmt: skip
