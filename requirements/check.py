@@ -5,14 +5,14 @@ import sys
 
 if sys.version_info < (3, 11):
     version = ".".join(str(part) for part in sys.version_info[:3])
-    sys.exit("Hopline needs Python 3.11 or newer, this is %s: make setup PYTHON=..." % version)  # noqa: UP031
+    sys.exit("Hopline needs Python 3.11 or newer, this is %s: make setup PYTHON=..." % version)
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from streams.embedded import find_java  # noqa: E402
-from streams.errors import HoplineError  # noqa: E402
+from streams.embedded import find_java
+from streams.errors import HoplineError
 
 try:
     find_java()
 except HoplineError as error:
-    sys.exit("%s %s" % (error.message, error.remedy))  # noqa: UP031
+    sys.exit("%s %s" % (error.message, error.remedy))

@@ -36,6 +36,7 @@ COMMANDS: dict[str, Entry] = {
     "path": Entry(
         "streams.cli.path:path", Section.ASK, "Every way of a message, there and back again."
     ),
+    "demo": Entry("streams.cli.demo:demo", Section.RUN, "The main job in three acts, here."),
     "apply": Entry(
         "streams.cli.apply:apply", Section.RUN, "Write a topology into a cluster's catalog."
     ),

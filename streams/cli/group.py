@@ -96,6 +96,11 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         if error.filename is None:
             raise
         _fail(ctx, f"{error.filename}: {error.strerror}", 2)
+    except Exception as error:
+        if type(error).__name__ != "KafkaException":  # by name: --help must not import the client
+            raise
+        cause = error.args[0] if error.args else error
+        _fail(ctx, f"Kafka: {cause.str() if hasattr(cause, 'str') else cause}", 3)
 
 
 def _fail(ctx: click.Context, sentence: str, code: int) -> None:

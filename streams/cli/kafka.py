@@ -49,8 +49,8 @@ def _format_option(function: _F) -> _F:
 def kafka() -> None:
     """Run one real Kafka broker on this machine's loopback, without an image or an archive.
 
-    Needs Java 17 or newer. Kafka's jars come from Maven Central into the user's cache
-    (HOPLINE_CACHE), once; or from an unpacked Kafka at KAFKA_HOME.
+    Needs Java 17 or newer. Kafka's jars come from Maven Central (HOPLINE_MAVEN names a mirror)
+    into the user's cache (HOPLINE_CACHE), once; or from an unpacked Kafka at KAFKA_HOME.
     """
 
 

@@ -1,1 +1,6 @@
-"""What applications use: begin, send, receive and end a conversation."""
+"""Dialogs for applications: begin, send, receive, end."""
+
+from streams.client.client import LARGEST_BODY, Client, Conversation, StatementError
+from streams.client.receiver import Received, Receiver
+
+__all__ = ["LARGEST_BODY", "Client", "Conversation", "Received", "Receiver", "StatementError"]

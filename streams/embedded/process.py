@@ -12,12 +12,23 @@ from pathlib import Path
 
 POLL_S = 0.02
 
+_SPAWNED: list[subprocess.Popen[bytes]] = []
+"""Kept until the interpreter ends: Python warns about a child that is forgotten while it runs, and
+here that is the purpose."""
+
 
 def spawn(command: list[str], log: Path) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own, its output in ``log``.
 
     Ctrl-C in the shell does not reach it, and it outlives us.
     """
+    child = _popen(command, log)
+    _SPAWNED[:] = [each for each in _SPAWNED if each.poll() is None]
+    _SPAWNED.append(child)
+    return child
+
+
+def _popen(command: list[str], log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         if sys.platform == "win32":
             apart = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS

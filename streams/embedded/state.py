@@ -1,7 +1,8 @@
 """What lies in a broker's data folder, and whether the broker that wrote it still lives.
 
 ``server.properties`` and ``broker.log`` are rewritten at every start, ``log/`` is Kafka's own,
-``broker.json`` exists while a broker runs, and longer if it was killed.
+``broker.json`` exists while a broker runs, and longer if it was killed; ``start.lock`` keeps two
+starts apart.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
+from typing import IO
 
 from streams.embedded.probe import HOST, ask
+from streams.errors import UsageError
 
 
 class Condition(Enum):
@@ -106,14 +111,46 @@ class DataDir:
             return Condition.STARTING
         return Condition.RUNNING if running.port in answer.ports else Condition.STARTING
 
+    @contextlib.contextmanager
+    def starting(self) -> Iterator[None]:
+        """Keep everybody else from starting a broker on the folder meanwhile."""
+        with (self.path / "start.lock").open("ab") as file:
+            if not _lock(file):
+                raise UsageError(
+                    f"A broker is being started on {self.path} by somebody else.",
+                    "Wait for it: `hopline kafka status`.",
+                )
+            yield
+
     def is_ours(self, pid: int) -> bool:
         """Tell whether the process is this folder's broker: process ids are used again."""
         return str(self.properties) in _command_line(pid)
 
 
+def is_locked(path: Path) -> bool:
+    """Tell whether another process holds the lock of a file, as Kafka does on ``log/.lock``."""
+    try:
+        with path.open("r+b") as file:
+            return not _lock(file)
+    except FileNotFoundError:
+        return False
+
+
 def default_data_dir() -> Path:
     """Return ``.hopline/kafka`` under the current folder: one broker per project."""
     return Path.cwd() / ".hopline" / "kafka"
+
+
+def _lock(file: IO[bytes]) -> bool:
+    if sys.platform == "win32":
+        return True  # Windows refuses the second Kafka its files by itself
+    import fcntl
+
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until the file is closed
+    except OSError:
+        return False
+    return True
 
 
 def _command_line(pid: int) -> str:
@@ -123,7 +160,7 @@ def _command_line(pid: int) -> str:
             return proc.read_bytes().replace(b"\0", b" ").decode(errors="surrogateescape")
         except OSError:
             return ""
-    if os.name == "nt":
+    if sys.platform == "win32":
         query = f'(Get-CimInstance Win32_Process -Filter "ProcessId={pid}").CommandLine'
         command = ["powershell", "-NoProfile", "-Command", query]
     else:

@@ -10,11 +10,21 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Message
 
+_PASSING = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
+)
+"""What a broker answers about a topic that it has only just made."""
+
 
 def partitions_of(cluster: Cluster, topic: str) -> list[int]:
     """Return a topic's partitions; raises SurroundingsError where it does not exist."""
-    metadata = cluster.admin().list_topics(topic, timeout=30).topics[topic]
-    if metadata.error is not None:
+    # All topics are listed: asking for one by name creates it on a broker that allows that.
+    metadata = cluster.admin().list_topics(timeout=30).topics.get(topic)
+    if metadata is None or metadata.error is not None:
         raise SurroundingsError(
             f"Topic {topic} does not exist.", "Run 'hopline apply TOPOLOGY' to create it."
         )
@@ -29,7 +39,7 @@ def watermarks(consumer: Consumer, topic: str, partition: int) -> tuple[int, int
             return consumer.get_watermark_offsets(where, timeout=10)
         except KafkaException as error:
             tries -= 1
-            if not tries or not error.args[0].retriable():
+            if not tries or error.args[0].code() not in _PASSING:
                 raise
             consumer.poll(0.5)  # a pause that keeps the client's callbacks served
 

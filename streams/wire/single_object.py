@@ -43,7 +43,7 @@ class Codec:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._schema = fastavro.parse_schema(load(name), _write_hint=False)
+        self._schema = fastavro.parse_schema(load(name))
         self.prefix = prefix_of(load(name))
         self._writers = {self.prefix: self._schema}
 
@@ -51,7 +51,7 @@ class Codec:
         """Learn an older or newer writer's schema; returns its prefix."""
         try:
             prefix = prefix_of(schema)
-            self._writers[prefix] = fastavro.parse_schema(schema, _write_hint=False)
+            self._writers[prefix] = fastavro.parse_schema(schema)
         except (SchemaParseException, KeyError, TypeError) as error:
             raise MalformedError(f"{self.name}: no schema: {error}") from error
         return prefix

@@ -122,7 +122,7 @@ def test_a_failing_format_leaves_nothing_half_done(
     data = tmp_path / "data"
     with pytest.raises(SurroundingsError, match="Kafka could not format"):
         Broker(data).start()
-    assert not list(data.iterdir())
+    assert [path.name for path in data.iterdir()] == ["start.lock"]
 
 
 def test_a_broker_that_dies_while_starting_says_why(broker: Broker) -> None:
@@ -130,7 +130,9 @@ def test_a_broker_that_dies_while_starting_says_why(broker: Broker) -> None:
     broker.stop()
     meta = broker.data.log_dir / "meta.properties"
     meta.write_text(meta.read_text().replace("node.id=1", "node.id=7"))
-    with pytest.raises(SurroundingsError, match=r"stopped while it was starting: .*node") as caught:
+    with pytest.raises(
+        SurroundingsError, match=r"stopped while it was starting: Stored node id 7"
+    ) as caught:
         broker.start()
     assert str(broker.data.log_file) in caught.value.remedy
     assert broker.condition() is Condition.STOPPED
@@ -143,6 +145,21 @@ def test_two_brokers_cannot_share_a_folder(broker: Broker) -> None:
         Broker(broker.data.path).start()
     broker.data.record(running)
     assert broker.condition() is Condition.RUNNING
+
+
+def test_two_starts_at_the_same_moment_are_one(tmp_path: Path) -> None:
+    code = (
+        "import sys, pathlib, streams.embedded.state as s\n"
+        "with s.DataDir(pathlib.Path(sys.argv[1])).starting():\n"
+        "    print('starting', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"starting\n"
+        with pytest.raises(UsageError, match="is being started on"):
+            Broker(tmp_path).start()
+        other.communicate()
 
 
 def test_it_is_stopped_at_the_end_of_the_block(tmp_path: Path) -> None:

@@ -69,13 +69,15 @@ def test_a_broken_jar_in_the_local_repository_is_passed_over(mirror: Path, tmp_p
 
 def test_another_file_than_the_locked_one_is_refused(mirror: Path, tmp_path: Path) -> None:
     put(mirror, b"something else")
-    with pytest.raises(SurroundingsError, match="thing:1.0: the file is not the locked one"):
+    with pytest.raises(SurroundingsError, match=r"thing:1\.0: the file is not the locked one"):
         fetch((JAR,), tmp_path / "cache")
     assert not list((tmp_path / "cache").iterdir())
 
 
 def test_a_jar_that_cannot_be_had_names_the_ways_out(mirror: Path, tmp_path: Path) -> None:
-    with pytest.raises(SurroundingsError, match="Could not fetch org.example:thing:1.0") as caught:
+    with pytest.raises(
+        SurroundingsError, match=r"Could not fetch org\.example:thing:1\.0"
+    ) as caught:
         fetch((JAR,), tmp_path / "cache")
     assert "HOPLINE_MAVEN" in caught.value.remedy
     assert "KAFKA_HOME" in caught.value.remedy

@@ -57,13 +57,13 @@ def _named(routes: list[Route]) -> RoutingTable:
 
 
 def _by_name(drawn: list[Database]) -> dict[str, Database]:
-    """Name the databases; of those with one broker id only the first is active."""
+    """Name the databases; of those with one broker id at most one is active."""
     found: dict[str, Database] = {}
     taken: set[str] = set()
     for name, d in zip("ABCD", drawn, strict=False):
         key = broker_key(d.broker_id)
         found[name] = replace(d, name=name, enabled=d.enabled and key not in taken)
-        taken.add(key)
+        taken |= {key} if found[name].enabled else set()
     return found
 
 

@@ -289,6 +289,16 @@ ROWS = (
         shows="R7.1 U-12 U-44",
     ),
     Row(
+        "R5.2d", DRV, NOT_SAID,
+        "LOCAL is passed over too where delivery is off in the database with the broker id.",
+        at=sender(
+            ACL, CATCH_ALL, others=[NEAR, database("D", services=["Svc"], enabled=False)]
+        ),
+        asks=begun_in("AW", to="Svc", broker="D"),
+        expects=sent("M5", by="CatchAll", to=S, broker="D"),
+        shows="U-44",
+    ),
+    Row(
         "R5.3", DRV, CHOOSING,
         "Two spellings of one address are one next hop: no port means 4022, hosts have no case.",
         at=sender(
@@ -354,6 +364,20 @@ ROWS = (
         at=instance("I1", database("AW", ACL, services=["Svc"]), NEAR),
         asks=begun_in("AW", to="Svc", broker="DB2"),
         expects=delivered("M5", by=ACL.name, to="DB2", broker="DB2"),
+        shows="R7.1",
+    ),
+    Row(
+        "R7.1c", DOC, "Managing Service Broker Identities",
+        "Of two databases with one broker id only one is active, and that one is meant.",
+        at=hub(
+            ACL,
+            here=[
+                database("Attached", services=["Svc"], broker="D", enabled=False),
+                database("Original", services=["Svc"], broker="D"),
+            ],
+        ),
+        asks=from_outside(to="Svc", broker="D"),
+        expects=delivered("M5", by=ACL.name, to="Original", broker="D"),
         shows="R7.1",
     ),
     Row(

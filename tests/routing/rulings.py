@@ -156,7 +156,8 @@ RULINGS = (
            f"{SBR} and CREATE ENDPOINT (dropped), Broker:Message Classify event class (delayed)"),
     Ruling("C-14", "How is one of several broker ids picked?", "by the dialog id's hash",
            "App Partitioning: Data Dependent Routing and Forwarding (round-robin), "
-           f"Managing Service Broker Identities (alternately), {SBR} (arbitrarily), {MULTIPLE} (hash)"),
+           f"Managing Service Broker Identities (alternately), {SBR} (arbitrarily), "
+           f"{MULTIPLE} (hash)"),
     Ruling("C-25", "Does a reply need a LOCAL route in the initiator's msdb?", "no",
            f"{MULTIPLE} (yes) and {SBR} (no)"),
 )  # fmt: skip

@@ -31,13 +31,14 @@ from . import oracle
 from .build import G1, G2, NOW, begun_in, database, instance, route
 from .instances import ROUTES, dialogs, instances, questions, times
 
-everywhere = settings(max_examples=400, deadline=None, derandomize=True)
+everywhere = settings(max_examples=150, deadline=None, derandomize=True)
+thoroughly = settings(everywhere, max_examples=500)
 
 
 # --- One decision ---------------------------------------------------------------------------------
 
 
-@everywhere
+@thoroughly
 @given(instances, questions, times, st.booleans())
 def test_plan_explanation_and_oracle_agree(
     at: Instance, asks: Query, now: float, strict: bool
@@ -154,6 +155,17 @@ def test_a_plan_ends_with_the_route_that_it_rests_on() -> None:
     assert plan(at, asks, NOW + 9).valid_until == FOREVER
 
 
+def test_a_plan_that_loops_back_ends_with_the_routes_of_msdb() -> None:
+    """A plan rests on every route that it went by, those of msdb and of each broker id included."""
+    myself = route("Myself", "Svc", "B", to="tcp://I1:4022", expires=NOW + 9)
+    other = route("Other", "Svc", "C", to="tcp://S", expires=NOW + 8)
+    onwards = route("Onwards", "Svc", "B", to="tcp://S", expires=NOW + 5)
+    at = instance("I1", database("AW", myself, other), msdb=[onwards])
+    asks = begun_in("AW", to="Svc")
+    assert plan(at, asks, NOW).valid_until == NOW + 5
+    assert plan(at, asks, NOW + 5).valid_until == NOW + 8
+
+
 # --- Other routes ---------------------------------------------------------------------------------
 
 unrelated = st.builds(
@@ -194,6 +206,9 @@ def test_only_one_table_is_looked_at(at: Instance, asks: Query, now: float) -> N
 # --- The dialog's hash ----------------------------------------------------------------------------
 
 
+G3 = "90000000-0000-0000-0000-000000000000"  # the last by its bytes as they are written
+
+
 def balanced(*ids: str) -> Instance:
     """Build an instance with one route for each of these broker ids."""
     routes = (route(f"R{n}", "Svc", b, to=f"tcp://S{n}") for n, b in enumerate(ids))
@@ -227,20 +242,20 @@ def test_more_routes_do_not_weigh() -> None:
 
 
 @everywhere
-@given(st.permutations([G1, G2, "DatabaseB", "databaseb"]), dialogs)
+@given(st.permutations([G1, G2, G3, "DatabaseB", "databaseb"]), dialogs)
 def test_the_choice_is_stable(ids: list[str], dialog: uuid.UUID) -> None:
     """A dialog chooses the same broker id however the routes are ordered."""
     asks = begun_in("AW", to="Svc", dialog=dialog)
     planned = plan(balanced(*ids), asks, NOW)
-    assert planned.alternatives == (G1, G2, "DatabaseB", "databaseb")
+    assert planned.alternatives == (G1, G2, G3, "DatabaseB", "databaseb")
     again = plan(balanced(*sorted(ids)), asks, NOW)
     assert planned.decision(dialog).broker == again.decision(dialog).broker
 
 
 def test_the_hash_is_blake2b() -> None:
     """The choice is the same on every machine and in every version: its values are pinned."""
-    planned = plan(balanced("B", "C", "D"), begun_in("AW", to="Svc"), NOW)
-    assert "".join(str(broker) for broker in chosen_by(planned, 16)) == "BBCCBDBDDDBCDBCD"
+    planned = plan(balanced(*"BCDEFGH"), begun_in("AW", to="Svc"), NOW)
+    assert "".join(str(broker) for broker in chosen_by(planned, 16)) == "FFDCFFEGGDDCHDFD"
 
 
 @everywhere

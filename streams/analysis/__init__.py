@@ -1,0 +1,40 @@
+"""Where will a message go, and why? Answers about a topology, before anything is sent.
+
+:func:`explain_decision` answers for one instance, :func:`find_paths` for the whole way and back.
+Every routing decision is made by :mod:`streams.routing`; here it is followed, counted and shown.
+"""
+
+from streams.analysis.explain import Answer, Question, explain_decision
+from streams.analysis.mermaid import path_mermaid
+from streams.analysis.network import Disposition, Ending, Network, State, Step
+from streams.analysis.path import LIMIT, Outcome, Paths, PathVerdict, find_paths
+from streams.analysis.places import Place, find_at, find_database, find_instance, find_sender
+from streams.analysis.text import explain_text, path_text
+from streams.analysis.ways import HOPS, Way, Ways
+
+__all__ = [
+    "HOPS",
+    "LIMIT",
+    "Answer",
+    "Disposition",
+    "Ending",
+    "Network",
+    "Outcome",
+    "PathVerdict",
+    "Paths",
+    "Place",
+    "Question",
+    "State",
+    "Step",
+    "Way",
+    "Ways",
+    "explain_decision",
+    "explain_text",
+    "find_at",
+    "find_database",
+    "find_instance",
+    "find_paths",
+    "find_sender",
+    "path_mermaid",
+    "path_text",
+]

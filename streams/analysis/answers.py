@@ -1,0 +1,40 @@
+"""Decisions in the form that scripts read (the contract's keys)."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from streams.analysis.network import Step
+from streams.routing import Decision, order_databases
+
+
+def database_of(decision: Decision, conversation: uuid.UUID | None) -> str | None:
+    """Return the database that takes a delivered message, of several the one of U-13."""
+    ordered = order_databases(decision.candidates, conversation)
+    return ordered[0] if ordered else None
+
+
+def decision_json(
+    instance: str, decision: Decision, conversation: uuid.UUID | None
+) -> dict[str, Any]:
+    """Return a decision by the contract's keys; databases are ``instance/database``."""
+    taken = database_of(decision, conversation)
+    return {
+        "verdict": decision.verdict.value,
+        "error": None if decision.error is None else int(decision.error),
+        "step": decision.step,
+        "routes": list(decision.routes),
+        "broker": decision.broker,
+        "next_hops": [str(address) for address in decision.addresses],
+        "deliver_to": None if taken is None else f"{instance}/{taken}",
+        "candidates": [f"{instance}/{name}" for name in decision.candidates],
+    }
+
+
+def decided(step: Step) -> str:
+    """Return the names of the routes behind a step; of several, the one with its address."""
+    routes, addresses = step.decision.routes, step.decision.addresses
+    if step.address in addresses and len(routes) == len(addresses):
+        return routes[addresses.index(step.address)]
+    return ", ".join(routes)

@@ -1,0 +1,101 @@
+"""One routing decision as an answer: what happens, by which routes, and every rule on the way."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from streams import routing
+from streams.analysis.answers import database_of, decision_json
+from streams.errors import UsageError
+from streams.routing import Decision, Explanation, Origin, Query, Verdict
+from streams.topology import MSDB, Database, Instance, Topology, routing_instances
+
+_BAD = frozenset({Verdict.DELAY, Verdict.DROP})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Where does a message go that is at this instance? ``database`` is its home (inside)."""
+
+    instance: Instance
+    database: Database | None
+    service: str
+    broker: str | None = None
+    conversation: uuid.UUID | None = None
+    outside: bool = False
+    from_target: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The question with its decision and the rules that were tried."""
+
+    question: Question
+    explanation: Explanation
+
+    @property
+    def decision(self) -> Decision:
+        """Return what happens."""
+        return self.explanation.decision
+
+    @property
+    def good(self) -> bool:
+        """Tell whether the message gets on: neither delayed nor dropped."""
+        return self.decision.verdict not in _BAD
+
+    @property
+    def table(self) -> str:
+        """Return the database whose routes decide."""
+        q = self.question
+        return MSDB if q.outside or q.database is None else q.database.name
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer by the contract's keys."""
+        q = self.question
+        return {
+            "at": {"instance": q.instance.name, "table": self.table},
+            "query": {
+                "service": q.service,
+                "broker": q.broker,
+                "origin": _origin(q).value,
+                "from": "target" if q.from_target else "initiator",
+                "conversation": None if q.conversation is None else str(q.conversation),
+            },
+            **decision_json(q.instance.name, self.decision, q.conversation),
+            "alternatives": list(self.explanation.alternatives),
+            "trace": [
+                {"rule": step.rule, "kept": list(step.kept), "why": step.why}
+                for step in self.explanation.trace
+            ],
+        }
+
+    @property
+    def deliver_to(self) -> str | None:
+        """Return the database that takes the message."""
+        return database_of(self.decision, self.question.conversation)
+
+
+def explain_decision(topology: Topology, question: Question, now: float) -> Answer:
+    """Answer a question; ``now`` (epoch seconds) tells which routes have expired."""
+    if question.database is None and not question.outside:
+        raise UsageError(
+            f"'{question.instance.name}' names no database",
+            "Name INSTANCE/DATABASE, or say --outside for a message from the network (msdb).",
+        )
+    instance = routing_instances(topology)[question.instance.name]
+    home = None if question.outside or question.database is None else question.database.name
+    query = Query(
+        question.service,
+        _origin(question),
+        question.broker,
+        home,
+        from_initiator=not question.from_target,
+        conversation=question.conversation,
+    )
+    return Answer(question, routing.explain(instance, query, now))
+
+
+def _origin(question: Question) -> Origin:
+    return Origin.OUTSIDE if question.outside else Origin.INSIDE

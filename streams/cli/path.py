@@ -1,0 +1,73 @@
+"""``hopline path``: every way of a message, there and back again."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Mapping
+
+import click
+
+from streams.analysis import LIMIT, Paths, find_paths, find_sender, path_mermaid, path_text
+from streams.cli.topology_argument import ConversationId, TopologyArgument
+from streams.topology import Topology
+
+_BAD_NEWS = 1
+
+
+def _json(paths: Paths) -> str:
+    return json.dumps(paths.to_json(), indent=2, ensure_ascii=False) + "\n"
+
+
+_FORMATS: Mapping[str, Callable[[Paths], str]] = {
+    "text": path_text,
+    "json": _json,
+    "mermaid": path_mermaid,
+}
+
+
+@click.command()
+@click.argument("topology", type=TopologyArgument())
+@click.option(
+    "--from",
+    "sender",
+    required=True,
+    metavar="INSTANCE/DATABASE[/SERVICE]",
+    help="Where the dialog begins.",
+)
+@click.option("--to", required=True, metavar="SERVICE", help="The service it is for.")
+@click.option("--broker", metavar="ID", help="The broker id that BEGIN DIALOG names.")
+@click.option(
+    "--conversation", type=ConversationId(), help="The dialog whose hash chooses. [default: all]"
+)
+@click.option(
+    "--limit",
+    default=LIMIT,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="How many ways are listed; all of them are counted.",
+)
+@click.option("--format", "format_", default="text", type=click.Choice(list(_FORMATS)))
+@click.pass_context
+def path(
+    ctx: click.Context,
+    topology: Topology,
+    sender: str,
+    to: str,
+    broker: str | None,
+    conversation: uuid.UUID | None,
+    limit: int,
+    format_: str,
+) -> None:
+    """Show every way from a service to another one, and how the acknowledgement comes back.
+
+    TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 where the verdict
+    is `broken` (something does not arrive) or `hazard` (it arrives, with a danger).
+    """
+    place = find_sender(topology, sender, to)
+    paths = find_paths(
+        topology, place, to, time.time(), broker=broker, conversation=conversation, limit=limit
+    )
+    click.echo(_FORMATS[format_](paths), nl=False)
+    ctx.exit(0 if paths.good else _BAD_NEWS)

@@ -1,0 +1,194 @@
+"""Dialogs for applications: BEGIN DIALOG, SEND, RECEIVE and END CONVERSATION, over Kafka.
+
+A statement is a record of the instance's ``cmd`` topic. It counts when the endpoint worker has
+applied it; :meth:`Client.perform` with ``wait`` returns only then, and raises what SQL Server would
+have answered. Without ``wait`` a statement is as durable as a Kafka record; a refusal is an event.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass, replace
+
+from streams.errors import HoplineError, SurroundingsError, text_of
+from streams.kafka import Cluster, Consumer, KafkaError, Message, TopicPartition, watermarks
+from streams.protocol import Command, CommandKind
+from streams.wire import MalformedError, decode_result
+from streams.wire.codecs import ResultRecord
+from streams.wire.records import command_record
+
+LARGEST_BODY = 900_000
+"""Bytes; a larger body does not fit into one record of a default broker (8459)."""
+
+
+class StatementError(HoplineError):
+    """A statement was refused; ``number`` is SQL Server's."""
+
+    exit_code = 1
+
+    def __init__(self, number: int, detail: str = "") -> None:
+        super().__init__(f"{number}: {detail or text_of(number)}")
+        self.number = number
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One side of a dialog, as an application holds it: the handle, in SQL Server's words."""
+
+    instance: str
+    database: str
+    id: uuid.UUID
+    is_initiator: bool = True
+
+
+class Client:
+    """Statements of one application; use as a context manager, from one thread."""
+
+    def __init__(self, cluster: Cluster, application: str = "hopline") -> None:
+        self._cluster = cluster
+        self._reply_to = f"{application}/{uuid.uuid4()}"
+        self._producer = cluster.producer(linger_ms=5)
+        self._failed: list[KafkaError] = []
+        self._answers: dict[uuid.UUID, ResultRecord] = {}
+        self._results: dict[str, Consumer] = {}
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Deliver what is on its way and let the broker go."""
+        self.flush()
+        for consumer in self._results.values():
+            consumer.close()
+        self._results.clear()
+
+    def begin(
+        self,
+        instance: str,
+        database: str,
+        from_service: str,
+        to_service: str,
+        *,
+        broker: str | None = None,
+        contract: str | None = None,
+        lifetime: int | None = None,
+        conversation: uuid.UUID | None = None,
+        group: uuid.UUID | None = None,
+        wait: bool = True,
+    ) -> Conversation:
+        """BEGIN DIALOG; ``lifetime`` in seconds. Nothing is sent to the network by it."""
+        handle = Conversation(instance, database, conversation or uuid.uuid4())
+        command = replace(
+            self._command(handle, CommandKind.BEGIN),
+            from_service=from_service,
+            to_service=to_service,
+            to_broker=broker,
+            contract=contract,
+            lifetime=lifetime,
+            group=group,
+        )
+        self.perform(instance, command, wait=wait)
+        return handle
+
+    def send(
+        self, on: Conversation, body: bytes, *, type: str | None = None, wait: bool = False
+    ) -> uuid.UUID:
+        """SEND; returns the message's id."""
+        if len(body) > LARGEST_BODY:
+            raise StatementError(8459, f"{len(body)} bytes; the limit is {LARGEST_BODY}")
+        command = replace(self._command(on, CommandKind.SEND), type=type, body=body)
+        self.perform(on.instance, command, wait=wait)
+        return command.command_id
+
+    def end(
+        self,
+        on: Conversation,
+        *,
+        error: tuple[int, str] | None = None,
+        cleanup: bool = False,
+        wait: bool = False,
+    ) -> None:
+        """END CONVERSATION, WITH ERROR (code, text) or WITH CLEANUP."""
+        code, text = error or (None, None)
+        command = replace(
+            self._command(on, CommandKind.END), error_code=code, error_text=text, cleanup=cleanup
+        )
+        self.perform(on.instance, command, wait=wait)
+
+    def perform(
+        self, instance: str, command: Command, *, wait: bool = False, timeout: float = 30
+    ) -> None:
+        """Hand over a statement; with ``wait`` raises StatementError where it is refused."""
+        topic = self._cluster.topics.cmd(instance)
+        if wait:
+            self._listen(instance)
+            command = replace(command, reply_to=self._reply_to)
+        key, value, headers = command_record(command)
+        self._producer.produce(
+            topic,
+            key=key,
+            value=value,
+            headers=headers,  # type: ignore[arg-type]
+            on_delivery=self._reported,
+        )
+        self._producer.poll(0)
+        if wait:
+            self.flush()
+            answer = self._await(instance, command.command_id, timeout)
+            if answer.number:
+                raise StatementError(answer.number, answer.text)
+
+    def flush(self, timeout: float = 30) -> None:
+        """Return when Kafka has every statement; raises SurroundingsError where it has not."""
+        left = self._producer.flush(timeout)
+        failed, self._failed = self._failed, []
+        if left or failed:
+            why = failed[0].str() if failed else f"no answer within {timeout:.0f} s"
+            raise SurroundingsError(
+                f"{left + len(failed)} statements did not reach Kafka: {why}.",
+                "Unknown topic: run 'hopline apply TOPOLOGY'. Else: is the broker up?",
+            )
+
+    def _command(self, on: Conversation, kind: CommandKind) -> Command:
+        return Command(
+            on.id,
+            uuid.uuid4(),
+            kind,
+            on.database,
+            on.is_initiator,
+            issued_at=time.time_ns() // 1_000_000,
+        )
+
+    def _reported(self, error: KafkaError | None, _: Message) -> None:
+        if error is not None:
+            self._failed.append(error)
+
+    def _listen(self, instance: str) -> None:
+        if instance in self._results:
+            return
+        topic = self._cluster.topics.result(instance)
+        consumer = self._cluster.consumer(self._reply_to)
+        _, high = watermarks(consumer, topic, 0)
+        consumer.assign([TopicPartition(topic, 0, high)])
+        self._results[instance] = consumer
+
+    def _await(self, instance: str, command_id: uuid.UUID, timeout: float) -> ResultRecord:
+        deadline = time.monotonic() + timeout
+        while command_id not in self._answers:
+            message = self._results[instance].poll(max(0.0, deadline - time.monotonic()))
+            if message is None:
+                raise SurroundingsError(
+                    f"{instance} has not answered within {timeout:.0f} s.",
+                    f"Does its worker run? (hopline worker endpoint --instance {instance})",
+                )
+            if message.error() is None and message.key() == self._reply_to.encode():
+                try:
+                    answer = decode_result(message.value())
+                except MalformedError:
+                    continue
+                self._answers[answer.command_id] = answer
+        return self._answers.pop(command_id)

@@ -1,0 +1,78 @@
+"""The processes of the demo: started, killed on purpose, and surely gone at the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from streams.errors import SurroundingsError
+
+
+class Children:
+    """Child processes of ``hopline`` commands, each with a log file; a context manager."""
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Children:
+        self._logs.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop(*self._running)
+
+    def start(self, name: str, *arguments: str) -> None:
+        """Run ``hopline ARGUMENTS`` in the background; what it says goes to its log."""
+        with self.log(name).open("wb") as log:
+            self._running[name] = subprocess.Popen(
+                [sys.executable, "-m", "streams", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # Ctrl-C is for the demo alone: it then stops its children in order.
+                start_new_session=True,
+            )
+
+    def log(self, name: str) -> Path:
+        """Return where a child's output is."""
+        return self._logs / f"{name}.log"
+
+    def ended(self, name: str) -> bool:
+        """Tell whether a child has ended well; raises SurroundingsError where it has failed."""
+        code = self._running[name].poll()
+        if code:
+            lines = self.log(name).read_text(errors="replace").strip().splitlines()
+            last = lines[-1] if lines else "it said nothing"
+            raise SurroundingsError(
+                f"{name} ended with code {code}: {last}", f"Its log is {self.log(name)}."
+            )
+        return code == 0
+
+    def check(self) -> None:
+        """Raise SurroundingsError where a child has failed."""
+        for name in list(self._running):
+            self.ended(name)
+
+    def kill(self, name: str) -> int:
+        """Kill a child with SIGKILL, for good; returns its process id."""
+        child = self._running.pop(name)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        return child.pid
+
+    def stop(self, *names: str, timeout: float = 20) -> None:
+        """Let children drain and leave; what does not within ``timeout`` seconds is killed."""
+        children = [self._running.pop(n) for n in names if n in self._running]
+        for child in children:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGTERM)
+        for child in children:
+            try:
+                child.wait(timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()

@@ -1,0 +1,250 @@
+"""The demo in three acts: before a message is sent, while the system runs, and several targets."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from streams.analysis import find_paths, find_sender, path_text
+from streams.capture.container import CaptureReader
+from streams.capture.schedule import survey
+from streams.client import Client
+from streams.demo import text
+from streams.demo.children import Children
+from streams.demo.target import TargetApplication
+from streams.demo.watch import Watch
+from streams.embedded import Broker
+from streams.errors import EventKind, Number, SurroundingsError
+from streams.kafka import Cluster, deploy
+from streams.report import Facts, read_facts
+from streams.resources import topologies_dir
+from streams.store import Report, Store
+from streams.topology import Topology, load
+from streams.wire import Topics
+
+LONGEST_ACT = 150.0
+"""Seconds after which waiting for something is given up."""
+VICTIM = "GatewayA"
+SENDER = ("ServerA", "DatabaseA")
+TARGETS = (("ServerB", "DatabaseB"), ("ServerC", "DatabaseC"))
+QUEUE = "TargetQueue"
+_UNDELIVERABLE = EventKind.MESSAGE_UNDELIVERABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `hopline demo` was asked for; ``speed`` 2 replays the traffic twice as fast."""
+
+    data: Path
+    sabotage: bool = False
+    speed: float = 2.0
+
+
+@dataclass(slots=True)
+class Stage:
+    """What the acts share. ``say`` prints a line, ``progress`` overwrites one on a terminal."""
+
+    options: Options
+    say: Callable[[str], None]
+    progress: Callable[[str], None]
+    started: float = field(default_factory=time.monotonic)
+    example: uuid.UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """The gateway that was killed: when (epoch milliseconds), and how much had arrived by then."""
+
+    instance: str
+    at: int
+    queued: int
+
+
+def run(stage: Stage) -> int:
+    """Play all acts; returns the exit code, 0 only if the verdicts are true of what Kafka holds."""
+    data = stage.options.data
+    _before(stage)
+    stage.say(text.act(2, "The system runs"))
+    shutil.rmtree(data, ignore_errors=True)
+    with Broker(data / "kafka") as broker, Children(data / "logs") as children:
+        stage.say(f"Apache Kafka runs at {broker.bootstrap}, its data in {data / 'kafka'}.")
+        balanced = _system(stage, broker.bootstrap, children)
+        balanced &= _several_targets(stage, broker.bootstrap, children)
+    seconds = time.monotonic() - stage.started
+    stage.say(text.afterwards(data / "kafka", seconds, stage.example))
+    return 0 if balanced else 1
+
+
+# --- Act 1 ---------------------------------------------------------------------------------------
+
+
+def _before(stage: Stage) -> None:
+    stage.say(text.act(1, "Before: where will a message go? (no Kafka needed)"))
+    topology = _topology("load_balanced")
+    sender = find_sender(topology, "ServerA/DatabaseA/InitiatorService", "TargetService")
+    paths = find_paths(topology, sender, "TargetService", time.time())
+    stage.say(text.before(topologies_dir() / "load_balanced"))
+    stage.say(path_text(paths))
+
+
+# --- Act 2 ---------------------------------------------------------------------------------------
+
+
+def _system(stage: Stage, bootstrap: str, children: Children) -> bool:
+    topology, cluster = _topology("combined"), Cluster(bootstrap)
+    traffic = topologies_dir() / "combined" / "traffic.avro"
+    deploy(cluster, topology)
+    store = stage.options.data / "monitor.sqlite"
+    _start_monitor(stage, bootstrap, children, store)
+    others = [name for name in topology.instances if name != VICTIM]
+    _worker(children, "forwarders", bootstrap, "forwarder", *others)
+    _worker(children, VICTIM, bootstrap, "forwarder", VICTIM)
+    _worker(children, "endpoints", bootstrap, "endpoint", *(i for i, _ in (SENDER, *TARGETS)))
+    stage.say(text.workers(topology, VICTIM))
+    _wait(stage, children, (stage.options.data / "monitor.ready").exists, "Spark starts")
+    with contextlib.ExitStack() as running:
+        queues = [cluster.topics.queue(*target, QUEUE) for target in TARGETS]
+        watch = running.enter_context(Watch(cluster, queues))
+        for target in TARGETS:
+            running.enter_context(TargetApplication(cluster, *target, QUEUE))
+        killed = _replay_and_kill(stage, bootstrap, children, watch, traffic)
+    children.stop("forwarders", "endpoints")
+    facts = read_facts(cluster, topology)
+    if stage.options.sabotage:
+        hidden = facts.delivered[len(facts.delivered) // 2].message_id
+        facts = read_facts(cluster, topology, hide=hidden)
+        stage.say("Sabotage: one delivered record is hidden from the verification.")
+    with Store.open(f"sqlite:///{store}") as opened:
+        seen = Report(opened)
+        _wait(stage, children, lambda: _monitored(seen) >= _arrived(facts), "Spark catches up")
+        children.stop("monitor")
+        ledger = facts.balance()
+        stage.example = text.moved_dialog(facts.delivered, killed)
+        stage.say(text.report(ledger, facts, seen, killed))
+    return ledger.balanced and ledger.waiting == 0
+
+
+def _start_monitor(stage: Stage, bootstrap: str, children: Children, store: Path) -> None:
+    data = stage.options.data
+    children.start(
+        "monitor",
+        *("monitor", "--bootstrap", bootstrap, "--store", f"sqlite:///{store}"),
+        *("--checkpoint", str(data / "checkpoint")),
+        *("--ready-file", str(data / "monitor.ready")),
+    )
+
+
+def _replay_and_kill(
+    stage: Stage, bootstrap: str, children: Children, watch: Watch, traffic: Path
+) -> Killed:
+    """Replay the traffic, kill the gateway when half has arrived, wait until all dialogs ended."""
+    reader = CaptureReader(traffic)
+    extent = survey(reader, reader.metadata.prefix)
+    messages = extent.commands - 2 * extent.dialogs  # each dialog has one BEGIN and one END
+    stage.say(text.replaying(traffic, messages, extent.dialogs, stage.options.speed))
+    children.start(
+        "replay",
+        *("replay", str(traffic), "--bootstrap", bootstrap),
+        *("--speed", str(stage.options.speed)),
+    )
+    killed: Killed | None = None
+
+    def done() -> bool:
+        nonlocal killed
+        if killed is None and watch.queued >= messages // 2:
+            queued = watch.queued
+            pid = children.kill(VICTIM)
+            killed = Killed(VICTIM, time.time_ns() // 1_000_000, queued)
+            stage.say(text.killed(VICTIM, pid, queued))
+        return children.ended("replay") and watch.ended >= extent.dialogs
+
+    def how_far() -> str:
+        return text.running(watch, messages, extent.dialogs)
+
+    _wait(stage, children, done, how_far)
+    assert killed is not None, "half of the messages have arrived"
+    return killed
+
+
+def _monitored(seen: Report) -> int:
+    return sum(row.count for row in seen.latency())
+
+
+def _arrived(facts: Facts) -> int:
+    return len(facts.delivered)
+
+
+# --- Act 3 ---------------------------------------------------------------------------------------
+
+
+def _several_targets(stage: Stage, bootstrap: str, children: Children) -> bool:
+    """Two name-only routes to different copies of a service: the published mishap, step by step."""
+    stage.say(text.act(3, "Several targets: two routes that name no broker id"))
+    topology, cluster = _topology("several_targets"), Cluster(bootstrap, Topics("targets."))
+    deploy(cluster, topology)
+    _worker(children, "targets", bootstrap, "both", *topology.instances, prefix="targets.")
+    stage.say(text.several_targets())
+    queues = [cluster.topics.queue(*target, QUEUE) for target in TARGETS]
+    with Watch(cluster, queues) as watch, Client(cluster, "demo") as client:
+        dialog = client.begin(*SENDER, "InitiatorService", "TargetService")
+        client.send(dialog, b"<first/>", wait=True)
+        refused = Number.ANOTHER_INSTANCE_CONVERSES
+
+        def is_refused() -> bool:
+            # The two copies, and the Error at the target that came second.
+            return watch.queued >= 3 and watch.count(_UNDELIVERABLE, refused) > 0
+
+        _wait(stage, children, is_refused, "two targets answer")
+        client.send(dialog, b"<second/>", wait=True)
+        _wait(stage, children, lambda: watch.queued >= 4, "the second message arrives")
+    children.stop("targets")
+    facts = read_facts(cluster, topology)
+    ledger = facts.balance()
+    stage.say(text.several_targets_report(ledger, facts))
+    return ledger.balanced and ledger.waiting == 0 and ledger.at_refused_targets > 0
+
+
+# --- What the acts share -------------------------------------------------------------------------
+
+
+def _topology(name: str) -> Topology:
+    return load(topologies_dir() / name, time.time())
+
+
+def _worker(
+    children: Children,
+    name: str,
+    bootstrap: str,
+    role: str,
+    *instances: str,
+    prefix: str = "ssb.",
+) -> None:
+    named = [part for i in instances for part in ("--instance", i)]
+    children.start(
+        name, "worker", role, *named, "--bootstrap", bootstrap, "--prefix", prefix, "--verbose"
+    )
+
+
+def _wait(
+    stage: Stage,
+    children: Children,
+    condition: Callable[[], bool],
+    what: str | Callable[[], str],
+) -> None:
+    """Return when a condition holds, with progress; raises SurroundingsError if it never does."""
+    deadline = time.monotonic() + LONGEST_ACT
+    while not condition():
+        children.check()
+        stage.progress(what if isinstance(what, str) else what())
+        if time.monotonic() > deadline:
+            raise SurroundingsError(
+                f"Nothing more happens: {what if isinstance(what, str) else what()}.",
+                f"The logs are in {stage.options.data / 'logs'}.",
+            )
+        time.sleep(0.1)
+    stage.progress("")

@@ -1,0 +1,232 @@
+"""What the demo prints."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streams.errors import Number, text_of
+from streams.report import Delivered, Facts, Ledger
+from streams.store import Report
+from streams.topology import Topology
+
+if TYPE_CHECKING:
+    from streams.demo.run import Killed
+    from streams.demo.watch import Watch
+
+_WIDTH = 88
+
+
+def act(number: int, title: str) -> str:
+    """Head an act."""
+    return f"\n== Act {number}. {title} ".ljust(_WIDTH, "=")
+
+
+def before(folder: Path) -> str:
+    """Say what the first act shows."""
+    scripts = ", ".join(sorted(p.name for p in folder.glob("*.sql")))
+    return (
+        f"The load balancing example as T-SQL ({scripts}):\n"
+        f"$ hopline path {_short(folder)} --from ServerA/DatabaseA/InitiatorService "
+        "--to TargetService\n"
+    )
+
+
+def workers(topology: Topology, victim: str) -> str:
+    """Say which workers run."""
+    return (
+        f"Forwarders of {len(topology.instances)} instances run ({victim} in a process of its own),"
+        "\nendpoint workers of ServerA, ServerB and ServerC, and a Spark stream that watches."
+    )
+
+
+def replaying(traffic: Path, messages: int, dialogs: int, speed: float) -> str:
+    """Say what is replayed."""
+    return (
+        f"Replaying {traffic.name}: {messages:,} messages in {dialogs:,} dialogs, "
+        f"{speed:g} times as fast as they were captured."
+    )
+
+
+def running(watch: Watch, messages: int, dialogs: int) -> str:
+    """Say how far the second act has come."""
+    delivered = max(0, watch.queued - watch.events[124, 7, 0])
+    duplicates = watch.events[160, 1, int(Number.DUPLICATE)]
+    return (
+        f"delivered {min(delivered, messages):,} of {messages:,}   "
+        f"dialogs ended {watch.ended:,} of {dialogs:,}   copies removed {duplicates:,}"
+    )
+
+
+def killed(instance: str, pid: int, queued: int) -> str:
+    """Say that the gateway was killed."""
+    return (
+        f"{instance} (process {pid}) is killed with SIGKILL after {queued:,} deliveries "
+        "and stays dead."
+    )
+
+
+def report(ledger: Ledger, facts: Facts, seen: Report, killed: Killed) -> str:
+    """Return the report of the second act."""
+    causes = ", ".join(f"{n:,} {cause}" for cause, n in sorted(facts.duplicates.items()))
+    lines = [
+        "\nWhat Kafka holds now, read back with read_committed:",
+        _row("accepted", f"{ledger.accepted:,} messages"),
+        _row("delivered", f"{ledger.delivered:,} exactly once and in order at the locked target"),
+        _row("still waiting", f"{ledger.waiting:,}"),
+        _row("discarded with their dialog", f"{ledger.discarded:,}"),
+        _row("copies removed", f"{facts.duplicates.total():,}{f' ({causes})' if causes else ''}"),
+        _row("copies dropped", _by_number(facts.drops)),
+        _row("delayed", _by_number(facts.delays)),
+        _row("dialogs locked", _locked(ledger.locked)),
+        _row("latency", _latency([d.latency_ms for d in facts.delivered])),
+        _row("  as Spark saw it", _spark(seen)),
+        _row("hops", _hops(facts.delivered)),
+        _row(f"when {killed.instance} died", _moved(facts.delivered, killed)),
+        _row("verdict", ledger.verdict),
+    ]
+    return "\n".join([*lines, *_missing(ledger)])
+
+
+def moved_dialog(delivered: Sequence[Delivered], killed: Killed) -> uuid.UUID | None:
+    """Return a dialog that is worth a look: one that had to move, if any."""
+    moved = _first_elsewhere(delivered, killed)
+    return next(iter(moved), delivered[0].conversation if delivered else None)
+
+
+def several_targets() -> str:
+    """Say what the third act does."""
+    return (
+        "DatabaseA has two name-only routes for TargetService, to ServerB and to ServerC, which "
+        "host\ndifferent copies of it; the transport sends on both. One dialog, two messages."
+    )
+
+
+def several_targets_report(ledger: Ledger, facts: Facts) -> str:
+    """Explain what happened in the third act."""
+    locked = next(iter(ledger.locked), "nobody")
+    sides = [s for s in facts.sides if not s.from_initiator]
+    refused = [s for s in sides if s.place != locked]
+    endpoints = ", ".join(f"{s.place} ({s.state})" for s in sorted(sides, key=lambda s: s.place))
+    lines = [
+        _row("target endpoints", f"{len(sides)}, for one conversation id: {endpoints}"),
+        _row("locked", f"{locked}: its frame was the first that the initiator processed"),
+        _row("refused", _refusal([s.place for s in refused])),
+        _row("at the refused target", f"{ledger.at_refused_targets} message(s), kept apart"),
+        _row("second message", _second(facts.delivered, locked)),
+        _row("copies dropped", _by_number(facts.drops)),
+        _row("delivered twice", f"{len(ledger.twice)} at the locked target"),
+        _row("remedy", "name a broker id in the routes, or act on the second message only"),
+        _row("verdict", ledger.verdict),
+    ]
+    return "\n".join([*lines, *_missing(ledger)])
+
+
+def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> str:
+    """Return three commands to copy."""
+    one = conversation or "ID"
+    return "\n".join(
+        [
+            f"\nThe demo took {seconds:.0f} s. Look into it:",
+            "  hopline explain topologies/combined --at ServerA/DatabaseA --to TargetService \\",
+            f"    --conversation {one}",
+            f"  hopline kafka start --data {kafka}",
+            "  # the two below want its address: export HOPLINE_BOOTSTRAP=127.0.0.1:PORT",
+            f"  hopline tail --conversation {one}",
+            "  hopline tail event --limit 20",
+        ]
+    )
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _row(name: str, value: str) -> str:
+    return f"  {name:<28}{value}"
+
+
+def _by_number(counts: Counter[int]) -> str:
+    if not counts:
+        return "0"
+    return ", ".join(
+        f"{n:,} x {number} ({text_of(number)})" for number, n in sorted(counts.items())
+    )
+
+
+def _locked(counts: Counter[str]) -> str:
+    total = counts.total() or 1
+    return ", ".join(
+        f"{place} {n:,} ({100 * n / total:.0f} %)" for place, n in sorted(counts.items())
+    )
+
+
+def _latency(values: Sequence[int]) -> str:
+    if not values:
+        return "nothing was delivered"
+    ordered = sorted(values)
+
+    def at(share: float) -> int:
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+    return f"p50 {at(0.5)} ms, p95 {at(0.95)} ms, p99 {at(0.99)} ms, end to end"
+
+
+def _spark(seen: Report) -> str:
+    rows = seen.latency()
+    if not rows:
+        return "nothing"
+    row, removed = rows[0], seen.removed()
+    return (
+        f"p50 {row.p50:.0f} ms, p95 {row.p95:.0f} ms, p99 {row.p99:.0f} ms "
+        f"of {row.count:,}; {removed:,} copies removed"
+    )
+
+
+def _hops(delivered: Sequence[Delivered]) -> str:
+    # A path has every instance that the copy met, and the database at its end.
+    counts = Counter(len(d.path) - 2 for d in delivered)
+    return ", ".join(f"{n:,} messages over {hops}" for hops, n in sorted(counts.items()))
+
+
+def _first_elsewhere(delivered: Sequence[Delivered], killed: Killed) -> dict[uuid.UUID, Delivered]:
+    """Return, for each dialog that had to move, the first message that took the other way."""
+    used: set[uuid.UUID] = set()
+    moved: dict[uuid.UUID, Delivered] = {}
+    for d in sorted(delivered, key=lambda d: d.arrived_at):
+        if killed.instance in d.path:
+            used.add(d.conversation)
+        elif d.conversation in used:
+            moved.setdefault(d.conversation, d)
+    return moved
+
+
+def _moved(delivered: Sequence[Delivered], killed: Killed) -> str:
+    moved = list(_first_elsewhere(delivered, killed).values())
+    if not moved:
+        return "no dialog had to move"
+    where = Counter(d.path[1] for d in moved)
+    told = ", ".join(f"{n:,} dialogs moved to {name}" for name, n in where.items())
+    times = sorted((d.arrived_at - killed.at) / 1000 for d in moved)
+    return f"{told}, half of them within {times[len(times) // 2]:.1f} s"
+
+
+def _refusal(places: Sequence[str]) -> str:
+    number = Number.ANOTHER_INSTANCE_ACKNOWLEDGED
+    return f"{', '.join(places) or 'nobody'}: {int(number)}, {text_of(number)}"
+
+
+def _second(delivered: Sequence[Delivered], locked: str) -> str:
+    places = sorted(d.place for d in delivered if d.sequence == 1)
+    return f"delivered at {', '.join(places)}" if places else f"not delivered at {locked}"
+
+
+def _missing(ledger: Ledger) -> list[str]:
+    rows = [*ledger.lost, *ledger.twice, *ledger.disordered, *ledger.changed]
+    return [f"    dialog {m.conversation}, sequence {m.sequence}" for m in rows[:10]]
+
+
+def _short(folder: Path) -> Path:
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder

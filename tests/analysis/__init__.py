@@ -1,0 +1,1 @@
+"""Answers about where a message will go."""

@@ -1,0 +1,78 @@
+"""`hopline explain`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from streams.cli import main
+from streams.resources import topologies_dir
+
+BALANCED = str(topologies_dir() / "load_balanced")
+AT = ["--at", "ServerA/DatabaseA"]
+
+
+def run(*args: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, ["explain", *args])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_json_goes_to_stdout_alone() -> None:
+    """The answer has the contract's shape, and the exit code is 0 where the message gets on."""
+    code, out, err = run(BALANCED, *AT, "--to", "TargetService", "--format", "json")
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    assert answer["verdict"] == "send" and answer["alternatives"] == ["DatabaseB", "DatabaseC"]
+
+
+def test_options_reach_the_question() -> None:
+    """Broker id, conversation, origin and side are asked as given."""
+    conversation = "7e5a1c0e-8f1b-4e0e-9a53-5c3f5d1f6a10"
+    args = ["--broker", "DatabaseB", "--conversation", conversation, "--outside", "--from-target"]
+    _, out, _ = run(BALANCED, "--at", "ServerB", "--to", "S", *args, "--format", "json")
+    assert json.loads(out)["query"] == {
+        "service": "S", "broker": "DatabaseB", "origin": "outside", "from": "target",
+        "conversation": conversation,
+    }  # fmt: skip
+
+
+def test_bad_news_are_exit_code_1_with_the_answer() -> None:
+    """A delayed message is exit code 1, and the JSON is printed all the same."""
+    code, out, _ = run(BALANCED, *AT, "--to", "Nothing", "--format", "json")
+    assert code == 1 and json.loads(out)["error"] == 9796
+    code, out, _ = run(BALANCED, *AT, "--to", "Nothing")
+    assert code == 1 and "9796" in out
+
+
+def test_a_shipped_topology_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is no folder here may be that of a shipped topology."""
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run("load_balanced", *AT, "--to", "TargetService")
+    assert code == 0 and "LoadBalancingRoute1" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((BALANCED, "--at", "ServerX/D", "--to", "S"), "ServerA, ServerB, ServerC"),
+        ((BALANCED, "--at", "ServerA/Database", "--to", "S"), "Did you mean 'DatabaseA'"),
+        ((BALANCED, "--at", "ServerA", "--to", "S"), "--outside"),
+        ((BALANCED, *AT), "--to"),
+        ((BALANCED, *AT, "--to", "S", "--conversation", "x"), "no GUID"),
+        (("nowhere", *AT, "--to", "S"), "no topology at nowhere"),
+    ],
+)
+def test_wrong_use_is_exit_code_2(args: tuple[str, ...], said: str) -> None:
+    """Wrong use says what is known, on stderr, with exit code 2 and without a traceback."""
+    code, out, err = run(*args)
+    assert (code, out) == (2, "") and said in err and "Traceback" not in err
+
+
+def test_an_unreadable_topology_is_exit_code_2(tmp_path: Path) -> None:
+    """What cannot be parsed says file, line and column."""
+    (tmp_path / "topology.yaml").write_text("instances:\n  A: {adress: x}\n")
+    code, _, err = run(str(tmp_path), *AT, "--to", "S")
+    assert code == 2 and "topology.yaml:2:7" in err and "Did you mean 'address'" in err

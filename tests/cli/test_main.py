@@ -1,0 +1,177 @@
+"""The group: what --help costs, and how every failure is worded and numbered."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from types import ModuleType
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from streams.cli import main
+from streams.cli.commands import COMMANDS, EXTRAS, Entry, Section
+from streams.cli.group import LazyGroup
+from streams.errors import InputError, SurroundingsError, UsageError
+
+Invoke = Callable[[Callable[[], object]], Result]
+
+
+@pytest.fixture
+def invoke(monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    """Run a function as the only command of a group."""
+
+    def run(function: Callable[[], object]) -> Result:
+        module = ModuleType("made_up")
+        module.command = click.command("it")(function)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "made_up", module)
+        entries = {"it": Entry("made_up:command", Section.ASK, "Do it.")}
+        return CliRunner().invoke(LazyGroup("group", entries=entries), ["it"])
+
+    return run
+
+
+def raising(error: BaseException) -> Callable[[], object]:
+    def function() -> None:
+        raise error
+
+    return function
+
+
+def hopline(*args: str, **extra: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "streams", *args]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **extra)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_table_is_there_and_documented(name: str) -> None:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    assert command.help
+    assert COMMANDS[name].help.endswith(".")
+
+
+def test_help_lists_every_command_under_its_heading() -> None:
+    text = CliRunner().invoke(main, ["--help"]).output
+    for name, entry in COMMANDS.items():
+        assert f"  {name} " in text
+        assert f"{entry.section.value}:" in text
+
+
+def test_help_imports_no_command_and_no_client_library() -> None:
+    code = (
+        "import sys; from streams.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: print(sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(eval(done.stderr))
+    heavy = {*EXTRAS, "yaml", "sqlglot"} | {
+        entry.target.split(":")[0] for entry in COMMANDS.values()
+    }
+    assert not heavy & loaded
+
+
+def test_version_is_the_distributions() -> None:
+    assert hopline("--version").stdout == f"hopline {metadata.version('hopline')}\n"
+
+
+def test_no_arguments_shows_the_help() -> None:
+    assert "Usage: hopline" in hopline().stderr
+
+
+def test_an_unknown_command_is_wrong_use() -> None:
+    result = CliRunner().invoke(main, ["no-such-thing"])
+    assert result.exit_code == 2
+    assert "No such command 'no-such-thing'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (UsageError("No such place.", "Try another."), 2, "No such place.\n  Try another.\n"),
+        (SurroundingsError("Java is missing."), 3, "Java is missing.\n"),
+        (InputError("Bad.", file="a.sql", line=3, column=7), 2, "a.sql:3:7: Bad.\n"),
+        (FileNotFoundError(2, "No such file or directory", "x.yaml"), 2, "x.yaml: No such file"),
+        (ModuleNotFoundError("", name="fastavro"), 2, "needs the extra 'run': pip install"),
+        (ModuleNotFoundError("", name="pyspark.sql"), 2, "pip install 'hopline[monitor]'\n"),
+    ],
+)
+def test_a_failure_is_a_sentence_on_stderr(
+    invoke: Invoke, error: Exception, code: int, said: str
+) -> None:
+    result = invoke(raising(error))
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.startswith("hopline: ")
+    assert said in result.stderr
+
+
+def test_a_module_of_our_own_that_is_missing_is_a_bug_and_looks_like_one(invoke: Invoke) -> None:
+    result = invoke(raising(ModuleNotFoundError("", name="streams.nowhere")))
+    assert isinstance(result.exception, ModuleNotFoundError)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
+def test_an_interruption_is_130(invoke: Invoke, error: BaseException) -> None:
+    assert invoke(raising(error)).exit_code == 130
+
+
+def test_clicks_own_errors_are_wrong_use_and_never_bad_news(invoke: Invoke) -> None:
+    result = invoke(raising(click.ClickException("Hm.")))
+    assert (result.exit_code, result.stderr) == (2, "Error: Hm.\n")
+
+
+def test_an_exit_code_of_a_command_is_kept(invoke: Invoke) -> None:
+    def bad_news() -> None:
+        click.echo("{}")
+        click.get_current_context().exit(1)
+
+    result = invoke(bad_news)
+    assert (result.exit_code, result.stdout) == (1, "{}\n")
+
+
+def test_a_missing_library_names_its_extra() -> None:
+    code = (
+        "import sys; sys.modules['confluent_kafka'] = None\n"
+        "from streams.cli.group import LazyGroup; from streams.cli.commands import *\n"
+        "entries = {'it': Entry('confluent_kafka:it', Section.RUN, 'It.')}\n"
+        "LazyGroup('hopline', entries=entries)(['it'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert (
+        done.stderr == "hopline: this command needs the extra 'run': pip install 'hopline[run]'\n"
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGPIPE")
+def test_a_reader_that_has_gone_ends_it_quietly() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "streams", "completion", "zsh"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_calls_hopline(shell: str) -> None:
+    result = CliRunner().invoke(main, ["completion", shell])
+    assert result.exit_code == 0
+    assert f"_HOPLINE_COMPLETE={shell}_complete" in result.stdout
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=result.stdout, text=True, check=True)
+
+
+def test_command_names_are_completed_from_the_table() -> None:
+    environment = {**os.environ, "_HOPLINE_COMPLETE": "zsh_complete"}
+    environment |= {"COMP_WORDS": "hopline ka", "COMP_CWORD": "1"}
+    done = hopline(env=environment)
+    assert "kafka" in done.stdout.split()
+    assert "explain" not in done.stdout

@@ -1,0 +1,123 @@
+"""Who imports what: layers by import-linter, the rest by reading the syntax trees."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "streams"
+
+LIBRARIES = {
+    "avro": {"schema"},
+    "click": {"cli"},
+    "confluent_kafka": {"kafka"},
+    "fastavro": {"wire", "capture"},  # capture: object containers, which are no messages
+    "jgo": {"embedded"},
+    "py4j": {"monitor"},
+    "pyspark": {"monitor"},
+    "sqlalchemy": {"store"},
+    "sqlglot": {"topology"},
+    "yaml": {"topology"},
+}
+"""Each client library and the packages that may import it."""
+
+PURE = ("routing", "protocol")
+PURE_MODULES = {
+    "__future__",
+    "abc",
+    "bisect",
+    "collections",
+    "collections.abc",
+    "dataclasses",
+    "enum",
+    "functools",
+    "hashlib",
+    "heapq",
+    "itertools",
+    "math",
+    "operator",
+    "re",
+    "string",
+    "struct",
+    "types",
+    "typing",
+    "uuid",
+}
+"""What a pure package may import of the standard library: no time, chance, log, system, thread."""
+IDENTITY = {"uuid1", "uuid4", "uuid6", "uuid7", "uuid8", "getnode"}
+
+
+def modules(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield every module that a file imports by its full name, wherever in the file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module
+
+
+def names(path: Path) -> set[str]:
+    """Return every name and attribute that a file mentions."""
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    found: set[str] = set()
+    for node in tree:
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.alias):
+            found.add(node.name)
+    return found
+
+
+def test_a_layer_imports_only_what_is_below_it() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([linter], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", modules(PACKAGE), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_client_library_has_one_importing_package(path: Path) -> None:
+    package = path.relative_to(PACKAGE).parts[0]
+    for module in imports(path):
+        library = module.partition(".")[0]
+        if library != "streams" and library not in sys.stdlib_module_names:
+            assert library in LIBRARIES, f"{library} is no dependency that has a place"
+            assert package in LIBRARIES[library], f"{library} belongs to {LIBRARIES[library]}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for package in PURE for path in modules(PACKAGE / package)],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_routing_and_protocol_are_pure(path: Path) -> None:
+    package = path.relative_to(PACKAGE).parts[0]
+    ours = (f"streams.{package}", "streams.errors")
+    for module in imports(path):
+        if module.partition(".")[0] == "streams":
+            assert module.startswith(ours), f"{package} imports {module}"
+        else:
+            assert module in PURE_MODULES, f"{package} imports {module}"
+    assert not names(path) & {*IDENTITY, "open", "print", "input", "__import__"}
+
+
+def test_the_package_itself_imports_nothing() -> None:
+    # Spark's executors import it.
+    assert not list(imports(PACKAGE / "__init__.py"))
+
+
+def test_every_package_is_on_the_map() -> None:
+    text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert not {package for package in packages if f"`{package}`" not in text}

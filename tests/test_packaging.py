@@ -1,0 +1,118 @@
+"""The wheel: built, installed into an empty environment without extras, run from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ["pyproject.toml", "setup.py", "MANIFEST.in", "LICENSE", "README.md", "CHANGELOG.md"]
+FOLDERS = ["streams", "schemas", "topologies"]
+BASE = ["click", "PyYAML", "sqlglot"]
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment that has the base install, and an empty folder to run it from."""
+
+    python: Path
+    elsewhere: Path
+
+    def run(self, *command: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, **more}
+        for name in ("PYTHONPATH", "VIRTUAL_ENV"):
+            environment.pop(name, None)
+        return subprocess.run(
+            command,
+            cwd=self.elsewhere,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def hopline(self, *args: str, **more: str) -> subprocess.CompletedProcess[str]:
+        script = self.python.with_name("hopline")
+        assert script.with_suffix(self.python.suffix).exists()
+        return self.run(script, *args, **more)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy: a build in the tree would pick up what a former one left."""
+    copy = tmp_path_factory.mktemp("tree")
+    for name in SOURCES:
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, copy / name)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
+    call([*build, "--outdir", str(copy / "dist"), str(copy)])
+    (path,) = (copy / "dist").glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Install the wheel without an index: its base dependencies are copied from here."""
+    folder = tmp_path_factory.mktemp("environment")
+    call([sys.executable, "-m", "venv", "--without-pip", str(folder)])
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    site = Path(call([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]))
+    for name in BASE:
+        for file in metadata.files(name) or []:
+            if ".." not in file.parts:
+                (site / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(str(file.locate()), site / file)
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-index", "-q"]
+    call([*pip, str(wheel)])
+    return Installed(python, tmp_path_factory.mktemp("elsewhere"))
+
+
+def call(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+def test_the_base_install_tells_its_version_and_its_help(installed: Installed) -> None:
+    version = installed.hopline("--version")
+    assert (version.returncode, version.stdout) == (0, f"hopline {metadata.version('hopline')}\n")
+    help_ = installed.hopline("--help")
+    assert help_.returncode == 0
+    assert "Usage: hopline" in help_.stdout
+
+
+def test_it_runs_as_a_module_too(installed: Installed) -> None:
+    assert installed.run(installed.python, "-m", "streams", "--version").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["schemas", "topologies"])
+def test_the_shipped_folders_are_found_in_the_wheel(installed: Installed, name: str) -> None:
+    code = f"from streams.resources import *; print({name}_dir())"
+    done = installed.run(installed.python, "-c", code)
+    folder = Path(done.stdout.strip())
+    assert not folder.is_relative_to(ROOT)
+    assert listing(folder) == listing(ROOT / name)
+
+
+def test_a_command_of_an_extra_says_which(installed: Installed) -> None:
+    empty = str(installed.elsewhere / "cache")
+    done = installed.hopline("kafka", "start", "--port", "0", HOPLINE_CACHE=empty, KAFKA_HOME="")
+    assert done.returncode == 2
+    assert (
+        done.stderr == "hopline: this command needs the extra 'run': pip install 'hopline[run]'\n"
+    )
+
+
+def listing(folder: Path) -> set[str]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)) for path in files if path.suffix != ".pyc"}

@@ -1,0 +1,43 @@
+"""What must not be in the tree: paths of somebody's machine, hosts of package registries."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# Written in pieces, so that this file does not contain them.
+FORBIDDEN = {
+    "a path of a machine": r"/ho" r"me/\w|/ro" r"ot/|/Us" r"ers/\w|/wo" r"rk/|/op" r"t/wheels",
+    "a package registry": r"py" r"pi\.org|python" r"hosted\.org|repo1?\.ma" r"ven\.",
+    "an index of packages": r"--(extra-)?index" r"-url|--trusted" r"-host|--find" r"-links",
+}
+
+
+def tracked() -> list[Path]:
+    """Return the files of the repository, those not yet committed included."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_nothing_of_a_machine_or_a_registry_is_in_the_tree(what: str) -> None:
+    pattern = re.compile(FORBIDDEN[what])
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in tracked()
+        if (match := pattern.search(path.read_text(encoding="utf-8", errors="replace")))
+    ]
+    assert not found
+
+
+def test_every_locked_version_is_exact() -> None:
+    lines = (ROOT / "requirements" / "lock.txt").read_text(encoding="utf-8").splitlines()
+    pinned = [line for line in lines if line and not line.startswith("#")]
+    assert len(pinned) > 30
+    assert all(re.match(r"[a-z0-9-]+==[\w.]+( |$)", line) for line in pinned)

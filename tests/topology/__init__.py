@@ -1,0 +1,1 @@
+"""What a topology reads, keeps and says about itself."""

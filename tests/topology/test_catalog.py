@@ -1,0 +1,152 @@
+"""A topology as catalog objects, and back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.topology import (
+    MSDB,
+    Binding,
+    Cluster,
+    Contract,
+    Database,
+    Endpoint,
+    EndpointState,
+    Expectation,
+    Instance,
+    MessageType,
+    Mirror,
+    Priority,
+    Queue,
+    Role,
+    Route,
+    Sender,
+    Service,
+    Topology,
+    Transport,
+    Validation,
+    catalog_key,
+    flatten,
+    split_key,
+    unflatten,
+)
+
+from .build import SHIPPED, shipped
+
+names = st.text(min_size=1, max_size=6) | st.sampled_from(["a/b", "%2F", "a+1", "msd b", "Ä", "."])
+maybe = st.none() | names
+times = st.none() | st.floats(min_value=0, max_value=4e9)
+
+
+def by_name(items: st.SearchStrategy[list]) -> st.SearchStrategy[dict]:  # type: ignore[type-arg]
+    """Turn a list of named values into a mapping."""
+    return items.map(lambda values: {value.name: value for value in values})
+
+
+def some(of: st.SearchStrategy) -> st.SearchStrategy[dict]:  # type: ignore[type-arg]
+    """A mapping of up to two named values."""
+    return by_name(st.lists(of, max_size=2))
+
+
+def numbered(routes: list[Route]) -> tuple[Route, ...]:
+    """Give routes the ids that their order says."""
+    return tuple(
+        Route(r.name, r.service, r.broker, r.address, r.mirror, r.expires, number)
+        for number, r in enumerate(routes, 1)
+    )
+
+
+routes = st.lists(
+    st.builds(Route, names, maybe, maybe, names, maybe, times, source=st.just(None)), max_size=3
+).map(numbered)
+
+
+def databases(name: st.SearchStrategy[str]) -> st.SearchStrategy[Database]:
+    """Any database."""
+    return st.builds(
+        Database,
+        name,
+        names,
+        st.booleans(),
+        st.none() | st.builds(Mirror, names, st.sampled_from(Role)),
+        some(st.builds(MessageType, names, st.sampled_from(Validation), maybe)),
+        some(st.builds(Contract, names, st.dictionaries(names, st.sampled_from(Sender)))),
+        some(st.builds(Queue, names, st.booleans(), st.booleans(), st.booleans(), maybe, maybe)),
+        some(st.builds(Service, names, names, st.lists(names, max_size=2).map(tuple))),
+        routes,
+        st.lists(
+            st.builds(Priority, names, maybe, maybe, maybe, st.integers(1, 10)), max_size=2
+        ).map(tuple),
+        st.lists(st.builds(Binding, names, names, names, st.booleans()), max_size=2).map(tuple),
+    )
+
+
+endpoints = st.builds(
+    Endpoint,
+    st.sampled_from(EndpointState),
+    st.booleans(),
+    st.integers(1, 99),
+    st.sampled_from(Transport),
+    st.none() | st.integers(1, 65535),
+    maybe,
+)
+user_databases = databases(names.filter(lambda name: name != MSDB))
+instances = st.builds(
+    Instance, names, databases(st.just(MSDB)), some(user_databases), maybe,
+    st.lists(names, max_size=2).map(tuple), st.lists(names, max_size=2).map(tuple), endpoints,
+    maybe,
+)  # fmt: skip
+topologies = st.builds(
+    Topology,
+    some(instances),
+    some(st.builds(Cluster, names, st.dictionaries(names, names, max_size=2))),
+    st.lists(
+        st.builds(
+            Expectation, names, names, maybe, st.none() | st.lists(names, max_size=2).map(tuple)
+        ),
+        max_size=12,
+    ).map(tuple),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(topologies)
+def test_unflatten_undoes_flatten(topology: Topology) -> None:
+    """What goes into the catalog, through JSON and in any order, comes out as it was."""
+    objects = flatten(topology)
+    stored = {key: json.loads(json.dumps(value)) for key, value in reversed(objects.items())}
+    assert unflatten(stored) == topology
+
+
+@given(names, st.just("") | names, names, names)
+def test_keys_keep_any_name_apart(instance: str, database: str, kind: str, name: str) -> None:
+    """A key has four parts, whatever is in the names."""
+    key = catalog_key(instance, database, kind, name)
+    assert split_key(key) == (instance, database, kind, name) and key.count("/") == 3
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_topologies_survive(name: str) -> None:
+    """Every shipped topology goes through the catalog unchanged."""
+    topology = shipped(name)
+    assert unflatten(flatten(topology)) == topology
+
+
+def test_one_object_for_each_thing() -> None:
+    """A route is an object of its own: changing it writes one record."""
+    objects = flatten(shipped("two_brokers"))
+    assert objects["ServerA/DatabaseA/route/TargetRoute"]["broker"] == "DatabaseB"
+    assert "ServerA//instance/ServerA" in objects
+    assert "routes" not in objects["ServerA/DatabaseA/database/DatabaseA"]
+
+
+def test_other_objects_of_the_catalog_are_left_alone() -> None:
+    """Versions, schemas and kinds of a later release do not hinder reading."""
+    topology = shipped("local")
+    objects = {**flatten(topology), "version": {}, "a/b/novelty/c": {"x": 1}}
+    objects["ServerA/DatabaseA/database/DatabaseA"]["novelty"] = 1
+    assert unflatten(objects) == topology
