@@ -22,7 +22,6 @@ LIBRARIES = {
     "py4j": {"monitor"},
     "pyspark": {"monitor"},
     "sqlalchemy": {"store"},
-    "sqlglot": {"topology"},
     "yaml": {"topology"},
 }
 """Each client library and the packages that may import it."""

@@ -43,10 +43,16 @@ class Conversation:
 
 
 class Client:
-    """Statements of one application; use as a context manager, from one thread."""
+    """Statements of one application; use as a context manager, from one thread.
 
-    def __init__(self, cluster: Cluster, application: str = "hopline") -> None:
+    ``timeout``: seconds to wait for Kafka and for the answer to a statement.
+    """
+
+    def __init__(
+        self, cluster: Cluster, application: str = "hopline", *, timeout: float = 30
+    ) -> None:
         self._cluster = cluster
+        self._timeout = timeout
         self._reply_to = f"{application}/{uuid.uuid4()}"
         self._producer = cluster.producer(linger_ms=5)
         self._failed: list[KafkaError] = []
@@ -120,9 +126,10 @@ class Client:
         self.perform(on.instance, command, wait=wait)
 
     def perform(
-        self, instance: str, command: Command, *, wait: bool = False, timeout: float = 30
+        self, instance: str, command: Command, *, wait: bool = False, timeout: float | None = None
     ) -> None:
         """Hand over a statement; with ``wait`` raises StatementError where it is refused."""
+        timeout = self._timeout if timeout is None else timeout
         topic = self._cluster.topics.cmd(instance)
         if wait:
             self._listen(instance)
@@ -137,13 +144,14 @@ class Client:
         )
         self._producer.poll(0)
         if wait:
-            self.flush()
+            self.flush(timeout)
             answer = self._await(instance, command.command_id, timeout)
             if answer.number:
                 raise StatementError(answer.number, answer.text)
 
-    def flush(self, timeout: float = 30) -> None:
+    def flush(self, timeout: float | None = None) -> None:
         """Return when Kafka has every statement; raises SurroundingsError where it has not."""
+        timeout = self._timeout if timeout is None else timeout
         left = self._producer.flush(timeout)
         failed, self._failed = self._failed, []
         if left or failed:

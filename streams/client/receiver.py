@@ -6,17 +6,17 @@ lock. Messages arrive in order and exactly once; what was received and not commi
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streams.client.client import Conversation
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, KafkaError, Message, TopicPartition
+from streams.kafka import Cluster, Consumer, KafkaError, Message, TopicPartition
 from streams.protocol import END_DIALOG, ERROR
 from streams.protocol import Message as Frame
+from streams.wire import MalformedError
 from streams.wire.records import read_queued
-
-_BEGINNING = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ class Receiver:
         self._instance, self._database = instance, database
         self._topic = cluster.topics.queue(instance, database, queue)
         self._consumer = cluster.consumer(group, auto_offset_reset="earliest")
-        self._consumer.subscribe([self._topic])
+        self._consumer.subscribe([self._topic], on_revoke=self._gone, on_lost=self._gone)
+        self._read: deque[Message] = deque()
         self._next: dict[int, int] = {}
 
     def __enter__(self) -> Receiver:
@@ -65,13 +66,19 @@ class Receiver:
     def receive(self, timeout: float, limit: int = 500) -> Iterator[Received]:
         """Yield what is there, waiting up to ``timeout`` seconds for the first message.
 
-        Raises MalformedError on a record that is no queue message: nobody but the endpoint worker
-        writes a queue.
+        Whoever stops in the middle finds the rest at the next call. Raises MalformedError on a
+        record that is no queue message (nobody but the endpoint worker writes a queue); the next
+        call goes on behind it.
         """
-        first = self._consumer.poll(timeout)
-        if first is None:
-            return
-        for message in [first, *self._consumer.consume(limit - 1, 0)]:
+        if not self._read:
+            first = self._consumer.poll(timeout)
+            if first is None:
+                return
+            self._read.extend([first, *self._consumer.consume(limit - 1, 0)])
+        for _ in range(min(limit, len(self._read))):
+            if not self._read:  # another member of the group has them now
+                return
+            message = self._read.popleft()
             error = message.error()
             if error is not None:
                 self._failed(error)
@@ -89,7 +96,10 @@ class Receiver:
         partition, offset = message.partition(), message.offset()
         assert partition is not None and offset is not None
         self._next[partition] = offset + 1
-        frame = read_queued(message.value(), message.headers())  # type: ignore[arg-type]
+        try:
+            frame = read_queued(message.value(), message.headers())  # type: ignore[arg-type]
+        except MalformedError as error:
+            raise MalformedError(f"{self._topic}/{partition}@{offset}: {error}") from error
         side = Conversation(
             self._instance,
             self._database,
@@ -97,6 +107,14 @@ class Receiver:
             is_initiator=not frame.parties.from_initiator,
         )
         return Received(side, frame, partition, offset)
+
+    def _gone(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        """Forget what was read of partitions that another member reads again."""
+        numbers = {p.partition for p in partitions}
+        kept = [m for m in self._read if m.error() or m.partition() not in numbers]
+        self._read = deque(kept)
+        for number in numbers:
+            self._next.pop(number, None)
 
     def _failed(self, error: KafkaError) -> None:
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:

@@ -18,7 +18,7 @@ from streams.embedded import archive
 from streams.embedded.jars import kafka_jars
 from streams.embedded.java import Java, find_java
 from streams.embedded.probe import HOST, free_ports, is_free
-from streams.embedded.process import end, spawn, wait_until
+from streams.embedded.process import end, environment, spawn, wait_until
 from streams.embedded.properties import server_properties
 from streams.embedded.state import Condition, DataDir, Running, is_locked
 from streams.errors import SurroundingsError, UsageError
@@ -26,7 +26,9 @@ from streams.errors import SurroundingsError, UsageError
 START_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 20.0
 
-_EXCEPTION = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE)
+_EXCEPTION = re.compile(
+    r"^(?:Caused by: |Exception in thread \S+ )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE
+)
 
 # Serial collector: 1 s earlier and 100 MB less than the default on a small machine.
 _BROKER_JVM = ["-Xms256m", "-Xmx1g", "-XX:+UseSerialGC"]
@@ -141,10 +143,11 @@ class Broker:
                 capture_output=True,
                 text=True,
                 check=False,
+                env=environment(),
             )
             if done.returncode != 0:
-                last = (done.stderr + done.stdout).strip().splitlines() or ["no output"]
-                raise SurroundingsError(f"Kafka could not format {self.data.path}: {last[-1]}")
+                why = _why(done.stderr + done.stdout, done.returncode)
+                raise SurroundingsError(f"Kafka could not format {self.data.path}: {why}")
             os.replace(scratch / "log", self.data.log_dir)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -188,10 +191,9 @@ class Broker:
         log = self.data.log_file.read_text("utf-8", errors="replace")
         if "Address already in use" in log:
             return _taken(port)
-        told = _EXCEPTION.search(log)
-        why = told[1] if told else f"exit code {code}, and its log does not say why"
         return SurroundingsError(
-            f"Kafka stopped while it was starting: {why}", f"Its log is {self.data.log_file}."
+            f"Kafka stopped while it was starting: {_why(log, code)}",
+            f"Its log is {self.data.log_file}.",
         )
 
     def _gone(self, pid: int) -> bool:
@@ -228,6 +230,11 @@ def prepare() -> bool:
 def _java(java: Java, options: list[str], jars: tuple[Path, ...], main: list[str]) -> list[str]:
     classpath = os.pathsep.join(str(jar) for jar in jars)
     return [str(java.path), *options, "-cp", classpath, *main]
+
+
+def _why(output: str, code: int) -> str:
+    told = _EXCEPTION.search(output)
+    return told[1] if told else f"exit code {code}, and it does not say why."
 
 
 def _taken(port: int) -> SurroundingsError:

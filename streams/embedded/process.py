@@ -17,6 +17,11 @@ _SPAWNED: list[subprocess.Popen[bytes]] = []
 here that is the purpose."""
 
 
+def environment() -> dict[str, str]:
+    """Return the environment for Java: with the locale C it could not open a file named Übung."""
+    return {**os.environ, "LC_ALL": "C.UTF-8"}
+
+
 def spawn(command: list[str], log: Path) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own, its output in ``log``.
 
@@ -37,6 +42,7 @@ def _popen(command: list[str], log: Path) -> subprocess.Popen[bytes]:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                env=environment(),
                 creationflags=apart,
             )
         return subprocess.Popen(
@@ -44,6 +50,7 @@ def _popen(command: list[str], log: Path) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            env=environment(),
             start_new_session=True,
         )
 

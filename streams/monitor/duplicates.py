@@ -74,16 +74,15 @@ def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
     """
     bound = now + F.make_interval(secs=F.lit(SKEW_MS / 1000))
     enqueued = F.timestamp_millis(F.col("enqueued_at"))
-    readable = envelopes.where(F.col("reason").isNull()).where(enqueued <= bound)
-    arrived = F.coalesce(F.element_at("path.at", -1), F.unix_millis("stored_at"))
-    copies = readable.select(
-        enqueued.alias("enqueued"),
+    arrived = F.coalesce(F.get("path.at", F.size("path") - 1), F.unix_millis("stored_at"))
+    copies = envelopes.select(
+        F.when(enqueued <= bound, enqueued).alias("enqueued"),
         "topic",
         "message_id",
         "fragment",
         "conversation",
         "sequence",
-        arrived.alias("arrived"),
+        F.when(enqueued <= bound, arrived).alias("arrived"),
     )
     counted = (
         copies.withWatermark("enqueued", f"{within} milliseconds")
@@ -94,7 +93,8 @@ def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
             F.max("arrived").alias("last_at"),
         )
     )
-    alarms = counted.where(F.col("copies") > 1)
+    # What cannot be read has no instant; see latency.windows for why it is left out only here.
+    alarms = counted.where((F.col("copies") > 1) & F.col("first_at").isNotNull())
     for identifier in ("message_id", "conversation"):
         alarms = alarms.withColumn(identifier, uuid_text(identifier))
     return alarms.select(*REPEATS)

@@ -25,12 +25,11 @@ WINDOWS = (
 def legs(envelopes: DataFrame, now: Column) -> DataFrame:
     """Return the legs (LEGS) of envelopes (``read.ENVELOPE``); ``now`` is the batch's time.
 
-    Leg 0 is the whole way. Messages without a path never travelled (made in the queue's own
-    database, such as a dialog timer's) and are left out.
+    Leg 0 is the whole way. A message without a path never travelled (it was made in the queue's own
+    database, like a dialog timer's): its leg 0 has no ``ms`` and no visits.
     """
-    travelled = F.col("reason").isNotNull() | (F.size("path") > 0)
     instants = F.concat(F.array("enqueued_at"), F.col("path.at"))
-    timed = envelopes.where(travelled).select(
+    timed = envelopes.select(
         "reason",
         "stored_at",
         F.when(F.col("reason").isNotNull(), F.col("topic")).alias("topic"),
@@ -39,7 +38,7 @@ def legs(envelopes: DataFrame, now: Column) -> DataFrame:
         F.col("path.instance").alias("visits"),
         "attempt",
         instants.alias("instants"),
-        F.element_at("path.at", -1).alias("delivered_at"),
+        _last("path.at").alias("delivered_at"),
         F.coalesce(F.size("path"), F.lit(0)).alias("last_leg"),
     )
     single = timed.select(
@@ -74,18 +73,21 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
         F.percentile("ms", [0.5, 0.95, 0.99]).alias("percentiles"),
         F.histogram_numeric(F.col("ms").cast("double"), F.lit(HISTOGRAM_BINS)).alias("histogram"),
     )
-    return figures.select(
+    # Left out here and not before: Spark moves a condition on decoded columns below the decoding
+    # and decodes twice. One that depends on an aggregate stays.
+    travelled = F.col("reason").isNotNull() | F.col("max").isNotNull()
+    return figures.where(travelled).select(
         F.unix_millis("window.start").alias("window_start"),
         F.unix_millis("window.end").alias("window_end"),
         "reason",
         "topic",
         "from_service",
         "to_service",
-        F.element_at("visits", -1).alias("target"),
+        _last("visits").alias("target"),
         F.array_join("visits", ">").alias("path"),
         "leg",
         F.coalesce(F.get("visits", _from()), F.lit("")).alias("leg_from"),
-        F.when(F.col("leg") == 0, F.element_at("visits", -1))
+        F.when(F.col("leg") == 0, _last("visits"))
         .otherwise(F.get("visits", F.col("leg") - 1))
         .alias("leg_to"),
         (F.size("visits") - 1).alias("hops"),
@@ -96,6 +98,10 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
         *(F.get("percentiles", i).alias(name) for i, name in enumerate(("p50", "p95", "p99"))),
         "histogram",
     ).select(*WINDOWS)
+
+
+def _last(array: str) -> Column:
+    return F.get(array, F.size(array) - 1)
 
 
 def _from() -> Column:

@@ -35,8 +35,6 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # All queries are in update mode: a batch without data would only tidy up.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # A condition on what was decoded would be moved below the decoding, and decode all over again.
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -196,11 +196,12 @@ def encode_result(result: ResultRecord) -> bytes:
 def decode_result(raw: bytes | None) -> ResultRecord:
     """Decode a value of ``result``; raises MalformedError."""
     record = RESULT.decode(raw)
+    try:
+        conversation = uuid.UUID(record["conversation"])
+    except ValueError as error:
+        raise MalformedError(f"Result: the conversation is no UUID: {error}") from error
     return ResultRecord(
-        uuid.UUID(bytes=record["command_id"]),
-        uuid.UUID(record["conversation"]),
-        record["number"],
-        record["text"],
+        uuid.UUID(bytes=record["command_id"]), conversation, record["number"], record["text"]
     )
 
 

@@ -202,13 +202,15 @@ class EndpointWorker:
         endpoint, now = owned.endpoint, time.time_ns() // 1_000_000
         self._know_progress(owned, now)
         tx = endpoint.begin(owned.bodies, now, timers=owned.caught_up)
+        positions = dict(owned.positions)
         try:
             for message in messages:
-                self._input(tx, owned, message, refuse=refuse)
+                topic, offset = message.topic() or "", message.offset() or 0
+                # After a rebalance or a seek, what was fetched before may come once more.
+                if offset >= positions[topic]:
+                    self._input(tx, owned, message, refuse=refuse)
+                    positions[topic] = offset + 1
             tx.close()
-            positions = dict(owned.positions)
-            for message in messages:
-                positions[message.topic() or ""] = (message.offset() or 0) + 1
             out_end = self._commit(owned, tx, positions)
         except BaseException:
             endpoint.abandon(tx)

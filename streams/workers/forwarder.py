@@ -82,6 +82,7 @@ class ForwarderWorker:
         consumer = self._consumer = self._cluster.consumer(
             f"{self._cluster.topics.prefix}forwarder.{self.instance}",
             partition_assignment_strategy="cooperative-sticky",
+            enable_partition_eof=True,
         )
         consumer.subscribe(
             [self._out, self._txq],
@@ -115,7 +116,7 @@ class ForwarderWorker:
         for message in batch:
             error = message.error()
             if error is not None:
-                self._consumer_error(error)
+                self._not_a_record(message, error)
                 continue
             try:
                 record = self._read(message)
@@ -298,10 +299,17 @@ class ForwarderWorker:
         log.warning("%s has lost %s", self.instance, _named(partitions))
         consumer.incremental_unassign(partitions)
 
-    def _consumer_error(self, error: KafkaError) -> None:
-        if error.fatal():
+    def _not_a_record(self, message: Message, error: KafkaError) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:
+            # The end lies behind the markers of transactions, which are no records: without this
+            # the position would never say that everything has left `out`, and retries would wait.
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            assert topic is not None and partition is not None and offset is not None
+            self._positions[topic, partition] = offset
+        elif error.fatal():
             raise KafkaException(error)
-        log.warning("%s: %s", self.instance, error.str())
+        else:
+            log.warning("%s: %s", self.instance, error.str())
 
 
 def _named(partitions: list[TopicPartition]) -> str:

@@ -1,0 +1,282 @@
+"""One record as one line that a person reads; made of :func:`streams.wire.describe.describe`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from streams.protocol.frames import PREFIX
+from streams.protocol.states import State
+
+Description = Mapping[str, Any]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NEVER_SHORTER = 12
+_LONGEST_BODY = 60
+
+
+def clock(at: int) -> str:
+    """Return the time of day, UTC, of epoch milliseconds: ``12:03:04.123``."""
+    moment = _moment(at)
+    return f"{at} ms" if moment is None else f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03}"
+
+
+def day(at: int) -> str:
+    """Return the day, UTC, of epoch milliseconds: ``2026-11-03``; nothing where there is none."""
+    moment = _moment(at)
+    return "" if moment is None else f"{moment:%Y-%m-%d}"
+
+
+def instant(at: int | None) -> str | None:
+    """Return epoch milliseconds as ``2026-11-03T12:03:04.123Z``."""
+    return None if at is None else f"{day(at)}T{clock(at)}Z"
+
+
+def shorten(text: str, width: int) -> str:
+    """Return a text on one line of at most ``width`` characters; nothing in it moves a cursor."""
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return shown if len(shown) <= width else shown[: max(0, width - 1)] + "…"
+
+
+def middle(text: str, width: int) -> str:
+    """Return a text of at most ``width`` characters; what is left out stood in its middle."""
+    if len(text) <= width:
+        return text
+    left = (width - 1) // 2
+    return f"{text[:left]}…{text[len(text) - (width - 1 - left) :]}"
+
+
+def body_text(body: Mapping[str, Any] | None, width: int = _LONGEST_BODY) -> str:
+    """Return a body for one line: ``"hello"``, or ``0x00ff... (2,000 bytes)``."""
+    if body is None:
+        return "no body"
+    if "text" in body:
+        quoted = f'"{shorten(body["text"], max(width, _NEVER_SHORTER))}"'
+        long = len(body["text"]) > width
+    else:
+        quoted = f"0x{shorten(body['hex'], max(width, _NEVER_SHORTER))}"
+        long = len(body["hex"]) > width
+    return f"{quoted} ({body['size']:,} bytes)" if long else quoted
+
+
+def type_text(name: str) -> str:
+    """Return a message type without the long prefix of Service Broker's own."""
+    return name.removeprefix(PREFIX)
+
+
+def what(record: Description) -> str:
+    """Return what a record is, without where and when."""
+    text = _WHAT.get(record["kind"] or "", _anything)(record)
+    broken = record.get("malformed")
+    if broken:
+        where = f"{record['topic']}/{record['partition']}@{record['offset']}"
+        text = f"MALFORMED {where}: {'; '.join(broken)}; value {body_text(record.get('body'))}"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def where(record: Description) -> str:
+    """Return the instance, database and queue that a record belongs to."""
+    event = record.get("event") or {}
+    names = [record.get("instance"), event.get("database") or record.get("database")]
+    return "/".join(str(n) for n in (*names, record.get("queue")) if n)
+
+
+# --- by kind of topic ----------------------------------------------------------------------------
+
+
+def _command(record: Description) -> str:
+    command = record.get("command") or {}
+    side = "" if command.get("from_initiator") else " by the target"
+    at = f"{command.get('database')}: "
+    match command.get("kind"):
+        case "BEGIN":
+            far = f" at {command['to_broker']}" if command["to_broker"] else ""
+            more = [f"contract {command['contract']}"] if command["contract"] else []
+            more += [f"lifetime {command['lifetime']} s"] if command["lifetime"] is not None else []
+            text = f"BEGIN {command['from_service']} to {command['to_service']}{far}"
+            return at + ", ".join([text, *more])
+        case "SEND":
+            name = type_text(command["type"] or "DEFAULT")
+            return f"{at}SEND{side} {name} {body_text(record.get('body'))}"
+        case _:
+            text = f"{at}END{side}"
+            if command.get("cleanup"):
+                return f"{text} WITH CLEANUP"
+            if command.get("error_code") is None:
+                return text
+            return f'{text} WITH ERROR {command["error_code"]} "{command["error_text"] or ""}"'
+
+
+def _frame(record: Description) -> str:
+    message = record.get("message")
+    return _acknowledged(record) if message is None else _message(record, message)
+
+
+def _message(record: Description, message: Mapping[str, Any]) -> str:
+    hop, route = record.get("hop") or {}, record.get("route") or {}
+    side = "initiator" if route.get("from_initiator") else "target"
+    if "UNSEQUENCED" in message["flags"]:
+        parts = [f"unsequenced message of the {side}"]
+    else:
+        parts = [f"message {message['sequence']} of the {side}"]
+    if message["fragments"] != 1:
+        parts.append(f"fragment {message['fragment'] + 1} of {message['fragments']}")
+    parts.append(f"attempt {hop.get('attempt')}")
+    via = _via(hop)
+    if via:
+        parts.append(f"via {via}")
+    name = type_text(message["type"])
+    shown = "" if message["type"] == f"{PREFIX}EndDialog" else f" {_body(name, record)}"
+    return f"{', '.join(parts)}: {name}{shown}"
+
+
+def _body(name: str, record: Description) -> str:
+    """Return a body; of an Error its code and description, which is what its XML says."""
+    body = record.get("body") or {}
+    found = re.search(r"<Code>(.*?)</Code><Description>(.*?)</Description>", body.get("text", ""))
+    if name == "Error" and found is not None:
+        return f"{found[1]} {shorten(found[2], _LONGEST_BODY)}"
+    return body_text(record.get("body"))
+
+
+def _acknowledged(record: Description) -> str:
+    ack, status = record.get("ack"), record.get("status")
+    if status is not None:
+        side = "initiator" if status["from_initiator"] else "target"
+        return f"status of the {side}, attempt {status['attempt']}: {_number(status)}"
+    if ack is None:
+        return "acknowledgement"
+    route, hop = record.get("route") or {}, record.get("hop") or {}
+    upto = ack["next_sequence"] - 1
+    text = f"ack up to {upto}" if upto >= 0 else "ack of nothing yet"
+    parts = [f"{text} from broker {route.get('from_broker')}"]
+    if ack["highest_seen"] > upto:
+        parts.append(f"seen up to {ack['highest_seen']}")
+    parts.append(f"attempt {ack['attempt']}")
+    if ack["closed"]:
+        parts.append("closed")
+    via = _via(hop)
+    return ", ".join([*parts, f"via {via}"] if via else parts)
+
+
+def _via(hop: Mapping[str, Any]) -> str:
+    return " > ".join(visit["instance"] for visit in hop.get("path", ()))
+
+
+def _queued(record: Description) -> str:
+    hop = record.get("hop") or {}
+    path = hop.get("path") or []
+    took = f" ({path[-1]['at'] - hop['sent_at']} ms after it was sent)" if path else ""
+    return f"{_message(record, record['message'])}{took}" if record.get("message") else "message"
+
+
+def _event(record: Description) -> str:
+    event = record.get("event") or {}
+    text = f"{event.get('name')} {event.get('event')}"
+    if event.get("subclass_name"):
+        text += f" ({event['subclass_name']})"
+    more = []
+    if event.get("error"):
+        more.append(_number({"number": event["error"], "text": event.get("text", "")}))
+    detail = event.get("detail")
+    if detail and detail != event.get("text"):
+        more.append(detail)
+    if event.get("sequence") is not None:
+        more.append(f"message {event['sequence']}")
+    if event.get("attempt") is not None:
+        more.append(f"attempt {event['attempt']}")
+    if event.get("state"):
+        more.append(f"now {event['state']}")
+    if event.get("from_broker"):
+        more.append(f"from broker {event['from_broker']}")
+    if event.get("next_hop"):
+        more.append(f"next hop {event['next_hop']}")
+    if event.get("topic"):
+        more.append(f"record {event['topic']}/{event['partition']}@{event['offset']}")
+    return f"{text}: {', '.join(more)}" if more else text
+
+
+def _number(said: Mapping[str, Any]) -> str:
+    return f"{said['number']} {said['text']}".rstrip()
+
+
+def _result(record: Description) -> str:
+    result = record.get("result") or {}
+    answer = _number(result) if result.get("number") else "done"
+    return f"answer to command {result.get('command_id')}: {answer}"
+
+
+def _presence(record: Description) -> str:
+    seen = record.get("presence") or {}
+    return f"sign of life {seen.get('count')} of replica {str(seen.get('replica'))[:8]}"
+
+
+def _catalog(record: Description) -> str:
+    name = "/".join(record.get("object", ())).lstrip("/")
+    if record.get("removed"):
+        return f"{name} removed"
+    held = record.get("catalog") or {}
+    if name == "version":
+        said = held.get("object") or {}
+        return f"version {held.get('version')} is complete: {said.get('objects')} objects"
+    said = held.get("object")
+    shown = ", ".join(f"{k} {v}" for k, v in said.items() if v) if isinstance(said, dict) else said
+    return f"{name} as of version {held.get('version')}: {shown}"
+
+
+def _state(record: Description) -> str:
+    positions, about, chunk = (record.get(n) for n in ("positions", "about", "chunk"))
+    if positions is not None:
+        shown = f"cmd {positions['cmd']}, in {positions['inbox']}, ack {positions['ack']}"
+        return f"has applied everything below {shown}"
+    if about is None:
+        return "state"
+    side = "initiator" if about["is_initiator"] else "target"
+    if about["chunk"] is not None:
+        if chunk is None:
+            return f"{side} forgets where its messages from {about['chunk'] * 64} on are"
+        where = ", ".join(str(offset) for offset in chunk)
+        return f"{side} has its messages from {about['chunk'] * 64} on in cmd at {where}"
+    dialog = record.get("dialog")
+    return f"{side} endpoint forgotten" if dialog is None else _endpoint(side, dialog)
+
+
+def _endpoint(side: str, dialog: Mapping[str, Any]) -> str:
+    parts = [
+        f"{side} endpoint {State[dialog['state']].value}: {dialog['send_sequence']} sent",
+        f"{dialog['acknowledged']} acknowledged",
+        f"{dialog['receive_sequence']} received",
+    ]
+    if dialog["locked"] and dialog["is_initiator"]:
+        parts.append(f"locked to broker {dialog['far_broker']}")
+    if dialog["status"]:
+        parts.append(f"status {dialog['status']}")
+    return ", ".join(parts)
+
+
+def _anything(record: Description) -> str:
+    return body_text(record.get("body"))
+
+
+_WHAT: Mapping[str, Callable[[Description], str]] = {
+    "cmd": _command,
+    "out": _frame,
+    "txq": _frame,
+    "in": _frame,
+    "ack": _acknowledged,
+    "queue": _queued,
+    "event": _event,
+    "result": _result,
+    "presence": _presence,
+    "catalog": _catalog,
+    "dialog": _state,
+}
+
+
+def _moment(at: int) -> datetime | None:
+    try:
+        return _EPOCH + timedelta(milliseconds=at)
+    except OverflowError:  # nothing that a calendar has
+        return None

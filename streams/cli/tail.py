@@ -1,0 +1,282 @@
+"""``hopline tail``: what is in Hopline's topics, decoded."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import fnmatch
+import json
+import shutil
+import textwrap
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from streams.cli.options import cluster_of, cluster_options
+from streams.cli.record_text import clock, day, middle, shorten, what, where
+from streams.errors import UsageError
+from streams.kafka import Cluster, Message
+from streams.kafka.follow import Follower, topic_names
+from streams.wire import Topics
+from streams.wire.describe import Description, RawRecord, describe, place_of
+
+_BAD_NEWS = 1
+_NOT_UNASKED = ("catalog", "presence")
+_SHORTEST_ID = 8
+_ORDER = ("cmd", "txq", "in", "ack", "event", "queue", "dialog", "result", "out")
+"""What comes first of things that happened in the same millisecond."""
+_RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
+
+
+@click.command()
+@click.argument("topic", required=False)
+@click.option(
+    "--conversation",
+    metavar="ID",
+    help=f"Only this dialog, over all topics; the first {_SHORTEST_ID} characters do.",
+)
+@click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many records.")
+@click.option(
+    "--last", type=click.IntRange(min=0), help="Begin about that many before each end. [default: all]"
+)
+@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
+@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@cluster_options
+@click.pass_context
+def tail(
+    ctx: click.Context,
+    topic: str | None,
+    conversation: str | None,
+    follow: bool,
+    limit: int | None,
+    last: int | None,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Print records with everything in them decoded, in the order in which things happened.
+
+    TOPIC is a topic's name, with or without the prefix, or a pattern such as 'queue.*'. Without
+    one, all topics of the prefix are read but catalog and presence. What is uncommitted is not
+    shown; what is malformed is, as such.
+
+    \b
+    hopline tail 'queue.*' --follow
+    hopline tail event --last 20
+    hopline tail --conversation 6f1c2a04      the story of one dialog
+    """
+    asked = _conversation(conversation)
+    cluster = cluster_of(bootstrap, prefix)
+    cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    chosen = choose(topic_names(cluster, timeout), topic, cluster.topics)
+    show = _json if format_ == "json" else _story() if asked else _lines()
+    printed = 0
+    with contextlib.closing(_read(cluster, chosen, asked, last=last, follow=follow)) as records:
+        for record in records if asked is None else _only_one(records, asked):
+            show(record)
+            printed += 1
+            if printed == limit:
+                break
+    if asked and not printed:
+        click.echo(f"There is no record of conversation {asked} in {len(chosen)} topics.", err=True)
+        ctx.exit(_BAD_NEWS)
+
+
+def choose(
+    existing: Mapping[str, int], wanted: str | None, topics: Topics
+) -> list[tuple[str, int]]:
+    """Return the topics that a name, a pattern or nothing means, with their partitions.
+
+    Raises UsageError with the nearest names where there is none.
+    """
+    ours = {name: place_of(name, topics) for name in sorted(existing)}
+    if wanted is None:
+        chosen = [n for n, p in ours.items() if p is not None and p.kind not in _NOT_UNASKED]
+        if not chosen:
+            raise UsageError(
+                f"there are no topics with the prefix '{topics.prefix}'",
+                "Run 'hopline apply TOPOLOGY', or name another prefix with --prefix.",
+            )
+    elif wanted in existing:
+        chosen = [wanted]
+    else:
+        patterns = (wanted, topics.prefix + wanted)
+        chosen = [n for n in ours if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
+        if not chosen:
+            raise _unknown(wanted, [n for n, p in ours.items() if p is not None], topics.prefix)
+    return [(name, existing[name]) for name in chosen]
+
+
+def _unknown(wanted: str, names: Sequence[str], prefix: str) -> UsageError:
+    short = [name.removeprefix(prefix) for name in names]
+    near = difflib.get_close_matches(wanted.removeprefix(prefix), short, n=3, cutoff=0.4)
+    near = near or sorted({n.partition(".")[0] + (".*" if "." in n else "") for n in short})
+    sentence = (
+        f"no topic matches '{wanted}'"
+        if any(c in wanted for c in "*?[")
+        else f"there is no topic '{wanted}'"
+    )
+    remedy = f"Did you mean {', '.join(near)}?" if near else f"No topic begins with '{prefix}'."
+    return UsageError(sentence, remedy)
+
+
+def _conversation(text: str | None) -> str | None:
+    """Return the beginning of a conversation id in the form in which ids are kept."""
+    if text is None:
+        return None
+    digits = "".join(c for c in text.lower() if c not in "-{}")
+    if not _SHORTEST_ID <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
+        raise UsageError(
+            f"'{text}' is no conversation id",
+            f"Write 8-4-4-4-12 hexadecimal digits, or the first {_SHORTEST_ID} or more of them.",
+        )
+    parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    return "-".join(part for part in parts if part)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _read(
+    cluster: Cluster,
+    chosen: Sequence[tuple[str, int]],
+    conversation: str | None,
+    *,
+    last: int | None,
+    follow: bool,
+) -> Generator[Description]:
+    def make(message: Message) -> Description | None:
+        raw = _raw(message)
+        if conversation is not None and not _mentions(raw, conversation):
+            return None
+        described = describe(raw, cluster.topics)
+        if conversation is None:
+            return described
+        return described if (described["conversation"] or "").startswith(conversation) else None
+
+    follower = Follower(cluster, chosen, make, _place_in_time, last=last)
+    try:
+        yield from follower.to_end()
+        if follow:
+            yield from follower.onward()
+    finally:
+        follower.close()
+
+
+def _raw(message: Message) -> RawRecord:
+    key: Any = message.key()
+    value: Any = message.value()
+    return RawRecord(
+        message.topic() or "",
+        message.partition() or 0,
+        message.offset() or 0,
+        message.timestamp()[1],
+        key.encode() if isinstance(key, str) else key,
+        value.encode() if isinstance(value, str) else value,
+        tuple(message.headers() or ()),  # type: ignore[arg-type]
+    )
+
+
+def _mentions(record: RawRecord, conversation: str) -> bool:
+    """Tell, without decoding, whether a record can be about a conversation."""
+    text, raw = conversation.encode(), bytes.fromhex(_even(conversation.replace("-", "")))
+    if text in (record.key or b"").lower() or text in (record.value or b"").lower():
+        return True
+    return any((value or b"").startswith(raw) for _, value in record.headers)
+
+
+def _even(digits: str) -> str:
+    return digits[: len(digits) // 2 * 2]
+
+
+def _place_in_time(record: Description) -> tuple[int, int, str, int, int]:
+    rank = _RANK.get(record["kind"] or "", len(_RANK))
+    return (record["at"], rank, record["topic"], record["partition"], record["offset"])
+
+
+def _only_one(records: Iterator[Description], asked: str) -> Iterator[Description]:
+    """Pass one dialog on; raises UsageError where a shortened id turns out to mean several."""
+    first: str | None = None
+    for record in records:
+        first = first or record["conversation"]
+        if record["conversation"] != first:
+            raise UsageError(
+                f"'{asked}' begins several conversations: {first}, {record['conversation']}",
+                "Write more of the id.",
+            )
+        yield record
+
+
+# --- printing ------------------------------------------------------------------------------------
+
+
+def _json(record: Description) -> None:
+    click.echo(json.dumps(record, ensure_ascii=False))
+
+
+def _width() -> int:
+    return max(60, shutil.get_terminal_size((100, 24)).columns)
+
+
+def _lines() -> Callable[[Description], None]:
+    """Return what prints a record as one line: when, where, which dialog, what."""
+    width, days = _width(), _Days()
+
+    def show(record: Description) -> None:
+        days.turn(record["at"])
+        kind = record["kind"]
+        name = record["topic"] if kind is None else _short(kind, record)
+        place = middle(f"{name}/{record['partition']}@{record['offset']}", 34)
+        dialog = (record["conversation"] or "")[:_SHORTEST_ID]
+        left = f"{clock(record['at'])}  {place:<26}  {dialog:<{_SHORTEST_ID}}  "
+        click.echo((left + shorten(what(record), width - len(left))).rstrip())
+
+    return show
+
+
+def _short(kind: str, record: Description) -> str:
+    """Return a topic's name as people say it: without prefix and escapes."""
+    if kind == "event":  # one topic for all instances: say whose event it is
+        return f"event {record.get('instance', '')}".rstrip()
+    database = record.get("database") if kind == "queue" else None
+    parts = (record.get("instance") if kind != "presence" else None, database, record.get("queue"))
+    return ".".join([kind, *(shorten(str(p), 60) for p in parts if p)])
+
+
+def _story() -> Callable[[Description], None]:
+    """Return what prints the records of one dialog as a story, wrapped."""
+    width, days, told = _width(), _Days(), [False]
+
+    def show(record: Description) -> None:
+        if not told[0]:
+            told[0] = True
+            click.echo(f"Conversation {record['conversation']}")
+        days.turn(record["at"])
+        place = middle(where(record), 28)
+        left = f"{clock(record['at'])}  {record['kind'] or '':<6}  {place:<18}  "
+        lines = textwrap.wrap(what(record), width - len(left)) or [""]
+        click.echo(left + lines[0])
+        for line in lines[1:]:
+            click.echo(" " * len(left) + line)
+
+    return show
+
+
+class _Days:
+    """Says once which day it is, where the lines say only the time."""
+
+    def __init__(self) -> None:
+        self._day = ""
+
+    def turn(self, at: int) -> None:
+        """Print the day of a record where it is another one."""
+        today = day(at)
+        if today and today != self._day:
+            self._day = today
+            click.echo(f"{today} (UTC)")
+
+
+__all__ = ["choose", "tail"]

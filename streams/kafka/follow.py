@@ -1,0 +1,143 @@
+"""Reading many topics at once, merged into one order: to their ends, and on as records come."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+
+from streams.errors import SurroundingsError
+from streams.kafka.cluster import Cluster, Message
+
+Item = TypeVar("Item")
+Place = tuple[str, int]
+
+_AHEAD = 1_000
+"""Records of one partition that may wait for those of others."""
+_SLICE = 0.2
+"""Seconds in the client library at a time, so that an interrupt is served."""
+_PATIENCE = 30.0
+_TAIL = -2000  # librdkafka: this minus n is "n before the end"
+
+
+def topic_names(cluster: Cluster, timeout: float = 30) -> dict[str, int]:
+    """Return the names of all topics with their numbers of partitions; asking creates none."""
+    metadata = cluster.admin().list_topics(timeout=timeout).topics
+    return {name: len(topic.partitions) for name, topic in metadata.items() if topic.error is None}
+
+
+class Follower(Generic[Item]):
+    """Reads partitions of topics side by side.
+
+    ``make`` turns a record into an item or, with ``None``, leaves it out; ``order`` is an item's
+    sorting key. Records of a partition never change places among themselves.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topics: Sequence[tuple[str, int]],
+        make: Callable[[Message], Item | None],
+        order: Callable[[Item], Any],
+        *,
+        last: int | None = None,
+    ) -> None:
+        """Begin at the beginning or, with ``last``, that many positions before each end."""
+        self._make, self._order = make, order
+        self._consumer = cluster.consumer(
+            f"{cluster.topics.prefix}tail", auto_offset_reset="earliest", enable_partition_eof=True
+        )
+        places = [(topic, p) for topic, count in topics for p in range(count)]
+        start = OFFSET_BEGINNING if last is None else _TAIL - last
+        self._consumer.assign([TopicPartition(t, p, start) for t, p in places])
+        self._buffers: dict[Place, deque[Item]] = {place: deque() for place in places}
+        self._heads: list[tuple[Any, int, Place]] = []
+        self._reading = set(places)
+        self._waiting = set(places)
+        self._paused: set[Place] = set()
+        self._ticket = 0
+
+    def close(self) -> None:
+        """Let the broker go."""
+        self._consumer.close()
+
+    def to_end(self) -> Iterator[Item]:
+        """Yield what is there as of now, in order."""
+        quiet_since = time.monotonic()
+        while self._reading or self._heads:
+            yield from self._ready()
+            if not self._reading:
+                continue
+            batch = self._poll()
+            if batch:
+                quiet_since = time.monotonic()
+            elif time.monotonic() - quiet_since > _PATIENCE:
+                topic = min(self._reading)[0]
+                raise SurroundingsError(
+                    f"Topic {topic} cannot be read: no answer for {_PATIENCE:.0f} s."
+                )
+            for message in batch:
+                self._take(message)
+        self._consumer.resume([TopicPartition(*place) for place in self._paused])
+        self._paused.clear()
+
+    def onward(self) -> Iterator[Item]:
+        """Yield what comes from now on, as it comes, for ever."""
+        while True:
+            for message in self._poll():
+                error = message.error()
+                if error is not None:
+                    if error.code() != KafkaError._PARTITION_EOF:
+                        raise KafkaException(error)
+                    continue
+                item = self._make(message)
+                if item is not None:
+                    yield item
+
+    def _poll(self) -> list[Message]:
+        first = self._consumer.poll(_SLICE)
+        return [] if first is None else [first, *self._consumer.consume(500, 0)]
+
+    def _take(self, message: Message) -> None:
+        place = (message.topic() or "", message.partition() or 0)
+        error = message.error()
+        if error is not None:
+            if error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+            self._reading.discard(place)
+            self._waiting.discard(place)
+            return
+        item = self._make(message)
+        if item is None:
+            return
+        buffer = self._buffers[place]
+        buffer.append(item)
+        if len(buffer) == 1:
+            self._waiting.discard(place)
+            self._push(place)
+        if len(buffer) >= _AHEAD and place not in self._paused:
+            self._paused.add(place)
+            self._consumer.pause([TopicPartition(*place)])
+
+    def _ready(self) -> Iterator[Item]:
+        """Yield while every partition that is still read has shown what it goes on with."""
+        while self._heads and not self._waiting:
+            _, _, place = heapq.heappop(self._heads)
+            buffer = self._buffers[place]
+            yield buffer.popleft()
+            if buffer:
+                self._push(place)
+            elif place in self._reading:
+                self._waiting.add(place)
+                if place in self._paused:
+                    self._paused.discard(place)
+                    self._consumer.resume([TopicPartition(*place)])
+
+    def _push(self, place: Place) -> None:
+        self._ticket += 1
+        entry = (self._order(self._buffers[place][0]), self._ticket, place)
+        heapq.heappush(self._heads, entry)

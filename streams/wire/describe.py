@@ -1,0 +1,387 @@
+"""Any record of any Hopline topic as plain data, whatever somebody has put into it.
+
+What can be decoded is decoded; what cannot stands in ``malformed`` with its reason. Nothing raises,
+because a reader that looks for what is wrong must not stumble over it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum, Flag
+from typing import Any
+from urllib.parse import unquote
+
+from streams.errors import EventKind, text_of
+from streams.protocol import Status
+from streams.wire.codecs import (
+    decode_ack_value,
+    decode_catalog_object,
+    decode_command,
+    decode_event,
+    decode_header,
+    decode_journey,
+    decode_parties,
+    decode_presence,
+    decode_result,
+)
+from streams.wire.records import (
+    COMMAND,
+    CONVERSATION,
+    HOP,
+    MESSAGE,
+    ORIGIN,
+    ROUTE,
+    conversation_of,
+    header_of,
+)
+from streams.wire.single_object import MalformedError
+from streams.wire.specs import KINDS
+from streams.wire.state import (
+    POSITIONS_KEY,
+    StateKey,
+    decode_chunk,
+    decode_dialog,
+    decode_positions,
+)
+from streams.wire.topics import Topics, unescape
+
+Description = dict[str, Any]
+
+_NOBODY = uuid.UUID(int=0)
+_HASHED = re.compile(r"_[0-9a-f]{32}")
+_BROKEN = (MalformedError, ValueError, KeyError, TypeError, OverflowError)
+_OURS = frozenset({ROUTE, MESSAGE, HOP, COMMAND, ORIGIN, CONVERSATION})
+
+SUBCLASSES: Mapping[EventKind, Mapping[int, str]] = {
+    EventKind.CONVERSATION: {
+        2: "END CONVERSATION",
+        3: "END CONVERSATION WITH ERROR",
+        7: "received END CONVERSATION",
+        8: "received END CONVERSATION WITH ERROR",
+        9: "received a broker Error",
+        10: "END CONVERSATION acknowledged",
+        11: "BEGIN DIALOG",
+        12: "endpoint created",
+        13: "END CONVERSATION WITH CLEANUP",
+    },
+    EventKind.MESSAGE_CLASSIFY: {1: "local", 2: "remote", 3: "delayed"},
+    EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT: {4: "acknowledgement received, broker id locked"},
+    EventKind.MESSAGE_UNDELIVERABLE: {1: "sequenced", 2: "unsequenced"},
+}
+"""What an event's subclass says (reference 7.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawRecord:
+    """A record as Kafka has it; ``timestamp`` in epoch milliseconds."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlace:
+    """What a topic's name says; parts that a name does not have are ``None``."""
+
+    kind: str
+    instance: str | None = None
+    database: str | None = None
+    queue: str | None = None
+
+
+def place_of(topic: str, topics: Topics) -> TopicPlace | None:
+    """Read a topic's name; ``None`` where it is none of ours under this prefix."""
+    if not topic.startswith(topics.prefix):
+        return None
+    kind, *parts = topic[len(topics.prefix) :].split(".")
+    expected = {"queue": 3, "catalog": 0, "presence": 0, "event": 0}.get(kind, 1)
+    hashed = bool(parts) and _HASHED.fullmatch(parts[-1]) is not None
+    if kind not in KINDS or len(parts) > expected + hashed:
+        return None
+    if len(parts) < expected and not hashed:
+        return None
+    return TopicPlace(kind, *(_unescaped(part) for part in parts[:expected]))
+
+
+def describe(record: RawRecord, topics: Topics) -> Description:
+    """Return everything that a record says, as JSON-able data.
+
+    ``at`` is when that happened which the record stands for, in epoch milliseconds: a frame keeps
+    its Kafka timestamp on its way, so its path tells more. ``conversation`` is the dialog's id.
+    """
+    found = _Found(record)
+    place = place_of(record.topic, topics)
+    if place is not None:
+        found.out["kind"] = place.kind
+        for name in ("instance", "database", "queue"):
+            if getattr(place, name) is not None:
+                found.out[name] = getattr(place, name)
+        _KINDS[place.kind](found)
+    else:
+        found.out["kind"] = None
+        found.out["body"] = body_of(record.value)
+    return found.finish()
+
+
+def body_of(value: bytes | None) -> Description | None:
+    """Return a body as text where it is UTF-8, else as hexadecimal digits; with its size."""
+    if value is None:
+        return None
+    try:
+        return {"size": len(value), "text": value.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"size": len(value), "hex": value.hex()}
+
+
+def plain(value: Any) -> Any:
+    """Return a value of ours as JSON-able data: ids as text, flags as lists of their names."""
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, Flag):
+        return [flag.name for flag in value]
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, bytes):
+        return body_of(value)
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if is_dataclass(value):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    return value
+
+
+class _Found:
+    """What was made of a record so far."""
+
+    def __init__(self, record: RawRecord) -> None:
+        self.record = record
+        self.malformed: list[str] = []
+        self.out: Description = {
+            "topic": record.topic,
+            "partition": record.partition,
+            "offset": record.offset,
+            "timestamp": record.timestamp,
+            "at": record.timestamp,
+            "kind": None,
+            "key": _text_of(record.key),
+            "conversation": None,
+        }
+
+    def take(self, name: str, decode: Callable[[], Any]) -> Any:
+        """Put what a decoder returns under a name, or its complaint under ``malformed``."""
+        try:
+            value = decode()
+        except _BROKEN as error:
+            kind = "" if isinstance(error, MalformedError) else f"{name}: {type(error).__name__}: "
+            self.malformed.append(f"{kind}{error}")
+            return None
+        self.out[name] = plain(value)
+        return value
+
+    def header(self, name: str) -> bytes | None:
+        """Return a header's bytes."""
+        return header_of(self.record.headers, name)
+
+    def finish(self) -> Description:
+        """Return the description, with the headers that are none of ours."""
+        others = {n: _text_of(v) for n, v in self.record.headers if n not in _OURS}
+        if others:
+            self.out["headers"] = others
+        if self.malformed:
+            self.out["malformed"] = self.malformed
+            if "body" not in self.out:
+                self.out["body"] = body_of(self.record.value)
+        return self.out
+
+
+def _command(found: _Found) -> None:
+    record = found.record
+    conversation = _key(found)
+    raw = found.header(COMMAND)
+    stored = record.timestamp
+    command = found.take(
+        "command", lambda: decode_command(raw, conversation or _NOBODY, None, stored)
+    )
+    if command is not None:
+        for name in ("body", "conversation", "stored_at"):
+            del found.out["command"][name]
+    found.out["body"] = body_of(record.value)
+
+
+def _frame(found: _Found) -> None:
+    """Describe a frame of ``out``, ``txq`` or ``in``: without ``sb-message`` it acknowledges."""
+    conversation = _key(found)
+    _envelope(found)
+    if found.header(MESSAGE) is not None:
+        found.take("message", lambda: decode_header(found.header(MESSAGE)))
+        found.out["body"] = body_of(found.record.value)
+    else:
+        value = found.record.value
+        found.take("ack", lambda: decode_ack_value(value, conversation or _NOBODY))
+
+
+def _ack(found: _Found) -> None:
+    conversation, value = _key(found), found.record.value
+    try:
+        read = decode_ack_value(value, conversation or _NOBODY)
+    except MalformedError as error:
+        found.malformed.append(str(error))
+        return
+    if isinstance(read, Status):
+        found.out["status"] = {**plain(read), "text": text_of(read.number)}
+        del found.out["status"]["conversation"]
+        found.out["at"] = read.at
+    else:
+        found.out["ack"] = plain(read)
+        _envelope(found)
+
+
+def _queued(found: _Found) -> None:
+    raw = found.header(CONVERSATION)
+    if raw is None or len(raw) != 16:
+        found.malformed.append("a queue message without its conversation id")
+    else:
+        found.out["conversation"] = str(uuid.UUID(bytes=raw))
+    found.out["group"] = found.out["key"]
+    _envelope(found)
+    found.take("message", lambda: decode_header(found.header(MESSAGE)))
+    found.out["body"] = body_of(found.record.value)
+
+
+def _envelope(found: _Found) -> None:
+    found.take("route", lambda: decode_parties(found.header(ROUTE)))
+    journey = found.take("hop", lambda: decode_journey(found.header(HOP)))
+    origin = found.header(ORIGIN)
+    if origin is not None:
+        found.out["origin"] = _text_of(origin)
+    if journey is not None:
+        found.out["hop"]["path"] = [{"instance": i, "at": at} for i, at in journey.path]
+        found.out["at"] = journey.path[-1][1] if journey.path else journey.sent_at
+
+
+def _event(found: _Found) -> None:
+    event = found.take("event", lambda: decode_event(found.record.value))
+    if event is None:
+        return
+    said = found.out["event"]
+    found.out["at"] = event["at"]
+    found.out["instance"] = event["instance"]
+    try:
+        kind = EventKind(event["event"])
+    except ValueError:
+        said["name"] = f"event {event['event']}"
+    else:
+        said["name"] = kind.title
+        subclass = SUBCLASSES.get(kind, {}).get(event["subclass"])
+        if subclass is not None:
+            said["subclass_name"] = subclass
+    if event["error"]:
+        said["text"] = text_of(event["error"])
+    # A record that could not be read may still be known by its key.
+    found.out["conversation"] = event["conversation"] or _guid(found.record.key)
+
+
+def _result(found: _Found) -> None:
+    result = found.take("result", lambda: decode_result(found.record.value))
+    if result is not None:
+        found.out["conversation"] = str(result.conversation)
+        if result.number and not result.text:
+            found.out["result"]["text"] = text_of(result.number)
+
+
+def _presence(found: _Found) -> None:
+    seen = found.take("presence", lambda: decode_presence(found.record.value))
+    if seen is not None:
+        found.out["at"], found.out["instance"] = seen["at"], seen["instance"]
+
+
+def _catalog(found: _Found) -> None:
+    found.out["object"] = [unquote(part) for part in (found.out["key"] or "").split("/")]
+    if found.record.value is None:
+        found.out["removed"] = True
+        return
+    found.take("catalog", lambda: _catalog_object(found.record.value))
+
+
+def _catalog_object(value: bytes | None) -> Description:
+    version, body = decode_catalog_object(value)
+    return {"version": version, "object": json.loads(body)}
+
+
+def _state(found: _Found) -> None:
+    key, value = found.record.key or b"", found.record.value
+    if key == POSITIONS_KEY:
+        found.take("positions", lambda: decode_positions(value or b""))
+        return
+    about = found.take("about", lambda: StateKey.decode(key))
+    if about is None:
+        return
+    found.out["conversation"] = str(about.conversation)
+    found.out["database"] = about.database
+    if value is None:
+        found.out["removed"] = True
+    elif about.chunk is not None:
+        found.take("chunk", lambda: decode_chunk(value))
+    elif found.take("dialog", lambda: decode_dialog(value, about.conversation)) is not None:
+        for name in ("chunks", "last_copy"):  # records of their own; not stored
+            del found.out["dialog"][name]
+
+
+_KINDS: Mapping[str, Callable[[_Found], None]] = {
+    "cmd": _command,
+    "out": _frame,
+    "txq": _frame,
+    "in": _frame,
+    "ack": _ack,
+    "queue": _queued,
+    "dialog": _state,
+    "result": _result,
+    "catalog": _catalog,
+    "presence": _presence,
+    "event": _event,
+}
+
+
+def _key(found: _Found) -> uuid.UUID | None:
+    """Take the key for the conversation id that it must be."""
+    try:
+        conversation = conversation_of(found.record.key)
+    except MalformedError as error:
+        found.malformed.append(str(error))
+        return None
+    found.out["conversation"] = str(conversation)
+    return conversation
+
+
+def _guid(raw: bytes | None) -> str | None:
+    try:
+        return str(conversation_of(raw))
+    except MalformedError:
+        return None
+
+
+def _text_of(raw: bytes | None) -> str | None:
+    if raw is None:
+        return None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return f"0x{raw.hex()}"
+
+
+def _unescaped(part: str) -> str:
+    try:
+        return unescape(part)
+    except UnicodeDecodeError:  # shortened in the middle of a character, or no name of ours
+        return part

@@ -1,0 +1,65 @@
+"""The demo as a user runs it: its verdict, its sabotage, and its end when it is interrupted."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    """Start `hopline demo` with its output on a pipe."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "streams", "demo", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        bufsize=1,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
+@pytest.mark.timeout(280)
+def test_the_sabotaged_demo_finds_the_one_record_that_is_hidden(tmp_path: Path) -> None:
+    """All three acts run; the verdict names the hidden message and the exit code is 1."""
+    with start("--data", str(tmp_path / "demo"), "--sabotage", "--speed", "4") as demo:
+        output, _ = demo.communicate()
+    assert demo.returncode == 1, output
+    accepted, delivered = (
+        int(re.search(rf"{name} +([\d,]+)", output)[1].replace(",", ""))  # type: ignore[index]
+        for name in ("accepted", "delivered")
+    )
+    assert (accepted, delivered) == (20_000, 19_999)
+    assert re.search(r"verdict +1 lost\n +dialog [0-9a-f-]{36}, sequence \d+\n", output), output
+    assert re.search(r"dialogs moved to GatewayB", output), output
+    assert re.search(r"target endpoints +2, for one conversation id", output), output
+    assert re.search(r"refused +Server[BC]/Database[BC]: 8495", output), output
+    assert output.count("verdict") == 2 and re.search(r"verdict +nothing lost", output), output
+
+
+def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
+    """Ctrl-C ends the broker and every child, and the demo with the shell's code for it."""
+    with start("--data", str(tmp_path / "demo")) as demo:
+        line, deadline = "", time.monotonic() + 60
+        while "Forwarders of" not in line:
+            assert demo.stdout is not None
+            ready, _, _ = select.select([demo.stdout], [], [], deadline - time.monotonic())
+            assert ready, "the demo did not get as far as its workers"
+            line = demo.stdout.readline()
+            if found := re.search(r"Apache Kafka runs at 127\.0\.0\.1:(\d+)", line):
+                port = int(found[1])
+        demo.send_signal(signal.SIGINT)
+        demo.communicate(timeout=60)
+    assert demo.returncode == 130
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0, "the broker still listens"
+    commands = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert str(tmp_path) not in commands.stdout, "a child is left"
