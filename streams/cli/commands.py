@@ -43,6 +43,17 @@ COMMANDS: dict[str, Entry] = {
     "worker": Entry(
         "streams.cli.worker:worker", Section.RUN, "Run forwarder and endpoint workers."
     ),
+    "begin": Entry("streams.cli.dialog:begin", Section.DIALOGS, "BEGIN DIALOG: a new dialog."),
+    "send": Entry("streams.cli.dialog:send", Section.DIALOGS, "SEND ON CONVERSATION: a message."),
+    "receive": Entry(
+        "streams.cli.dialog:receive", Section.DIALOGS, "RECEIVE: the messages of a queue."
+    ),
+    "end": Entry("streams.cli.dialog:end", Section.DIALOGS, "END CONVERSATION."),
+    "tail": Entry("streams.cli.tail:tail", Section.LOOK, "What is in the topics, decoded."),
+    "query": Entry("streams.cli.query:query", Section.LOOK, "A system view, such as sys.routes."),
+    "monitor": Entry(
+        "streams.cli.monitor:monitor", Section.RUN, "Watch a cluster with Spark, into a SQL store."
+    ),
     "kafka": Entry(
         "streams.cli.kafka:kafka", Section.KAFKA, "Start, stop or ask about a Kafka broker here."
     ),

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from streams.protocol import CHUNK, State
 from streams.protocol.frames import PREFIX
-from streams.protocol.states import State
 
 Description = Mapping[str, Any]
 
@@ -77,10 +77,10 @@ def what(record: Description) -> str:
 
 
 def where(record: Description) -> str:
-    """Return the instance, database and queue that a record belongs to."""
+    """Return the instance and the database that a record belongs to."""
     event = record.get("event") or {}
-    names = [record.get("instance"), event.get("database") or record.get("database")]
-    return "/".join(str(n) for n in (*names, record.get("queue")) if n)
+    names = (record.get("instance"), event.get("database") or record.get("database"))
+    return "/".join(str(n) for n in names if n)
 
 
 # --- by kind of topic ----------------------------------------------------------------------------
@@ -162,14 +162,19 @@ def _acknowledged(record: Description) -> str:
 
 
 def _via(hop: Mapping[str, Any]) -> str:
-    return " > ".join(visit["instance"] for visit in hop.get("path", ()))
+    """Return the instances on the way; where it ended in a queue, the record itself says."""
+    names = [visit["instance"] for visit in hop.get("path", ())]
+    return " > ".join(
+        n for i, n in enumerate(names) if i == 0 or not n.startswith(f"{names[i - 1]}/")
+    )
 
 
 def _queued(record: Description) -> str:
     hop = record.get("hop") or {}
     path = hop.get("path") or []
     took = f" ({path[-1]['at'] - hop['sent_at']} ms after it was sent)" if path else ""
-    return f"{_message(record, record['message'])}{took}" if record.get("message") else "message"
+    message = record.get("message")
+    return f"{record['queue']}: {_message(record, message)}{took}" if message else record["queue"]
 
 
 def _event(record: Description) -> str:
@@ -177,11 +182,12 @@ def _event(record: Description) -> str:
     text = f"{event.get('name')} {event.get('event')}"
     if event.get("subclass_name"):
         text += f" ({event['subclass_name']})"
-    more = []
+    more, said, detail = [], event.get("text", ""), event.get("detail")
     if event.get("error"):
-        more.append(_number({"number": event["error"], "text": event.get("text", "")}))
-    detail = event.get("detail")
-    if detail and detail != event.get("text"):
+        told = bool(detail) and said in detail
+        more.append(_number({"number": event["error"], "text": detail if told else said}))
+        detail = None if told else detail
+    if detail:
         more.append(detail)
     if event.get("sequence") is not None:
         more.append(f"message {event['sequence']}")
@@ -205,7 +211,7 @@ def _number(said: Mapping[str, Any]) -> str:
 def _result(record: Description) -> str:
     result = record.get("result") or {}
     answer = _number(result) if result.get("number") else "done"
-    return f"answer to command {result.get('command_id')}: {answer}"
+    return f"answer to command {str(result.get('command_id'))[:8]}: {answer}"
 
 
 def _presence(record: Description) -> str:
@@ -235,12 +241,17 @@ def _state(record: Description) -> str:
         return "state"
     side = "initiator" if about["is_initiator"] else "target"
     if about["chunk"] is not None:
-        if chunk is None:
-            return f"{side} forgets where its messages from {about['chunk'] * 64} on are"
-        where = ", ".join(str(offset) for offset in chunk)
-        return f"{side} has its messages from {about['chunk'] * 64} on in cmd at {where}"
+        return _chunk(side, about["chunk"], chunk)
     dialog = record.get("dialog")
     return f"{side} endpoint forgotten" if dialog is None else _endpoint(side, dialog)
+
+
+def _chunk(side: str, number: int, offsets: list[int] | None) -> str:
+    if offsets is None:
+        return f"{side} has nothing of its messages from {number * CHUNK} on to keep"
+    kept = [f"{number * CHUNK + i} at {at}" for i, at in enumerate(offsets) if at >= 0]
+    shown = ", ".join(kept[:4]) + (f" and {len(kept) - 4} more" if len(kept) > 4 else "")
+    return f"{side} keeps in cmd: message {shown}"
 
 
 def _endpoint(side: str, dialog: Mapping[str, Any]) -> str:

@@ -37,9 +37,14 @@ _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
     help=f"Only this dialog, over all topics; the first {_SHORTEST_ID} characters do.",
 )
 @click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many records.")
 @click.option(
-    "--last", type=click.IntRange(min=0), help="Begin about that many before each end. [default: all]"
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Stop after this many records."
+)
+@click.option(
+    "--last",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Begin about that many before each end. [default: all]",
 )
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
 @click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
@@ -112,13 +117,11 @@ def choose(
 
 def _unknown(wanted: str, names: Sequence[str], prefix: str) -> UsageError:
     short = [name.removeprefix(prefix) for name in names]
-    near = difflib.get_close_matches(wanted.removeprefix(prefix), short, n=3, cutoff=0.4)
-    near = near or sorted({n.partition(".")[0] + (".*" if "." in n else "") for n in short})
-    sentence = (
-        f"no topic matches '{wanted}'"
-        if any(c in wanted for c in "*?[")
-        else f"there is no topic '{wanted}'"
-    )
+    kinds = sorted({n.partition(".")[0] + (".*" if "." in n else "") for n in short})
+    pattern = any(c in wanted for c in "*?[")
+    among = kinds if pattern else short
+    near = difflib.get_close_matches(wanted.removeprefix(prefix), among, n=3, cutoff=0.5) or kinds
+    sentence = f"no topic matches '{wanted}'" if pattern else f"there is no topic '{wanted}'"
     remedy = f"Did you mean {', '.join(near)}?" if near else f"No topic begins with '{prefix}'."
     return UsageError(sentence, remedy)
 
@@ -229,10 +232,13 @@ def _lines() -> Callable[[Description], None]:
         days.turn(record["at"])
         kind = record["kind"]
         name = record["topic"] if kind is None else _short(kind, record)
-        place = middle(f"{name}/{record['partition']}@{record['offset']}", 34)
+        place = middle(f"{name}/{record['partition']}@{record['offset']}", 28)
         dialog = (record["conversation"] or "")[:_SHORTEST_ID]
-        left = f"{clock(record['at'])}  {place:<26}  {dialog:<{_SHORTEST_ID}}  "
-        click.echo((left + shorten(what(record), width - len(left))).rstrip())
+        left = f"{clock(record['at'])}  {place:<28}  {dialog:<{_SHORTEST_ID}}  "
+        if "malformed" in record:  # the reason is what matters, however long it is
+            _wrapped(left, what(record), width)
+        else:
+            click.echo((left + shorten(what(record), width - len(left))).rstrip())
 
     return show
 
@@ -255,14 +261,18 @@ def _story() -> Callable[[Description], None]:
             told[0] = True
             click.echo(f"Conversation {record['conversation']}")
         days.turn(record["at"])
-        place = middle(where(record), 28)
-        left = f"{clock(record['at'])}  {record['kind'] or '':<6}  {place:<18}  "
-        lines = textwrap.wrap(what(record), width - len(left)) or [""]
-        click.echo(left + lines[0])
-        for line in lines[1:]:
-            click.echo(" " * len(left) + line)
+        place = middle(where(record), 20)
+        left = f"{clock(record['at'])}  {record['kind'] or '':<6}  {place:<20}  "
+        _wrapped(left, what(record), width)
 
     return show
+
+
+def _wrapped(left: str, text: str, width: int) -> None:
+    lines = textwrap.wrap(text, width - len(left)) or [""]
+    for line in lines:
+        click.echo((left + line).rstrip())
+        left = " " * len(left)
 
 
 class _Days:

@@ -23,13 +23,13 @@ LARGEST_BODY = 900_000
 
 
 class StatementError(HoplineError):
-    """A statement was refused; ``number`` is SQL Server's."""
+    """A statement was refused; ``number`` is SQL Server's, ``detail`` says why in words."""
 
     exit_code = 1
 
     def __init__(self, number: int, detail: str = "") -> None:
-        super().__init__(f"{number}: {detail or text_of(number)}")
-        self.number = number
+        self.number, self.detail = number, detail or text_of(number)
+        super().__init__(f"{number}: {self.detail}")
 
 
 @dataclass(frozen=True, slots=True)

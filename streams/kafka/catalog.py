@@ -35,19 +35,19 @@ class CatalogState:
     def read(self, message: Message) -> bool:
         """Take in one record; returns whether a new version is complete."""
         raw_key, value = message.key(), message.value()
-        key = (raw_key or b"").decode("utf-8") if isinstance(raw_key, bytes) else str(raw_key)
+        key = raw_key.decode("utf-8", "replace") if isinstance(raw_key, bytes) else str(raw_key)
         if value is None:
             self.objects.pop(key, None)
             return False
         try:
             number, body = decode_catalog_object(value)
-        except MalformedError as error:
+            if key != VERSION_KEY:
+                self.objects[key] = body
+                return False
+            return self._complete(number, json.loads(body)["hash"])
+        except (MalformedError, ValueError, KeyError, TypeError) as error:
             self.error = f"{key}: {error}"
             return False
-        if key != VERSION_KEY:
-            self.objects[key] = body
-            return False
-        return self._complete(number, json.loads(body)["hash"])
 
     def _complete(self, number: int, digest: str) -> bool:
         if digest != hash_of(self.objects):

@@ -78,8 +78,9 @@ class Cluster:
     def wait(self, timeout: float, tell: Callable[[str], None] = log.warning) -> None:
         """Return when the cluster answers; raises SurroundingsError after ``timeout`` seconds."""
         admin = self.admin()
-        step, waited = min(timeout, 5.0), 0.0
+        waited = 0.0
         while True:
+            step = max(0.1, min(timeout - waited, 5.0))
             try:
                 admin.list_topics(timeout=step)
             except KafkaException as error:

@@ -26,7 +26,7 @@ def specs_of(topology: Topology, topics: Topics) -> list[TopicSpec]:
     specs = list(cluster_specs(topics))
     for name, instance in topology.instances.items():
         queues = [(d.name, q.name) for d in instance.databases.values() for q in queues_of(d)]
-        specs += instance_specs(topics, name, queues)
+        specs += instance_specs(topics, name, queues, instance.partitions)
     return specs
 
 

@@ -32,7 +32,11 @@ def partitions_of(cluster: Cluster, topic: str) -> list[int]:
 
 
 def watermarks(consumer: Consumer, topic: str, partition: int) -> tuple[int, int]:
-    """Return where a partition's log begins and ends; waits for the leader of a new topic."""
+    """Return where a partition's log begins and ends; waits for the leader of a new topic.
+
+    The end is the last stable offset for a consumer that reads what is committed, and the high
+    watermark for one that reads everything.
+    """
     where, tries = TopicPartition(topic, partition), 60
     while True:
         try:
@@ -57,9 +61,9 @@ def read_all(
         f"{cluster.topics.prefix}reader", auto_offset_reset="earliest", enable_partition_eof=True
     )
     try:
-        highs = {}
-        for p in wanted:
-            highs[p] = watermarks(consumer, topic, p)[1]
+        for p in wanted:  # a topic that has only just been made gets a leader by this
+            watermarks(consumer, topic, p)
+        highs = _ends(cluster, topic, wanted) if to_high else {}
         consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted])
         left = set(wanted)
         while left:
@@ -73,6 +77,17 @@ def read_all(
                 raise KafkaException(error)
             elif not to_high or (message.offset() or 0) >= highs[message.partition() or 0]:
                 left.discard(message.partition() or 0)
+    finally:
+        consumer.close()
+
+
+def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]:
+    """Return the high watermarks: who reads what is committed is told the last stable offset."""
+    consumer = cluster.consumer(
+        f"{cluster.topics.prefix}reader", isolation_level="read_uncommitted"
+    )
+    try:
+        return {p: watermarks(consumer, topic, p)[1] for p in partitions}
     finally:
         consumer.close()
 

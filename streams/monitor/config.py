@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass
 from pathlib import Path
-
-from streams.errors import UsageError
 
 FOLDER = Path(".hopline/monitor")
 """Where store and checkpoint are unless told otherwise."""
 
 QUERIES_VERSION = 1
 """To be raised when the state of a query changes: old checkpoints are then left alone."""
-
-_DURATION = re.compile(r"(?P<number>\d+)\s*(?P<unit>ms|s|m|h)")
-_MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
-
-
-def duration_ms(text: str) -> int:
-    """Return the milliseconds of ``10s``, ``500ms``, ``1m`` or ``1h``; raises UsageError."""
-    match = _DURATION.fullmatch(text.strip())
-    duration = int(match["number"]) * _MILLISECONDS[match["unit"]] if match else 0
-    if duration <= 0:
-        raise UsageError(f"{text!r} is no duration.", "Write for example 500ms, 10s or 1m.")
-    return duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +32,7 @@ class MonitorConfig:
     late: int = 60_000
     """Watermark: what was delivered longer than this before the newest delivery is left out."""
     repeat: int = 600_000
-    """Copies of a message are recognised while nothing newer by more than this was enqueued."""
+    """Copies of a message are found while nothing is delivered that was sent so much later."""
     trigger: int = 1_000
     """Time between the beginnings of two batches."""
     until_idle: float | None = None

@@ -6,7 +6,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streams.errors import EventKind, Number
-from streams.monitor.read import event_time, uuid_text
+from streams.monitor.read import event_time, flagged, uuid_text
+from streams.protocol.frames import Flag
 from streams.store import Cause
 
 EVENT_WINDOWS = (
@@ -70,19 +71,20 @@ def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
     Exactly-once broken: the alarm goes off in the batch of the second copy. All copies of a message
     carry the instant at which it was enqueued, so that one is the key and the event time: no pair
     straddles a border, and the state forgets a message once others have been enqueued more than
-    ``within`` ms after it.
+    ``within`` ms after it. Unsequenced messages are promised nothing.
     """
-    bound = now + F.make_interval(secs=F.lit(SKEW_MS / 1000))
     enqueued = F.timestamp_millis(F.col("enqueued_at"))
+    bound = now + F.make_interval(secs=F.lit(SKEW_MS / 1000))
+    sought = (enqueued <= bound) & ~flagged(Flag.UNSEQUENCED)
     arrived = F.coalesce(F.get("path.at", F.size("path") - 1), F.unix_millis("stored_at"))
     copies = envelopes.select(
-        F.when(enqueued <= bound, enqueued).alias("enqueued"),
+        F.when(sought, enqueued).alias("enqueued"),
         "topic",
         "message_id",
         "fragment",
         "conversation",
         "sequence",
-        F.when(enqueued <= bound, arrived).alias("arrived"),
+        F.when(sought, arrived).alias("arrived"),
     )
     counted = (
         copies.withWatermark("enqueued", f"{within} milliseconds")

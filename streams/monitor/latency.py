@@ -5,13 +5,15 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streams.monitor.read import event_time
+from streams.monitor.read import event_time, flagged
+from streams.protocol.frames import Flag
 
 HISTOGRAM_BINS = 512
 """A window's histogram is exact up to so many different values; beyond, neighbours are merged."""
 
 LEGS = (
-    "at", "reason", "topic", "from_service", "to_service", "visits", "leg", "ms", "attempt",
+    "at", "reason", "topic", "from_service", "to_service", "target", "path", "hops", "leg",
+    "leg_from", "leg_to", "ms", "attempt",
 )  # fmt: skip
 """One row per leg of a delivery, or (``reason``, ``topic``) per record that cannot be read."""
 
@@ -25,30 +27,43 @@ WINDOWS = (
 def legs(envelopes: DataFrame, now: Column) -> DataFrame:
     """Return the legs (LEGS) of envelopes (``read.ENVELOPE``); ``now`` is the batch's time.
 
-    Leg 0 is the whole way. A message without a path never travelled (it was made in the queue's own
-    database, like a dialog timer's): its leg 0 has no ``ms`` and no visits.
+    Leg 0 is the whole way. System messages (EndDialog, Error) and those that never travelled (made
+    in the queue's own database: one visit) have a leg 0 without ``ms`` and visits.
     """
-    instants = F.concat(F.array("enqueued_at"), F.col("path.at"))
+    system = flagged(Flag.END, Flag.ERROR, Flag.UNSEQUENCED)
+    travelled = (F.size("path") > 1) & ~system
     timed = envelopes.select(
         "reason",
         "stored_at",
         F.when(F.col("reason").isNotNull(), F.col("topic")).alias("topic"),
         "from_service",
         "to_service",
-        F.col("path.instance").alias("visits"),
+        F.when(travelled, F.col("path.instance")).alias("visits"),
         "attempt",
-        instants.alias("instants"),
+        F.when(travelled, F.concat(F.array("enqueued_at"), F.col("path.at"))).alias("instants"),
         _last("path.at").alias("delivered_at"),
-        F.coalesce(F.size("path"), F.lit(0)).alias("last_leg"),
     )
-    single = timed.select(
+    named = timed.withColumn("way", _way()).select(
         "*",
         event_time("delivered_at", now).alias("at"),
-        F.explode(F.sequence(F.lit(0), "last_leg")).alias("leg"),
+        _last("way").alias("target"),
+        F.array_join("way", ">").alias("path"),
+        (F.size("way") - 1).alias("hops"),
+        F.coalesce(F.size("visits"), F.lit(0)).alias("last_leg"),
     )
-    start = F.get("instants", F.greatest(F.col("leg") - 1, F.lit(0)))
-    end = F.when(F.col("leg") == 0, F.col("delivered_at")).otherwise(F.get("instants", "leg"))
-    return single.withColumn("ms", end - start).select(*LEGS)
+    single = named.select("*", F.explode(F.sequence(F.lit(0), "last_leg")).alias("leg"))
+    # Leg 0 goes from the command to the last visit, its names from the first visit to the last.
+    whole = F.col("leg") == 0
+    end = F.when(whole, F.col("last_leg")).otherwise(F.col("leg"))
+    start = F.when(whole, 0).otherwise(F.col("leg") - 1)
+    return single.select(
+        "*",
+        F.coalesce(F.get("visits", F.when(whole, 0).otherwise(start - 1)), F.lit("")).alias(
+            "leg_from"
+        ),
+        F.get("visits", end - 1).alias("leg_to"),
+        (F.get("instants", end) - F.get("instants", start)).alias("ms"),
+    ).select(*LEGS)
 
 
 def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
@@ -56,54 +71,38 @@ def windows(legs: DataFrame, *, length: int, late: int) -> DataFrame:
 
     Rows that are ``late`` ms behind the newest one are left out once that has been seen.
     """
-    grouped = legs.withWatermark("at", f"{late} milliseconds").groupBy(
-        F.window("at", f"{length} milliseconds").alias("window"),
-        "reason",
-        "topic",
-        "from_service",
-        "to_service",
-        "visits",
-        "leg",
-    )
-    figures = grouped.agg(
-        F.count(F.lit(1)).alias("count"),
-        F.sum("attempt").alias("attempts"),
-        F.min("ms").alias("min"),
-        F.max("ms").alias("max"),
-        F.percentile("ms", [0.5, 0.95, 0.99]).alias("percentiles"),
-        F.histogram_numeric(F.col("ms").cast("double"), F.lit(HISTOGRAM_BINS)).alias("histogram"),
+    figures = (
+        legs.withWatermark("at", f"{late} milliseconds")
+        .groupBy(F.window("at", f"{length} milliseconds").alias("window"), *LEGS[1:-2])
+        .agg(
+            F.count(F.lit(1)).alias("count"),
+            F.sum("attempt").alias("attempts"),
+            F.min("ms").alias("min"),
+            F.max("ms").alias("max"),
+            F.percentile("ms", [0.5, 0.95, 0.99]).alias("percentiles"),
+            F.histogram_numeric(F.col("ms").cast("double"), F.lit(HISTOGRAM_BINS)).alias(
+                "histogram"
+            ),
+        )
     )
     # Left out here and not before: Spark moves a condition on decoded columns below the decoding
     # and decodes twice. One that depends on an aggregate stays.
-    travelled = F.col("reason").isNotNull() | F.col("max").isNotNull()
-    return figures.where(travelled).select(
+    told = figures.where(F.col("reason").isNotNull() | F.col("max").isNotNull())
+    return told.select(
+        "*",
         F.unix_millis("window.start").alias("window_start"),
         F.unix_millis("window.end").alias("window_end"),
-        "reason",
-        "topic",
-        "from_service",
-        "to_service",
-        _last("visits").alias("target"),
-        F.array_join("visits", ">").alias("path"),
-        "leg",
-        F.coalesce(F.get("visits", _from()), F.lit("")).alias("leg_from"),
-        F.when(F.col("leg") == 0, _last("visits"))
-        .otherwise(F.get("visits", F.col("leg") - 1))
-        .alias("leg_to"),
-        (F.size("visits") - 1).alias("hops"),
-        "count",
-        "attempts",
-        "min",
-        "max",
         *(F.get("percentiles", i).alias(name) for i, name in enumerate(("p50", "p95", "p99"))),
-        "histogram",
     ).select(*WINDOWS)
+
+
+def _way() -> Column:
+    """Return the visits without the target's own instance, which its database names again."""
+    rest = F.slice("visits", 1, F.size("visits") - 1)
+    own = F.startswith(_last("visits"), F.concat(F.get(rest, F.size(rest) - 1), F.lit("/")))
+    shorter = F.slice("visits", 1, F.size("visits") - 2)
+    return F.when(own, F.concat(shorter, F.array(_last("visits")))).otherwise(F.col("visits"))
 
 
 def _last(array: str) -> Column:
     return F.get(array, F.size(array) - 1)
-
-
-def _from() -> Column:
-    # The whole way begins where the first visit was; leg 1 begins before it, at the command.
-    return F.when(F.col("leg") == 0, F.lit(0)).otherwise(F.col("leg") - 2)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import reduce
+from operator import or_
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
+from streams.protocol.frames import Flag
 from streams.schema import load
 from streams.wire.codecs import EVENT, HOP, MESSAGE, ROUTE
 from streams.wire.single_object import PREFIX_LENGTH
@@ -23,9 +25,10 @@ RAW = ("topic", "timestamp", "value", "headers")
 
 ENVELOPE = (
     "topic", "stored_at", "reason", "conversation", "from_service", "to_service", "message_id",
-    "sequence", "fragment", "enqueued_at", "attempt", "path",
+    "sequence", "fragment", "flags", "enqueued_at", "attempt", "path",
 )  # fmt: skip
-"""Columns of a queue record: ids as bytes, times as epoch ms, ``stored_at`` is Kafka's timestamp."""
+"""Columns of a queue record. Ids are bytes, times epoch milliseconds, ``stored_at`` is Kafka's
+timestamp: on a queue topic the instant at which the message was enqueued, not its delivery."""
 
 EVENT_RECORD = (
     "topic", "stored_at", "reason", "event", "error", "at", "instance", "database",
@@ -86,7 +89,7 @@ def envelopes(
         "conversation",
         _decoded("route", routes, "to_service", "from_service").alias("to"),
         _decoded(
-            "message", messages, "message_id", "sequence", "fragment", "enqueued_at"
+            "message", messages, "message_id", "sequence", "fragment", "flags", "enqueued_at"
         ).alias("sent"),
         _decoded("hop", hops, "attempt", "path").alias("way"),
         F.coalesce(
@@ -114,6 +117,7 @@ def envelopes(
         "message_id": F.col("sent.message_id"),
         "sequence": F.col("sent.sequence"),
         "fragment": F.col("sent.fragment"),
+        "flags": F.col("sent.flags"),
         "enqueued_at": F.col("sent.enqueued_at"),
         "attempt": F.col("way.attempt"),
         "path": visits,
@@ -146,14 +150,19 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
 
 
 def event_time(claimed: str, now: Column) -> Column:
-    """Return when something happened: as ``claimed`` (ms), or Kafka's timestamp if that is later.
+    """Return when something happened: as ``claimed`` (ms) unless that is yet to come.
 
-    One record from the future would move the watermark and make everything else late. ``now`` is
-    the batch's time, the bound for both.
+    Then it is Kafka's timestamp, and at most ``now``, the batch's time: one record from the future
+    would move the watermark and make everything else late.
     """
     instant = F.timestamp_millis(F.col(claimed))
     plausible = F.when(instant <= now, instant)
     return F.coalesce(plausible, F.least("stored_at", now))
+
+
+def flagged(*flags: Flag) -> Column:
+    """Return whether an envelope has one of the flags."""
+    return F.col("flags").bitwiseAND(int(reduce(or_, flags))) != 0
 
 
 def uuid_text(column: str) -> Column:
@@ -180,7 +189,7 @@ def _is(raw: str, prefix: bytes) -> Column:
 
 
 def _spoiled(name: str, raw: str, writers: Writers) -> Column:
-    known = reduce(lambda a, b: a | b, (_is(raw, prefix) for prefix in writers))
+    known = reduce(or_, (_is(raw, prefix) for prefix in writers))
     return F.when(F.col(raw).isNull(), f"{name}: missing").when(~known, f"{name}: unknown schema")
 
 

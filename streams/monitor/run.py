@@ -17,7 +17,7 @@ from streams.monitor.session import open_session
 from streams.monitor.watch import Watch
 from streams.store import Store
 
-_LOOK_S = 0.2
+_LOOK_S = 0.25
 _SAY_S = 5.0
 _LAST_BATCH_S = 20.0
 
@@ -44,7 +44,8 @@ def run(
         say("starting Spark")
         own = open_session(master=config.master, log=config.checkpoint / "spark.log")
         try:
-            _monitor(config, own, store, stop, say)
+            if not stop.is_set():
+                _monitor(config, own, store, stop, say)
         finally:
             own.stop()
 
@@ -82,7 +83,8 @@ def _follow(
         for query, watch in zip(defined, watches, strict=True):
             _check(query, watch.query)
         now = time.monotonic()
-        if any([watch.look(store) for watch in watches]):
+        busy = [watch.look(store) for watch in watches]
+        if any(busy):
             worked = now
         if not ready and all(watch.ready for watch in watches):
             ready, worked = True, now

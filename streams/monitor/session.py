@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -50,17 +55,29 @@ def open_session(*, master: str, log: Path, name: str = "hopline monitor") -> Sp
     for key, value in _settings(master).items():
         conf.set(key, value)
     log.parent.mkdir(parents=True, exist_ok=True)
-    # The drivers' JVM takes its log level from nowhere else before it is there.
     try:
-        with log.open("ab") as output:
+        with log.open("ab") as output, _signals_kept():
             # A session of its own: a signal to our process group must reach us, not the JVM.
             streams: dict[str, Any] = {"stdout": output, "stderr": output}
-            gateway = launch_gateway(conf, streams | {"start_new_session": os.name == "posix"})
-        context = SparkContext(conf=conf, gateway=gateway)
-    except (PySparkException, OSError) as error:
-        raise SurroundingsError(f"Spark did not start: {error}.", f"See {log}.") from error
+            own = {"start_new_session": os.name == "posix"}
+            gateway = launch_gateway(conf, streams | own)  # type: ignore[no-untyped-call]
+            context = SparkContext(conf=conf, gateway=gateway)
+    except (PySparkException, Py4JError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise SurroundingsError(f"Spark did not start: {reason}", f"See {log}.") from error
     context.setLogLevel("ERROR")
     return SparkSession(context)
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Undo that a new context handles Ctrl-C in its own way: by cancelling jobs."""
+    kept = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, kept)
 
 
 def _settings(master: str) -> dict[str, str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from streams.store import Store
 
@@ -17,10 +18,7 @@ class Watch:
     rows: int = 0
     late: int = 0
     batch: int = -1
-    _run: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._run = str(self.query.id)
+    _looked: str = ""
 
     @property
     def ready(self) -> bool:
@@ -30,14 +28,20 @@ class Watch:
     def look(self, store: Store) -> bool:
         """Take note of new batches and tell whether the query has, or just had, work to do."""
         busy = bool(self.query.status["isDataAvailable"])
+        last = self.query.lastProgress
+        if last is None or last.timestamp == self._looked:
+            return busy
+        self._looked = last.timestamp
         for progress in self.query.recentProgress:
-            if progress.numInputRows == 0 or progress.batchId <= self.batch:
-                continue
-            busy = True
-            self.batch = progress.batchId
-            self.rows += progress.numInputRows
-            late = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)
-            if late:
-                self.late += late
-                store.add_late(str(self.query.name), self._run, progress.batchId, late)
+            if progress.numInputRows and progress.batchId > self.batch:
+                self._count(progress, store)
+                busy = True
         return busy
+
+    def _count(self, progress: StreamingQueryProgress, store: Store) -> None:
+        self.batch = progress.batchId
+        self.rows += progress.numInputRows
+        late = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)
+        if late:
+            self.late += late
+            store.add_late(str(self.query.name), str(self.query.id), progress.batchId, late)

@@ -28,7 +28,7 @@ class Endpoint:
     dialogs: dict[DialogKey, Dialog] = field(default_factory=dict)
     left_out: int = 0
     _timers: list[tuple[int, int, DialogKey]] = field(default_factory=list)
-    _waiting: set[DialogKey] = field(default_factory=set)
+    _waiting: dict[DialogKey, None] = field(default_factory=dict)
     _probe: bool = False
     _ticket: int = 0
 
@@ -89,7 +89,7 @@ class Endpoint:
                 dialog.last_copy = out_end
             if machine.forgotten:
                 self.dialogs.pop(key, None)
-                self._waiting.discard(key)
+                self._waiting.pop(key, None)
             else:
                 self.restore(key, dialog)
 
@@ -103,9 +103,9 @@ class Endpoint:
         """Put a dialog into the state and arm its timer."""
         self.dialogs[key] = dialog
         if dialog.status:
-            self._waiting.add(key)
+            self._waiting[key] = None
         else:
-            self._waiting.discard(key)
+            self._waiting.pop(key, None)
         self._arm(key, dialog)
 
     def _arm(self, key: DialogKey, dialog: Dialog) -> None:
@@ -113,6 +113,11 @@ class Endpoint:
         if due is not None:
             self._ticket += 1
             heapq.heappush(self._timers, (due, self._ticket, key))
+        # What a dialog has outdated leaves only when it is due, which may be in 68 years.
+        if len(self._timers) > 64 + 4 * len(self.dialogs):
+            due_at = ((dialog.due_at, key) for key, dialog in self.dialogs.items())
+            self._timers = [(t, n, k) for n, (t, k) in enumerate(due_at) if t is not None]
+            heapq.heapify(self._timers)
 
     def _pop_due(self, now: int) -> list[DialogKey]:
         """Take what is due; an entry that its dialog has outdated is dropped on the way."""

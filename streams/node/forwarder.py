@@ -7,7 +7,6 @@ losing a forwarder loses nothing but copies. The plan for a record is found by (
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -42,11 +41,6 @@ class Record:
     size: int
     is_ack: bool
     message: bytes | None = None
-
-    @property
-    def conversation(self) -> uuid.UUID:
-        """Return the conversation id, which is the record's key."""
-        return uuid.UUID(self.key.decode("ascii"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +133,7 @@ class Forwarder:
         way = self._ways.get((record.origin, record.route))
         if way is None or now >= way.plan.valid_until * 1000:
             way = self._plan(record, now)
-        leaf = way.only or self._leaf(way, way.plan.decision(record.conversation), record.route)
+        leaf = way.only or self._balanced(way, record)
         hop = self._codec.hop(record.hop)
         verdict = leaf.decision.verdict
         if verdict is Verdict.SEND:
@@ -172,22 +166,18 @@ class Forwarder:
     def _send(self, record: Record, leaf: _Leaf, hop: HopView, now: int) -> Outcome:
         if self._transport is Transport.ALL:
             chosen = [i for i, target in enumerate(leaf.targets) if target is not None]
+            seed = 0
         else:
-            chosen = self._failover(leaf, hop.first_hop + self._seed(record) + hop.attempt)
+            seed = self._seed(record)
+            chosen = self._failover(leaf, hop.first_hop + seed + hop.attempt)
         if not chosen:
             return self.refuse(record, Number.TARGET_UNREACHABLE, now, hop)
-        block = self._block(now)
-        return Outcome(
-            tuple(
-                Copy(
-                    Place.TXQ,
-                    leaf.targets[i] or "",
-                    leaf.route,
-                    hop.edited(self.instance, now, block, spend=False, first_hop=i),
-                )
-                for i in chosen
-            )
-        )
+        block, copies = self._block(now), []
+        for i in chosen:
+            used = (i - seed) % len(leaf.targets)  # the index that leads here again
+            edited = hop.edited(self.instance, now, block, spend=False, first_hop=used)
+            copies.append(Copy(Place.TXQ, leaf.targets[i] or "", leaf.route, edited))
+        return Outcome(tuple(copies))
 
     def _forward(self, record: Record, leaf: _Leaf, hop: HopView, now: int) -> Outcome:
         if hop.hops_remaining <= 0:
@@ -213,7 +203,7 @@ class Forwarder:
     def _seed(self, record: Record) -> int:
         if self._transport is not Transport.SEEDED:
             return 0
-        return pick_broker(1 << 16, record.conversation)
+        return pick_broker(1 << 16, self._codec.conversation(record.key))
 
     def _block(self, now: int) -> bytes:
         if self._visit[0] != now:
@@ -231,10 +221,12 @@ class Forwarder:
         self, record: Record, parties: Parties, number: Number, hop: HopView, now: int
     ) -> Status | None:
         database = self._here.with_broker_id(parties.from_broker)
-        if record.origin is Origin.OUTSIDE or record.is_ack or database is None:
+        if record.origin is Origin.OUTSIDE or record.message is None or database is None:
             return None
+        if not self._codec.header(record.message).sequenced:
+            return None  # a broker's Error: no message of the dialog waits for it
         return Status(
-            record.conversation,
+            self._codec.conversation(record.key),
             database.name,
             parties.from_initiator,
             int(number),
@@ -254,7 +246,7 @@ class Forwarder:
             kind,
             at=now,
             instance=self.instance,
-            conversation=record.conversation,
+            conversation=self._codec.conversation(record.key),
             error=number,
             subclass=subclass,
             parties=parties,
@@ -286,6 +278,10 @@ class Forwarder:
             self._ways.pop(next(iter(self._ways)))
         self._ways[record.origin, record.route] = way
         return way
+
+    def _balanced(self, way: _Way, record: Record) -> _Leaf:
+        decision = way.plan.decision(self._codec.conversation(record.key))
+        return self._leaf(way, decision, record.route)
 
     def _leaf(self, way: _Way, decision: Decision, raw: bytes) -> _Leaf:
         leaf = way.leaves.get(decision)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Protocol
 
 from streams.protocol import Header, Parties
@@ -37,6 +38,9 @@ class HopView(Protocol):
 
 class EnvelopeCodec(Protocol):
     """Between the envelope's bytes and its values; rubbish raises MalformedError of ``wire``."""
+
+    def conversation(self, key: bytes) -> uuid.UUID:
+        """Read the conversation id, which is the record's key."""
 
     def parties(self, raw: bytes) -> Parties:
         """Decode ``sb-route``."""

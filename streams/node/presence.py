@@ -4,7 +4,7 @@ A durable topic never refuses a record, so "unreachable" is defined by signs of 
 writes its ``presence`` once a second, and an instance counts as unreachable when its presence has
 not changed for five seconds by the *reader's* own monotonic clock. Nobody is judged while the
 reader itself may have been asleep or cut off: its own presence must have been seen to advance
-within five seconds, and the topic must have been read to its end since.
+within five seconds, and the topic must have been read to its end since it woke up.
 """
 
 from __future__ import annotations
@@ -26,22 +26,26 @@ class Presence:
     since: float
     _changed: dict[str, float] = field(default_factory=dict)
     _count: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _awake: float = float("inf")
     _end_read: float = float("-inf")
 
     def seen(self, instance: str, replica: str, count: int, at: float) -> None:
         """Note a sign of life; one that repeats an old count changes nothing."""
-        if self._count.get(instance) != (replica, count):
-            self._count[instance] = (replica, count)
-            self._changed[instance] = at
+        if self._count.get(instance) == (replica, count):
+            return
+        if instance == self.own and at - self._changed.get(instance, float("-inf")) >= SILENCE:
+            self._awake = at  # after a pause: what the others wrote meanwhile is still to be read
+        self._count[instance] = (replica, count)
+        self._changed[instance] = at
 
     def end_read(self, at: float) -> None:
         """Note that the topic was read to its end."""
         self._end_read = at
 
     def may_judge(self, at: float) -> bool:
-        """Tell whether the reader is awake and connected itself."""
+        """Tell whether the reader is awake and connected itself, and up to date."""
         own = self._changed.get(self.own)
-        return own is not None and at - own < SILENCE and self._end_read >= own
+        return own is not None and at - own < SILENCE and self._end_read >= self._awake
 
     def reachable(self, instance: str, at: float) -> bool:
         """Tell whether an instance may be written to; in doubt it may."""

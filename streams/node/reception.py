@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streams.errors import EventKind, Number
 from streams.node.commands import new_endpoint
-from streams.protocol import Ack, Flag, Machine, Message, Parties, State
+from streams.protocol import ADDRESSES, Ack, Flag, Machine, Message, Parties, State
 from streams.routing import order_databases
 
 if TYPE_CHECKING:
@@ -59,6 +58,8 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
     service = tx.endpoint.service(database, parties.to_service)
     if service is None:
         return _refuse(tx, message, Number.TO_SERVICE_NOT_FOUND)
+    if header.dialog_expires_at <= tx.now:  # a closed endpoint's key is kept no longer than that
+        return _refuse(tx, message, Number.LIFETIME_EXCEEDED)
     if not header.sequenced or header.sequence >= tx.endpoint.limits.window:
         return _unknown(tx, message)
     if header.sequence == 0 and header.flags & (Flag.END | Flag.ERROR):
@@ -73,11 +74,10 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
         return None
     back = reply_parties(tx, message, database)
     if parties.contract not in service.contracts:
-        ack = Ack(header.sequence + 1, header.sequence, message.journey.attempt)
-        tx.send_ack(message.conversation, back, replace(ack, sent_at=tx.now), 0)
-        tx.send_error(
-            message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, message.journey.attempt
-        )
+        copy, sequence = message.journey, header.sequence
+        ack = Ack(sequence + 1, sequence, copy.attempt, copy.first_hop, tx.now)
+        tx.send_ack(message.conversation, back, ack, copy.attempt % ADDRESSES)
+        tx.send_error(message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, copy.attempt)
         return _refuse(tx, message, Number.CONTRACT_NOT_ACCEPTED)
     dialog = new_endpoint(
         message.conversation,
@@ -91,7 +91,7 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
         contract=parties.contract,
         group=None,
         now=tx.now,
-        expires_at=max(header.dialog_expires_at, tx.now),
+        expires_at=header.dialog_expires_at,
     )
     key = (database, message.conversation, False)
     machine = tx.adopt(key, dialog)

@@ -41,6 +41,7 @@ from streams.protocol import (
     Status,
     Transmit,
 )
+from streams.routing import broker_key
 
 if TYPE_CHECKING:
     from streams.node.endpoint import Endpoint
@@ -138,15 +139,10 @@ class Transaction:
             )
 
     def _apply(self, position: int, command: Command) -> Number | None:
+        if command.kind is CommandKind.BEGIN:
+            return self._begin(command)
         key = (command.database, command.conversation, command.from_initiator)
         machine = self.machine(key)
-        if command.kind is CommandKind.BEGIN:
-            made = begin(self.endpoint, command, self.now, known=machine is not None)
-            if isinstance(made, Number):
-                return made
-            self.adopt(key, made)
-            self._report(key, _BEGIN)
-            return None
         if machine is None or not self.endpoint.is_alive(machine.dialog):
             return Number.HANDLE_UNKNOWN
         if command.kind is CommandKind.SEND:
@@ -161,6 +157,16 @@ class Transaction:
         if number is None:
             self._report(key, subclass)
         return number
+
+    def _begin(self, command: Command) -> Number | None:
+        sides = [(command.database, command.conversation, side) for side in (True, False)]
+        known = any(self.machine(key) is not None for key in sides)
+        made = begin(self.endpoint, command, self.now, known=known)
+        if isinstance(made, Number):
+            return made
+        self.adopt(sides[0], made)
+        self._report(sides[0], _BEGIN)
+        return None
 
     def message(self, position: int, message: Message) -> None:
         """Apply a message frame that the local forwarder delivered."""
@@ -186,11 +192,15 @@ class Transaction:
             machine.status(status)
 
     def due(self, keys: Iterable[DialogKey]) -> None:
-        """Look at the dialogs whose time has come."""
+        """Look at the dialogs whose time has come; one whose broker is gone ends (NEW_BROKER)."""
         for key in keys:
             machine = self.machine(key)
-            if machine is not None:
+            if machine is None:
+                continue
+            if self.endpoint.is_alive(machine.dialog):
                 machine.due()
+            elif machine.cleanup() is None:
+                self._report(key, _CLEANUP)
 
     def probe(self, keys: Iterable[DialogKey]) -> None:
         """Let waiting dialogs try again after a catalog change, spread over a second (U-14)."""
@@ -214,7 +224,12 @@ class Transaction:
     def adopt(self, key: DialogKey, dialog: Dialog) -> Machine:
         """Take a dialog into the overlay."""
         machine = Machine(
-            dialog, self.now, self.endpoint.limits, self.left_out, self.bodies.message
+            dialog,
+            self.now,
+            self.endpoint.limits,
+            self.left_out,
+            self.bodies.message,
+            broker_key,
         )
         self.machines[key] = machine
         return machine
@@ -239,7 +254,7 @@ class Transaction:
 
     def send_ack(self, conversation: uuid.UUID, parties: Parties, ack: Ack, first_hop: int) -> None:
         """Send an acknowledgement frame to the other side of ``parties``."""
-        journey = self._journey(ack.attempt, first_hop)
+        journey = self._journey(0, first_hop)
         self.frames.append(OutFrame(conversation, parties, journey, ack=ack))
 
     def send_error(

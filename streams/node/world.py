@@ -49,7 +49,7 @@ class World:
     """All instances of a cluster at one version of its catalog.
 
     ``addresses`` maps (host in lower case, port) to the instance there; ``forward_bytes`` is each
-    instance's MESSAGE_FORWARD_SIZE.
+    instance's MESSAGE_FORWARD_SIZE, ``partitions`` how many its topics have.
     """
 
     version: int
@@ -57,6 +57,7 @@ class World:
     addresses: Mapping[tuple[str, int], str]
     transports: Mapping[str, Transport]
     forward_bytes: Mapping[str, int]
+    partitions: Mapping[str, int]
     services: Mapping[Key, Service]
     contracts: Mapping[Key, Contract]
 
@@ -87,6 +88,7 @@ def world_of(topology: Topology, version: int) -> World:
         directory(topology),
         {name: i.endpoint.transport for name, i in topology.instances.items()},
         {name: i.endpoint.forward_size_mb << 20 for name, i in topology.instances.items()},
+        {name: i.partitions for name, i in topology.instances.items()},
         services,
         contracts,
     )

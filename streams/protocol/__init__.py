@@ -20,6 +20,7 @@ from streams.protocol.frames import (
     Status,
 )
 from streams.protocol.machine import (
+    ADDRESSES,
     Effect,
     Enqueue,
     EnqueueError,
@@ -32,6 +33,7 @@ from streams.protocol.machine import (
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
 __all__ = [
+    "ADDRESSES",
     "CHUNK",
     "DEFAULT",
     "END_DIALOG",

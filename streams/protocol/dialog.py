@@ -10,6 +10,8 @@ from streams.protocol.states import State
 
 CHUNK = 64
 """Positions of this many consecutive messages share one state record."""
+HELD_RUNS = 8
+"""An acknowledgement names at most so many runs of numbers that are held out of order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,9 @@ class Dialog:
     """An endpoint (``sys.conversation_endpoints``). Times are epoch milliseconds.
 
     Numbers below ``acknowledged`` are stored at the other side (or discarded by END WITH ERROR),
-    those below ``transmitted`` were sent at least once since the last recovery, those below
-    ``send_sequence`` were accepted from the application. ``chunks`` holds the position in `cmd` of
+    those below ``transmitted`` were sent at least once, those below ``send_sequence`` were accepted
+    from the application. Copies of numbers below ``suspect`` were sent before the latest retry or
+    refusal and may be lost with what was retried. ``chunks`` holds the position in `cmd` of
     every accepted message from ``acknowledged`` on; ``held`` the position in `in` of what arrived
     out of order. ``last_copy`` is a position in `out` at or behind this dialog's latest copy.
     """
@@ -60,6 +63,7 @@ class Dialog:
     send_sequence: int = 0
     acknowledged: int = 0
     transmitted: int = 0
+    suspect: int = 0
     receive_sequence: int = 0
     held: dict[int, int] = field(default_factory=dict)
     attempt: int = 0
@@ -101,6 +105,16 @@ class Dialog:
             held=dict(self.held),
             chunks={number: list(chunk) for number, chunk in self.chunks.items()},
         )
+
+    def held_runs(self) -> tuple[tuple[int, int], ...]:
+        """Return the lowest runs (first, last) of numbers that arrived out of order (U-26)."""
+        runs: list[tuple[int, int]] = []
+        for number in sorted(self.held):
+            if runs and runs[-1][1] == number - 1:
+                runs[-1] = (runs[-1][0], number)
+            else:
+                runs.append((number, number))
+        return tuple(runs[:HELD_RUNS])
 
     def position(self, sequence: int) -> int:
         """Return where in ``cmd`` an accepted and unacknowledged message is."""

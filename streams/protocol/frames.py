@@ -86,7 +86,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """What an acknowledgement says: everything below ``next_sequence`` is stored (cumulative)."""
+    """What an acknowledgement says: everything below ``next_sequence`` is stored (cumulative).
+
+    ``held`` lists runs (first, last) of numbers that are stored out of order (U-26).
+    """
 
     next_sequence: int
     highest_seen: int = -1
@@ -94,6 +97,7 @@ class Ack:
     first_hop: int = 0
     sent_at: int = 0
     closed: bool = False
+    held: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from streams.protocol.dialog import Dialog, Limits
 from streams.protocol.frames import Ack, Acknowledgement, Flag, Header, Journey, Message, Status
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
+ADDRESSES = 64
+"""The first-hop index is one byte on the wire; it counts modulo the number of addresses."""
 END_DIALOG_RECEIVED, ERROR_RECEIVED, BROKER_ERROR_RECEIVED, END_ACKNOWLEDGED = 7, 8, 9, 10
 
 
@@ -81,7 +83,8 @@ class Machine:
 
     ``read_held`` returns the message at a position in ``in``; ``left_out`` is how far the local
     forwarder has come in ``out`` (its committed position), which holds retries back (rule: never
-    while the previous copy is still ahead of it).
+    while the previous copy is still ahead of it). ``broker_key`` returns the form in which broker
+    ids are compared (U-02).
     """
 
     dialog: Dialog
@@ -89,6 +92,7 @@ class Machine:
     limits: Limits
     left_out: int
     read_held: Callable[[int], Message]
+    broker_key: Callable[[str], str] = str
     effects: list[Effect] = field(default_factory=list)
     touched_chunks: set[int] = field(default_factory=set)
     owed: Ack | None = None
@@ -147,6 +151,8 @@ class Machine:
         journey = message.journey
         if header.sequence < self.dialog.receive_sequence or header.sequence in self.dialog.held:
             self._undeliverable(Number.DUPLICATE, message)
+            if journey.attempt:  # our acknowledgement did not arrive: it tries another address
+                self.dialog.first_hop = (self.dialog.first_hop + 1) % ADDRESSES
             self._owe(journey)
         elif self.dialog.state is State.CD:
             self._undeliverable(Number.ENDPOINT_CLOSED, message)
@@ -190,6 +196,7 @@ class Machine:
         if status.attempt < dialog.attempt or dialog.acknowledged == dialog.send_sequence:
             return
         dialog.status, dialog.status_at = status.number, status.at
+        dialog.suspect = dialog.transmitted
 
     # --- what time says --------------------------------------------------------------------------
 
@@ -247,23 +254,31 @@ class Machine:
             dialog.retry_at = self.now + self.limits.recheck
         else:
             dialog.attempt += 1
+            dialog.suspect = dialog.transmitted
             self._transmit(dialog.acknowledged)
             dialog.transmitted = max(dialog.transmitted, dialog.acknowledged + 1)
             dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
 
     def _progress(self, ack: Ack) -> None:
         dialog = self.dialog
-        # Only a retry that was needed says that what follows it was lost too. Where the first copy
-        # is acknowledged after all, the way is slow: sending again would make it slower.
+        # Only a retry that was needed says that the copies before it were lost too. Where the first
+        # copy is acknowledged after all, the way is slow: sending again would make it slower. What
+        # was first sent after the retry has taken the retry's way and is not suspect; nor is what
+        # the other side holds already.
         recovering = ack.attempt > 0 or dialog.status != 0
+        again = [
+            number
+            for number in range(ack.next_sequence, dialog.suspect if recovering else 0)
+            if not any(first <= number <= last for first, last in ack.held)
+        ]
         dialog.acknowledged = ack.next_sequence
-        dialog.transmitted = (
-            ack.next_sequence if recovering else max(dialog.transmitted, ack.next_sequence)
-        )
-        dialog.attempt, dialog.status = 0, 0
+        dialog.transmitted = max(dialog.transmitted, ack.next_sequence)
+        dialog.attempt, dialog.status, dialog.suspect = 0, 0, 0
         dialog.first_hop = ack.first_hop
         dialog.retry_at = None
         self.touched_chunks.update(dialog.forget_acknowledged())
+        for sequence in again:
+            self._transmit(sequence)
         self._fill_window()
         done = dialog.acknowledged == dialog.send_sequence
         if done and self._move(Input.LAST_ACKNOWLEDGED):
@@ -273,7 +288,7 @@ class Machine:
     def _discard_unacknowledged(self) -> None:
         dialog = self.dialog
         dialog.acknowledged = dialog.transmitted = dialog.send_sequence
-        dialog.attempt, dialog.status, dialog.retry_at = 0, 0, None
+        dialog.attempt, dialog.status, dialog.suspect, dialog.retry_at = 0, 0, 0, None
         self.touched_chunks.update(dialog.forget_acknowledged())
 
     # --- reception -------------------------------------------------------------------------------
@@ -281,7 +296,8 @@ class Machine:
     def _is_peer(self, broker: str, header: Header | None, attempt: int) -> bool:
         """Lock the broker id with the first frame; refuse any other broker after it (3.3, 3.4)."""
         dialog = self.dialog
-        if dialog.far_broker == broker:
+        key = self.broker_key
+        if dialog.far_broker is not None and key(dialog.far_broker) == key(broker):
             if not dialog.locked:
                 self._lock(broker)
             return True
@@ -342,6 +358,7 @@ class Machine:
             journey.first_hop,
             self.now,
             dialog.is_initiator and dialog.state is State.CD,
+            dialog.held_runs() if dialog.held else (),
         )
 
     def _acknowledge_closed(self, header: Header) -> None:
@@ -356,11 +373,12 @@ class Machine:
         if dialog.is_initiator:
             dialog.forget_at = self.now + limits.closed_initiator
             if tell and dialog.send_sequence:
+                provoked = self.owed or Ack(0, first_hop=dialog.first_hop)
                 self.owed = Ack(
                     dialog.receive_sequence,
                     dialog.receive_sequence - 1,
-                    0,
-                    dialog.first_hop,
+                    provoked.attempt,
+                    provoked.first_hop,
                     self.now,
                     True,
                 )

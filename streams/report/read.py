@@ -171,7 +171,7 @@ def _note(facts: Facts, event: dict[str, object]) -> None:
     if kind == EventKind.CONVERSATION and error and event["message_id"]:
         facts.refused.add(str(event["message_id"]))
     elif kind == EventKind.MESSAGE_UNDELIVERABLE and error == 11218:
-        cause = "sender's retry" if event["attempt"] else "redelivery or several routes"
+        cause = "retries" if event["attempt"] else "sent again after a retry, or by a forwarder"
         facts.duplicates[cause] += 1
     elif kind == EventKind.CORRUPTED_MESSAGE:
         facts.corrupted += 1

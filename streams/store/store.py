@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Connection, Engine, RowMapping
+from sqlalchemy.engine import Connection, Engine
 
 from streams.errors import SurroundingsError, UsageError
 from streams.store.database import READING, engine_for, shown
@@ -54,9 +54,8 @@ class Store:
     def claim(self, settings: Mapping[str, str]) -> None:
         """Note what the figures depend on; a store that holds other figures is a UsageError."""
         with self._writing() as connection:
-            known: dict[str, str] = {
-                row["name"]: row["value"] for row in connection.execute(sa.select(SETTINGS)).mappings()
-            }
+            found = connection.execute(sa.select(SETTINGS)).mappings()
+            known: dict[str, str] = {row["name"]: row["value"] for row in found}
             for name, value in settings.items():
                 if name not in known:
                     connection.execute(SETTINGS.insert().values(name=name, value=value))
@@ -84,7 +83,7 @@ class Store:
             if not _mark(connection, query, run, batch_id):
                 return False
             for kind, values in by_kind.items():
-                connection.execute(self._upsert(KINDS[kind]), values)
+                connection.execute(upsert(KINDS[kind], self._engine.dialect.name), values)
         return True
 
     def add_late(self, query: str, run: str, batch_id: int, rows: int) -> None:
@@ -115,20 +114,11 @@ class Store:
         rows = self._select(statement.order_by(*order))
         return tuple(from_columns(kind, row) for row in rows)
 
-    def _select(self, statement: sa.Select[Any]) -> tuple[RowMapping, ...]:
+    def _select(self, statement: sa.Select[Any]) -> tuple[Mapping[str, Any], ...]:
         with self._errors(), self._engine.connect() as connection:
             reading = connection.execution_options(**{READING: True})
-            return tuple(reading.execute(statement).mappings())
-
-    def _upsert(self, kind: Kind) -> sa.Executable:
-        insert = sqlite.insert if self._engine.dialect.name == "sqlite" else postgresql.insert
-        statement = insert(kind.table)
-        new = {c.name: statement.excluded[c.name] for c in kind.table.columns if c.name != "key"}
-        return statement.on_conflict_do_update(
-            index_elements=["key"],
-            set_=new,
-            where=statement.excluded[kind.grows] >= kind.table.c[kind.grows],
-        )
+            rows = reading.execute(statement).mappings()
+            return tuple({str(name): row[name] for name in row} for row in rows)
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
@@ -144,6 +134,18 @@ class Store:
             raise SurroundingsError(
                 f"The store {shown(self._engine.url)} does not work: {cause}."
             ) from error
+
+
+def upsert(kind: Kind, dialect: str) -> sa.Executable:
+    """Return the statement that writes rows of a kind, unless the known ones count more."""
+    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    statement = insert(kind.table)
+    new = {c.name: statement.excluded[c.name] for c in kind.table.columns if c.name != "key"}
+    return statement.on_conflict_do_update(
+        index_elements=["key"],
+        set_=new,
+        where=statement.excluded[kind.grows] >= kind.table.c[kind.grows],
+    )
 
 
 def _mark(connection: Connection, query: str, run: str, batch_id: int) -> bool:

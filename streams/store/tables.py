@@ -137,7 +137,10 @@ _WINDOW = ("window_start", "window_end")
 KINDS: dict[type, Kind] = {
     LatencyWindow: Kind(
         LATENCY,
-        (*_WINDOW, "from_service", "to_service", "target", "path", "leg", "leg_from", "leg_to"),
+        (
+            *_WINDOW, "from_service", "to_service", "target", "path", "hops", "leg", "leg_from",
+            "leg_to",
+        ),
         "count",
     ),
     EventWindow: Kind(

@@ -46,7 +46,10 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A SQL Server process. ``stated_address`` is the explicit one; see :attr:`address`."""
+    """A SQL Server process. ``stated_address`` is the explicit one; see :attr:`address`.
+
+    ``partitions``: of its topics on Kafka, for good; a dialog lives in one of them.
+    """
 
     name: str
     msdb: Database
@@ -56,6 +59,7 @@ class Instance:
     listeners: tuple[str, ...] = ()
     endpoint: Endpoint = field(default_factory=Endpoint)
     cluster: str | None = None
+    partitions: int = 1
     source: Source = field(default=NOWHERE, compare=False)
 
     @property

@@ -115,7 +115,9 @@ def decode_journey(raw: bytes | None) -> Journey:
 
 def encode_ack(ack: Ack) -> bytes:
     """Encode the value of an acknowledgement frame."""
-    return ACK.encode({name: getattr(ack, name) for name in Ack.__slots__})
+    record: Record = {name: getattr(ack, name) for name in Ack.__slots__}
+    record["held"] = [{"first": first, "last": last} for first, last in ack.held]
+    return ACK.encode(record)
 
 
 def encode_status(status: Status) -> bytes:
@@ -128,7 +130,9 @@ def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status
     """Decode a value of the ``ack`` topic; raises MalformedError."""
     if raw is not None and raw.startswith(STATUS.prefix):
         return Status(conversation=conversation, **STATUS.decode(raw))
-    return Ack(**ACK.decode(raw))
+    record = ACK.decode(raw)
+    record["held"] = tuple((run["first"], run["last"]) for run in record["held"])
+    return Ack(**record)
 
 
 _COMMAND_FIELDS = (

@@ -52,7 +52,7 @@ from streams.wire.topics import Topics, unescape
 Description = dict[str, Any]
 
 _NOBODY = uuid.UUID(int=0)
-_HASHED = re.compile(r"_[0-9a-f]{32}")
+_HASHED = re.compile(r"__[0-9a-f]{32}$")
 _BROKEN = (MalformedError, ValueError, KeyError, TypeError, OverflowError)
 _OURS = frozenset({ROUTE, MESSAGE, HOP, COMMAND, ORIGIN, CONVERSATION})
 
@@ -99,17 +99,18 @@ class TopicPlace:
 
 
 def place_of(topic: str, topics: Topics) -> TopicPlace | None:
-    """Read a topic's name; ``None`` where it is none of ours under this prefix."""
+    """Read a topic's name; ``None`` where it is none of ours under this prefix.
+
+    Of a name that was too long for Kafka the last part is what is left of it.
+    """
     if not topic.startswith(topics.prefix):
         return None
-    kind, *parts = topic[len(topics.prefix) :].split(".")
+    name, hashed = _HASHED.subn("", topic[len(topics.prefix) :])
+    kind, *parts = name.split(".")
     expected = {"queue": 3, "catalog": 0, "presence": 0, "event": 0}.get(kind, 1)
-    hashed = bool(parts) and _HASHED.fullmatch(parts[-1]) is not None
-    if kind not in KINDS or len(parts) > expected + hashed:
+    if kind not in KINDS or len(parts) > expected or (len(parts) < expected and not hashed):
         return None
-    if len(parts) < expected and not hashed:
-        return None
-    return TopicPlace(kind, *(_unescaped(part) for part in parts[:expected]))
+    return TopicPlace(kind, *(_unescaped(part) for part in parts))
 
 
 def describe(record: RawRecord, topics: Topics) -> Description:
@@ -382,6 +383,8 @@ def _text_of(raw: bytes | None) -> str | None:
 
 def _unescaped(part: str) -> str:
     try:
-        return unescape(part)
-    except UnicodeDecodeError:  # shortened in the middle of a character, or no name of ours
+        name = unescape(part)
+        name.encode("utf-8")  # a lone surrogate can be in a topic's name, but not be printed
+    except UnicodeError:  # or shortened in the middle of a character, or no name of ours
         return part
+    return name

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from streams.wire.codecs import decode_header, decode_parties, encode_parties
 from streams.wire.hop import Hop, visit
+from streams.wire.records import conversation_of
 
 
 class Envelope:
     """Between the envelope's bytes and its values; every method raises MalformedError."""
 
+    conversation = staticmethod(conversation_of)
     parties = staticmethod(decode_parties)
     encode_parties = staticmethod(encode_parties)
     header = staticmethod(decode_header)

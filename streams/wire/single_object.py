@@ -52,7 +52,7 @@ class Codec:
         try:
             prefix = prefix_of(schema)
             self._writers[prefix] = fastavro.parse_schema(schema)
-        except (SchemaParseException, KeyError, TypeError) as error:
+        except (SchemaParseException, ValueError, LookupError, TypeError) as error:
             raise MalformedError(f"{self.name}: no schema: {error}") from error
         return prefix
 

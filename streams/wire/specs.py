@@ -54,16 +54,20 @@ def cluster_specs(topics: Topics) -> tuple[TopicSpec, ...]:
 
 
 def instance_specs(
-    topics: Topics, instance: str, queues: Iterable[tuple[str, str]]
+    topics: Topics, instance: str, queues: Iterable[tuple[str, str]], partitions: int = 1
 ) -> tuple[TopicSpec, ...]:
-    """Return an instance's topics; ``queues`` are its (database, queue) pairs."""
+    """Return an instance's topics; ``queues`` are its (database, queue) pairs.
+
+    ``partitions``: of the topics whose key is the conversation id. They are counted alike, for what
+    belongs to one dialog must meet in one partition number.
+    """
     return (
-        spec(topics.cmd(instance), "cmd"),
-        spec(topics.out(instance), "out"),
-        spec(topics.txq(instance), "txq"),
-        spec(topics.inbox(instance), "in"),
-        spec(topics.ack(instance), "ack"),
-        spec(topics.dialog(instance), "dialog"),
+        spec(topics.cmd(instance), "cmd", partitions),
+        spec(topics.out(instance), "out", partitions),
+        spec(topics.txq(instance), "txq", partitions),
+        spec(topics.inbox(instance), "in", partitions),
+        spec(topics.ack(instance), "ack", partitions),
+        spec(topics.dialog(instance), "dialog", partitions),
         spec(topics.result(instance), "result"),
         *(spec(topics.queue(instance, d, q), "queue") for d, q in sorted(queues)),
     )

@@ -36,6 +36,7 @@ _PLAIN = (
     "send_sequence",
     "acknowledged",
     "transmitted",
+    "suspect",
     "receive_sequence",
     "attempt",
     "retry_at",
@@ -98,16 +99,19 @@ def encode_dialog(dialog: Dialog) -> bytes:
 
 
 def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:
-    """Decode a dialog; its chunks are records of their own."""
+    """Decode a dialog; its chunks are records of their own; raises MalformedError."""
     record = DIALOG.decode(raw)
-    return Dialog(
-        conversation=conversation,
-        state=State[record["state"]],
-        group=uuid.UUID(record["group"]),
-        handle=uuid.UUID(record["handle"]),
-        held={h["sequence"]: h["offset"] for h in record["held"]},
-        **{name: record[name] for name in _PLAIN},
-    )
+    try:
+        return Dialog(
+            conversation=conversation,
+            state=State[record["state"]],
+            group=uuid.UUID(record["group"]),
+            handle=uuid.UUID(record["handle"]),
+            held={h["sequence"]: h["offset"] for h in record["held"]},
+            **{name: record[name] for name in _PLAIN},
+        )
+    except (ValueError, KeyError) as error:
+        raise MalformedError(f"Dialog: {error}") from error
 
 
 def encode_chunk(offsets: list[int]) -> bytes:

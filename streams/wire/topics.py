@@ -39,10 +39,10 @@ class Topics:
         name = self.prefix + ".".join([kind, *(escape(part) for part in parts)])
         if len(name) <= MAX_LENGTH:
             return name
-        # An escaped part never has "._" followed by 32 hex digits at the end of 249 characters by
-        # chance and by length both, and the prefix of the name stays readable.
+        # An escaped part never has two underscores in a row, so no other name ends like this; the
+        # beginning of the name stays readable.
         digest = hashlib.blake2b(name.encode("ascii"), digest_size=16).hexdigest()
-        return f"{name[: MAX_LENGTH - len(digest) - 2]}._{digest}"
+        return f"{name[: MAX_LENGTH - len(digest) - 2]}__{digest}"
 
     def cmd(self, instance: str) -> str:
         """Return the topic of applications' commands."""

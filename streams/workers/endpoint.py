@@ -21,7 +21,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from streams.errors import EventKind, Number, SurroundingsError
+from streams.errors import EventKind, Number, SurroundingsError, text_of
 from streams.kafka import (
     Cluster,
     Consumer,
@@ -31,13 +31,15 @@ from streams.kafka import (
     KafkaException,
     Message,
     TopicPartition,
+    partitions_of,
     watermarks,
 )
-from streams.node import Endpoint, Transaction
+from streams.node import CommandResult, Endpoint, Transaction
 from streams.protocol import Command, Limits, Status
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError
-from streams.wire.records import read_ack, read_command, read_message
+from streams.wire.partition import partition_of
+from streams.wire.records import conversation_of, read_ack, read_command, read_message
 from streams.wire.state import Positions
 from streams.workers.control import Control
 from streams.workers.output import Output
@@ -49,6 +51,17 @@ BATCH = 1_000
 POLL = 0.05
 PROGRESS_EVERY = 0.5
 FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+REFUSED = {
+    KafkaError.MSG_SIZE_TOO_LARGE: Number.MESSAGE_TOO_LARGE,
+    KafkaError.INVALID_MSG_SIZE: Number.MESSAGE_TOO_LARGE,
+    KafkaError.RECORD_LIST_TOO_LARGE: Number.MESSAGE_TOO_LARGE,
+    KafkaError.INVALID_RECORD: Number.CORRUPTED_HEADER,
+    KafkaError.INVALID_TIMESTAMP: Number.CORRUPTED_HEADER,
+}
+"""What Kafka says of a record that it will never take, and how that is told.
+
+Whatever else aborts a transaction says nothing about the records in it: they are read again.
+"""
 
 
 class FencedError(Exception):
@@ -127,8 +140,12 @@ class EndpointWorker:
             delivery_report_only_error=False,
         )
         self._guard(lambda: self._producer.init_transactions(30))
+        self._partitions = len(partitions_of(self._cluster, self._cmd))
         self._output = Output(self._cluster.topics, self.instance, self._producer)
-        self._progress = self._cluster.consumer(f"{prefix}forwarder.{self.instance}")
+        # It reads no records: only the forwarder's positions, and where logs really end.
+        self._progress = self._cluster.consumer(
+            f"{prefix}forwarder.{self.instance}", isolation_level="read_uncommitted"
+        )
         consumer = self._consumer = self._cluster.consumer(
             f"{prefix}endpoint.{self.instance}",
             partition_assignment_strategy="range",
@@ -160,8 +177,11 @@ class EndpointWorker:
                 if owned is not None:
                     owned.pending.append(message)
         for owned in list(self._owned.values()):
-            if self._control.world is not owned.endpoint.world:
-                owned.endpoint.switch(self._control.world)
+            world = self._control.world
+            if world is not owned.endpoint.world:
+                if self.instance not in world.instances:
+                    raise SurroundingsError(f"The catalog has {self.instance} no longer.")
+                owned.endpoint.switch(world)
             pending, owned.pending = owned.pending, []
             if pending or self._is_due(owned):
                 self._apply(owned, pending)
@@ -177,39 +197,51 @@ class EndpointWorker:
 
     # --- one transaction -------------------------------------------------------------------------
 
-    def _apply(self, owned: _Partition, messages: Sequence[Message]) -> None:
-        """Apply a batch in one transaction; what fails twice is bisected down to one record."""
-        for _ in range(2):
-            try:
-                self._transact(owned, messages)
-                return
+    def _apply(self, owned: _Partition, messages: Sequence[Message]) -> bool:
+        """Apply a batch in one transaction; what fails twice is bisected down to one record.
+
+        ``False``: Kafka has aborted. What follows must not be applied then: it would move the
+        positions past records that are read again only to be taken for repeated ones.
+        """
+        number = Number.CORRUPTED_HEADER
+        for attempt in range(2):
+            try:  # the second time without timers: what they say must not condemn the records
+                return self._transact(owned, messages, timers=not (attempt and messages))
             except (FencedError, SurroundingsError):
                 raise
-            except Exception:
+            except Exception as error:
                 log.exception("%s: a batch of %d was not applied", self.instance, len(messages))
+                number = _number_of(error)
         if len(messages) > 1:
             middle = len(messages) // 2
-            self._apply(owned, messages[:middle])
-            self._apply(owned, messages[middle:])
-        elif messages:
-            self._transact(owned, messages, refuse=True)
-        else:
-            raise SurroundingsError(f"{self.instance}: timers cannot be applied, see the log.")
+            return self._apply(owned, messages[:middle]) and self._apply(owned, messages[middle:])
+        if messages:
+            return self._transact(owned, messages, timers=False, refusal=number)
+        raise SurroundingsError(f"{self.instance}: timers cannot be applied, see the log.")
 
     def _transact(
-        self, owned: _Partition, messages: Sequence[Message], *, refuse: bool = False
-    ) -> None:
+        self,
+        owned: _Partition,
+        messages: Sequence[Message],
+        *,
+        timers: bool,
+        refusal: Number | None = None,
+    ) -> bool:
         endpoint, now = owned.endpoint, time.time_ns() // 1_000_000
         self._know_progress(owned, now)
-        tx = endpoint.begin(owned.bodies, now, timers=owned.caught_up)
+        tx = endpoint.begin(owned.bodies, now, timers=timers and owned.caught_up)
         positions = dict(owned.positions)
         try:
             for message in messages:
                 topic, offset = message.topic() or "", message.offset() or 0
                 # After a rebalance or a seek, what was fetched before may come once more.
-                if offset >= positions[topic]:
-                    self._input(tx, owned, message, refuse=refuse)
-                    positions[topic] = offset + 1
+                if offset < positions[topic]:
+                    continue
+                if refusal is None:
+                    self._input(tx, owned, message)
+                else:
+                    self._refuse(tx, message, refusal)
+                positions[topic] = offset + 1
             tx.close()
             out_end = self._commit(owned, tx, positions)
         except BaseException:
@@ -218,16 +250,16 @@ class EndpointWorker:
         if out_end is None:  # aborted: the same records are read again
             endpoint.abandon(tx)
             self._seek_back(owned)
-            return
+            return False
         endpoint.merge(tx, out_end)
         owned.positions = positions
         self.committed += 1
+        return True
 
-    def _input(self, tx: Transaction, owned: _Partition, message: Message, *, refuse: bool) -> None:
+    def _input(self, tx: Transaction, owned: _Partition, message: Message) -> None:
         topic, position = message.topic(), message.offset() or 0
         try:
-            if refuse:
-                raise MalformedError("applying this record failed twice")
+            self._demand_partition(message)
             if topic == self._cmd:
                 owned.bodies.commands.remember(message)
                 tx.command(position, _command(message))
@@ -241,14 +273,64 @@ class EndpointWorker:
                 else:
                     tx.acknowledgement(read)
         except MalformedError as error:
-            tx.tell(
-                EventKind.MESSAGE_UNDELIVERABLE if refuse else EventKind.CORRUPTED_MESSAGE,
-                error=Number.CORRUPTED_HEADER,
-                detail=str(error),
-                topic=topic,
-                partition=message.partition(),
-                offset=position,
+            self._tell(tx, message, EventKind.CORRUPTED_MESSAGE, detail=str(error))
+
+    def _demand_partition(self, message: Message) -> None:
+        """Refuse a record that its key does not put here: its dialog lives in another partition."""
+        if self._partitions > 1:
+            right = partition_of(conversation_of(message.key()), self._partitions)
+            if right != message.partition():
+                raise MalformedError(f"the key belongs on partition {right}")
+
+    def _refuse(self, tx: Transaction, message: Message, number: Number) -> None:
+        """Refuse what cannot be applied: a frame is not acknowledged, a command gets its answer."""
+        detail = f"refused, applying it failed twice: {text_of(number)}"
+        if message.topic() != self._cmd:
+            self._tell(tx, message, EventKind.MESSAGE_UNDELIVERABLE, error=number, detail=detail)
+            return
+        try:
+            command = _command(message)
+        except MalformedError as error:
+            self._tell(tx, message, EventKind.CORRUPTED_MESSAGE, detail=str(error))
+            return
+        self._tell(
+            tx,
+            message,
+            EventKind.CONVERSATION,
+            error=number,
+            detail=detail,
+            database=command.database,
+            from_initiator=command.from_initiator,
+            message_id=str(command.command_id),
+        )
+        if command.reply_to is not None:
+            tx.results.append(
+                CommandResult(command.reply_to, command.command_id, command.conversation, number)
             )
+
+    def _tell(
+        self,
+        tx: Transaction,
+        message: Message,
+        kind: EventKind,
+        *,
+        error: Number = Number.CORRUPTED_HEADER,
+        **fields: object,
+    ) -> None:
+        """Emit an event about a record, with its coordinates."""
+        try:
+            conversation = conversation_of(message.key())
+        except MalformedError:
+            conversation = None
+        tx.tell(
+            kind,
+            conversation=conversation,
+            error=error,
+            topic=message.topic(),
+            partition=message.partition(),
+            offset=message.offset(),
+            **fields,
+        )
 
     def _commit(self, owned: _Partition, tx: Transaction, positions: dict[str, int]) -> int | None:
         """Write and commit a transaction; returns the end of its copies in ``out``, or ``None``.
@@ -256,12 +338,12 @@ class EndpointWorker:
         ``None`` means aborted: nothing of it happened.
         """
         self._output.begin()
-        self._producer.begin_transaction()
+        self._guard(self._producer.begin_transaction)
         try:
             self._output.write(tx, owned.number, Positions(*(positions[t] for t in self._inputs)))
             offsets = [TopicPartition(t, owned.number, positions[t]) for t in self._inputs]
-            metadata = self._consumer.consumer_group_metadata()
-            self._guard(lambda: self._producer.send_offsets_to_transaction(offsets, metadata, 15))
+            member = self._member
+            self._guard(lambda: self._producer.send_offsets_to_transaction(offsets, member, 15))
             self._guard(lambda: self._producer.commit_transaction(15))
         except KafkaException as error:
             cause = error.args[0]
@@ -269,7 +351,7 @@ class EndpointWorker:
                 raise FencedError(str(cause)) from error
             log.warning("%s: transaction aborted: %s", self.instance, cause.str())
             self._guard(lambda: self._producer.abort_transaction(15))
-            if not cause.txn_requires_abort():
+            if cause.code() in REFUSED or not cause.txn_requires_abort():
                 raise  # a record that Kafka does not take: found by bisection
             return None
         except BaseException:
@@ -313,6 +395,13 @@ class EndpointWorker:
     # --- partitions ------------------------------------------------------------------------------
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        # Who owns partitions by this assignment commits as its member, for as long as it owns them.
+        # Asked at commit time, a client that was declared dead says that it is no member at all,
+        # and Kafka fences nobody who is none.
+        self._member = consumer.consumer_group_metadata()
+        if not consumer.memberid():
+            consumer.assign([])  # declared dead while it was assigned something
+            return
         by_number: dict[int, set[str]] = {}
         for p in partitions:
             by_number.setdefault(p.partition, set()).add(p.topic)
@@ -377,6 +466,13 @@ class EndpointWorker:
         if error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(f"{self.instance}: {error.str()}")
         log.warning("%s: %s", self.instance, error.str())
+
+
+def _number_of(error: Exception) -> Number:
+    """Return the number that tells why a record was refused."""
+    cause = error.args[0] if isinstance(error, KafkaException) else None
+    code = cause.code() if isinstance(cause, KafkaError) else None
+    return REFUSED.get(code or 0, Number.CORRUPTED_HEADER)
 
 
 def _command(message: Message) -> Command:

@@ -17,7 +17,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from streams.errors import EventKind, Number
+from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import (
     Cluster,
     Consumer,
@@ -110,8 +110,11 @@ class ForwarderWorker:
     # --- records ---------------------------------------------------------------------------------
 
     def _pass_on(self, batch: list[Message]) -> None:
-        if self._control.world is not self._forwarder.world:
-            self._forwarder.switch(self._control.world)
+        world = self._control.world
+        if world is not self._forwarder.world:
+            if self.instance not in world.instances:
+                raise SurroundingsError(f"The catalog has {self.instance} no longer.")
+            self._forwarder.switch(world)
         now = time.time_ns() // 1_000_000
         for message in batch:
             error = message.error()
@@ -143,6 +146,7 @@ class ForwarderWorker:
         return Record(origin, key, route, hop, len(message), body is None, body)
 
     def _perform(self, message: Message, record: Record, outcome: Outcome) -> None:
+        stamp = min(max(message.timestamp()[1], 0), time.time_ns() // 1_000_000)
         for copy in outcome.copies:
             headers: Headers = [(ROUTE, copy.route), (HOP, copy.hop)]
             if record.message is not None:
@@ -154,7 +158,7 @@ class ForwarderWorker:
                 record.key,
                 message.value(),
                 headers,
-                message.timestamp()[1],
+                stamp,
             )
         if outcome.status is not None:
             topic = self._topic(Place.ACK, self.instance)
@@ -184,6 +188,9 @@ class ForwarderWorker:
                 return
             except BufferError:  # the local queue is full: wait for room, lose nothing
                 self._producer.poll(0.1)
+            except KafkaException as error:  # too large: no later attempt would fare better
+                self._rejected(error.args[0], topic, key)
+                return
 
     def _reported(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -216,6 +223,7 @@ class ForwarderWorker:
     # --- held copies -----------------------------------------------------------------------------
 
     def _hold(self, message: Message, record: Record, now: int) -> Outcome:
+        Envelope.conversation(record.key)  # found malformed now, not when the copy is let go
         key = self._hold_key(record)
         number = self._holding.add(key, _Held(message, record), record.size + _HEADER_BYTES)
         return HELD if number is None else self._forwarder.refuse(record, number, now)
@@ -255,28 +263,31 @@ class ForwarderWorker:
             return
         failed, self._failed = self._failed, []
         for error, message in failed:
-            self._rejected(error, message)
+            self._rejected(error, message.topic() or "", message.key())
         if failed and self._producer.flush(timeout) > 0:
             return
         offsets = [TopicPartition(t, p, o) for (t, p), o in self._positions.items()]
         try:
             self._consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException as error:
-            # A rebalance has taken them: whoever has them now reads them again.
+            # The next commit takes them along. If a rebalance has taken the partitions, they are
+            # dropped with these, and whoever has them now reads the records again.
             log.info("%s: positions were not committed: %s", self.instance, error)
+            return
         self._positions.clear()
 
-    def _rejected(self, error: KafkaError, message: Message) -> None:
+    def _rejected(self, error: KafkaError, topic: str, key: bytes | str | None) -> None:
         """Tell that Kafka has refused a record for good: the sender keeps its message (11292)."""
         told = event(
             EventKind.FORWARDED_MESSAGE_DROPPED,
             at=time.time_ns() // 1_000_000,
             instance=self.instance,
+            conversation=key.decode("utf-8", "replace") if isinstance(key, bytes) else None,
             error=Number.TRANSPORT_SEND_ERROR,
-            detail=f"{error.str()} ({message.topic()})",
+            detail=f"{error.str()} ({topic})",
+            topic=topic,
         )
         log.error("%s: %s", self.instance, told["detail"])
-        key = message.key()
         self._produce(
             self._cluster.topics.event, key if isinstance(key, bytes) else None, encode_event(told)
         )
@@ -291,13 +302,18 @@ class ForwarderWorker:
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._commit(5.0)
+        self._forget(partitions)
         consumer.incremental_unassign(partitions)
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        for partition in partitions:
-            self._positions.pop((partition.topic, partition.partition), None)
+        self._forget(partitions)
         log.warning("%s has lost %s", self.instance, _named(partitions))
         consumer.incremental_unassign(partitions)
+
+    def _forget(self, partitions: list[TopicPartition]) -> None:
+        """Drop positions of partitions that somebody else has from now on."""
+        for partition in partitions:
+            self._positions.pop((partition.topic, partition.partition), None)
 
     def _not_a_record(self, message: Message, error: KafkaError) -> None:
         if error.code() == KafkaError._PARTITION_EOF:

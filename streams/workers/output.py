@@ -47,7 +47,9 @@ class Output:
             key, value, headers = queue_record(
                 m.group, m.conversation, m.parties, m.header, m.journey, m.body
             )
-            self._produce(topic, key, value, headers, timestamp=m.header.enqueued_at)
+            # Clamped: a record from the future is refused, and with it the whole transaction.
+            at = min(max(m.header.enqueued_at, 0), tx.now)
+            self._produce(topic, key, value, headers, timestamp=at)
         for result in tx.results:
             record = ResultRecord(result.command_id, result.conversation, result.number)
             self._produce(

@@ -69,8 +69,8 @@ class Process:
         names = self._plan.instances
         forwards = "forwarder" in self._plan.roles
         control = Control(self._cluster, names if forwards else (), timeout=self._timeout)
-        control.start()
         try:
+            control.start()
             self._check(control.world)
             workers = self._workers(names, control)
             threads = [
@@ -100,7 +100,7 @@ class Process:
         specs = list(cluster_specs(topics))
         for name in names:
             queues = {(d, s.queue) for (i, d, _), s in world.services.items() if i == name}
-            specs += instance_specs(topics, name, queues)
+            specs += instance_specs(topics, name, queues, world.partitions[name])
         demand(self._cluster, specs)
 
     def _workers(self, names: Sequence[str], control: Control) -> list[Worker]:

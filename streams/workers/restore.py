@@ -33,13 +33,16 @@ class Restored:
     positions: Positions | None = None
 
 
-def restore_state(cluster: Cluster, topic: str, partition: int) -> Restored:
+def restore_state(
+    cluster: Cluster, topic: str, partition: int, *, to_high: bool = True
+) -> Restored:
     """Read one partition of ``dialog`` to its high watermark.
 
+    Without ``to_high`` only to what is committed now, for those who look and do not take over.
     Raises MalformedError on a record that cannot be read: state is never skipped.
     """
     latest: dict[bytes, bytes] = {}
-    for message in read_all(cluster, topic, partition, to_high=True):
+    for message in read_all(cluster, topic, partition, to_high=to_high):
         key, value = message.key(), message.value()
         assert isinstance(key, bytes)
         if value is None:

@@ -71,9 +71,7 @@ def test_help_imports_no_command_and_no_client_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(eval(done.stderr))
-    heavy = {*EXTRAS, "yaml"} | {
-        entry.target.split(":")[0] for entry in COMMANDS.values()
-    }
+    heavy = {*EXTRAS, "yaml"} | {entry.target.split(":")[0] for entry in COMMANDS.values()}
     assert not heavy & loaded
 
 

@@ -21,7 +21,8 @@ from streams.topology.yaml_file.database import read_database
 from streams.topology.yaml_file.nodes import Node, parse_yaml
 
 INSTANCE_KEYS = (
-    "address", "aliases", "listeners", "endpoint", "cluster", "sql", "databases", "msdb",
+    "address", "aliases", "listeners", "endpoint", "cluster", "partitions", "sql", "databases",
+    "msdb",
 )  # fmt: skip
 _VERDICTS = ("ok", "hazard", "broken")
 
@@ -83,6 +84,7 @@ def _instance(name: str, key: Node, node: Node, now: float, findings: list[Findi
         tuple(_network(item) for item in _items(given, "listeners")),
         _endpoint(given["endpoint"]) if "endpoint" in given else Endpoint(source=key.source),
         given["cluster"].maybe_text("cluster") if "cluster" in given else None,
+        given["partitions"].integer("partitions", 1, 1000) if "partitions" in given else 1,
         key.source,
     )
 

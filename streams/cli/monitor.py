@@ -1,0 +1,104 @@
+"""``hopline monitor``: Spark reads along and says how late, how often twice, by which way."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from threading import Event
+from types import FrameType
+
+import click
+
+from streams.cli.duration import DURATION
+from streams.monitor import MonitorConfig, run
+
+_DEFAULT = MonitorConfig(bootstrap="127.0.0.1:9092")
+
+
+@click.command()
+@click.option(
+    "--bootstrap",
+    default=_DEFAULT.bootstrap,
+    show_default=True,
+    envvar="HOPLINE_BOOTSTRAP",
+    metavar="HOST:PORT",
+    help="The Kafka cluster. Also HOPLINE_BOOTSTRAP.",
+)
+@click.option(
+    "--prefix",
+    default=_DEFAULT.prefix,
+    show_default=True,
+    help="What every topic name begins with.",
+)
+@click.option(
+    "--store",
+    default=_DEFAULT.store,
+    show_default=True,
+    metavar="URL",
+    help="Database that is written (SQLAlchemy): SQLite or PostgreSQL.",
+)
+@click.option(
+    "--master", default=_DEFAULT.master, show_default=True, metavar="URL", help="Spark's master."
+)
+@click.option(
+    "--checkpoint",
+    default=_DEFAULT.checkpoint,
+    show_default=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Positions and state, to go on after a stop; and Spark's log.",
+)
+@click.option(
+    "--window", default="10s", show_default=True, type=DURATION, help="Length of the windows."
+)
+@click.option(
+    "--until-idle",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop when nothing has come for so long.",
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Made when all queries run.",
+)
+def monitor(
+    bootstrap: str,
+    prefix: str,
+    store: str,
+    master: str,
+    checkpoint: Path,
+    window: int,
+    until_idle: float | None,
+    ready_file: Path | None,
+) -> None:
+    """Compute latencies, superfluous copies and events while they happen, into a store.
+
+    Runs until it is interrupted. Started again with the same checkpoint and store it goes on where
+    it was. Needs Java 17.
+    """
+    config = MonitorConfig(
+        bootstrap=bootstrap,
+        prefix=prefix,
+        store=store,
+        master=master,
+        checkpoint=checkpoint,
+        window=window,
+        until_idle=until_idle,
+        ready_file=ready_file,
+    )
+    run(config, stop=_stop_on_signal(), say=lambda line: click.echo(f"monitor: {line}", err=True))
+
+
+def _stop_on_signal() -> Event:
+    """Return what the first signal to end sets; the second one ends at once."""
+    stop = Event()
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
+    return stop

@@ -1,0 +1,116 @@
+"""The system views over dialogs and routes: rows with SQL Server's column names (reference 7.4).
+
+A row has every documented column; what Hopline has no counterpart for (keys, principals, internal
+numbers) is ``None``. Columns in front of the documented ones say where a row is from, and
+``service_name`` and ``contract_name`` stand beside the numbers that nobody could join here. Times
+are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from streams.errors import text_of
+from streams.protocol import DEFAULT, END_DIALOG, ERROR, Command, CommandKind, Dialog, State
+from streams.topology import Database
+
+Row = dict[str, Any]
+
+CLOSED_FOR = 1_800_000
+"""How long a closed target endpoint is shown; an initiator's vanishes at once (U-29)."""
+DEFAULT_PRIORITY = 5
+
+
+def conversation_endpoint(instance: str, dialog: Dialog, now: int) -> Row | None:
+    """Return an endpoint's row of ``sys.conversation_endpoints``; ``None`` where it shows none."""
+    closed = dialog.state is State.CD
+    if closed and (dialog.is_initiator or now >= (dialog.closed_at or 0) + CLOSED_FOR):
+        return None
+    held = sorted(dialog.held)
+    return {
+        "instance": instance,
+        "database": dialog.database,
+        "service_name": dialog.service,
+        "contract_name": dialog.contract,
+        "conversation_handle": str(dialog.handle),
+        "conversation_id": str(dialog.conversation),
+        "is_initiator": dialog.is_initiator,
+        "service_contract_id": None,
+        "conversation_group_id": str(dialog.group),
+        "service_id": None,
+        "lifetime": dialog.expires_at,
+        "state": dialog.state.name,
+        "state_desc": dialog.state.value,
+        "far_service": dialog.far_service,
+        "far_broker_instance": dialog.far_broker,
+        "principal_id": None,
+        "far_principal_id": None,
+        "outbound_session_key_identifier": None,
+        "inbound_session_key_identifier": None,
+        "security_timestamp": (dialog.closed_at or 0) + CLOSED_FOR if closed else None,
+        "dialog_timer": None,
+        "send_sequence": dialog.send_sequence,
+        "last_send_tran_id": None,
+        "end_dialog_sequence": None,
+        "receive_sequence": dialog.receive_sequence,
+        "receive_sequence_frag": 0,
+        "system_sequence": 0,
+        "first_out_of_order_sequence": held[0] if held else None,
+        "last_out_of_order_sequence": held[-1] if held else None,
+        "last_out_of_order_frag": 0 if held else None,
+        "is_system": False,
+        "priority": DEFAULT_PRIORITY,
+    }
+
+
+def transmission_queue(
+    instance: str, dialog: Dialog, command: Callable[[int], Command | None]
+) -> Iterator[Row]:
+    """Yield a dialog's rows of ``sys.transmission_queue``: accepted and not acknowledged.
+
+    ``command`` returns what is at a position of ``cmd``, or ``None`` where that is gone by now.
+    """
+    for sequence in range(dialog.acknowledged, dialog.send_sequence):
+        said = command(dialog.position(sequence))
+        ends = said is not None and said.kind is CommandKind.END
+        fails = ends and said is not None and said.error_code is not None
+        kind = None if said is None else ERROR if fails else END_DIALOG if ends else said.type
+        yield {
+            "instance": instance,
+            "database": dialog.database,
+            "conversation_id": str(dialog.conversation),
+            "conversation_handle": str(dialog.handle),
+            "to_service_name": dialog.far_service,
+            "to_broker_instance": dialog.far_broker,
+            "from_service_name": dialog.service,
+            "service_contract_name": dialog.contract,
+            "enqueue_time": None if said is None else said.stored_at,
+            "message_sequence_number": sequence,
+            "message_type_name": kind or (DEFAULT if said is not None else None),
+            "is_conversation_error": fails,
+            "is_end_of_dialog": ends and not fails,
+            "message_body": None if said is None else said.body,
+            # Only the first one is tried while nothing gets through; SQL Server shows it for all.
+            "transmission_status": f"{dialog.status}: {text_of(dialog.status)}"
+            if dialog.status
+            else "",
+            "priority": DEFAULT_PRIORITY,
+        }
+
+
+def routes(instance: str, database: Database) -> Iterator[Row]:
+    """Yield the rows of a database's ``sys.routes``; expired ones stay, as they do there."""
+    for number, route in enumerate(database.routes, 1):
+        yield {
+            "instance": instance,
+            "database": database.name,
+            "name": route.name,
+            "route_id": route.route_id or number,
+            "principal_id": None,
+            "remote_service_name": route.service,
+            "broker_instance": route.broker,
+            "lifetime": None if route.expires is None else int(route.expires * 1000),
+            "address": route.address,
+            "mirror_address": route.mirror,
+        }

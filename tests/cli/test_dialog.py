@@ -1,0 +1,231 @@
+"""`hopline begin`, `send`, `end` and `receive` on a running topology."""
+
+from __future__ import annotations
+
+import json
+import socket
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from streams.cli import main
+from streams.client import LARGEST_BODY
+from tests.running import System, eventually, running
+
+A, B = "ServerA/DatabaseA", "ServerB/DatabaseB"
+SERVICES = ("--from", "InitiatorService", "--to", "TargetService")
+
+
+def hopline(
+    *args: object, system: System | None = None, stdin: bytes = b""
+) -> tuple[int, str, str]:
+    options = system.options if system is not None else ()
+    runner = CliRunner(env={"COLUMNS": "100"})
+    result = runner.invoke(main, [*map(str, args), *options], input=stdin)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture(scope="module")
+def system(kafka: str) -> Iterator[System]:
+    with running(kafka, f"t{uuid.uuid4().hex[:12]}.", "two_brokers") as found:
+        yield found
+
+
+def begun(system: System) -> str:
+    code, out, err = hopline("begin", "--at", A, *SERVICES, system=system)
+    assert (code, err) == (0, "")
+    return out.strip()
+
+
+def lines(system: System, at: str, queue: str, *more: object) -> list[str]:
+    args = ("--at", at, "--queue", queue, "--group", "g", "--timeout", 30, *more)
+    code, out, err = hopline("receive", *args, system=system)
+    assert code == 0, err
+    return out.splitlines()
+
+
+def test_a_dialog_from_the_first_statement_to_the_last(system: System, tmp_path: Path) -> None:
+    dialog = begun(system)
+    assert str(uuid.UUID(dialog)) == dialog
+    on = ("--at", A, "--conversation", dialog)
+    code, out, err = hopline("send", *on, "hello\nworld", system=system)
+    assert (code, err) == (0, "")
+    uuid.UUID(out.strip())  # the message's id
+    file = tmp_path / "body"
+    file.write_bytes(b"\xff\xfe")
+    assert hopline("send", *on, "--file", file, system=system)[0] == 0
+    assert hopline("send", *on, "-", system=system, stdin="grün".encode())[0] == 0
+    assert hopline("send", *on, "", system=system)[0] == 0
+    assert lines(system, B, "targetqueue", "--limit", 4) == [
+        f'{dialog}     0  DEFAULT  "hello\\nworld"',
+        f"{dialog}     1  DEFAULT  0xfffe",
+        f'{dialog}     2  DEFAULT  "grün"',
+        f"{dialog}     3  DEFAULT",
+    ]
+    reply = ("--at", B, "--conversation", dialog, "--target", "reply")
+    code, out, _ = hopline("send", *reply, "--format", "json", system=system)
+    answer = json.loads(out)
+    assert (code, answer["number"], answer["conversation"]) == (0, 0, dialog)
+    [line] = lines(system, A, "InitiatorQueue", "--limit", 1, "--format", "json")
+    received = json.loads(line)
+    assert received["message_id"] == answer["message_id"]
+    assert received["body"] == {"size": 5, "text": "reply"}
+    assert (received["target"], received["from_service"]) == (False, "TargetService")
+    assert hopline("end", *on, system=system) == (0, "", "")
+    ended = lines(system, B, "TargetQueue", "--limit", 1, "--end-when-ended")
+    assert ended == [f"{dialog}     4  EndDialog"]
+    states = ("query", "sys.conversation_endpoints", "--at", B, "--format", "json")
+    rows = json.loads(hopline(*states, system=system)[1])
+    assert [r["state"] for r in rows if r["conversation_id"] == dialog] == ["CD"]
+
+
+def test_an_error_reaches_the_other_side_with_code_and_text(system: System) -> None:
+    dialog = begun(system)
+    on = ("--at", A, "--conversation", dialog)
+    hopline("send", *on, "one", system=system)
+    assert "one" in lines(system, B, "TargetQueue", "--limit", 1)[0]
+    assert hopline("end", *on, "--error", 42, "no <more>", system=system)[0] == 0
+    [line] = lines(system, B, "TargetQueue", "--limit", 1, "--end-when-ended")
+    assert "Error" in line
+    assert "<Code>42</Code>" in line
+
+
+def test_cleanup_forgets_at_once(system: System) -> None:
+    dialog = begun(system)
+    on = ("--at", A, "--conversation", dialog)
+    assert hopline("end", *on, "--cleanup", system=system)[0] == 0
+    code, _, err = hopline("send", *on, "late", system=system)
+    assert code == 1
+    assert err.startswith("hopline: 8429: ")
+
+
+def test_receive_of_an_empty_queue_is_nothing(system: System) -> None:
+    args = ("--at", A, "--queue", "InitiatorQueue", "--group", "nobody-else", "--timeout", 0.1)
+    code, _, err = hopline("receive", *args, system=system)
+    assert (code, err) == (0, "")
+
+
+def test_what_is_no_queue_message_is_told_and_passed(system: System) -> None:
+    dialog = begun(system)
+    topic = system.cluster.topics.queue("ServerB", "DatabaseB", "TargetQueue")
+    producer = system.cluster.producer()
+    producer.produce(topic, key=b"?", value=b"rubbish")
+    producer.flush()
+    hopline("send", "--at", A, "--conversation", dialog, "after it", system=system)
+    args = ("--at", B, "--queue", "TargetQueue", "--group", "g", "--timeout", 10)
+    code, out, err = hopline("receive", *args, system=system)
+    assert code == 1
+    assert "after it" in out
+    assert err.startswith(f"hopline: {topic}/0@")
+    assert "a queue message without its conversation id" in err
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [
+        (("begin", "--at", A, "--from", "Nobody", "--to", "TargetService"), 8423),
+        (("begin", "--at", A, *SERVICES, "--contract", "Nothing"), 8425),
+        (("begin", "--at", A, *SERVICES, "--lifetime", 0), 8406),
+        (("begin", "--at", "ServerA/msdb", *SERVICES), 8423),
+        (("send", "--at", A, "--conversation", uuid.uuid4(), "x"), 8426),
+        (("send", "--at", A, "--conversation", "DIALOG", "--target", "x"), 8426),
+        (("send", "--at", A, "--conversation", "DIALOG", "--type", "Nothing", "x"), 8431),
+        (("send", "--at", A, "--conversation", "DIALOG", "--file", "BIG"), 8459),
+        (("end", "--at", A, "--conversation", uuid.uuid4()), 8426),
+        (("end", "--at", B, "--conversation", "DIALOG"), 8426),
+    ],
+)
+def test_a_refused_statement_ends_with_its_number(
+    system: System, tmp_path: Path, command: tuple[object, ...], number: int
+) -> None:
+    big = tmp_path / "big"
+    big.write_bytes(bytes(LARGEST_BODY + 1))
+    there = {"DIALOG": begun(system) if "DIALOG" in command else "", "BIG": str(big)}
+    args = [there.get(str(arg), arg) for arg in command]
+    code, out, err = hopline(*args, system=system)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"hopline: {number}: ")
+    code, out, _ = hopline(*args, "--format", "json", system=system)
+    answer = json.loads(out)
+    assert (code, answer["number"]) == (1, number)
+    assert answer["text"]
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (("begin", "--at", "ServerX/DatabaseA", *SERVICES), "there is no instance 'ServerX'"),
+        (("begin", "--at", "ServerA/DatabaseX", *SERVICES), "there is no database 'DatabaseX'"),
+        (("begin", "--at", "ServerA", *SERVICES), "'ServerA' names no database"),
+        (("send", "--at", A, "--conversation", "6f1c", "x"), "'6f1c' is no GUID"),
+        (("send", "--at", A, "--conversation", uuid.uuid4()), "Give the message's BODY"),
+        (
+            ("end", "--at", A, "--conversation", uuid.uuid4(), "--cleanup", "--error", 1, "x"),
+            "--error and --cleanup exclude each other",
+        ),
+        (("end", "--at", A, "--conversation", uuid.uuid4(), "--error", 0, "x"), "0 is not in"),
+        (("receive", "--at", A, "--queue", "Initiator", "--group", "g"), "Did you mean"),
+    ],
+)
+def test_wrong_use_is_told_before_anything_is_sent(
+    system: System, command: tuple[object, ...], sentence: str
+) -> None:
+    code, out, err = hopline(*command, system=system)
+    assert (code, out) == (2, "")
+    assert sentence in err
+
+
+def test_without_an_endpoint_worker_there_is_no_answer(kafka: str, unique: str) -> None:
+    with running(kafka, unique, "two_brokers", start=False) as quiet:
+        code, out, err = hopline("begin", "--at", A, *SERVICES, "--timeout", 1, system=quiet)
+    assert (code, out) == (3, "")
+    assert "ServerA has not answered within 1 s." in err
+    assert "hopline worker endpoint --instance ServerA" in err
+
+
+def test_an_empty_cluster_says_what_to_do(kafka: str, unique: str) -> None:
+    options = ("--bootstrap", kafka, "--prefix", unique)
+    code, _, err = hopline("begin", "--at", A, *SERVICES, *options)
+    assert code == 3
+    assert f"Topic {unique}catalog does not exist." in err
+    assert "hopline apply TOPOLOGY" in err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("begin", "--at", A, *SERVICES),
+        ("send", "--at", A, "--conversation", uuid.uuid4(), "x"),
+        ("end", "--at", A, "--conversation", uuid.uuid4()),
+        ("query", "sys.routes"),
+    ],
+)
+def test_a_broker_that_does_not_answer_is_one_sentence(command: tuple[object, ...]) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+    code, out, err = hopline(*command, "--bootstrap", address, "--timeout", 1)
+    assert (code, out) == (3, "")
+    assert f"Kafka at {address} cannot be reached" in err
+    assert "(gave up after 1 s)." in err
+
+
+def test_commands_that_arrive_while_the_worker_is_away_are_not_lost(
+    kafka: str, unique: str
+) -> None:
+    with running(kafka, unique, "two_brokers", start=False) as system:
+        args = ("begin", "--at", A, *SERVICES, "--timeout", 0.5)
+        assert hopline(*args, system=system)[0] == 3
+        system.start("ServerA", roles=("endpoint",))
+        begins = system.events(124, lambda e: e["state"] == "SO")
+        rows = ("query", "sys.conversation_endpoints", "--format", "json")
+        found = eventually(lambda: json.loads(hopline(*rows, system=system)[1]), "an endpoint")
+        assert [r["conversation_id"] for r in found] == [begins[0]["conversation"]]

@@ -1,0 +1,40 @@
+"""One Spark session for the whole run."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streams.errors import HoplineError
+from streams.monitor import open_session
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Forgive pyspark that it leaves its sockets to the garbage collector."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"))
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """See to it that they are collected while that is forgiven, and not in other tests."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Return the session; without Java these tests fail, they do not skip."""
+    try:
+        session = open_session(
+            master="local[2]", log=tmp_path_factory.mktemp("spark") / "spark.log"
+        )
+    except HoplineError as error:
+        pytest.fail(f"These tests need Spark. {error.message}", pytrace=False)
+    yield session
+    session.stop()

@@ -1,0 +1,170 @@
+"""Records of queue and event topics: as values, as bytes, as frames, and in Kafka."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import DataFrame, SparkSession
+
+from streams.protocol.frames import Flag, Header, Journey, Parties
+from streams.wire import encode_event, encode_header, encode_journey, encode_parties
+
+NOON = 1_700_000_000_000
+"""The tests' day: an instant in the past, in epoch milliseconds."""
+
+Headers = list[tuple[str, bytes]]
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A message that arrived, and how."""
+
+    id: int = 0
+    enqueued_at: int = NOON
+    visits: tuple[tuple[str, int], ...] = (
+        ("ServerA", NOON + 2),
+        ("ServerB", NOON + 5),
+        ("ServerB/DatabaseB", NOON + 9),
+    )
+    from_service: str = "InitiatorService"
+    to_service: str = "TargetService"
+    attempt: int = 0
+    flags: Flag = Flag.NONE
+    fragment: int = 0
+    conversation: uuid.UUID = field(default=uuid.UUID(int=77))
+
+    @property
+    def headers(self) -> Headers:
+        parties = Parties(self.to_service, None, self.from_service, "A", "DEFAULT", True)
+        header = Header(
+            uuid.UUID(int=self.id), "DEFAULT", self.id, self.enqueued_at, 0, self.flags,
+            self.fragment, self.fragment + 1,
+        )  # fmt: skip
+        journey = Journey(9, 0, self.attempt, 0, 0, self.visits)
+        return [
+            ("sb-route", encode_parties(parties)),
+            ("sb-message", encode_header(header)),
+            ("sb-hop", encode_journey(journey)),
+            ("sb-conversation", self.conversation.bytes),
+        ]
+
+
+def replaced(headers: Headers, name: str, value: bytes | None) -> Headers:
+    """Return the headers with another value for one; without it where the value is None."""
+    kept = [(key, raw if key != name else value) for key, raw in headers]
+    return [(key, raw) for key, raw in kept if raw is not None]
+
+
+MALFORMED: dict[str, tuple[str, Headers | None]] = {
+    "no headers at all": ("sb-route: missing", None),
+    "no route": ("sb-route: missing", replaced(Delivery().headers, "sb-route", None)),
+    "no message": ("sb-message: missing", replaced(Delivery().headers, "sb-message", None)),
+    "no hop": ("sb-hop: missing", replaced(Delivery().headers, "sb-hop", None)),
+    "empty": ("sb-route: unknown schema", replaced(Delivery().headers, "sb-route", b"")),
+    "text": ("sb-hop: unknown schema", replaced(Delivery().headers, "sb-hop", b"3 hops to go")),
+    "unknown fingerprint": (
+        "sb-message: unknown schema",
+        replaced(Delivery().headers, "sb-message", b"\xc3\x01" + b"\x07" * 40),
+    ),
+    "cut off": (
+        "sb-message: unreadable",
+        replaced(Delivery().headers, "sb-message", Delivery().headers[1][1][:20]),
+    ),
+    "only a prefix": (
+        "sb-route: unreadable",
+        replaced(Delivery().headers, "sb-route", Delivery().headers[0][1][:10]),
+    ),
+    "a path of two thousand million visits": (
+        "sb-hop: unreadable",
+        replaced(
+            Delivery().headers, "sb-hop", Delivery().headers[2][1][:29] + b"\xfe\xff\xff\xff\x0e"
+        ),
+    ),
+    "a name of two thousand million bytes": (
+        "sb-hop: unreadable",
+        replaced(
+            Delivery().headers,
+            "sb-hop",
+            Delivery().headers[2][1][:29] + b"\x02\xfe\xff\xff\xff\x0eA",
+        ),
+    ),
+    "enqueued before time": ("sb-message: no time", Delivery(enqueued_at=-(2**63)).headers),
+    "delivered after time": (
+        "sb-hop: no time",
+        Delivery(visits=(("ServerA", NOON), ("ServerB/DatabaseB", 2**63 - 1))).headers,
+    ),
+}
+"""What is wrong with a record: the reason that is told, and its headers."""
+
+MALFORMED_EVENTS: dict[str, tuple[str, bytes | None]] = {
+    "no value": ("value: missing", None),
+    "text": ("value: unknown schema", b"event"),
+    "cut off": ("value: unreadable", encode_event({"event": 1, "at": 1, "instance": "A"})[:12]),
+    "no time": ("value: no time", encode_event({"event": 1, "at": -1, "instance": "A"})),
+}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A record as Kafka has it."""
+
+    headers: Headers | None = None
+    value: bytes | None = b"<body/>"
+    timestamp: int = NOON
+    topic: str = "ssb.queue.ServerB.DatabaseB.TargetQueue"
+
+
+def frame(spark: SparkSession, records: Iterable[Stored]) -> DataFrame:
+    """Return the frame (``read.RAW``) that Kafka's source makes of records."""
+    rows = [
+        (
+            record.topic,
+            datetime.fromtimestamp(record.timestamp / 1000, UTC),
+            None if record.value is None else bytearray(record.value),
+            None
+            if record.headers is None
+            else [(key, bytearray(raw)) for key, raw in record.headers],
+        )
+        for record in records
+    ]
+    schema = (
+        "topic string, timestamp timestamp, value binary,"
+        " headers array<struct<key string, value binary>>"
+    )
+    return spark.createDataFrame(rows, schema)
+
+
+def create_topics(bootstrap: str, *names: str, partitions: int = 2) -> None:
+    """Create topics that keep old records."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = [NewTopic(name, partitions, 1, config={"retention.ms": "-1"}) for name in names]
+    for done in admin.create_topics(topics).values():
+        done.result()
+
+
+def produce(
+    bootstrap: str, records: Sequence[Stored], *, transactional: str = "", commit: bool = True
+) -> None:
+    """Write records, in a transaction where it is named, and wait until they are stored."""
+    settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
+    if transactional:
+        settings["transactional.id"] = transactional
+    producer = Producer(settings)
+    if transactional:
+        producer.init_transactions()
+        producer.begin_transaction()
+    for record in records:
+        producer.produce(
+            record.topic,
+            record.value,
+            headers=list(record.headers or []),
+            timestamp=record.timestamp,
+        )
+    assert producer.flush(30) == 0
+    if transactional:
+        (producer.commit_transaction if commit else producer.abort_transaction)()

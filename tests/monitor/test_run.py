@@ -1,0 +1,148 @@
+"""The monitor as a whole: starts before there are topics, goes on, stops in order, says why not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streams.errors import SurroundingsError, UsageError
+from streams.monitor import MonitorConfig, open_session, run
+from streams.monitor.cluster import cluster_id
+from streams.store import Report, Row, Store
+from streams.wire import Topics
+from tests.monitor.records import Stored, create_topics, produce
+from tests.monitor.traffic import deliveries
+
+_PATIENCE = 90.0
+
+
+@pytest.fixture
+def config(kafka: str, unique: str, tmp_path: Path) -> MonitorConfig:
+    return MonitorConfig(
+        bootstrap=kafka,
+        prefix=unique,
+        store=f"sqlite:///{tmp_path}/monitor.sqlite",
+        checkpoint=tmp_path / "checkpoint",
+        trigger=100,
+        ready_file=tmp_path / "ready",
+    )
+
+
+def _wait(condition: Callable[[], bool], what: str) -> None:
+    end, pause = time.monotonic() + _PATIENCE, threading.Event()
+    while not condition():
+        assert time.monotonic() < end, what
+        pause.wait(0.05)
+
+
+def _delivered(config: MonitorConfig) -> int:
+    with Store.open(config.store) as store:
+        return sum(row.count for row in Report(store).latency())
+
+
+def _produce(config: MonitorConfig, count: int, seed: int) -> int:
+    traffic = [d for d in deliveries(count, seed=seed) if len(d.visits) > 1 and not d.flags]
+    topic = Topics(config.prefix).queue("ServerB", "DatabaseB", "TargetQueue")
+    produce(config.bootstrap, [Stored(d.headers, topic=topic) for d in traffic])
+    return len(traffic)
+
+
+def test_topics_may_come_later_and_a_second_run_goes_on(
+    spark: SparkSession, config: MonitorConfig
+) -> None:
+    stop, lines = threading.Event(), list[str]()
+    running = threading.Thread(
+        target=run, args=(config,), kwargs={"stop": stop, "say": lines.append, "spark": spark}
+    )
+    running.start()
+    ready = config.ready_file
+    assert ready is not None
+    _wait(lambda: ready.exists(), "the queries run")
+    create_topics(
+        config.bootstrap, Topics(config.prefix).queue("ServerB", "DatabaseB", "TargetQueue")
+    )
+    first = _produce(config, 40, seed=1)
+    _wait(lambda: _delivered(config) == first, "the first deliveries are counted")
+    stop.set()
+    running.join(_PATIENCE)
+    assert not running.is_alive()
+    assert not spark.streams.active
+    assert lines[-1].startswith(f"stopping: records read: deliveries {first}")
+
+    second = _produce(config, 30, seed=2)
+    run(replace(config, until_idle=1.0), stop=threading.Event(), spark=spark)
+    assert _delivered(config) == first + second
+
+
+def test_a_store_that_fails_ends_the_monitor_with_its_words(
+    spark: SparkSession, config: MonitorConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: Iterable[Row]) -> bool:
+        raise SurroundingsError("the disk is full")
+
+    monkeypatch.setattr(Store, "write", refuse)
+    create_topics(
+        config.bootstrap, Topics(config.prefix).queue("ServerB", "DatabaseB", "TargetQueue")
+    )
+    _produce(config, 10, seed=1)
+    with pytest.raises(SurroundingsError, match="the disk is full"):
+        run(config, stop=threading.Event(), spark=spark)
+    assert not spark.streams.active
+
+
+def test_a_store_of_other_figures_is_refused(spark: SparkSession, config: MonitorConfig) -> None:
+    with Store.open(config.store) as store:
+        store.claim({"window": "5000 ms"})
+    with pytest.raises(UsageError, match="window is 5000 ms there, not 10000 ms"):
+        run(config, stop=threading.Event(), spark=spark)
+
+
+def test_a_cluster_that_does_not_answer_is_told(spark: SparkSession) -> None:
+    with pytest.raises(SurroundingsError, match=r"No Kafka cluster answers at 127\.0\.0\.1:1:"):
+        cluster_id(spark, "127.0.0.1:1", timeout_ms=500)
+
+
+def test_java_that_is_missing_is_one_clear_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SurroundingsError, match="Java was not found"):
+        open_session(master="local[1]", log=tmp_path / "log")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_signal_stops_the_command_in_order(config: MonitorConfig, tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    command = [
+        *(sys.executable, "-m", "streams", "monitor", "--bootstrap", config.bootstrap),
+        *("--prefix", config.prefix, "--store", config.store),
+        *("--checkpoint", str(config.checkpoint), "--ready-file", str(ready)),
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as monitor:
+        _wait(lambda: ready.exists() or monitor.poll() is not None, "the command is ready")
+        monitor.send_signal(signal.SIGTERM)
+        _, said = monitor.communicate(timeout=_PATIENCE)
+    assert monitor.returncode == 0, said
+    assert said.splitlines()[0] == "monitor: starting Spark"
+    assert said.splitlines()[-1].startswith("monitor: stopping: records read: deliveries 0")
+    assert len(said.splitlines()) <= 4, said
+
+
+def test_state_belongs_to_one_cluster_and_one_set_of_windows(config: MonitorConfig) -> None:
+    same = replace(config, store="sqlite:///other", trigger=5, until_idle=1.0)
+    assert same.checkpoint_for("c") == config.checkpoint_for("c")
+    others = [replace(config, **{name: 7}) for name in ("window", "late", "repeat")]
+    folders = {other.checkpoint_for("c") for other in others}
+    folders |= {config.checkpoint_for("c"), config.checkpoint_for("d")}
+    assert len(folders) == 5

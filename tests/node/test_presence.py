@@ -1,0 +1,136 @@
+"""Which next hops are reachable, and what is held for those that are not."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.node import SILENCE, Holding, Presence
+
+from .evidence import shows
+
+
+def awake(at: float, *others: str) -> Presence:
+    """Return a reader that has seen itself and others at ``at``, and the end of the topic."""
+    presence = Presence("Me", at)
+    for name in ("Me", *others):
+        presence.seen(name, "r", 1, at)
+    presence.end_read(at)
+    return presence
+
+
+def beat(presence: Presence, name: str, count: int, at: float) -> None:
+    """See a sign of life, and the end of the topic after it."""
+    presence.seen(name, "r", count, at)
+    presence.end_read(at)
+
+
+# --- the predicate -------------------------------------------------------------------------------
+
+
+@shows("F14")
+def test_silence_of_five_seconds() -> None:
+    """Unreachable: the presence has not changed for 5 s by the reader's own clock."""
+    presence = awake(100.0, "You")
+    beat(presence, "Me", 2, 104.0)
+    assert presence.reachable("You", 100.0 + SILENCE - 0.01)
+    assert not presence.reachable("You", 100.0 + SILENCE)
+
+
+def test_a_sign_of_life_that_repeats_itself_is_none() -> None:
+    """An old count says nothing; a new one, or another replica's, does."""
+    presence = awake(100.0, "You")
+    beat(presence, "Me", 2, 104.0)
+    presence.seen("You", "r", 1, 104.0)
+    assert not presence.reachable("You", 105.5)
+    presence.seen("You", "other", 1, 105.6)
+    assert presence.reachable("You", 105.7)
+
+
+@shows("F14")
+def test_nobody_is_judged_while_ones_own_presence_stands_still() -> None:
+    """A reader whose own sign of life does not come back is cut off itself."""
+    presence = awake(100.0, "You")
+    assert presence.reachable("You", 110.0)
+    assert not presence.may_judge(110.0)
+
+
+@shows("F14")
+def test_a_pause_does_not_condemn_everybody() -> None:
+    """After a pause one's own sign of life is read first; the others' stand behind it."""
+    presence = awake(100.0, "You", "They")
+    assert presence.reachable("You", 160.0)  # awake again, nothing read yet
+    presence.seen("Me", "r", 2, 160.0)
+    assert presence.reachable("You", 160.0)  # the topic has not been read to its end
+    presence.seen("You", "r", 60, 160.1)
+    presence.end_read(160.1)
+    assert presence.reachable("You", 160.2)
+    assert not presence.reachable("They", 160.2)
+
+
+def test_an_instance_that_was_never_seen() -> None:
+    """It has the same five seconds, from when the reader began."""
+    presence = awake(100.0)
+    assert presence.reachable("New", 104.9)
+    beat(presence, "Me", 2, 104.9)
+    assert not presence.reachable("New", 105.0)
+
+
+def test_oneself_is_always_reachable() -> None:
+    """A forwarder may write to its own topics whatever it sees."""
+    presence = awake(100.0)
+    assert presence.reachable("Me", 1_000.0)
+
+
+def test_a_reader_without_a_forwarder_judges_nobody() -> None:
+    """Who gives no sign of life of its own cannot tell whether it is cut off."""
+    presence = Presence("", 100.0)
+    presence.end_read(100.0)
+    assert presence.reachable("You", 1_000.0)
+
+
+# --- held copies ---------------------------------------------------------------------------------
+
+
+@shows("F5", "EX-47")
+def test_memory_for_held_copies_is_bounded() -> None:
+    """51 copies of 20 480 bytes fit into 1 MiB, the rest is dropped (11289), nothing is evicted."""
+    holding: Holding[int] = Holding(1 << 20)
+    refused = [holding.add((n,), n, 20_480) for n in range(100)]
+    assert refused == [None] * 51 + [11289] * 49
+    assert [item for _, item in holding.items()] == list(range(51))
+
+
+@shows("F12.2")
+def test_a_second_copy_of_what_is_held_is_dropped() -> None:
+    """The same message is already being forwarded: 11288, even when memory is short too."""
+    holding: Holding[int] = Holding(100)
+    assert holding.add(("m",), 1, 100) is None
+    assert holding.add(("m",), 2, 100) == 11288
+    assert holding.add(("n",), 3, 1) == 11289
+    assert len(holding) == 1
+
+
+def test_what_is_released_gives_its_memory_back() -> None:
+    """A large message can pass in fragments, each of which is gone before the next one."""
+    holding: Holding[int] = Holding(100)
+    for n in range(50):
+        assert holding.add((n,), n, 100) is None
+        holding.remove((n,))
+    assert (len(holding), holding.size) == (0, 0)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 60), st.booleans()), max_size=40))
+def test_the_size_is_always_that_of_what_is_held(steps: list[tuple[int, int, bool]]) -> None:
+    """Whatever comes and goes, in any order."""
+    holding: Holding[int] = Holding(150)
+    sizes: dict[int, int] = {}
+    for key, size, leaves in steps:
+        if leaves and key in sizes:
+            holding.remove((key,))
+            del sizes[key]
+        elif holding.add((key,), key, size) is None:
+            sizes[key] = size
+        assert holding.size == sum(sizes.values()) <= 150
+        assert {item for _, item in holding.items()} == set(sizes)

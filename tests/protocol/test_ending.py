@@ -1,0 +1,250 @@
+"""END CONVERSATION in all its forms, and what is kept of a closed endpoint."""
+
+from __future__ import annotations
+
+from streams.protocol import Flag, State
+from tests.node.evidence import shows
+
+from .build import (
+    TARGET_BROKER,
+    ack,
+    acked,
+    conversing,
+    initiator,
+    message,
+    queued,
+    sent,
+    target,
+    undeliverable,
+)
+
+HALF_AN_HOUR = 1_800
+END_DIALOG = message(0, flags=Flag.END, broker=TARGET_BROKER)
+
+
+# --- END -----------------------------------------------------------------------------------------
+
+
+@shows("D4.3")
+def test_the_target_ends_first() -> None:
+    """EndDialog takes the next number; the other side is told, ends too, and sends nothing."""
+    side = conversing()
+    side.hears(ack(1))
+    effects = side.hears(END_DIALOG)
+    assert side.dialog.state is State.DI
+    assert queued(effects) == [0]
+    side.sends()
+    assert side.refused == 8429
+    effects = side.ends()
+    assert side.dialog.state is State.CD
+    assert sent(effects) == []
+
+
+def test_end_follows_all_earlier_messages() -> None:
+    """EndDialog is queued after all earlier messages and closes when it is acknowledged."""
+    side = conversing(2)
+    assert sent(side.ends()) == [2]
+    assert side.dialog.state is State.DO
+    side.hears(ack(2))
+    assert side.dialog.state is State.DO
+    side.hears(ack(3))
+    assert side.dialog.state is State.CD
+
+
+def test_both_sides_end_at_once() -> None:
+    """If EndDialog arrives at a side that has ended, it is closed once its own is acknowledged."""
+    side = conversing()
+    side.ends()
+    effects = side.hears(END_DIALOG)
+    assert side.dialog.state is State.DO
+    assert queued(effects) == []  # the application has ended: later arrivals are discarded
+    assert acked(effects) is not None
+    side.hears(ack(2))
+    assert side.dialog.state is State.CD
+
+
+@shows("U-22")
+def test_end_before_any_send() -> None:
+    """END on a conversation that has sent nothing: the endpoint goes, nothing is sent."""
+    side = initiator()
+    effects = side.ends()
+    assert side.dialog.state is State.CD
+    assert sent(effects) == []
+    assert acked(effects) is None
+
+
+def test_end_discards_what_the_ended_peer_would_not_receive() -> None:
+    """If the remote side has already ended, unsent messages are dropped silently."""
+    side = conversing(3)
+    side.hears(END_DIALOG)
+    effects = side.ends()
+    assert sent(effects) == []
+    assert side.dialog.acknowledged == side.dialog.send_sequence
+    assert not side.dialog.chunks
+
+
+# --- END WITH ERROR ------------------------------------------------------------------------------
+
+
+@shows("U-47")
+def test_end_with_error_discards_everything_unacknowledged() -> None:
+    """Transmitted or not: discarded; the Error takes the next number."""
+    side = conversing(100)
+    side.hears(ack(10))
+    assert sent(side.ends(with_error=True)) == [100]
+    assert side.dialog.state is State.DO
+    assert side.dialog.acknowledged == 100
+    assert sent(side.waits(4)) == [100]
+    side.hears(ack(101))
+    assert side.dialog.state is State.CD
+
+
+@shows("U-47")
+def test_the_error_is_accepted_although_numbers_are_missing() -> None:
+    """The Error is received at once, and what was held for the gap is forgotten."""
+    side = target()
+    side.hears(message(0), message(3))
+    effects = side.hears(message(9, flags=Flag.ERROR | Flag.SKIPS))
+    assert queued(effects) == [9]
+    assert side.dialog.state is State.ER
+    assert not side.dialog.held
+    assert acked(effects).next_sequence == 10  # type: ignore[union-attr]
+
+
+@shows("U-47")
+def test_the_error_again_and_a_straggler() -> None:
+    """A second copy of the Error, and of a message below it, are duplicates: acknowledged."""
+    side = target()
+    side.hears(message(9, flags=Flag.ERROR | Flag.SKIPS))
+    effects = side.hears(message(9, flags=Flag.ERROR | Flag.SKIPS), message(5))
+    assert undeliverable(effects) == [11218, 11218]
+    assert acked(effects).next_sequence == 10  # type: ignore[union-attr]
+    assert queued(effects) == []
+
+
+def test_an_error_at_a_side_that_has_ended() -> None:
+    """A side that waits for the acknowledgement of its EndDialog is closed by an Error."""
+    side = conversing()
+    side.ends()
+    error = message(0, flags=Flag.ERROR | Flag.SKIPS, broker=TARGET_BROKER, attempt=2)
+    effects = side.hears(error)
+    assert side.dialog.state is State.CD
+    assert queued(effects) == []
+    got = acked(effects)
+    assert got is not None
+    assert (got.next_sequence, got.attempt, got.closed) == (1, 2, True)
+
+
+# --- CLEANUP -------------------------------------------------------------------------------------
+
+
+@shows("D4.5")
+def test_cleanup_tells_nobody() -> None:
+    """END WITH CLEANUP removes what is to be sent, and the peer is not told."""
+    side = conversing(3)
+    effects = side.cleans_up()
+    assert side.dialog.state is State.CD
+    assert sent(effects) == []
+    assert acked(effects) is None
+    assert not side.dialog.chunks
+    assert side.dialog.retry_at is None
+
+
+# --- closed endpoints ----------------------------------------------------------------------------
+
+
+@shows("D5.1")
+def test_a_closed_initiator_says_so() -> None:
+    """With nothing unacknowledged any more the initiator says *closed*, and again if asked."""
+    side = conversing()
+    side.ends()
+    got = acked(side.hears(ack(2, first_hop=1)))
+    assert got is not None
+    assert (got.closed, got.first_hop) == (True, 1)
+    again = acked(side.hears(message(0, broker=TARGET_BROKER, attempt=1)))
+    assert again is not None
+    assert (again.closed, again.next_sequence, again.attempt) == (True, 1, 1)
+
+
+@shows("D5.1")
+def test_a_late_enddialog_is_answered_by_a_closed_initiator() -> None:
+    """The peer's EndDialog finds a closed endpoint: acknowledged, event 160 with 11212."""
+    side = conversing()
+    side.ends()
+    side.hears(ack(2))
+    effects = side.hears(END_DIALOG)
+    assert undeliverable(effects) == [11212]
+    assert acked(effects).next_sequence == 1  # type: ignore[union-attr]
+    assert queued(effects) == []
+
+
+@shows("U-30")
+def test_messages_for_a_closed_endpoint_are_acknowledged() -> None:
+    """A message for a closed endpoint is acknowledged, in order or not, and goes nowhere."""
+    side = target()
+    side.cleans_up()
+    effects = side.hears(message(7))
+    assert undeliverable(effects) == [11212]
+    assert acked(effects).next_sequence == 8  # type: ignore[union-attr]
+    assert queued(effects) == []
+    assert side.dialog.state is State.CD
+
+
+@shows("D5.2", "U-29")
+def test_a_closed_target_keeps_its_key_until_the_initiator_has_said_closed() -> None:
+    """The key stays for the dialog's lifetime, else one time to live after *closed*."""
+    side = target()
+    side.hears(message(0), message(1, flags=Flag.END))
+    side.ends()
+    assert side.dialog.state is State.CD
+    assert side.dialog.forget_at == side.dialog.expires_at
+    side.waits(HALF_AN_HOUR)
+    side.hears(ack(0, closed=True, broker="A"))
+    assert side.dialog.forget_at == side.now + side.limits.time_to_live
+    assert not side.forgotten
+    side.waits(60)
+    assert side.forgotten
+
+
+@shows("D5.2")
+def test_the_initiator_may_say_closed_before_the_target_ends() -> None:
+    """One time to live after the end is enough where *closed* was heard before it."""
+    side = target()
+    side.hears(message(0), message(1, flags=Flag.END))
+    side.hears(ack(0, closed=True, broker="A"))
+    assert side.dialog.forget_at is None
+    side.ends()
+    assert side.dialog.forget_at == side.now + side.limits.time_to_live
+
+
+@shows("D5.3")
+def test_a_replayed_first_message_cannot_reopen_a_closed_target() -> None:
+    """A replayed first message finds the key, and no second endpoint comes into being."""
+    side = target()
+    side.hears(message(0))
+    side.cleans_up()
+    effects = side.hears(message(0))
+    assert side.dialog.state is State.CD
+    assert queued(effects) == []
+    assert undeliverable(effects) == [11218]
+
+
+def test_a_closed_initiator_is_kept_for_half_an_hour() -> None:
+    """Long enough to answer a late EndDialog, then nothing of it is left."""
+    side = conversing()
+    side.ends()
+    side.hears(ack(2))
+    side.waits(HALF_AN_HOUR - 1)
+    assert not side.forgotten
+    side.waits(1)
+    assert side.forgotten
+
+
+def test_an_ended_endpoint_acknowledges_what_still_comes() -> None:
+    """After a local END later arrivals are stored by nobody and acknowledged all the same."""
+    side = target()
+    side.hears(message(0))
+    side.ends()
+    effects = side.hears(message(1))
+    assert queued(effects) == []
+    assert acked(effects).next_sequence == 2  # type: ignore[union-attr]

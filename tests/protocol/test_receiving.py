@@ -1,0 +1,212 @@
+"""Order, duplicates, the lock, and who is answered what."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.errors import EventKind
+from streams.protocol import Flag, Limits, Machine, Report, State
+from tests.node.evidence import shows
+
+from .build import (
+    OTHER_BROKER,
+    TARGET_BROKER,
+    ack,
+    acked,
+    answers,
+    broker_error,
+    conversing,
+    initiator,
+    message,
+    queued,
+    target,
+    undeliverable,
+)
+
+# --- order and duplicates ------------------------------------------------------------------------
+
+
+@shows("D1.1")
+def test_messages_in_order() -> None:
+    """Messages are handed on in ascending order; one acknowledgement stands for all of a run."""
+    side = target()
+    effects = side.hears(message(0), message(1), message(2))
+    assert queued(effects) == [0, 1, 2]
+    got = acked(effects)
+    assert got is not None
+    assert (got.next_sequence, got.highest_seen) == (3, 2)
+
+
+@shows("D1.2")
+@pytest.mark.parametrize("copies", [1, 2, 3])
+def test_a_duplicate_is_acknowledged_again(copies: int) -> None:
+    """The receiver acknowledges a duplicate again but does not enqueue it: event 160, 11218."""
+    side = target()
+    side.hears(message(0), message(1))
+    effects = side.hears(*[message(0)] * copies)
+    assert queued(effects) == []
+    assert undeliverable(effects) == [11218] * copies
+    got = acked(effects)
+    assert got is not None
+    assert got.next_sequence == 2
+
+
+@shows("D1.3")
+def test_out_of_order_messages_are_kept() -> None:
+    """What arrives too early is kept until the gap closes, and acknowledged as seen."""
+    side = target()
+    effects = side.hears(message(2), message(1))
+    assert queued(effects) == []
+    got = acked(effects)
+    assert got is not None
+    assert (got.next_sequence, got.highest_seen) == (0, 2)
+    effects = side.hears(message(0))
+    assert queued(effects) == [0, 1, 2]
+    assert acked(effects).next_sequence == 3  # type: ignore[union-attr]
+    assert not side.dialog.held
+
+
+def test_a_duplicate_of_what_is_held() -> None:
+    """A second copy of a message that waits for its turn is a duplicate too."""
+    side = target()
+    side.hears(message(2))
+    assert undeliverable(side.hears(message(2))) == [11218]
+    assert queued(side.hears(message(0), message(1))) == [0, 1, 2]
+
+
+@shows("D1.4")
+def test_beyond_the_window_nothing_can_be_kept() -> None:
+    """What cannot be kept is out of sequence: event 160, 11217, no acknowledgement."""
+    side = target(limits=Limits(window=4))
+    effects = side.hears(message(4))
+    assert undeliverable(effects) == [11217]
+    assert acked(effects) is None
+    assert acked(side.hears(message(3))) is not None
+
+
+# --- the lock ------------------------------------------------------------------------------------
+
+
+@shows("D3.1")
+@pytest.mark.parametrize(
+    "frame",
+    [ack(1), message(0, broker=TARGET_BROKER), message(5, broker=TARGET_BROKER)],
+    ids=["acknowledgement", "message", "message out of order"],
+)
+def test_the_first_frame_of_any_kind_locks(frame: object) -> None:
+    """The id that the first acknowledgement or message carries becomes the far broker id."""
+    side = conversing()
+    effects = side.hears(frame)  # type: ignore[arg-type]
+    assert side.dialog.far_broker == TARGET_BROKER
+    assert side.dialog.locked
+    assert side.dialog.parties.to_broker == TARGET_BROKER
+    assert side.dialog.parties.locked
+    told = [e for e in effects if isinstance(e, Report)]
+    assert (EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT, 4) in [(e.kind, e.subclass) for e in told]
+
+
+@shows("D3.2")
+@pytest.mark.parametrize(
+    "frame",
+    [ack(1, broker=OTHER_BROKER, attempt=2), message(0, broker=OTHER_BROKER, attempt=2)],
+    ids=["acknowledgement", "message"],
+)
+def test_any_other_broker_is_refused(frame: object) -> None:
+    """The endpoint is not changed, and an error (8495) goes to the broker that is not the one."""
+    side = conversing(2)
+    side.hears(ack(1))
+    before = side.dialog.copy()
+    effects = side.hears(frame)  # type: ignore[arg-type]
+    assert side.dialog == before
+    assert undeliverable(effects) == [11224]
+    assert [(e.number, e.to_broker, e.attempt) for e in answers(effects)] == [
+        (8495, OTHER_BROKER, 2)
+    ]
+    assert acked(effects) is None
+
+
+@shows("D3.2")
+def test_a_broker_id_given_at_begin_is_as_good_as_a_lock() -> None:
+    """A conversation begun with a broker id talks to that broker alone."""
+    side = conversing()
+    side.dialog.far_broker = TARGET_BROKER
+    assert undeliverable(side.hears(ack(1, broker=OTHER_BROKER))) == [11224]
+    assert not side.dialog.locked
+    side.hears(ack(1))
+    assert side.dialog.locked
+
+
+@shows("U-02")
+def test_broker_ids_are_compared_as_guids() -> None:
+    """Two spellings of one GUID are one broker."""
+    side = conversing()
+    side.dialog.far_broker = TARGET_BROKER.lower()
+    assert undeliverable(side.hears(ack(1))) == [11224]  # as they are written
+
+    def act(machine: Machine) -> None:
+        machine.broker_key = str.casefold
+        machine.acknowledgement(ack(1))
+
+    assert undeliverable(side.run(act)) == []
+    assert side.dialog.acknowledged == 1
+
+
+@shows("D3.3")
+def test_a_broker_error_is_never_answered() -> None:
+    """An Error of a broker that is not the locked one is ignored, whatever it says."""
+    side = conversing()
+    side.hears(ack(1))
+    effects = side.hears(broker_error(broker=OTHER_BROKER))
+    assert answers(effects) == []
+    assert acked(effects) is None
+    assert side.dialog.state is State.CO
+
+
+@shows("D3.4")
+@pytest.mark.parametrize("frame", [ack(0, broker="X"), message(0, broker="X")])
+def test_a_target_belongs_to_the_broker_that_created_it(frame: object) -> None:
+    """The same conversation id from another broker: event 160, no acknowledgement, no answer."""
+    side = target()
+    before = side.dialog.copy()
+    effects = side.hears(frame)  # type: ignore[arg-type]
+    assert side.dialog == before
+    assert undeliverable(effects) == [11224]
+    assert acked(effects) is None
+    assert answers(effects) == []
+
+
+@shows("D3.4")
+def test_a_closed_key_belongs_to_that_broker_too() -> None:
+    """A closed endpoint acknowledges what its own initiator says, and nobody else."""
+    side = target()
+    side.cleans_up()
+    assert acked(side.hears(message(0, broker="X"))) is None
+    assert acked(side.hears(message(0))) is not None
+
+
+# --- Errors --------------------------------------------------------------------------------------
+
+
+@shows("D4.4")
+def test_a_broker_error_ends_the_conversation() -> None:
+    """An Error from the peer's broker: ERROR, in the queue, nothing is retried any more."""
+    side = conversing(3)
+    effects = side.hears(broker_error())
+    assert side.dialog.state is State.ER
+    assert queued(effects) == [0]
+    assert side.dialog.retry_at is None
+    assert not side.dialog.chunks
+    assert acked(effects) is None  # unsequenced: nothing to acknowledge
+
+
+def test_a_broker_error_is_taken_once() -> None:
+    """Broker Errors are regenerated as retries provoke them; the queue gets one."""
+    side = conversing()
+    assert queued(side.hears(broker_error(), broker_error())) == [0]
+
+
+def test_an_unsequenced_frame_without_the_error_flag_means_nothing() -> None:
+    """Only Errors are unsequenced messages."""
+    side = initiator(State.CO)
+    assert side.hears(message(0, flags=Flag.UNSEQUENCED, broker=TARGET_BROKER))[1:] == []
+    assert side.dialog.state is State.CO

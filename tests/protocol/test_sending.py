@@ -1,0 +1,247 @@
+"""Sequence numbers, the window, acknowledgements, retries, statuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.protocol import CHUNK, Limits, State
+from tests.node.evidence import shows
+
+from .build import ack, acked, attempts, conversing, initiator, message, own_errors, sent, status
+
+WINDOW = Limits(window=4)
+
+
+# --- sequence numbers and the window -------------------------------------------------------------
+
+
+@shows("U-21")
+def test_the_first_number_is_zero() -> None:
+    """The sender assigns sequence numbers per dialog and direction, from 0."""
+    assert sent(initiator().sends(3)) == [0, 1, 2]
+
+
+@shows("D2.1")
+def test_a_window_limits_what_is_in_flight() -> None:
+    """What is beyond the window waits, and follows as acknowledgements come."""
+    side = initiator(limits=WINDOW)
+    assert sent(side.sends(10)) == [0, 1, 2, 3]
+    assert sent(side.hears(ack(3))) == [4, 5, 6]
+    assert sent(side.hears(ack(7))) == [7, 8, 9]
+    assert sent(side.hears(ack(10))) == []
+
+
+@shows("U-26")
+def test_acknowledgements_are_cumulative() -> None:
+    """Everything below the number that an acknowledgement names is stored at the other side."""
+    side = conversing(5)
+    side.hears(ack(3))
+    assert side.dialog.acknowledged == 3
+    side.hears(ack(2))
+    assert side.dialog.acknowledged == 3
+
+
+def test_an_acknowledgement_of_what_was_never_sent_counts_nothing() -> None:
+    """An impossible acknowledgement number changes nothing (28010)."""
+    side = conversing(2)
+    assert sent(side.hears(ack(3))) == []
+    assert side.dialog.acknowledged == 0
+    assert side.dialog.retry_at is not None
+
+
+def test_positions_are_kept_in_chunks_and_let_go() -> None:
+    """Only what is unacknowledged is remembered, and only touched chunks are written again."""
+    side = initiator(limits=Limits(window=10))
+    side.sends(CHUNK * 2 + 5)
+    assert sorted(side.dialog.chunks) == [0, 1, 2]
+    assert side.dialog.position(CHUNK + 1) == CHUNK + 1
+    side.hears(ack(CHUNK - 1))
+    assert sorted(side.dialog.chunks) == [0, 1, 2]
+    side.hears(ack(CHUNK))
+    assert sorted(side.dialog.chunks) == [1, 2]
+    side.hears(ack(CHUNK * 2 + 5))
+    assert not side.dialog.chunks
+
+
+# --- retry ---------------------------------------------------------------------------------------
+
+
+@shows("U-27")
+def test_the_back_off() -> None:
+    """The waits are 4, 8, 16, 32, 64, 64 ... seconds."""
+    side = conversing()
+    for attempt, seconds in enumerate((4, 8, 16, 32, 64, 64, 64), start=1):
+        assert sent(side.waits(seconds - 0.001)) == []
+        assert attempts(side.waits(0.001)) == [(0, attempt)]
+
+
+@shows("D2.2")
+def test_a_retry_is_the_oldest_message_only() -> None:
+    """Of all that is unacknowledged only the oldest is sent again."""
+    side = conversing(5)
+    assert attempts(side.waits(4)) == [(0, 1)]
+    side.hears(ack(2))
+    assert attempts(side.waits(4)) == [(2, 1)]
+
+
+@shows("D2.3")
+def test_no_retry_while_the_previous_copy_is_ahead_of_the_forwarder() -> None:
+    """A copy that has not left ``out`` is not sent again; the question is asked once a second."""
+    side = conversing(2, left_out=1)  # copies are at 0 and 1: the second has not been read
+    assert sent(side.waits(4)) == []
+    assert side.dialog.attempt == 0
+    side.left_out = 2
+    assert sent(side.waits(0.999)) == []
+    assert attempts(side.waits(0.001)) == [(0, 1)]
+
+
+@shows("U-27")
+def test_progress_resets_the_back_off() -> None:
+    """A successful acknowledgement resets the back-off."""
+    side = conversing(2)
+    side.waits(4)
+    side.waits(8)
+    side.hears(ack(1))
+    assert side.dialog.attempt == 0
+    assert attempts(side.waits(4)) == [(1, 1)]
+
+
+@shows("D2.4")
+def test_the_window_follows_where_a_retry_got_through() -> None:
+    """Where a retry was needed and acknowledged, what followed it is taken for lost too."""
+    side = conversing(4)
+    side.waits(4)
+    assert attempts(side.hears(ack(1, attempt=1))) == [(1, 0), (2, 0), (3, 0)]
+
+
+@shows("D2.4")
+def test_a_late_acknowledgement_of_the_first_copy_does_not_resend_the_window() -> None:
+    """Where the first copy is acknowledged after all, the way is slow, and nothing was lost."""
+    side = conversing(4)
+    side.waits(4)
+    assert sent(side.hears(ack(1, attempt=0))) == []
+    assert side.dialog.attempt == 0
+
+
+def test_no_window_without_progress() -> None:
+    """An acknowledgement of nothing new, even of a retry, sends nothing again."""
+    side = conversing(4)
+    side.hears(ack(1))
+    side.waits(4)
+    assert sent(side.hears(ack(1, attempt=1))) == []
+
+
+def test_nothing_unacknowledged_nothing_to_retry() -> None:
+    """The timer is off as soon as everything is acknowledged."""
+    side = conversing(2)
+    side.hears(ack(2))
+    assert side.dialog.retry_at is None
+    assert sent(side.waits(100)) == []
+
+
+@shows("D2.5")
+def test_acknowledgements_carry_attempt_and_first_hop_of_the_copy() -> None:
+    """What a copy provoked carries its attempt, and echoes its first-hop index."""
+    side = conversing()
+    side.hears(ack(1))
+    got = acked(side.hears(message(0, broker="B", attempt=3, first_hop=2)))
+    assert got is not None
+    assert (got.attempt, got.first_hop) == (3, 2)
+
+
+@shows("D2.5")
+def test_the_index_that_came_back_is_preferred() -> None:
+    """The first-hop index of the acknowledgement that made progress is where the next one goes."""
+    side = conversing(2)
+    side.hears(ack(1, attempt=1, first_hop=1))
+    assert side.dialog.first_hop == 1
+    side.hears(ack(1, first_hop=0))  # no progress: says nothing about what works now
+    assert side.dialog.first_hop == 1
+
+
+# --- what the local forwarder says ---------------------------------------------------------------
+
+
+@shows("R10")
+def test_after_a_status_only_the_first_message_probes() -> None:
+    """A conversation that cannot be routed is delayed, and one message of it tries again."""
+    side = conversing(3)
+    side.hears(status(9750))
+    assert side.dialog.status == 9750
+    assert sent(side.sends(2)) == []
+    assert attempts(side.waits(4)) == [(0, 1)]
+    assert attempts(side.waits(8)) == [(0, 2)]
+
+
+@shows("R10")
+def test_the_rest_follows_when_the_probe_gets_through() -> None:
+    """The probe's acknowledgement clears the status, and everything else is sent."""
+    side = conversing(3)
+    side.hears(status(9750))
+    side.sends()
+    side.waits(4)
+    assert sent(side.hears(ack(1, attempt=1))) == [1, 2, 3]
+    assert side.dialog.status == 0
+
+
+@shows("D2.6")
+def test_a_status_of_an_older_attempt_is_ignored() -> None:
+    """A Status older than the current attempt says nothing about it."""
+    side = conversing()
+    side.waits(4)
+    side.hears(status(9750, attempt=0))
+    assert side.dialog.status == 0
+    side.hears(status(9750, attempt=1))
+    assert side.dialog.status == 9750
+
+
+def test_a_status_about_what_is_acknowledged_is_ignored() -> None:
+    """A Status that comes after the acknowledgement is about another copy of the same message."""
+    side = conversing()
+    side.hears(ack(1), status(9753))
+    assert side.dialog.status == 0
+
+
+@shows("U-14")
+@pytest.mark.parametrize("delay", [0, 999])
+def test_a_catalog_change_lets_it_probe(delay: int) -> None:
+    """A conversation with a status tries again soon after the catalog has changed."""
+    side = conversing()
+    side.hears(status(9750))
+    side.run(lambda machine: machine.probe_soon(delay))
+    assert attempts(side.waits(delay / 1000)) == [(0, 1)]
+
+
+def test_a_catalog_change_means_nothing_to_others() -> None:
+    """A conversation without a status goes on waiting for its acknowledgement."""
+    side = conversing()
+    due = side.dialog.retry_at
+    side.run(lambda machine: machine.probe_soon(0))
+    assert side.dialog.retry_at == due
+
+
+# --- lifetime ------------------------------------------------------------------------------------
+
+
+@shows("EX-59")
+def test_the_end_of_life() -> None:
+    """On expiry an Error (-8489) is in the endpoint's own queue, and SEND is refused."""
+    side = conversing(3)
+    side.now = side.dialog.expires_at
+    effects = side.waits(0)
+    assert own_errors(effects) == [8489]
+    assert side.dialog.state is State.ER
+    assert sent(effects) == []
+    side.sends()
+    assert side.refused == 8429
+    side.ends()
+    assert side.dialog.state is State.CD
+
+
+def test_the_end_of_life_of_a_side_that_has_ended() -> None:
+    """A side whose application has ended is closed: nobody is left to be told."""
+    side = conversing()
+    side.ends()
+    side.now = side.dialog.expires_at
+    side.waits(0)
+    assert side.dialog.state is State.CD

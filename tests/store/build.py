@@ -1,0 +1,41 @@
+"""Rows to write."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streams.store import Cause, EventWindow, LatencyWindow, MalformedWindow, Repeat, Row
+
+LATENCY = LatencyWindow(
+    window_start=10_000,
+    window_end=20_000,
+    from_service="InitiatorService",
+    to_service="TargetService",
+    target="ServerB/DatabaseB",
+    path="ServerA>ServerB/DatabaseB",
+    leg=0,
+    leg_from="ServerA",
+    leg_to="ServerB/DatabaseB",
+    hops=1,
+    count=3,
+    attempts=1,
+    min=5,
+    max=30,
+    p50=5.0,
+    p95=27.5,
+    p99=29.5,
+    histogram=((5.0, 2), (30.0, 1)),
+)
+EVENT = EventWindow(
+    10_000, 20_000, 160, 11218, "ServerB", "DatabaseB", None, "TargetService", Cause.RETRY, 4
+)
+MALFORMED = MalformedWindow(10_000, 20_000, "ssb.queue.x", "sb-hop: missing", 2)
+REPEAT = Repeat("ssb.queue.x", "m-1", 0, None, 7, 2, 11_000, 12_000)
+ROWS: tuple[Row, ...] = (LATENCY, EVENT, MALFORMED, REPEAT)
+
+
+def latency(values: list[int], **changes: object) -> LatencyWindow:
+    """Return a window that counts the given latencies; its percentiles are of no interest."""
+    histogram = tuple((float(value), values.count(value)) for value in sorted(set(values)))
+    row = replace(LATENCY, count=len(values), min=min(values), max=max(values))
+    return replace(row, histogram=histogram, **changes)  # type: ignore[arg-type]

@@ -1,0 +1,91 @@
+"""A report's figures over all windows are those of all messages together."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streams.store import Cause, EventTotal, Report, Row, Store
+from tests.store.build import EVENT, MALFORMED, REPEAT, latency
+from tests.store.test_quantiles import recomputed
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        yield store
+
+
+def test_an_empty_store_has_an_empty_report(store: Store) -> None:
+    report = Report(store)
+    assert report.latency() == report.legs() == report.events() == report.repeats() == ()
+    assert report.duplicates_by_cause() == dict.fromkeys(Cause, 0)
+    assert report.removed() == 0
+    assert report.late() == {}
+
+
+def test_verify_overall_percentiles_against_all_values(store: Store) -> None:
+    chance = random.Random(7)
+    ways = ("A>G1>B/D", "A>G2>B/D")
+    values: dict[str, list[int]] = {way: [] for way in ways}
+    rows: list[Row] = []
+    for window in range(12):
+        for way in ways:
+            some = [int(chance.expovariate(1 / 40)) for _ in range(chance.randint(1, 300))]
+            values[way] += some
+            start = window * 10_000
+            rows.append(latency(some, window_start=start, window_end=start + 10_000, path=way))
+    rows.append(latency([9_999], leg=1, leg_from="", leg_to="A"))
+    store.write("deliveries", "run", 0, rows)
+
+    report = Report(store)
+    for summary in report.latency("path"):
+        _equal(summary, values[summary.key[0]])
+    (overall,) = report.latency()
+    _equal(overall, values[ways[0]] + values[ways[1]])
+    (leg,) = report.legs()
+    assert leg.key == ("", "A")
+    assert leg.max == 9_999
+
+
+def _equal(summary: object, values: list[int]) -> None:
+    assert summary.count == len(values)  # type: ignore[attr-defined]
+    assert (summary.min, summary.max) == (min(values), max(values))  # type: ignore[attr-defined]
+    for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        assert getattr(summary, name) == pytest.approx(recomputed(values, share))
+
+
+def test_duplicates_are_told_by_cause(store: Store) -> None:
+    rows = [
+        EVENT,
+        replace(EVENT, window_start=20_000, window_end=30_000, count=2),
+        replace(EVENT, cause=Cause.REDELIVERY, count=3),
+        replace(EVENT, cause=Cause.SEVERAL_TARGETS, error=11224, count=5),
+        replace(EVENT, cause=None, event=140, error=11291, count=7),
+    ]
+    store.write("events", "run", 0, rows)
+    report = Report(store)
+    assert report.duplicates_by_cause() == {
+        Cause.RETRY: 6,
+        Cause.REDELIVERY: 3,
+        Cause.SEVERAL_TARGETS: 5,
+        Cause.UNKNOWN: 0,
+    }
+    assert report.removed() == 9
+    assert len(report.duplicates()) == 4
+    assert EventTotal(160, 11218, "ServerB", 9) in report.events()
+    assert EventTotal(140, 11291, "ServerB", 7) in report.events()
+
+
+def test_what_must_not_be_is_told(store: Store) -> None:
+    store.write("deliveries", "run", 0, [MALFORMED])
+    store.write("repeats", "run", 0, [REPEAT])
+    store.add_late("deliveries", "run", 0, 3)
+    report = Report(store)
+    assert report.malformed() == (MALFORMED,)
+    assert report.repeats() == (REPEAT,)
+    assert report.late() == {"deliveries": 3, "repeats": 0}

@@ -1,0 +1,184 @@
+"""A batch is written once, whole or not at all, and figures never shrink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from streams.errors import SurroundingsError, UsageError
+from streams.store import LatencyWindow, MalformedWindow, Progress, Row, Store
+from streams.store.store import upsert
+from streams.store.tables import KINDS
+from tests.store.build import EVENT, LATENCY, MALFORMED, REPEAT, ROWS
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/deep/er/monitor.sqlite"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with Store.open(url) as store:
+        yield store
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: type(row).__name__)
+def test_a_row_is_read_as_it_was_written(store: Store, row: Row) -> None:
+    assert store.write("q", "run", 0, [row])
+    assert store.read(type(row)) == (row,)
+
+
+def test_the_same_batch_twice_is_written_once(store: Store) -> None:
+    assert store.write("q", "run", 4, ROWS)
+    assert not store.write("q", "run", 4, [replace(EVENT, count=99)])
+    assert not store.write("q", "run", 3, [replace(EVENT, count=99)])
+    assert store.read(type(EVENT)) == (EVENT,)
+    assert store.progress() == (Progress("q", "run", 4, 0),)
+
+
+def test_a_later_batch_replaces_a_window(store: Store) -> None:
+    store.write("q", "run", 0, [LATENCY])
+    grown = replace(LATENCY, count=4, p50=6.0, histogram=((5.0, 2), (7.0, 1), (30.0, 1)))
+    store.write("q", "run", 1, [grown])
+    assert store.read(LatencyWindow) == (grown,)
+
+
+def test_a_crash_in_the_middle_leaves_nothing_of_the_batch(store: Store) -> None:
+    def rows() -> Iterator[Row]:
+        yield LATENCY
+        raise RuntimeError("crash")
+
+    with pytest.raises(RuntimeError):
+        store.write("q", "run", 0, rows())
+    broken = replace(MALFORMED, topic=None)  # type: ignore[arg-type]
+    with pytest.raises(SurroundingsError, match="does not work"):
+        store.write("q", "run", 0, [LATENCY, broken])
+    assert store.read(LatencyWindow) == ()
+    assert store.progress() == ()
+    assert store.write("q", "run", 0, [LATENCY])
+
+
+def test_a_new_checkpoint_counts_its_batches_anew(store: Store) -> None:
+    store.write("q", "first", 57, [EVENT])
+    assert store.write("q", "second", 0, [replace(EVENT, count=5)])
+    assert store.read(type(EVENT)) == (replace(EVENT, count=5),)
+
+
+@pytest.mark.parametrize(
+    ("row", "smaller"),
+    [
+        (LATENCY, replace(LATENCY, count=1)),
+        (EVENT, replace(EVENT, count=1)),
+        (MALFORMED, replace(MALFORMED, count=1)),
+        (REPEAT, replace(REPEAT, copies=1)),
+    ],
+    ids=lambda row: type(row).__name__,
+)
+def test_a_figure_never_shrinks(store: Store, row: Row, smaller: Row) -> None:
+    store.write("q", "first", 0, [row])
+    store.write("q", "second", 0, [smaller])
+    assert store.read(type(row)) == (row,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_identifying_column_makes_a_row_of_its_own(store: Store, kind: type) -> None:
+    row = next(row for row in ROWS if type(row) is kind)
+    rows: list[Row] = [row]
+    for name in KINDS[kind].identity:
+        value = getattr(row, name)
+        other = (
+            value + 1
+            if isinstance(value, int)
+            else None
+            if name == "cause"
+            else f"{value or ''}'x;\u00e9"
+        )
+        rows.append(replace(row, **{name: other}))
+    store.write("q", "run", 0, rows)
+    assert len(store.read(kind)) == len(rows)
+
+
+def test_names_may_be_longer_than_what_an_index_holds(store: Store) -> None:
+    long = replace(LATENCY, path=">".join("I" * 200 for _ in range(64)))
+    store.write("q", "run", 0, [long])
+    assert store.read(LatencyWindow) == (long,)
+
+
+def test_late_rows_are_counted_once_per_batch(store: Store) -> None:
+    store.write("q", "run", 3, [])
+    store.add_late("q", "run", 2, 10)
+    store.add_late("q", "run", 2, 10)
+    store.add_late("q", "run", 3, 1)
+    assert store.progress() == (Progress("q", "run", 3, 11),)
+
+
+def test_several_queries_write_at_once(url: str) -> None:
+    def write(query: int) -> None:
+        with Store.open(url) as store:
+            for batch in range(20):
+                topic = f"topic {query}"
+                store.write(str(query), "run", batch, [replace(MALFORMED, topic=topic)])
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
+    with Store.open(url) as store:
+        assert len(store.read(MalformedWindow)) == 4
+        assert {row.batch_id for row in store.progress()} == {19}
+
+
+def test_a_store_belongs_to_one_monitor(store: Store) -> None:
+    store.claim({"cluster": "a", "window": "10000 ms"})
+    store.claim({"cluster": "a", "window": "10000 ms", "prefix": "ssb."})
+    with pytest.raises(UsageError, match="window is 10000 ms there, not 5000 ms"):
+        store.claim({"cluster": "a", "window": "5000 ms"})
+    assert store.settings() == {"cluster": "a", "window": "10000 ms", "prefix": "ssb."}
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("nonsense", "no address"),
+        ("mysql://host/name", "cannot be kept in mysql"),
+        ("sqlite://", "needs a file"),
+        ("sqlite:///:memory:", "needs a file"),
+    ],
+)
+def test_what_cannot_be_a_store_is_told(url: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        Store.open(url)
+
+
+def test_a_report_does_not_make_an_empty_store(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="There is no store"):
+        Store.open(f"sqlite:///{tmp_path}/none.sqlite", create=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_driver_is_told_without_the_password() -> None:
+    with pytest.raises(SurroundingsError, match=r"driver for postgresql\+nosuch://u:\*\*\*@h/d"):
+        Store.open("postgresql+nosuch://u:secret@h/d")
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no database, but long enough to be looked at\n" * 20)
+    with pytest.raises(SurroundingsError, match="not a database"):
+        Store.open(f"sqlite:///{tmp_path}/text")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_postgresql_is_spoken_to_in_its_own_words(kind: type) -> None:
+    text = str(upsert(KINDS[kind], "postgresql").compile(dialect=postgresql.dialect()))
+    assert "ON CONFLICT (key) DO UPDATE SET" in text
+    assert f"WHERE excluded.{KINDS[kind].grows} >= " in text
+
+
+def test_every_table_can_be_made_in_postgresql() -> None:
+    for kind in KINDS.values():
+        assert sa.schema.CreateTable(kind.table).compile(dialect=postgresql.dialect())

@@ -1,0 +1,463 @@
+"""Values to bytes and back; the header rules of the documentation."""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import avro.io
+import avro.schema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.protocol import (
+    Ack,
+    Command,
+    Dialog,
+    Flag,
+    Header,
+    Journey,
+    Message,
+    Parties,
+    Status,
+)
+from streams.schema import NAMES, load
+from streams.wire import MalformedError, UnknownSchemaError
+from streams.wire import codecs as c
+from streams.wire import records as r
+from streams.wire import state as s
+from streams.wire.single_object import Codec, Record, prefix_of
+
+from . import values as v
+
+thoroughly = settings(max_examples=100, deadline=None, derandomize=True)
+
+ID = uuid.UUID(int=7)
+HEADER = Header(ID, "T", 3, 1, 2)
+
+
+# --- round trips ---------------------------------------------------------------------------------
+
+
+@thoroughly
+@given(v.parties)
+def test_parties(parties: Parties) -> None:
+    """``sb-route`` says who talks to whom."""
+    assert c.decode_parties(c.encode_parties(parties)) == parties
+
+
+@thoroughly
+@given(v.parties)
+def test_the_same_parties_are_the_same_bytes(parties: Parties) -> None:
+    """A forwarder finds its plan by the raw bytes of ``sb-route``."""
+    again = c.decode_parties(c.encode_parties(parties))
+    assert c.encode_parties(again) == c.encode_parties(parties)
+
+
+@thoroughly
+@given(v.headers)
+def test_header(header: Header) -> None:
+    """``sb-message`` is written once per message."""
+    assert c.decode_header(c.encode_header(header)) == header
+
+
+@thoroughly
+@given(v.journeys)
+def test_journey(journey: Journey) -> None:
+    """``sb-hop`` is one copy's."""
+    assert c.decode_journey(c.encode_journey(journey)) == journey
+
+
+@thoroughly
+@given(v.acks, v.uuids)
+def test_ack(ack: Ack, conversation: uuid.UUID) -> None:
+    """An acknowledgement frame's value."""
+    assert c.decode_ack_value(c.encode_ack(ack), conversation) == ack
+
+
+@thoroughly
+@given(v.statuses)
+def test_status(status: Status) -> None:
+    """A Status stands on the same topic and is told apart by its fingerprint."""
+    assert c.decode_ack_value(c.encode_status(status), status.conversation) == status
+
+
+@thoroughly
+@given(v.commands)
+def test_command(command: Command) -> None:
+    """A command as a record of ``cmd``; its body may be NULL, which is not the empty one."""
+    key, value, headers = r.command_record(command)
+    assert r.read_command(key, value, headers, command.stored_at) == command
+
+
+@thoroughly
+@given(v.results)
+def test_result(result: c.ResultRecord) -> None:
+    """The answer to a command."""
+    assert c.decode_result(c.encode_result(result)) == result
+
+
+@thoroughly
+@given(v.events)
+def test_event(event: Record) -> None:
+    """Fields that an event does not state take their default."""
+    read = c.decode_event(c.encode_event(event))
+    assert {name: read[name] for name in event} == event
+    assert read["partition"] is None
+
+
+@thoroughly
+@given(v.names, v.names, v.longs, v.longs)
+def test_presence(instance: str, replica: str, count: int, at: int) -> None:
+    """A sign of life."""
+    read = c.decode_presence(c.encode_presence(instance, replica, count, at))
+    assert read == {"instance": instance, "replica": replica, "count": count, "at": at}
+
+
+@thoroughly
+@given(v.longs, v.names)
+def test_catalog_object(version: int, body: str) -> None:
+    """An object of the catalog."""
+    assert c.decode_catalog_object(c.encode_catalog_object(version, body)) == (version, body)
+
+
+@thoroughly
+@given(v.dialogs)
+def test_dialog(dialog: Dialog) -> None:
+    """A dialog's record holds everything but its chunks and where its last copy is."""
+    assert s.decode_dialog(s.encode_dialog(dialog), dialog.conversation) == dialog
+
+
+@thoroughly
+@given(st.lists(v.longs, max_size=64))
+def test_chunk(offsets: list[int]) -> None:
+    """Positions of up to 64 messages."""
+    assert s.decode_chunk(s.encode_chunk(offsets)) == offsets
+
+
+@thoroughly
+@given(v.positions)
+def test_positions(positions: s.Positions) -> None:
+    """How far a partition has come."""
+    assert s.decode_positions(s.encode_positions(positions)) == positions
+
+
+@thoroughly
+@given(v.state_keys, v.state_keys)
+def test_state_keys(one: s.StateKey, other: s.StateKey) -> None:
+    """A key is read back, no two things share one, and none is that of the positions."""
+    assert s.StateKey.decode(one.encode()) == one
+    assert (one.encode() == other.encode()) is (one == other)
+    assert one.encode() != s.POSITIONS_KEY
+
+
+@pytest.mark.parametrize("raw", [b"", b"a", b"D/x/target", b"D/%s/both", b"\xff", b"D/%s/target/x"])
+def test_no_state_key(raw: bytes) -> None:
+    """State is never skipped: a key that cannot be read is an error."""
+    with pytest.raises(MalformedError):
+        s.StateKey.decode(raw.replace(b"%s", str(ID).encode()))
+
+
+# --- whole records -------------------------------------------------------------------------------
+
+
+@thoroughly
+@given(v.uuids, v.parties, v.headers, v.journeys, st.binary(max_size=20), st.booleans())
+def test_message_record(
+    conversation: uuid.UUID,
+    parties: Parties,
+    header: Header,
+    journey: Journey,
+    body: bytes,
+    inside: bool,
+) -> None:
+    """Key, value and three headers in a fixed order; the origin is told where it is known."""
+    key, value, headers = r.message_record(conversation, parties, header, journey, body)
+    assert [name for name, _ in headers] == [r.ROUTE, r.MESSAGE, r.HOP]
+    headers.append((r.ORIGIN, r.INSIDE if inside else r.OUTSIDE))
+    read = r.read_message(key, value, headers)
+    assert read == Message(conversation, parties, header, journey, body, inside)
+
+
+@thoroughly
+@given(v.uuids, v.parties, v.acks, v.journeys)
+def test_ack_record(conversation: uuid.UUID, parties: Parties, ack: Ack, journey: Journey) -> None:
+    """A frame without ``sb-message`` is an acknowledgement."""
+    key, value, headers = r.ack_record(conversation, parties, ack, journey)
+    assert [name for name, _ in headers] == [r.ROUTE, r.HOP]
+    read = r.read_ack(key, value, headers)
+    assert read == r.Acknowledgement(conversation, parties, ack)
+
+
+@thoroughly
+@given(v.uuids, v.uuids, v.parties, v.headers, v.journeys)
+def test_queue_record(
+    group: uuid.UUID,
+    conversation: uuid.UUID,
+    parties: Parties,
+    header: Header,
+    journey: Journey,
+) -> None:
+    """A queue topic is keyed by conversation group; the conversation stands in a header."""
+    key, value, headers = r.queue_record(group, conversation, parties, header, journey, b"b")
+    assert key == str(group).encode()
+    assert r.read_queued(value, headers).conversation == conversation
+
+
+@pytest.mark.parametrize("key", [None, b"", b"x", b"\xff" * 36, b"0" * 31])
+def test_a_key_that_is_no_conversation_id(key: bytes | None) -> None:
+    """The conversation id must not be null (11271)."""
+    with pytest.raises(MalformedError, match="11271"):
+        r.conversation_of(key)
+
+
+def test_a_queued_message_without_its_conversation() -> None:
+    """A record of a queue topic that does not say whose it is cannot be read."""
+    _, value, headers = r.queue_record(
+        ID, ID, Parties("", None, "", "", "", True), HEADER, Journey(0, 0, 0, 0), b""
+    )
+    with pytest.raises(MalformedError, match="conversation"):
+        r.read_queued(value, headers[:-1])
+
+
+# --- header rules (Corrupted Message) ------------------------------------------------------------
+
+
+def corrupted(**changes: Any) -> bytes:
+    """Return ``sb-message`` with fields that no writer of ours would write."""
+    record: Record = {
+        "message_id": ID.bytes,
+        "type": "T",
+        "sequence": 3,
+        "fragment": 0,
+        "fragments": 1,
+        "flags": 0,
+        "enqueued_at": 1,
+        "dialog_expires_at": 2,
+    }
+    return c.MESSAGE.encode({**record, **changes})
+
+
+@pytest.mark.parametrize(
+    ("number", "changes"),
+    [
+        (11275, {"flags": Flag.END | Flag.ERROR}),
+        (11276, {"flags": Flag.END | Flag.UNSEQUENCED, "sequence": 0}),
+        (11299, {"flags": Flag.ERROR | Flag.UNSEQUENCED, "sequence": 1}),
+        (28001, {"flags": 16}),
+        (28001, {"flags": -1}),
+        (28001, {"flags": 2**30 | Flag.END}),
+        (11274, {"sequence": -1}),
+        (11274, {"sequence": 2**62}),
+    ],
+)
+def test_header_rules(number: int, changes: Record) -> None:
+    """What a header must not say is a corrupted message, with its number in the text."""
+    with pytest.raises(MalformedError, match=str(number)):
+        c.decode_header(corrupted(**{k: int(n) for k, n in changes.items()}))
+
+
+def test_a_header_that_breaks_no_rule() -> None:
+    """The same header without a violation is read."""
+    assert c.decode_header(corrupted()) == HEADER
+
+
+# --- other libraries -----------------------------------------------------------------------------
+
+
+def rabin(data: bytes) -> int:
+    """Return CRC-64-AVRO as the specification defines it, bit by bit."""
+    empty = 0xC15D213AA4D7A795
+    value = empty
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = (value >> 1) ^ (empty if value & 1 else 0)
+    return value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fingerprints(name: str) -> None:
+    """The prefix is C3 01 and the little-endian CRC-64-AVRO of the canonical form.
+
+    The Apache library for Python is no witness for a schema that uses a named type twice: it writes
+    the definition out again, which the specification's canonical form does not.
+    """
+    import fastavro
+
+    canonical = fastavro.schema.to_parsing_canonical_form(load(name))
+    assert prefix_of(load(name)) == b"\xc3\x01" + rabin(canonical.encode()).to_bytes(8, "little")
+    apache = avro.schema.parse(json.dumps(load(name)))
+    if name != "Hop":
+        assert apache.canonical_form == canonical
+        assert apache.fingerprint() == prefix_of(load(name))[2:]
+
+
+ENCODED: list[tuple[str, st.SearchStrategy[bytes]]] = [
+    ("Route", v.parties.map(c.encode_parties)),
+    ("Message", v.headers.map(c.encode_header)),
+    ("Hop", v.journeys.map(c.encode_journey)),
+    ("Ack", v.acks.map(c.encode_ack)),
+    ("Status", v.statuses.map(c.encode_status)),
+    ("Command", v.commands.map(c.encode_command)),
+    ("Result", v.results.map(c.encode_result)),
+    ("Event", v.events.map(c.encode_event)),
+    ("Presence", st.builds(c.encode_presence, v.names, v.names, v.longs, v.longs)),
+    ("CatalogObject", st.builds(c.encode_catalog_object, v.longs, v.names)),
+    ("Dialog", v.dialogs.map(s.encode_dialog)),
+    ("Chunk", st.lists(v.longs, max_size=64).map(s.encode_chunk)),
+    ("Positions", v.positions.map(s.encode_positions)),
+]
+
+
+@pytest.mark.parametrize(("name", "encoded"), ENCODED, ids=[name for name, _ in ENCODED])
+def test_the_apache_library_reads_what_we_write(
+    name: str, encoded: st.SearchStrategy[bytes]
+) -> None:
+    """What stands behind the prefix is plain Avro to every reader."""
+    schema = avro.schema.parse(json.dumps(load(name)))
+
+    @settings(max_examples=25, deadline=None, derandomize=True)
+    @given(encoded)
+    def reads(raw: bytes) -> None:
+        rest = io.BytesIO(raw[10:])
+        read = avro.io.DatumReader(schema).read(avro.io.BinaryDecoder(rest))
+        assert rest.read() == b""
+        assert read == Codec(name).decode(raw)
+
+    reads()
+
+
+# --- malformed bytes -----------------------------------------------------------------------------
+
+DECODERS: list[tuple[str, Callable[[bytes], object]]] = [
+    ("Route", c.decode_parties),
+    ("Message", c.decode_header),
+    ("Hop", c.decode_journey),
+    ("Ack", lambda raw: c.decode_ack_value(raw, ID)),
+    ("Status", lambda raw: c.decode_ack_value(raw, ID)),
+    ("Command", lambda raw: c.decode_command(raw, ID, None, 0)),
+    ("Result", c.decode_result),
+    ("Event", c.decode_event),
+    ("Presence", c.decode_presence),
+    ("CatalogObject", c.decode_catalog_object),
+    ("Dialog", lambda raw: s.decode_dialog(raw, ID)),
+    ("Chunk", s.decode_chunk),
+    ("Positions", s.decode_positions),
+]
+
+
+def survives(decode: Callable[[bytes], object], raw: bytes) -> None:
+    """Decode, or say that the bytes are malformed; nothing else may happen."""
+    try:
+        decode(raw)
+    except MalformedError:
+        return
+
+
+@pytest.mark.parametrize(("name", "decode"), DECODERS, ids=[name for name, _ in DECODERS])
+def test_malformed_bytes(name: str, decode: Callable[[bytes], object]) -> None:
+    """Random bytes, truncations, bit flips: MalformedError, and never any other exception."""
+    encoded = dict(ENCODED)[name]
+    prefix = prefix_of(load(name))
+
+    @settings(max_examples=120, deadline=None, derandomize=True)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        noise = data.draw(st.binary(max_size=60))
+        survives(decode, noise)
+        survives(decode, prefix + noise)
+        raw = bytearray(data.draw(encoded))
+        with pytest.raises(MalformedError):
+            decode(bytes(raw[: data.draw(st.integers(0, 9))]))
+        survives(decode, bytes(raw[: data.draw(st.integers(0, len(raw)))]))
+        bit = data.draw(st.integers(0, len(raw) * 8 - 1))
+        raw[bit // 8] ^= 1 << bit % 8
+        survives(decode, bytes(raw))
+        survives(decode, bytes(raw) + noise)
+
+    holds()
+
+
+@pytest.mark.parametrize(("name", "decode"), DECODERS, ids=[name for name, _ in DECODERS])
+def test_unknown_fingerprints(name: str, decode: Callable[[bytes], object]) -> None:
+    """A schema that nobody has announced: ``UnknownSchemaError``, which is a MalformedError."""
+    with pytest.raises(UnknownSchemaError):
+        decode(b"\xc3\x01" + b"12345678" + b"\x00" * 40)
+    assert issubclass(UnknownSchemaError, MalformedError)
+
+
+@pytest.mark.parametrize(("name", "decode"), DECODERS, ids=[name for name, _ in DECODERS])
+def test_bytes_that_are_left_over(name: str, decode: Callable[[bytes], object]) -> None:
+    """A record that goes on behind its end is not what it says it is."""
+    raw = {
+        "Presence": c.encode_presence("I", "r", 1, 2),
+        "Positions": s.encode_positions(s.Positions()),
+        "Ack": c.encode_ack(Ack(1)),
+    }.get(name)
+    if raw is not None:
+        with pytest.raises(MalformedError):
+            decode(raw + b"\x00")
+
+
+NAMED = (r.ROUTE, r.MESSAGE, r.HOP)
+
+
+@thoroughly
+@given(st.lists(st.tuples(v.names, st.none() | st.binary(max_size=30)), max_size=4), v.names)
+def test_malformed_records(headers: list[tuple[str, bytes | None]], key: str) -> None:
+    """Records with foreign headers, without headers, with any key: malformed, never a crash."""
+    named = [(name, value) for name, (_, value) in zip(NAMED, headers, strict=False)]
+    for given_headers in (None, headers, named):
+        for raw_key in (None, key.encode(), str(ID).encode()):
+            survives(lambda _, k=raw_key, h=given_headers: r.read_message(k, b"", h), b"")
+            survives(lambda _, k=raw_key, h=given_headers: r.read_ack(k, b"", h), b"")
+            survives(lambda _, k=raw_key, h=given_headers: r.read_command(k, b"", h, 0), b"")
+            survives(lambda _, h=given_headers: r.read_queued(b"", h), b"")
+
+
+# --- schemas that change -------------------------------------------------------------------------
+
+
+def test_an_announced_schema_is_read() -> None:
+    """A writer that is older or newer than this reader is understood once it is announced."""
+    codec = Codec("Positions")
+    newer = json.loads(json.dumps(load("Positions")))
+    newer["fields"].append({"name": "extra", "type": "long", "default": 0})
+    prefix = prefix_of(newer)
+    raw = prefix + b"\x02\x04\x06\x08"
+    with pytest.raises(UnknownSchemaError):
+        codec.decode(raw)
+    assert codec.announce(newer) == prefix
+    assert codec.decode(raw) == {"cmd": 1, "inbox": 2, "ack": 3}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        None,
+        1,
+        "nothing",
+        [],
+        {},
+        {"type": "record"},
+        {"type": "record", "name": "X"},
+        {"type": "record", "name": "X", "fields": [{"name": "a", "type": "nothing"}]},
+        {"type": "record", "name": "X", "fields": 3},
+        {"type": "record", "name": "1 2", "fields": []},
+        {"type": "fixed", "name": "F", "size": "big"},
+        {"type": "enum", "name": "E", "symbols": ["a b"]},
+    ],
+)
+def test_an_announcement_that_is_no_schema(schema: object) -> None:
+    """What is announced is data too: malformed, or of no use, but never a crash."""
+    codec = Codec("Positions")
+    try:
+        prefix = codec.announce(schema)
+    except MalformedError:
+        return
+    survives(codec.decode, prefix + b"\x02\x04\x06")

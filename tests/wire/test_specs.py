@@ -1,0 +1,63 @@
+"""How topics must be configured so that nothing ages away (rule 1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.wire import Topics
+from streams.wire.specs import KINDS, cluster_specs, instance_specs, spec
+
+SPECS = {
+    made.kind: made
+    for made in (*cluster_specs(Topics()), *instance_specs(Topics(), "I", [("D", "Q")]))
+}
+FOREVER = ("cmd", "out", "txq", "in", "ack", "queue")
+COMPACTED = ("dialog", "catalog", "presence")
+
+
+def test_every_kind_has_its_topic() -> None:
+    """There is no kind of topic that nobody needs, and none without a configuration."""
+    assert set(SPECS) == set(KINDS) == {*FOREVER, *COMPACTED, "result", "event"}
+
+
+@pytest.mark.parametrize("kind", FOREVER)
+def test_messages_never_age_away(kind: str) -> None:
+    """They shrink only by DeleteRecords behind what is no longer needed."""
+    config = SPECS[kind].config
+    assert config["cleanup.policy"] == "delete"
+    assert config["retention.ms"] == config["retention.bytes"] == "-1"
+
+
+@pytest.mark.parametrize("kind", COMPACTED)
+def test_state_is_compacted(kind: str) -> None:
+    """The newest record of a key stays for ever."""
+    assert SPECS[kind].config["cleanup.policy"] == "compact"
+    assert "retention.ms" not in SPECS[kind].config
+
+
+def test_only_events_and_results_age() -> None:
+    """Results for an hour, events for a week."""
+    ages = {k: s.config.get("retention.ms") for k, s in SPECS.items() if k not in FOREVER}
+    assert ages.pop("result") == "3600000"
+    assert ages.pop("event") == str(7 * 24 * 3600 * 1000)
+    assert set(ages.values()) == {None}
+
+
+def test_timestamps_are_the_producers_but_for_presence() -> None:
+    """The Kafka timestamp stays the enqueue time; a sign of life has the broker's own."""
+    types = {kind: s.config["message.timestamp.type"] for kind, s in SPECS.items()}
+    assert types.pop("presence") == "LogAppendTime"
+    assert set(types.values()) == {"CreateTime"}
+
+
+def test_one_partition_unless_said_otherwise() -> None:
+    """Counts are fixed in the catalog, default one per topic."""
+    assert {s.partitions for s in SPECS.values()} == {1}
+    assert spec("n", "cmd", 6).partitions == 6
+
+
+def test_queues_come_in_name_order() -> None:
+    """The plan of ``apply`` does not depend on the order in which queues were declared."""
+    pairs = [("D", "B"), ("C", "Z"), ("D", "A")]
+    found = [s.name for s in instance_specs(Topics(), "I", pairs) if s.kind == "queue"]
+    assert found == ["ssb.queue.I.C.Z", "ssb.queue.I.D.A", "ssb.queue.I.D.B"]

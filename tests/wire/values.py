@@ -1,0 +1,134 @@
+"""Everything that can stand in an envelope, a command, a state record: hypothesis strategies."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from streams.protocol import (
+    Ack,
+    Command,
+    CommandKind,
+    Dialog,
+    Flag,
+    Header,
+    Journey,
+    Parties,
+    State,
+    Status,
+)
+from streams.wire.codecs import ResultRecord
+from streams.wire.state import Positions, StateKey
+
+LONG = 2**63
+INT = 2**31
+
+names = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+"""What Avro can hold: any text but lone surrogates."""
+maybe_names = st.none() | names
+uuids = st.uuids()
+longs = st.integers(-LONG, LONG - 1)
+ints = st.integers(-INT, INT - 1)
+counts = st.integers(0, INT - 1)
+instants = st.integers(0, 2**48)
+
+parties = st.builds(
+    Parties, names, maybe_names, names, names, names, st.booleans(), locked=st.booleans()
+)
+flags = st.sampled_from(
+    [Flag.NONE, Flag.END, Flag.ERROR, Flag.ERROR | Flag.SKIPS, Flag.ERROR | Flag.UNSEQUENCED]
+)
+headers = st.builds(
+    lambda flags, sequence, **rest: Header(
+        flags=flags, sequence=0 if flags & Flag.UNSEQUENCED else sequence, **rest
+    ),
+    flags=flags,
+    sequence=st.integers(0, 2**62 - 1),
+    message_id=uuids,
+    type=names,
+    enqueued_at=longs,
+    dialog_expires_at=longs,
+    fragment=counts,
+    fragments=counts,
+)
+visits = st.tuples(names, instants)
+journeys = st.builds(
+    Journey,
+    hops_remaining=st.integers(0, 255),
+    expires_at=st.integers(0, 2**64 - 1),
+    attempt=st.one_of(st.integers(0, 70), counts),
+    sent_at=st.integers(0, 2**64 - 1),
+    first_hop=st.one_of(st.integers(0, 70), counts),
+    path=st.lists(visits, max_size=6).map(tuple),
+)
+runs = st.lists(st.tuples(longs, longs), max_size=8).map(tuple)
+acks = st.builds(Ack, longs, longs, ints, ints, longs, st.booleans(), held=runs)
+statuses = st.builds(Status, uuids, names, st.booleans(), ints, ints, longs)
+commands = st.builds(
+    Command,
+    conversation=uuids,
+    command_id=uuids,
+    kind=st.sampled_from(CommandKind),
+    database=names,
+    from_initiator=st.booleans(),
+    issued_at=longs,
+    reply_to=maybe_names,
+    from_service=maybe_names,
+    to_service=maybe_names,
+    to_broker=maybe_names,
+    contract=maybe_names,
+    lifetime=st.none() | longs,
+    group=st.none() | uuids,
+    type=maybe_names,
+    error_code=st.none() | ints,
+    error_text=maybe_names,
+    cleanup=st.booleans(),
+    body=st.none() | st.binary(max_size=40),
+    stored_at=longs,
+)
+results = st.builds(ResultRecord, uuids, uuids, ints, names)
+positions = st.builds(Positions, longs, longs, longs)
+state_keys = st.builds(StateKey, names, uuids, st.booleans(), st.none() | counts)
+dialogs = st.builds(
+    Dialog,
+    conversation=uuids,
+    database=names,
+    broker_id=names,
+    is_initiator=st.booleans(),
+    state=st.sampled_from(State),
+    service=names,
+    far_service=names,
+    far_broker=maybe_names,
+    contract=names,
+    group=uuids,
+    handle=uuids,
+    created_at=longs,
+    expires_at=longs,
+    locked=st.booleans(),
+    send_sequence=longs,
+    acknowledged=longs,
+    transmitted=longs,
+    receive_sequence=longs,
+    held=st.dictionaries(longs, longs, max_size=5),
+    attempt=ints,
+    retry_at=st.none() | longs,
+    first_hop=ints,
+    status=ints,
+    status_at=longs,
+    peer_closed=st.booleans(),
+    closed_at=st.none() | longs,
+    forget_at=st.none() | longs,
+)
+events = st.fixed_dictionaries(
+    {"event": ints, "at": longs, "instance": names},
+    optional={
+        "subclass": ints,
+        "database": maybe_names,
+        "conversation": maybe_names,
+        "from_initiator": st.none() | st.booleans(),
+        "error": ints,
+        "sequence": st.none() | longs,
+        "attempt": st.none() | ints,
+        "next_hop": maybe_names,
+        "detail": names,
+    },
+)

@@ -1,0 +1,373 @@
+"""Single workers in threads that a test may hold, break and look into.
+
+``tests/running.py`` runs a whole system as users do. Here a test stands at the border to Kafka's
+client: :class:`HookedCluster` lets it come between a worker and any call to its clients.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streams.client import Client
+from streams.kafka import Cluster, Message, TopicPartition, deploy, partitions_of, read_all
+from streams.protocol import Limits
+from streams.topology import Topology, load
+from streams.wire import Topics, decode_event
+from streams.workers import Control, EndpointWorker, ForwarderWorker
+from tests.running import DEADLINE, eventually
+
+TO_B = "{name: ToB, service_name: TargetService, broker_instance: DatabaseB, address: 'tcp://B:1'}"
+PAIR = """
+instances:
+  A:
+    address: tcp://A:1
+    partitions: {partitions}
+    databases:
+      DatabaseA:
+        broker_id: DatabaseA
+        services: {{InitiatorService: {{queue: InitiatorQueue}}}}
+        routes: [{route}]
+  B:
+    address: tcp://B:1
+    partitions: {partitions}
+    databases:
+      DatabaseB:
+        broker_id: DatabaseB
+        services: {{TargetService: {{queue: TargetQueue}}}}
+        routes:
+          - {{name: ToA, service_name: InitiatorService, address: 'tcp://A:1'}}
+"""
+"""Two instances, a route each way; the way there may be left out, or be another one."""
+
+QUICK = Limits(retries=(200, 400, 800, 1_000), recheck=100)
+"""Retries for tests: what takes four seconds in production takes a fifth of one."""
+
+Hook = Callable[..., Any]
+
+
+class _Proxy:
+    """A client of Kafka whose methods may be hooked: a hook gets the real method first."""
+
+    def __init__(self, real: Any, hooks: dict[str, Hook]) -> None:
+        self._real, self._hooks = real, hooks
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._real, name)
+        if name not in self._hooks:
+            return method
+        return lambda *args, **kwargs: self._hooks.get(name, _through)(method, *args, **kwargs)
+
+
+def _through(method: Hook, *args: Any, **kwargs: Any) -> Any:
+    return method(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class HookedCluster(Cluster):
+    """A cluster whose clients call ``hooks[method]`` instead of the method."""
+
+    hooks: dict[str, Hook] = field(default_factory=dict)
+    consumers: dict[str, Any] = field(default_factory=dict)
+
+    def producer(self, **config: Any) -> Any:
+        """Build a producer with hooks."""
+        return _Proxy(Cluster.producer(self, **config), self.hooks)
+
+    def consumer(self, group: str, **config: Any) -> Any:
+        """Build a consumer with hooks; the last one of each group is remembered."""
+        consumer = self.consumers[group] = Cluster.consumer(self, group, **config)
+        return _Proxy(consumer, self.hooks)
+
+
+class Gate:
+    """A place where a worker stops until the test lets it through; every one passes once."""
+
+    def __init__(self) -> None:
+        self._reached, self._open = threading.Event(), threading.Event()
+
+    def __call__(self, method: Hook, *args: Any, **kwargs: Any) -> Any:
+        """Stop here once, then go on."""
+        self.hold()
+        return method(*args, **kwargs)
+
+    def hold(self) -> None:
+        """Stop here once."""
+        self._reached.set()
+        assert self._open.wait(DEADLINE), "nobody opened the gate"
+
+    def wait(self) -> None:
+        """Wait until a worker stands here."""
+        assert self._reached.wait(DEADLINE), "no worker came to the gate"
+
+    def open(self) -> None:
+        """Let it through."""
+        self._open.set()
+
+
+@dataclass
+class Running:
+    """A worker's loop in a thread."""
+
+    worker: Any
+    cluster: HookedCluster
+    failure: BaseException | None = None
+    _end: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.worker.run(self._end)
+        except BaseException as error:
+            self.failure = error
+
+    @property
+    def hooks(self) -> dict[str, Hook]:
+        """Return what stands between this worker and Kafka."""
+        return self.cluster.hooks
+
+    def consumer(self, role: str) -> Any:
+        """Return the worker's consumer in the group of a role: endpoint or forwarder."""
+        group = f"{self.cluster.topics.prefix}{role}.{self.worker.instance}"
+        eventually(lambda: group in self.cluster.consumers or pause(), f"a consumer in {group}")
+        return self.cluster.consumers[group]
+
+    def ended(self) -> BaseException | None:
+        """Wait until the worker has ended by itself; returns why."""
+        self._thread.join(DEADLINE)
+        assert not self._thread.is_alive(), "the worker goes on"
+        return self.failure
+
+    def stop(self) -> None:
+        """Let the worker drain and leave."""
+        self._end.set()
+        self.ended()
+
+
+_never = threading.Event()
+
+
+def pause() -> bool:
+    """Let others work for a moment, between two looks at something; returns False."""
+    return _never.wait(0.01)
+
+
+@dataclass
+class Rig:
+    """A deployed topology without workers, and the means to start each of them alone."""
+
+    cluster: Cluster
+    topology: Topology
+    running: list[Running] = field(default_factory=list)
+    controls: list[Control] = field(default_factory=list)
+
+    @property
+    def topics(self) -> Topics:
+        """Return the names of the topics."""
+        return self.cluster.topics
+
+    def control(self, *forwarders: str) -> Control:
+        """Start what tells a worker of the catalog and of presence."""
+        control = Control(self.cluster, forwarders, timeout=DEADLINE)
+        self.controls.append(control)
+        control.start()
+        return control
+
+    def endpoint(
+        self,
+        instance: str = "A",
+        *,
+        slot: str = "0",
+        limits: Limits = QUICK,
+        control: Control | None = None,
+        hooks: dict[str, Hook] | None = None,
+    ) -> Running:
+        """Start an endpoint worker."""
+        cluster = self._hooked(hooks)
+        control = control or self.control()
+        worker = EndpointWorker(cluster, instance, control, slot=slot, limits=limits)
+        return self._run(worker, cluster)
+
+    def forwarder(
+        self,
+        instance: str = "A",
+        *,
+        control: Control | None = None,
+        hooks: dict[str, Hook] | None = None,
+    ) -> Running:
+        """Start a forwarder."""
+        cluster = self._hooked(hooks)
+        worker = ForwarderWorker(cluster, instance, control or self.control(instance))
+        return self._run(worker, cluster)
+
+    def _hooked(self, hooks: dict[str, Hook] | None) -> HookedCluster:
+        return HookedCluster(
+            self.cluster.bootstrap, self.topics, self.cluster.properties, hooks=hooks or {}
+        )
+
+    def _run(self, worker: Any, cluster: HookedCluster) -> Running:
+        running = Running(worker, cluster)
+        self.running.append(running)
+        return running
+
+    def client(self) -> Client:
+        """Return a client, to be used as a context manager."""
+        return Client(self.cluster)
+
+    def stop(self) -> None:
+        """Stop everything that runs."""
+        for running in self.running:
+            running._end.set()
+        for running in self.running:
+            running._thread.join(DEADLINE)
+        for control in self.controls:
+            control.stop()
+
+    # --- looking and waiting ---------------------------------------------------------------------
+
+    def records(self, topic: str) -> list[Message]:
+        """Return all committed records of a topic."""
+        return list(read_all(self.cluster, topic))
+
+    def until(
+        self, topic: str, count: int, wanted: Callable[[Message], bool] = lambda _: True
+    ) -> list[Message]:
+        """Wait for so many committed records that are wanted."""
+        found: list[Message] = []
+        consumer = self.cluster.consumer(f"{self.topics.prefix}test")
+        consumer.assign([TopicPartition(topic, p, -2) for p in partitions_of(self.cluster, topic)])
+
+        def enough() -> bool:
+            self.check()
+            message = consumer.poll(0.2)
+            if message is not None and message.error() is None and wanted(message):
+                found.append(message)
+            return len(found) >= count
+
+        try:
+            eventually(enough, f"{count} records in {topic}")
+        finally:
+            consumer.close()
+        return found
+
+    def events(self, count: int, **wanted: Any) -> list[dict[str, Any]]:
+        """Wait for so many events with these fields."""
+
+        def fits(message: Message) -> bool:
+            told = decode_event(message.value())
+            return all(told[name] == value for name, value in wanted.items())
+
+        found = self.until(self.topics.event, count, fits)
+        return [decode_event(message.value()) for message in found]
+
+    def check(self) -> None:
+        """Raise the failure of a worker that has failed: waiting for it would be in vain."""
+        for running in self.running:
+            if running.failure is not None:
+                raise running.failure
+
+    def produce(
+        self,
+        topic: str,
+        key: bytes | str | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        **config: Any,
+    ) -> None:
+        """Write one record as anybody could, and wait until Kafka has it."""
+        failed: list[Any] = []
+        producer = self.cluster.producer()
+        producer.produce(
+            topic,
+            key=key,
+            value=value,
+            headers=list(headers),  # type: ignore[arg-type]
+            on_delivery=lambda error, _: failed.append(error) if error else None,
+            **config,
+        )
+        assert producer.flush(DEADLINE) == 0 and not failed, failed
+
+    def copy(self, message: Message, topic: str) -> None:
+        """Write a record that was read once more, to this topic."""
+        self.produce(topic, message.key(), message.value(), message.headers() or ())  # type: ignore[arg-type]
+
+    def forwarder_passed(self, instance: str, offset: int) -> None:
+        """Commit a position in ``out``, in the forwarder's stead."""
+        consumer = self.cluster.consumer(f"{self.topics.prefix}forwarder.{instance}")
+        where = TopicPartition(self.topics.out(instance), 0, offset)
+        consumer.commit(offsets=[where], asynchronous=False)
+        consumer.close()
+
+    def committed(self, role: str, topic: str, instance: str = "A", partition: int = 0) -> int:
+        """Return the committed position of a worker's group."""
+        consumer = self.cluster.consumer(f"{self.topics.prefix}{role}.{instance}")
+        found = consumer.committed([TopicPartition(topic, partition)], timeout=DEADLINE)
+        consumer.close()
+        return found[0].offset
+
+
+def pair(folder: Path, *, route: str = TO_B, partitions: int = 1) -> Topology:
+    """Return the topology of two instances."""
+    (folder / "topology.yaml").write_text(PAIR.format(route=route, partitions=partitions))
+    return load(folder, time.time())
+
+
+@contextmanager
+def rig(bootstrap: str, prefix: str, topology: Topology) -> Iterator[Rig]:
+    """Deploy a topology; whatever a test starts of it ends with the block."""
+    cluster = Cluster(bootstrap, Topics(prefix))
+    deploy(cluster, topology)
+    made = Rig(cluster, topology)
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+def declare_dead(running: Running, role: str = "endpoint") -> None:
+    """Take a worker out of its group as its coordinator does when it hears nothing of it."""
+    group = f"{running.cluster.topics.prefix}{role}.{running.worker.instance}"
+    member = running.consumer(role).memberid()
+    host, _, port = running.cluster.bootstrap.rpartition(":")
+    # LeaveGroup, version 0: header (key, version, correlation, client id), group, member.
+    body = struct.pack(">hhih", 13, 0, 7, -1) + _text(group) + _text(member)
+    with socket.create_connection((host, int(port)), DEADLINE) as connection:
+        connection.sendall(struct.pack(">i", len(body)) + body)
+        answer = _answer(connection)
+    assert answer == struct.pack(">ih", 7, 0), answer
+
+
+def _answer(connection: socket.socket) -> bytes:
+    (size,) = struct.unpack(">i", connection.recv(4, socket.MSG_WAITALL))
+    return connection.recv(size, socket.MSG_WAITALL)
+
+
+def _text(value: str) -> bytes:
+    raw = value.encode()
+    return struct.pack(">h", len(raw)) + raw
+
+
+__all__ = [
+    "PAIR",
+    "QUICK",
+    "TO_B",
+    "Gate",
+    "HookedCluster",
+    "Rig",
+    "Running",
+    "declare_dead",
+    "eventually",
+    "pair",
+    "pause",
+    "rig",
+]
