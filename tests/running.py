@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from streams.cli.record_text import clock, what
 from streams.client import Client, Received, Receiver
-from streams.kafka import Cluster, Message, TopicPartition, deploy, partitions_of
+from streams.kafka import Cluster, Message, TopicPartition, deploy, partitions_of, read_all
 from streams.kafka.follow import Follower, topic_names
 from streams.protocol import Limits
 from streams.resources import topologies_dir
@@ -168,6 +168,12 @@ class System:
         finally:
             consumer.close()
         return found
+
+    def snapshot(self, topic: str) -> list[Description]:
+        """Return all committed records that a topic has now, described."""
+        return [
+            describe(raw(message), self.cluster.topics) for message in read_all(self.cluster, topic)
+        ]
 
     def events(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import click
 from streams.analysis import find_at
 from streams.analysis.places import unknown
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.record_text import body_text, shorten, type_text
+from streams.cli.record_text import said, shorten
 from streams.cli.topology_argument import ConversationId
 from streams.client import Client, Conversation, Received, Receiver, StatementError
 from streams.errors import UsageError
@@ -242,9 +243,9 @@ def _end_here(client: Client, message: Received) -> None:
 def _show(message: Received, format_: str) -> None:
     header, parties = message.frame.header, message.frame.parties
     if format_ == "text":
-        left = f"{message.conversation.id}  {header.sequence:>4}  {type_text(header.type)}  "
-        text = body_text(body_of(message.body), max(20, 96 - len(left)))
-        click.echo(shorten(left, 90) + text if message.body else left.rstrip())
+        text = said(header.type, body_of(message.body), 30)
+        line = f"{message.conversation.id}  {header.sequence:>4}  {text}"
+        click.echo(shorten(line, shutil.get_terminal_size((100, 24)).columns))
         return
     record = {
         "conversation": str(message.conversation.id),

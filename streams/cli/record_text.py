@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from xml.sax.saxutils import unescape
 
-from streams.protocol import CHUNK, State
+from streams.protocol import CHUNK, DEFAULT, END_DIALOG, ERROR, State
 from streams.protocol.frames import PREFIX
 
 Description = Mapping[str, Any]
@@ -15,6 +16,7 @@ Description = Mapping[str, Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER_SHORTER = 12
 _LONGEST_BODY = 60
+_ERROR_BODY = re.compile(r"<Code>(-?\d+)</Code><Description>(.*?)</Description>", re.DOTALL)
 
 
 def clock(at: int) -> str:
@@ -98,8 +100,7 @@ def _command(record: Description) -> str:
             text = f"BEGIN {command['from_service']} to {command['to_service']}{far}"
             return at + ", ".join([text, *more])
         case "SEND":
-            name = type_text(command["type"] or "DEFAULT")
-            return f"{at}SEND{side} {name} {body_text(record.get('body'))}"
+            return f"{at}SEND{side} {said(command['type'] or DEFAULT, record.get('body'))}"
         case _:
             text = f"{at}END{side}"
             if command.get("cleanup"):
@@ -127,18 +128,18 @@ def _message(record: Description, message: Mapping[str, Any]) -> str:
     via = _via(hop)
     if via:
         parts.append(f"via {via}")
-    name = type_text(message["type"])
-    shown = "" if message["type"] == f"{PREFIX}EndDialog" else f" {_body(name, record)}"
-    return f"{', '.join(parts)}: {name}{shown}"
+    return f"{', '.join(parts)}: {said(message['type'], record.get('body'))}"
 
 
-def _body(name: str, record: Description) -> str:
-    """Return a body; of an Error its code and description, which is what its XML says."""
-    body = record.get("body") or {}
-    found = re.search(r"<Code>(.*?)</Code><Description>(.*?)</Description>", body.get("text", ""))
-    if name == "Error" and found is not None:
-        return f"{found[1]} {shorten(found[2], _LONGEST_BODY)}"
-    return body_text(record.get("body"))
+def said(message_type: str, body: Mapping[str, Any] | None, width: int = _LONGEST_BODY) -> str:
+    """Return type and body; of an Error its code and description, which is what its XML says."""
+    name = type_text(message_type)
+    if message_type == END_DIALOG:
+        return name
+    found = _ERROR_BODY.search((body or {}).get("text", ""))
+    if message_type == ERROR and found is not None:
+        return f"{name} {found[1]}: {shorten(unescape(found[2]), width)}"
+    return f"{name} {body_text(body, width)}"
 
 
 def _acknowledged(record: Description) -> str:
@@ -173,8 +174,8 @@ def _queued(record: Description) -> str:
     hop = record.get("hop") or {}
     path = hop.get("path") or []
     took = f" ({path[-1]['at'] - hop['sent_at']} ms after it was sent)" if path else ""
-    message = record.get("message")
-    return f"{record['queue']}: {_message(record, message)}{took}" if message else record["queue"]
+    message, queue = record.get("message"), record.get("queue") or "queue"
+    return f"{queue}: {_message(record, message)}{took}" if message else queue
 
 
 def _event(record: Description) -> str:
@@ -182,10 +183,10 @@ def _event(record: Description) -> str:
     text = f"{event.get('name')} {event.get('event')}"
     if event.get("subclass_name"):
         text += f" ({event['subclass_name']})"
-    more, said, detail = [], event.get("text", ""), event.get("detail")
+    more, meaning, detail = [], event.get("text", ""), event.get("detail")
     if event.get("error"):
-        told = bool(detail) and said in detail
-        more.append(_number({"number": event["error"], "text": detail if told else said}))
+        told = detail is not None and meaning in detail
+        more.append(_number({"number": event["error"], "text": detail if told else meaning}))
         detail = None if told else detail
     if detail:
         more.append(detail)
@@ -204,8 +205,8 @@ def _event(record: Description) -> str:
     return f"{text}: {', '.join(more)}" if more else text
 
 
-def _number(said: Mapping[str, Any]) -> str:
-    return f"{said['number']} {said['text']}".rstrip()
+def _number(told: Mapping[str, Any]) -> str:
+    return f"{told['number']} {told['text']}".rstrip()
 
 
 def _result(record: Description) -> str:
@@ -225,10 +226,12 @@ def _catalog(record: Description) -> str:
         return f"{name} removed"
     held = record.get("catalog") or {}
     if name == "version":
-        said = held.get("object") or {}
-        return f"version {held.get('version')} is complete: {said.get('objects')} objects"
-    said = held.get("object")
-    shown = ", ".join(f"{k} {v}" for k, v in said.items() if v) if isinstance(said, dict) else said
+        return f"version {held.get('version')} is complete"
+    value = held.get("object")
+    if isinstance(value, dict):
+        shown = ", ".join(f"{k} {v}" for k, v in value.items() if v)
+    else:
+        shown = str(value)
     return f"{name} as of version {held.get('version')}: {shown}"
 
 

@@ -12,7 +12,15 @@ import uuid
 from dataclasses import dataclass, replace
 
 from streams.errors import HoplineError, SurroundingsError, text_of
-from streams.kafka import Cluster, Consumer, KafkaError, Message, TopicPartition, watermarks
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    KafkaError,
+    Message,
+    TopicPartition,
+    partitions_of,
+    watermarks,
+)
 from streams.protocol import Command, CommandKind
 from streams.wire import MalformedError, decode_result
 from streams.wire.codecs import ResultRecord
@@ -179,6 +187,7 @@ class Client:
         if instance in self._results:
             return
         topic = self._cluster.topics.result(instance)
+        partitions_of(self._cluster, topic)  # an instance that nobody has applied is told at once
         consumer = self._cluster.consumer(self._reply_to)
         _, high = watermarks(consumer, topic, 0)
         consumer.assign([TopicPartition(topic, 0, high)])

@@ -113,7 +113,7 @@ def several_targets_report(ledger: Ledger, facts: Facts) -> str:
     endpoints = ", ".join(f"{s.place} ({s.state})" for s in sorted(sides, key=lambda s: s.place))
     lines = [
         _row("target endpoints", f"{len(sides)}, for one conversation id: {endpoints}"),
-        _row("locked", f"{locked}: its frame was the first that the initiator processed"),
+        _row("locked", f"{locked}: its frame was the first to be processed"),
         _row("refused", _refusal([s.place for s in refused])),
         _row("at the refused target", f"{ledger.at_refused_targets} message(s), kept apart"),
         _row("second message", _second(facts.delivered, locked)),
@@ -214,8 +214,8 @@ def _moved(delivered: Sequence[Delivered], killed: Killed) -> str:
 
 
 def _refusal(places: Sequence[str]) -> str:
-    number = Number.ANOTHER_INSTANCE_ACKNOWLEDGED
-    return f"{', '.join(places) or 'nobody'}: {int(number)}, {text_of(number)}"
+    number = int(Number.ANOTHER_INSTANCE_ACKNOWLEDGED)
+    return f"{', '.join(places) or 'nobody'}: {number}, another instance acknowledged before"
 
 
 def _second(delivered: Sequence[Delivered], locked: str) -> str:

@@ -104,7 +104,7 @@ class Fetcher:
         self._cluster = cluster
         self._consumer: Consumer | None = None
         self._cache: OrderedDict[int, Message] = OrderedDict()
-        self._next = -1
+        self._next: int | None = None  # where the consumer goes on; None: nowhere yet
 
     def remember(self, message: Message) -> None:
         """Keep a record that was just read by somebody else."""
@@ -142,8 +142,8 @@ class Fetcher:
     def _at(self, position: int) -> Consumer:
         if self._consumer is None:
             self._consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}fetcher")
-            self._next = -1
-        if not self._next <= position <= self._next + 2_000:
+            self._next = None
+        if self._next is None or not self._next <= position <= self._next + 2_000:
             self._consumer.assign([TopicPartition(self._topic, self._partition, position)])
         return self._consumer
 

@@ -5,6 +5,6 @@ PySpark Structured Streaming from Kafka into the store. The only importer of pys
 
 from streams.monitor.config import MonitorConfig
 from streams.monitor.run import run
-from streams.monitor.session import open_session
+from streams.monitor.session import close_session, open_session
 
-__all__ = ["MonitorConfig", "open_session", "run"]
+__all__ = ["MonitorConfig", "close_session", "open_session", "run"]

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from streams.monitor.read import event_time, flagged
 from streams.protocol.frames import Flag
 
-HISTOGRAM_BINS = 512
+HISTOGRAM_BINS = 2048
 """A window's histogram is exact up to so many different values; beyond, neighbours are merged."""
 
 LEGS = (

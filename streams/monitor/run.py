@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Event
 
 from pyspark.sql import SparkSession
@@ -13,7 +13,7 @@ from streams.errors import SurroundingsError
 from streams.monitor.cluster import cluster_id
 from streams.monitor.config import MonitorConfig
 from streams.monitor.queries import Query, queries
-from streams.monitor.session import open_session
+from streams.monitor.session import close_session, open_session
 from streams.monitor.watch import Watch
 from streams.store import Store
 
@@ -47,7 +47,7 @@ def run(
             if not stop.is_set():
                 _monitor(config, own, store, stop, say)
         finally:
-            own.stop()
+            close_session(own)
 
 
 def _monitor(
@@ -64,9 +64,14 @@ def _monitor(
             started.append(query.start(checkpoint.as_uri(), trigger_ms=config.trigger))
         watches = [Watch(query) for query in started]
         _follow(config, defined, watches, store, stop, say)
+        say("stopping")
+        _finish(started)
+        for watch in watches:
+            watch.look(store)
+        say(_line(watches))
     finally:
         for running in started:
-            _finish(running)
+            running.stop()
 
 
 def _follow(
@@ -95,8 +100,7 @@ def _follow(
             said, told = line, now
             say(line)
         if ready and config.until_idle is not None and now - worked >= config.until_idle:
-            break
-    say(f"stopping: {_line(watches)}")
+            return
 
 
 def _check(query: Query, running: StreamingQuery) -> None:
@@ -109,12 +113,13 @@ def _check(query: Query, running: StreamingQuery) -> None:
     raise SurroundingsError(f"The query '{query.name}' ended: {text}")
 
 
-def _finish(query: StreamingQuery) -> None:
-    """Stop a query after the batch that it is in, if that does not take too long."""
+def _finish(running: Iterable[StreamingQuery]) -> None:
+    """Stop queries after the batches that they are in, if that does not take too long."""
     end = time.monotonic() + _LAST_BATCH_S
-    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < end:
-        time.sleep(0.02)
-    query.stop()
+    for query in running:
+        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < end:
+            time.sleep(0.02)
+        query.stop()
 
 
 def _line(watches: list[Watch]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ _AVRO_LIMITS = {
     "org.apache.avro.limits.string.maxLength": 65_536,
     "org.apache.avro.limits.bytes.maxLength": 65_536,
 }
+
+_LEAVE_S = 20.0
 
 SETTINGS = {
     "spark.driver.memory": "2g",
@@ -67,6 +70,24 @@ def open_session(*, master: str, log: Path, name: str = "hopline monitor") -> Sp
         raise SurroundingsError(f"Spark did not start: {reason}", f"See {log}.") from error
     context.setLogLevel("ERROR")
     return SparkSession(context)
+
+
+def close_session(spark: SparkSession) -> None:
+    """Stop Spark and see its Java process end; another session may then be opened."""
+    gateway = SparkContext._gateway
+    spark.stop()
+    if gateway is None:
+        return
+    gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None
+    process: subprocess.Popen[bytes] = gateway.proc
+    if process.stdin is not None:
+        process.stdin.close()  # what tells the JVM to leave
+    try:
+        process.wait(_LEAVE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @contextmanager

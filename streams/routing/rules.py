@@ -206,8 +206,8 @@ MATCH = (
     Rule("M1", _full, "these name the service and the conversation's broker id", _miss_full),
     Rule("M2", _named, "these name the service and no broker id",
          lambda c: f"no unexpired route names {c.query.service} without a broker id"),
-    Rule("M3", _with_any_broker, "the conversation names no broker id: the dialog's hash chooses "
-         "one of those that the routes name", _miss_with_any_broker),
+    Rule("M3", _with_any_broker, "the dialog's hash chooses one of their broker ids",
+         _miss_with_any_broker),
     Rule("M4", _configuration, "a configuration service is defined: it is asked for a route",
          _says("no route to the configuration service")),
     Rule("M5", _last_resort, "these name neither service nor broker id",

@@ -73,17 +73,16 @@ def _prepare_file(address: URL, create: bool) -> None:
 
 
 def _set_up_sqlite(engine: Engine) -> None:
-    """Let readers and writers work side by side, and transactions begin when they say so.
+    """Let transactions begin when they say so, and writers wait for each other.
 
     A deferred transaction that reads first and then writes fails at once, without waiting, when
-    another thread has written in between; so every writer takes the lock at its beginning.
+    another one does the same; so every writer takes the lock at its beginning. There is no
+    write-ahead log: switching to it fails, without waiting too, where several open a new file.
     """
 
     @sa.event.listens_for(engine, "connect")
     def connected(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # the driver itself begins nothing
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
 
     @sa.event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:

@@ -395,9 +395,9 @@ class EndpointWorker:
     # --- partitions ------------------------------------------------------------------------------
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        # Who owns partitions by this assignment commits as its member, for as long as it owns them.
-        # Asked at commit time, a client that was declared dead says that it is no member at all,
-        # and Kafka fences nobody who is none.
+        # Who owns partitions by this assignment commits as its member for as long as it owns them.
+        # Asked later, a client that was declared dead may say that it is a member of nothing, and
+        # such a one Kafka does not fence.
         self._member = consumer.consumer_group_metadata()
         if not consumer.memberid():
             consumer.assign([])  # declared dead while it was assigned something

@@ -62,10 +62,10 @@ def test_a_dialog_from_the_first_statement_to_the_last(system: System, tmp_path:
     assert hopline("send", *on, "-", system=system, stdin="grün".encode())[0] == 0
     assert hopline("send", *on, "", system=system)[0] == 0
     assert lines(system, B, "targetqueue", "--limit", 4) == [
-        f'{dialog}     0  DEFAULT  "hello\\nworld"',
-        f"{dialog}     1  DEFAULT  0xfffe",
-        f'{dialog}     2  DEFAULT  "grün"',
-        f"{dialog}     3  DEFAULT",
+        f'{dialog}     0  DEFAULT "hello\\nworld"',
+        f"{dialog}     1  DEFAULT 0xfffe",
+        f'{dialog}     2  DEFAULT "grün"',
+        f'{dialog}     3  DEFAULT ""',
     ]
     reply = ("--at", B, "--conversation", dialog, "--target", "reply")
     code, out, _ = hopline("send", *reply, "--format", "json", system=system)
@@ -91,8 +91,7 @@ def test_an_error_reaches_the_other_side_with_code_and_text(system: System) -> N
     assert "one" in lines(system, B, "TargetQueue", "--limit", 1)[0]
     assert hopline("end", *on, "--error", 42, "no <more>", system=system)[0] == 0
     [line] = lines(system, B, "TargetQueue", "--limit", 1, "--end-when-ended")
-    assert "Error" in line
-    assert "<Code>42</Code>" in line
+    assert line.endswith("  Error 42: no <more>")
 
 
 def test_cleanup_forgets_at_once(system: System) -> None:
@@ -117,7 +116,7 @@ def test_what_is_no_queue_message_is_told_and_passed(system: System) -> None:
     producer.produce(topic, key=b"?", value=b"rubbish")
     producer.flush()
     hopline("send", "--at", A, "--conversation", dialog, "after it", system=system)
-    args = ("--at", B, "--queue", "TargetQueue", "--group", "g", "--timeout", 10)
+    args = ("--at", B, "--queue", "TargetQueue", "--group", "g", "--timeout", 3)
     code, out, err = hopline("receive", *args, system=system)
     assert code == 1
     assert "after it" in out

@@ -207,7 +207,7 @@ def test_an_unknown_topic_is_an_error_that_names_the_nearest(
 
 
 def test_a_prefix_that_nothing_has_is_an_error() -> None:
-    with pytest.raises(UsageError, match="no topics with the prefix 'nobody.'"):
+    with pytest.raises(UsageError, match=r"no topics with the prefix 'nobody\.'"):
         choose({"t.cmd.A": 1}, None, Topics("nobody."))
 
 

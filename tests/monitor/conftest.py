@@ -1,4 +1,4 @@
-"""One Spark session for the whole run."""
+"""One Spark session for all of these tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streams.errors import HoplineError
-from streams.monitor import open_session
+from streams.monitor import close_session, open_session
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,14 +27,16 @@ def _collected() -> Iterator[None]:
     gc.collect()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Return the session; without Java these tests fail, they do not skip."""
-    try:
-        session = open_session(
-            master="local[2]", log=tmp_path_factory.mktemp("spark") / "spark.log"
-        )
-    except HoplineError as error:
-        pytest.fail(f"These tests need Spark. {error.message}", pytrace=False)
+    log = tmp_path_factory.mktemp("spark") / "spark.log"
+    with pytest.MonkeyPatch.context() as patch:
+        # Most of a short run is compilation; the second compiler never pays here.
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        try:
+            session = open_session(master="local[2]", log=log)
+        except HoplineError as error:
+            pytest.fail(f"These tests need Spark. {error.message}", pytrace=False)
     yield session
-    session.stop()
+    close_session(session)

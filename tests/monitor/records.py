@@ -153,7 +153,7 @@ def produce(
     """Write records, in a transaction where it is named, and wait until they are stored."""
     settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
     if transactional:
-        settings["transactional.id"] = transactional
+        settings |= {"transactional.id": transactional, "transaction.timeout.ms": 10_000}
     producer = Producer(settings)
     if transactional:
         producer.init_transactions()

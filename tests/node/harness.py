@@ -43,7 +43,7 @@ from streams.protocol import (
 )
 from streams.resources import topologies_dir
 from streams.routing import Origin
-from streams.topology import Topology, apply_sql, load
+from streams.topology import Topology, Transport, apply_sql, load
 from streams.topology.yaml_file import read_document
 from streams.wire import Envelope, decode_journey, encode_status
 from streams.wire import records as wire
@@ -368,6 +368,23 @@ class Net:
         self.topology = apply_sql(self.topology, instance, database, text, self.now / 1000)
         self.switch(self.topology)
 
+    def change_database(self, at: str, **changes: object) -> None:
+        """Change what the catalog says about ``instance/database``."""
+        instance, database = at.split("/")
+        databases = self.topology.instances[instance].databases
+        made = replace(databases[database], **changes)  # type: ignore[arg-type]
+        self._change(instance, databases={**databases, database: made})
+
+    def change_transport(self, instance: str, transport: Transport) -> None:
+        """Change an instance's policy for several addresses."""
+        endpoint = self.topology.instances[instance].endpoint
+        self._change(instance, endpoint=replace(endpoint, transport=transport))
+
+    def _change(self, instance: str, **changes: object) -> None:
+        made = replace(self.topology.instances[instance], **changes)  # type: ignore[arg-type]
+        instances = {**self.topology.instances, instance: made}
+        self.switch(replace(self.topology, instances=instances))
+
     def switch(self, made: Topology) -> None:
         """Take over another topology of the same instances."""
         self.topology = made
@@ -415,8 +432,3 @@ def record_of(entry: Entry, origin: Origin) -> Record:
 def conversation(number: int) -> uuid.UUID:
     """Return a conversation id."""
     return uuid.UUID(int=number)
-
-
-def longer(limits: Limits, **changes: object) -> Limits:
-    """Return limits with something changed."""
-    return replace(limits, **changes)  # type: ignore[arg-type]

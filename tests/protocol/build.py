@@ -198,10 +198,11 @@ def ack(
     attempt: int = 0,
     first_hop: int = 0,
     closed: bool = False,
+    held: tuple[tuple[int, int], ...] = (),
     broker: str = TARGET_BROKER,
 ) -> Acknowledgement:
     """Return an acknowledgement frame: everything below ``next_sequence`` is stored."""
-    said = Ack(next_sequence, next_sequence - 1, attempt, first_hop, START, closed)
+    said = Ack(next_sequence, next_sequence - 1, attempt, first_hop, START, closed, held)
     return Acknowledgement(CONVERSATION, parties(broker), said)
 
 
@@ -252,3 +253,9 @@ def undeliverable(effects: Iterable[Effect]) -> list[int]:
 def answers(effects: Iterable[Effect]) -> list[SendError]:
     """Return the broker Errors that are to be sent."""
     return [e for e in effects if isinstance(e, SendError)]
+
+
+def states(effects: Iterable[Effect]) -> list[tuple[int, int]]:
+    """Return subclass and error number of the events 124."""
+    told = [e for e in effects if isinstance(e, Report)]
+    return [(e.subclass, e.error) for e in told if e.kind is EventKind.CONVERSATION]

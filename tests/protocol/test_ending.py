@@ -6,14 +6,17 @@ from streams.protocol import Flag, State
 from tests.node.evidence import shows
 
 from .build import (
+    LIFETIME,
     TARGET_BROKER,
     ack,
     acked,
+    broker_error,
     conversing,
     initiator,
     message,
     queued,
     sent,
+    states,
     target,
     undeliverable,
 )
@@ -132,7 +135,7 @@ def test_an_error_at_a_side_that_has_ended() -> None:
     assert queued(effects) == []
     got = acked(effects)
     assert got is not None
-    assert (got.next_sequence, got.attempt, got.closed) == (1, 2, True)
+    assert (got.next_sequence, got.highest_seen, got.attempt, got.closed) == (1, 0, 2, True)
 
 
 # --- CLEANUP -------------------------------------------------------------------------------------
@@ -148,6 +151,9 @@ def test_cleanup_tells_nobody() -> None:
     assert acked(effects) is None
     assert not side.dialog.chunks
     assert side.dialog.retry_at is None
+    assert side.dialog.closed_at == side.now
+    side.waits(HALF_AN_HOUR)
+    assert side.forgotten
 
 
 # --- closed endpoints ----------------------------------------------------------------------------
@@ -185,7 +191,9 @@ def test_messages_for_a_closed_endpoint_are_acknowledged() -> None:
     side.cleans_up()
     effects = side.hears(message(7))
     assert undeliverable(effects) == [11212]
-    assert acked(effects).next_sequence == 8  # type: ignore[union-attr]
+    got = acked(effects)
+    assert got is not None
+    assert (got.next_sequence, got.closed) == (8, False)  # only an initiator says closed
     assert queued(effects) == []
     assert side.dialog.state is State.CD
 
@@ -199,6 +207,8 @@ def test_a_closed_target_keeps_its_key_until_the_initiator_has_said_closed() -> 
     assert side.dialog.state is State.CD
     assert side.dialog.forget_at == side.dialog.expires_at
     side.waits(HALF_AN_HOUR)
+    side.hears(ack(0, broker="A"))  # says something, but not that
+    assert side.dialog.forget_at == side.dialog.expires_at
     side.hears(ack(0, closed=True, broker="A"))
     assert side.dialog.forget_at == side.now + side.limits.time_to_live
     assert not side.forgotten
@@ -248,3 +258,26 @@ def test_an_ended_endpoint_acknowledges_what_still_comes() -> None:
     effects = side.hears(message(1))
     assert queued(effects) == []
     assert acked(effects).next_sequence == 2  # type: ignore[union-attr]
+
+
+@shows("D4.6")
+def test_what_happens_to_a_conversation_is_told() -> None:
+    """Event 124 with its subclass: acknowledged end, received end, received Error, end of life."""
+    side = conversing()
+    side.ends()
+    assert (10, 0) in states(side.hears(ack(2)))
+    side = conversing()
+    assert (7, 0) in states(side.hears(END_DIALOG))
+    error = message(0, flags=Flag.ERROR | Flag.SKIPS, broker=TARGET_BROKER)
+    assert (8, 0) in states(conversing().hears(error))
+    assert (9, 0) in states(conversing().hears(broker_error()))
+    side = conversing()
+    assert (0, 8489) in states(side.waits(LIFETIME / 1000))
+
+
+def test_a_closed_endpoint_holds_nothing() -> None:
+    """What was held out of order pins no position in ``in`` any more."""
+    side = target()
+    side.hears(message(3))
+    side.cleans_up()
+    assert not side.dialog.held

@@ -66,6 +66,19 @@ def test_out_of_order_messages_are_kept() -> None:
     assert not side.dialog.held
 
 
+@shows("U-26")
+def test_an_acknowledgement_lists_what_is_held() -> None:
+    """Runs of numbers that are stored out of order, the lowest first, and no more than eight."""
+    side = target()
+    got = acked(side.hears(message(2), message(6), message(3), message(4)))
+    assert got is not None
+    assert (got.highest_seen, got.held) == (6, ((2, 4), (6, 6)))
+    got = acked(side.hears(*[message(n) for n in range(8, 40, 2)]))
+    assert got is not None
+    assert len(got.held) == 8
+    assert got.held[:3] == ((2, 4), (6, 6), (8, 8))
+
+
 def test_a_duplicate_of_what_is_held() -> None:
     """A second copy of a message that waits for its turn is a duplicate too."""
     side = target()

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from streams.protocol import CHUNK, Limits, State
+from streams.protocol import ADDRESSES, CHUNK, Limits, State
 from tests.node.evidence import shows
 
-from .build import ack, acked, attempts, conversing, initiator, message, own_errors, sent, status
+from .build import (
+    ack,
+    acked,
+    attempts,
+    conversing,
+    initiator,
+    message,
+    own_errors,
+    sent,
+    status,
+    target,
+)
 
 WINDOW = Limits(window=4)
 
@@ -146,7 +157,23 @@ def test_acknowledgements_carry_attempt_and_first_hop_of_the_copy() -> None:
     side.hears(ack(1))
     got = acked(side.hears(message(0, broker="B", attempt=3, first_hop=2)))
     assert got is not None
-    assert (got.attempt, got.first_hop) == (3, 2)
+    assert (got.attempt, got.first_hop, got.closed) == (3, 2, False)
+
+
+@shows("D2.7")
+def test_an_acknowledgement_that_does_not_arrive_takes_the_next_address() -> None:
+    """A retry of what was acknowledged already says that the acknowledgement did not arrive."""
+    side = target()
+    side.hears(message(0))
+    assert side.dialog.first_hop == 0
+    side.hears(message(0))  # the same copy once more says nothing
+    assert side.dialog.first_hop == 0
+    for attempt in (1, 2, 3):
+        side.hears(message(0, attempt=attempt))
+        assert side.dialog.first_hop == attempt
+    side.dialog.first_hop = ADDRESSES - 1
+    side.hears(message(0, attempt=4))
+    assert side.dialog.first_hop == 0
 
 
 @shows("D2.5")
@@ -243,5 +270,39 @@ def test_the_end_of_life_of_a_side_that_has_ended() -> None:
     side = conversing()
     side.ends()
     side.now = side.dialog.expires_at
-    side.waits(0)
+    got = acked(side.waits(0))
     assert side.dialog.state is State.CD
+    assert got is not None
+    assert got.closed
+    assert side.dialog.forget_at is not None
+
+
+# --- what is suspect -----------------------------------------------------------------------------
+
+
+@shows("U-26", "D2.4")
+def test_what_the_other_side_holds_is_not_sent_again() -> None:
+    """An acknowledgement lists what is stored out of order: only the gaps are filled."""
+    side = conversing(8)
+    side.waits(4)
+    effects = side.hears(ack(1, attempt=1, held=((3, 4), (6, 6))))
+    assert sent(effects) == [1, 2, 5, 7]
+
+
+@shows("D2.4")
+def test_what_was_first_sent_after_the_retry_is_not_suspect() -> None:
+    """It has taken the retry's way; what was sent before the retry may be lost with it."""
+    side = conversing(3)
+    side.waits(4)
+    assert attempts(side.sends()) == [(3, 1)]
+    assert sent(side.hears(ack(1, attempt=1))) == [1, 2]
+
+
+@pytest.mark.parametrize("held", [((0, 2**62),), ((5, 1),), ((-9, -1),), ((2**62, 2**63 - 1),)])
+def test_absurd_lists_of_what_is_held(held: tuple[tuple[int, int], ...]) -> None:
+    """Whatever a peer claims to hold costs no time, and is retried when its turn comes."""
+    side = conversing(4)
+    side.waits(4)
+    side.hears(ack(1, attempt=1, held=held))
+    assert side.dialog.acknowledged == 1
+    assert attempts(side.waits(4)) == [(1, 1)]

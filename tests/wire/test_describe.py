@@ -149,7 +149,7 @@ def test_system_messages_lose_their_long_prefix() -> None:
     )
     error = describe(record(TOPICS.out("S"), value, key=key, headers=headers), TOPICS)
     assert what(error).startswith("unsequenced message of the initiator")
-    assert what(error).endswith(": Error -8462 gone")
+    assert what(error).endswith(": Error -8462: gone")
 
 
 @pytest.mark.parametrize("kind", ["out", "txq", "ack"])

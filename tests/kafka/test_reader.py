@@ -1,0 +1,81 @@
+"""Reading partitions: by position, to the end, and no further than what is certain."""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as Waiting
+
+import pytest
+
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, Fetcher, create, read_all
+from streams.protocol import Dialog, State
+from streams.wire import Topics
+from streams.wire.specs import TopicSpec
+from streams.wire.state import StateKey, encode_dialog
+from streams.workers.restore import restore_state
+
+
+def made(kafka: str, prefix: str) -> tuple[Cluster, str]:
+    cluster = Cluster(kafka, Topics(prefix))
+    topic = cluster.topics.dialog("S")
+    create(cluster, [TopicSpec(topic, "dialog", 1, {})])
+    return cluster, topic
+
+
+def write(cluster: Cluster, topic: str, count: int) -> None:
+    producer = cluster.producer()
+    for number in range(count):
+        producer.produce(topic, key=b"k%d" % number, value=b"%d" % number)
+    assert producer.flush(30) == 0
+
+
+@pytest.mark.parametrize("order", [(0,), (3, 4, 5), (5, 0, 5), (2_999, 0, 1, 2_500, 4)])
+def test_a_record_is_fetched_by_its_position_in_any_order(
+    kafka: str, unique: str, order: tuple[int, ...]
+) -> None:
+    cluster, topic = made(kafka, unique)
+    write(cluster, topic, 3_000)
+    fetcher = Fetcher(cluster, topic, 0, size=10)
+    assert [fetcher.fetch(n).value() for n in order] == [b"%d" % n for n in order]
+    fetcher.close()
+    assert fetcher.fetch(order[0]).value() == b"%d" % order[0], "a closed one begins anew"
+    fetcher.close()
+
+
+def test_a_position_whose_record_is_gone_is_told(kafka: str, unique: str) -> None:
+    cluster, topic = made(kafka, unique)
+    producer = cluster.producer(transactional_id=unique)
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, key=b"k", value=b"aborted")
+    producer.flush()
+    producer.abort_transaction(30)
+    write(cluster, topic, 1)
+    with pytest.raises(SurroundingsError, match="@0 is gone: the log goes on at 2"):
+        Fetcher(cluster, topic, 0).fetch(0)
+
+
+def test_restoring_waits_for_a_transaction_that_is_still_open(kafka: str, unique: str) -> None:
+    """The previous owner may yet commit: until then its state must not be believed (rule 3)."""
+    cluster, topic = made(kafka, unique)
+    conversation = uuid.uuid4()
+    key = StateKey("D", conversation, True)
+    dialog = Dialog(
+        conversation, "D", "B", True, State.CO, "I", "T", None, "DEFAULT",
+        uuid.uuid4(), uuid.uuid4(), 1, 2,
+    )  # fmt: skip
+    producer = cluster.producer(transactional_id=unique)
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, key=key.encode(), value=encode_dialog(dialog))
+    assert producer.flush(30) == 0
+    assert not restore_state(cluster, topic, 0, to_high=False).dialogs, "who only looks waits not"
+    assert not list(read_all(cluster, topic))
+    with ThreadPoolExecutor(1) as pool:
+        restoring = pool.submit(restore_state, cluster, topic, 0)
+        with pytest.raises(Waiting):
+            restoring.result(2)
+        producer.commit_transaction(30)
+        assert list(restoring.result(30).dialogs) == [("D", conversation, True)]

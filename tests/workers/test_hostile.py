@@ -1,0 +1,309 @@
+"""What is inbound is untrusted: rubbish on any topic is event 161, and everything else goes on."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from streams.kafka import deploy
+from streams.protocol import Ack, Command, CommandKind, Flag, Header, Journey, Parties
+from streams.wire import encode_catalog_object, encode_presence
+from streams.wire.codecs import encode_header, encode_journey, encode_parties
+from streams.wire.records import Headers, ack_record, command_record, message_record
+from tests.running import System, running
+
+AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
+SERVICES = ("InitiatorService", "TargetService")
+Raw = tuple[bytes | None, bytes | None, Headers]
+
+CORRUPTED = 161
+DAY = 24 * 3600 * 1000
+
+
+@pytest.fixture(scope="module")
+def system(kafka: str) -> Iterator[System]:
+    with running(kafka, f"t{uuid.uuid4().hex[:12]}.", "two_brokers") as found:
+        yield found
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def parties(**changes: object) -> Parties:
+    found = Parties("TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True)
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+def header(**changes: object) -> Header:
+    found = Header(uuid.uuid4(), "DEFAULT", 0, now(), now() + DAY)
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+def journey(**changes: object) -> Journey:
+    found = Journey(16, now() + 60_000, 0, now())
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+def rubbish() -> list[Raw]:
+    """Return records that no topic of frames or commands can mean anything by."""
+    key = str(uuid.uuid4()).encode()
+    route, hop = encode_parties(parties()), encode_journey(journey())
+    unknown = b"\xc3\x01" + bytes(8) + b"x"
+    names = ("sb-command", "sb-route", "sb-message", "sb-hop")
+    return [
+        (None, None, []),
+        (None, b"x", []),
+        (b"\xff\xfe", b"x", []),
+        (b"not-a-guid", b"", []),
+        (b"\xff" * 400_000, b"x", []),
+        (key, None, []),
+        (key, b"x", [("sb-route", route)]),
+        (key, b"x", [("sb-hop", hop)]),
+        (key, b"x", [(name, b"") for name in names]),
+        (key, b"x", [(name, None) for name in names]),
+        (key, b"x", [(name, b"\xc3\x01") for name in names]),
+        (key, b"x", [(name, unknown) for name in names]),
+        (key, b"x", [("sb-route", route[:-1]), ("sb-hop", hop)]),
+        (key, b"x", [("sb-route", route + b"x"), ("sb-hop", hop)]),
+        (key, b"x", [("sb-route", route[:12] + b"\xff" * 9), ("sb-hop", hop)]),
+        (key, b"x", [("sb-route", route), ("sb-hop", hop[:-1])]),
+        (key, b"x", [("sb-route", route), ("sb-hop", hop[:10] + b"\xff" * 30)]),
+    ]
+
+
+def inject(system: System, topic: str, records: list[Raw]) -> None:
+    producer = system.cluster.producer()
+    for key, value, headers in records:
+        producer.produce(topic, key=key, value=value, headers=headers)  # type: ignore[arg-type]
+    assert producer.flush(30) == 0
+
+
+def flows(system: System) -> None:
+    """Demand that a dialog gets through both ways, and that no worker has failed."""
+    with system.client() as client:
+        dialog = client.begin(*AT_A, *SERVICES)
+        client.send(dialog, b"question", wait=True)
+        mine = system.received(*AT_B, "TargetQueue", 1)
+        while mine[-1].conversation.id != dialog.id:  # what the injected frames have left
+            mine += system.received(*AT_B, "TargetQueue", 1)
+        client.send(mine[-1].conversation, b"answer", wait=True)
+        [answer] = system.received(*AT_A, "InitiatorQueue", 1)
+        assert (answer.body, answer.conversation.id) == (b"answer", dialog.id)
+        client.end(dialog, wait=True)
+        [ended] = system.received(*AT_B, "TargetQueue", 1)
+        client.end(ended.conversation, wait=True)
+    system.check()
+
+
+@pytest.mark.parametrize(
+    ("kind", "instance"),
+    [
+        ("cmd", "ServerA"),
+        ("out", "ServerA"),
+        ("txq", "ServerB"),
+        ("in", "ServerB"),
+        ("ack", "ServerA"),
+    ],
+)
+def test_rubbish_is_told_with_its_coordinates_and_holds_nothing_up(
+    system: System, kind: str, instance: str
+) -> None:
+    topic = system.cluster.topics.name(kind, instance)
+    records = rubbish()
+    inject(system, topic, records)
+    flows(system)
+    told = system.events(CORRUPTED, lambda e: e["topic"] == topic, len(records))
+    assert len({(e["partition"], e["offset"]) for e in told}) == len(records)
+    assert {e["instance"] for e in told} == {instance}
+    assert {e["error"] for e in told} == {11235}
+    assert all(e["detail"] for e in told)
+
+
+def test_what_a_forwarder_need_not_read_is_told_by_the_endpoint(system: System) -> None:
+    """A forwarder passes sb-message on as it is, and a key where every dialog goes one way."""
+    route, hop = encode_parties(parties()), encode_journey(journey())
+    inbox = system.cluster.topics.inbox("ServerB")
+    before = {r["offset"] for r in system.snapshot(inbox)}
+    bad = [("sb-route", route), ("sb-message", b"\xc3\x01rubbish"), ("sb-hop", hop)]
+    good = [("sb-route", route), ("sb-message", encode_header(header())), ("sb-hop", hop)]
+    inject(
+        system,
+        system.cluster.topics.out("ServerA"),
+        [(str(uuid.uuid4()).encode(), b"x", bad), (b"\xff", b"x", good)],
+    )
+    told = system.events(CORRUPTED, lambda e: e["topic"] == inbox and e["offset"] not in before, 2)
+    assert {e["instance"] for e in told} == {"ServerB"}
+    flows(system)
+
+
+@pytest.mark.parametrize(
+    ("kind", "instance"),
+    [("cmd", "ServerA"), ("out", "ServerA"), ("txq", "ServerB"), ("in", "ServerB")],
+)
+def test_a_key_as_large_as_a_record_can_be_is_told(
+    system: System, kind: str, instance: str
+) -> None:
+    topic = system.cluster.topics.name(kind, instance)
+    producer = system.cluster.producer(message_max_bytes=1_045_000)
+    headers = [
+        ("sb-route", encode_parties(parties())),
+        ("sb-message", encode_header(header())),
+        ("sb-hop", encode_journey(journey())),
+    ]
+    producer.produce(topic, key=b"\xff" * 1_010_000, value=b"x", headers=headers)  # type: ignore[arg-type]
+    assert producer.flush(30) == 0
+    flows(system)
+    told = system.events(CORRUPTED if kind in ("cmd", "in") else 140, lambda e: e["topic"] == topic)
+    assert told[0]["instance"] == instance
+
+
+def test_keys_that_balance_nothing_are_told_by_the_forwarder(kafka: str, unique: str) -> None:
+    """Where the dialog's id chooses among broker ids, a key that is none cannot be routed."""
+    with running(kafka, unique, "load_balanced") as balanced:
+        headers = [
+            ("sb-route", encode_parties(parties(to_broker=None))),
+            ("sb-message", encode_header(header())),
+            ("sb-hop", encode_journey(journey())),
+        ]
+        out = balanced.cluster.topics.out("ServerA")
+        inject(balanced, out, [(b"\xff", b"x", headers), (None, b"x", headers)])
+        told = balanced.events(CORRUPTED, lambda e: e["topic"] == out, 2)
+        assert [e["offset"] for e in told] == [0, 1]
+        balanced.check()
+
+
+ODD_FRAMES = [
+    pytest.param({"enqueued_at": 2**62}, {}, {}, id="enqueued in a distant future"),
+    pytest.param({"enqueued_at": -(2**62)}, {}, {}, id="enqueued before time"),
+    pytest.param({"dialog_expires_at": -(2**62)}, {}, {}, id="expired before time"),
+    pytest.param({"dialog_expires_at": 2**63 - 1}, {}, {}, id="expires never"),
+    pytest.param({"sequence": 2**61}, {}, {}, id="a sequence number out of reach"),
+    pytest.param({"fragment": 7, "fragments": -1}, {}, {}, id="impossible fragments"),
+    pytest.param({"flags": Flag.END}, {}, {}, id="an end that is the first message"),
+    pytest.param({"type": "\x00\ud7ff" * 100}, {}, {}, id="a strange type"),
+    pytest.param({}, {"attempt": 2**31 - 1, "first_hop": -7}, {}, id="a strange attempt"),
+    pytest.param({}, {"hops_remaining": -5}, {}, id="no hops to spend"),
+    pytest.param({}, {"path": (("x" * 2_000, -1),) * 50}, {}, id="a long path"),
+    pytest.param({}, {}, {"from_broker": ""}, id="from no broker"),
+    pytest.param({}, {}, {"to_broker": "", "locked": True}, id="to no broker"),
+    pytest.param({}, {}, {"to_service": "é" * 3_000}, id="to a long service"),
+    pytest.param({}, {}, {"contract": ""}, id="no contract"),
+    pytest.param({}, {}, {"from_initiator": False}, id="a reply to nothing"),
+]
+
+
+@pytest.mark.parametrize(("in_header", "in_journey", "in_parties"), ODD_FRAMES)
+def test_well_formed_nonsense_stops_nobody(
+    system: System,
+    in_header: dict[str, object],
+    in_journey: dict[str, object],
+    in_parties: dict[str, object],
+) -> None:
+    frame = message_record(
+        uuid.uuid4(), parties(**in_parties), header(**in_header), journey(**in_journey), b"odd"
+    )
+    ack = ack_record(
+        uuid.uuid4(),
+        parties(**{"to_broker": "DatabaseA", "from_broker": "DatabaseB", **in_parties}),
+        Ack(2**62, -(2**62), 2**31 - 1, -9, -1, True),
+        journey(**in_journey),
+    )
+    topics = system.cluster.topics
+    for topic in (topics.out("ServerA"), topics.txq("ServerB"), topics.inbox("ServerB")):
+        inject(system, topic, [frame])
+    for topic in (topics.out("ServerA"), topics.txq("ServerA"), topics.ack("ServerA")):
+        inject(system, topic, [ack])
+    flows(system)
+
+
+@pytest.mark.parametrize(("kind", "instance"), [("out", "ServerA"), ("txq", "ServerB")])
+def test_a_frame_that_grows_too_large_on_its_way_is_dropped_and_told(
+    system: System, kind: str, instance: str
+) -> None:
+    """Whoever produces with larger limits than ours fills a record to the brim: 11292."""
+    key, value, headers = message_record(
+        uuid.uuid4(), parties(), header(), journey(), bytes(1_010_000)
+    )
+    producer = system.cluster.producer(message_max_bytes=1_040_000)
+    topic = system.cluster.topics.name(kind, instance)
+    producer.produce(topic, key=key, value=value, headers=headers)  # type: ignore[arg-type]
+    assert producer.flush(30) == 0
+    flows(system)
+    conversation = key.decode()
+    [told] = system.events(140, lambda e: e["conversation"] == conversation)
+    assert (told["error"], told["instance"]) == (11292, instance)
+
+
+def test_a_message_that_is_too_large_for_a_queue_is_refused_and_told(system: System) -> None:
+    key, value, headers = message_record(
+        uuid.uuid4(), parties(), header(), journey(), bytes(1_010_000)
+    )
+    producer = system.cluster.producer(message_max_bytes=1_040_000)
+    topic = system.cluster.topics.inbox("ServerB")
+    producer.produce(topic, key=key, value=value, headers=headers)  # type: ignore[arg-type]
+    assert producer.flush(30) == 0
+    flows(system)
+    [told] = system.events(160, lambda e: e["conversation"] == key.decode())
+    assert told["topic"] == topic
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lifetime": 2**62},
+        {"lifetime": -(2**62)},
+        {"from_service": None, "to_service": None},
+        {"to_service": "x" * 100_000},
+        {"to_broker": "x" * 100_000},
+        {"database": ""},
+        {"database": "\x00/../"},
+        {"contract": ""},
+    ],
+)
+def test_statements_without_sense_are_refused_and_stop_nobody(
+    system: System, changes: dict[str, object]
+) -> None:
+    command = Command(
+        uuid.uuid4(),
+        uuid.uuid4(),
+        CommandKind.BEGIN,
+        "DatabaseA",
+        from_service="InitiatorService",
+        to_service="TargetService",
+    )
+    begin = replace(command, **changes)  # type: ignore[arg-type]
+    send = replace(begin, command_id=uuid.uuid4(), kind=CommandKind.SEND, body=b"x")
+    end = replace(begin, command_id=uuid.uuid4(), kind=CommandKind.END, error_code=-(2**31))
+    topic = system.cluster.topics.cmd("ServerA")
+    inject(system, topic, [command_record(c) for c in (begin, send, end)])
+    flows(system)
+
+
+def test_rubbish_in_the_catalog_leaves_the_last_good_version_in_place(system: System) -> None:
+    topics = system.cluster.topics
+    inject(
+        system,
+        topics.catalog,
+        [
+            (b"\xff", b"rubbish", []),
+            (b"version", b"rubbish", []),
+            (b"version", encode_catalog_object(7, "{"), []),
+            (b"version", encode_catalog_object(7, "[]"), []),
+            (b"version", encode_catalog_object(7, '{"hash": "another"}'), []),
+        ],
+    )
+    inject(
+        system,
+        topics.presence,
+        [(b"ServerB", b"rubbish", []), (b"ServerB", encode_presence("", "", -1, -1), [])],
+    )
+    flows(system)
+    changed = replace(system.topology.instances["ServerA"], aliases=("changed",))
+    instances = {**system.topology.instances, "ServerA": changed}
+    deploy(system.cluster, replace(system.topology, instances=instances))
+    flows(system)

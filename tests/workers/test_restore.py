@@ -1,0 +1,174 @@
+"""Design, rule 3: a partition's endpoints and positions come back, all of them or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.client import Conversation
+from streams.errors import SurroundingsError
+from streams.kafka import TopicPartition, watermarks
+from streams.protocol import Ack, Journey, Limits, Parties
+from streams.wire.records import MESSAGE, ack_record, header_of
+from streams.wire.state import POSITIONS_KEY, Positions, encode_positions
+from tests.workers.rig import Rig, eventually, pair, pause, rig
+
+PATIENT = Limits(retries=(60_000,))
+
+
+@pytest.fixture
+def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
+    """Return a rig in which nothing runs yet."""
+    with rig(kafka, unique, pair(tmp_path)) as made:
+        yield made
+
+
+def begin(two: Rig, *bodies: bytes) -> Conversation:
+    """Begin a dialog at A, and return when it has accepted these messages."""
+    with two.client() as client:
+        dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
+        for body in bodies:
+            client.send(dialog, body, wait=True)
+    return dialog
+
+
+def send(two: Rig, dialog: Conversation, body: bytes) -> None:
+    """Send, and return when it is accepted."""
+    with two.client() as client:
+        client.send(dialog, body, wait=True)
+
+
+def sent(two: Rig) -> list[bytes | None]:
+    """Return the bodies of all message frames in ``out`` of A."""
+    frames = two.records(two.topics.out("A"))
+    return [m.value() for m in frames if header_of(m.headers(), MESSAGE)]  # type: ignore[misc,arg-type]
+
+
+def delete_offsets(two: Rig) -> None:
+    """Let the group's offsets expire, as a broker does after a week without members."""
+    admin, group = two.cluster.admin(), f"{two.topics.prefix}endpoint.A"
+    for future in admin.delete_consumer_groups([group]).values():
+        future.result()
+    assert two.committed("endpoint", two.topics.cmd("A")) < 0
+
+
+def delete_records(two: Rig, topic: str, before: int) -> None:
+    """Let the beginning of a log be gone."""
+    admin = two.cluster.admin()
+    for future in admin.delete_records([TopicPartition(topic, 0, before)]).values():
+        future.result()
+
+
+def test_positions_come_from_the_state_where_the_groups_are_gone(two: Rig) -> None:
+    first = two.endpoint(limits=PATIENT)
+    dialog = begin(two, b"one")
+    first.stop()
+    delete_offsets(two)
+    two.endpoint(limits=PATIENT)
+    send(two, dialog, b"two")
+    assert sent(two) == [b"one", b"two"]
+
+
+def test_the_higher_one_of_state_and_group_counts(two: Rig) -> None:
+    """Both ways round: an old group offset, then an old state record."""
+    first = two.endpoint(limits=PATIENT)
+    dialog = begin(two, b"one")
+    first.stop()
+    delete_offsets(two)
+    consumer = two.cluster.consumer(f"{two.topics.prefix}endpoint.A")
+    old = TopicPartition(two.topics.cmd("A"), 0, 0)
+    consumer.commit(offsets=[old], asynchronous=False)
+    consumer.close()
+    second = two.endpoint(limits=PATIENT)
+    send(two, dialog, b"two")
+    second.stop()
+    two.produce(two.topics.dialog("A"), POSITIONS_KEY, encode_positions(Positions()), partition=0)
+    two.endpoint(limits=PATIENT)
+    send(two, dialog, b"three")
+    assert sent(two) == [b"one", b"two", b"three"]
+
+
+def test_the_state_is_read_to_the_high_watermark(two: Rig) -> None:
+    """A predecessor's transaction is still open: what it says may come to be true."""
+    first = two.endpoint(limits=PATIENT)
+    dialog = begin(two, b"one")
+    first.stop()
+    # The predecessor has applied a second message, and has not committed yet.
+    topic = two.topics.dialog("A")
+    latest = {m.key(): m.value() for m in two.records(topic)}
+    other = two.cluster.producer(transactional_id=f"{two.topics.prefix}other")
+    other.init_transactions(30)
+    other.begin_transaction()
+    ahead = Positions(cmd=3)
+    other.produce(topic, key=POSITIONS_KEY, value=encode_positions(ahead), partition=0)
+    assert other.flush(30) == 0
+    with two.client() as client:
+        client.send(dialog, b"applied already")
+    second = two.endpoint(limits=PATIENT)
+    committing: list[int] = []
+    second.hooks["begin_transaction"] = lambda method: committing.append(1) or method()
+    eventually(lambda: (two.cluster and pause()) or reading(second), "the second reads its state")
+    assert not committing
+    other.commit_transaction(30)
+    send(two, dialog, b"two")
+    assert sent(two) == [b"one", b"two"], "it believed what the predecessor has superseded"
+    assert latest and second.failure is None
+
+
+def reading(running: Any) -> bool:
+    """Tell whether a worker has begun to read its state."""
+    return any(group.endswith("reader") for group in running.cluster.consumers)
+
+
+def test_a_log_that_begins_above_the_position_stops_the_worker(two: Rig) -> None:
+    first = two.endpoint(limits=PATIENT)
+    dialog = begin(two, b"one")
+    first.stop()
+    with two.client() as client:
+        for number in range(3):
+            client.send(dialog, b"%d" % number)
+    cmd = two.topics.cmd("A")
+    consumer = two.cluster.consumer("aside")
+    end = watermarks(consumer, cmd, 0)[1]
+    consumer.close()
+    delete_records(two, cmd, end - 1)
+    failure = two.endpoint(limits=PATIENT).ended()
+    two.running.clear()
+    assert isinstance(failure, SurroundingsError)
+    assert failure.message == f"{cmd}/0 begins at 4, but only what is below 2 was applied."
+    assert "Records are lost" in failure.remedy
+
+
+def test_without_any_position_the_log_must_begin_at_zero(two: Rig) -> None:
+    cmd = two.topics.cmd("A")
+    for _ in range(3):
+        two.produce(cmd, "nobody", b"")
+    delete_records(two, cmd, 2)
+    failure = two.endpoint(limits=PATIENT).ended()
+    two.running.clear()
+    assert isinstance(failure, SurroundingsError)
+    assert failure.message == f"{cmd}/0 begins at 2, but only what is below 0 was applied."
+
+
+def test_timers_run_only_behind_the_backlog(two: Rig) -> None:
+    """A retry is due, and the acknowledgement that makes it needless waits in ``ack``."""
+    first = two.endpoint(limits=Limits(retries=(100,)))
+    dialog = begin(two, b"one")
+    first.stop()
+    two.forwarder_passed("A", 100)
+    back = Parties("InitiatorService", "DatabaseA", "TargetService", "DatabaseB", "DEFAULT", False)
+    # Many acknowledgements of nothing, and at the end the one that counts: more than a batch.
+    noise = ack_record(dialog.id, back, Ack(0), Journey(9, 2**50, 0, 0))
+    real = ack_record(dialog.id, back, Ack(1), Journey(9, 2**50, 0, 0))
+    producer = two.cluster.producer()
+    for key, value, headers in [noise] * 3_000 + [real]:
+        producer.produce(two.topics.ack("A"), key=key, value=value, headers=headers)
+    assert producer.flush(30) == 0
+    second = two.endpoint(limits=PATIENT)
+    send(two, dialog, b"two")
+    eventually(lambda: two.committed("endpoint", two.topics.ack("A")) == 3_001, "the backlog")
+    assert sent(two) == [b"one", b"two"]
+    assert second.worker.committed > 1, "the backlog was more than one transaction"
