@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from streams.errors import Number, text_of
 from streams.report import Delivered, Facts, Ledger
-from streams.store import Report
+from streams.store import Report, percentile
 from streams.topology import Topology
 
 if TYPE_CHECKING:
@@ -166,12 +166,9 @@ def _locked(counts: Counter[str]) -> str:
 def _latency(values: Sequence[int]) -> str:
     if not values:
         return "nothing was delivered"
-    ordered = sorted(values)
-
-    def at(share: float) -> int:
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-    return f"p50 {at(0.5)} ms, p95 {at(0.95)} ms, p99 {at(0.99)} ms, end to end"
+    histogram = sorted(Counter(values).items())
+    shown = (f"p{share} {percentile(histogram, share / 100):.0f} ms" for share in (50, 95, 99))
+    return f"{', '.join(shown)}, end to end"
 
 
 def _spark(seen: Report) -> str:

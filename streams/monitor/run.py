@@ -93,7 +93,7 @@ def _follow(
             worked = now
         if not ready and all(watch.ready for watch in watches):
             ready, worked = True, now
-            say(f"monitoring {config.bootstrap}, topics {config.prefix}*, into {config.store}")
+            say(f"monitoring {config.bootstrap}, topics {config.prefix}*, into {store.address}")
             if config.ready_file is not None:
                 config.ready_file.touch()
         if now - told >= _SAY_S and (line := _line(watches)) != said:

@@ -9,6 +9,8 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from streams.store import Store
 
+_MOMENT = 3
+
 
 @dataclass(slots=True)
 class Watch:
@@ -19,6 +21,7 @@ class Watch:
     late: int = 0
     batch: int = -1
     _looked: str = ""
+    _active: int = 0
 
     @property
     def ready(self) -> bool:
@@ -27,7 +30,10 @@ class Watch:
 
     def look(self, store: Store) -> bool:
         """Take note of new batches and tell whether the query has, or just had, work to do."""
-        busy = bool(self.query.status["isDataAvailable"])
+        status = self.query.status
+        # To look for data takes a moment in every trigger; more than that is waiting for Kafka.
+        self._active = self._active + 1 if status["isTriggerActive"] else 0
+        busy = bool(status["isDataAvailable"]) or self._active > _MOMENT
         last = self.query.lastProgress
         if last is None or last.timestamp == self._looked:
             return busy

@@ -41,6 +41,11 @@ class Store:
             METADATA.create_all(connection)
         return store
 
+    @property
+    def address(self) -> str:
+        """Return the URL as a user may see it: without the password."""
+        return shown(self._engine.url)
+
     def close(self) -> None:
         """Release the connections."""
         self._engine.dispose()
@@ -61,7 +66,7 @@ class Store:
                     connection.execute(SETTINGS.insert().values(name=name, value=value))
                 elif known[name] != value:
                     raise UsageError(
-                        f"The store {shown(self._engine.url)} holds other figures: "
+                        f"The store {self.address} holds other figures: "
                         f"{name} is {known[name]} there, not {value}.",
                         "Name another store, or remove this one.",
                     )
@@ -131,9 +136,7 @@ class Store:
             yield
         except sa.exc.SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
-            raise SurroundingsError(
-                f"The store {shown(self._engine.url)} does not work: {cause}."
-            ) from error
+            raise SurroundingsError(f"The store {self.address} does not work: {cause}.") from error
 
 
 def upsert(kind: Kind, dialect: str) -> sa.Executable:

@@ -53,7 +53,8 @@ def conversation_of(key: bytes | str | None) -> uuid.UUID:
         text = key.decode("ascii") if isinstance(key, bytes) else key
         return uuid.UUID(text or "")
     except ValueError as error:
-        raise MalformedError(f"the key is no conversation id (11271): {key!r}") from error
+        shown = key if key is None or len(key) <= 40 else key[:40]
+        raise MalformedError(f"the key is no conversation id (11271): {shown!r}") from error
 
 
 def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> bytes | None:

@@ -134,14 +134,8 @@ class EndpointWorker:
     def run(self, stop: threading.Event) -> None:
         """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
         prefix = self._cluster.topics.prefix
-        self._producer = self._cluster.producer(
-            transactional_id=f"{prefix}endpoint.{self.instance}.{self._slot}",
-            linger_ms=0,
-            delivery_report_only_error=False,
-        )
-        self._guard(lambda: self._producer.init_transactions(30))
+        self._new_producer()
         self._partitions = len(partitions_of(self._cluster, self._cmd))
-        self._output = Output(self._cluster.topics, self.instance, self._producer)
         # It reads no records: only the forwarder's positions, and where logs really end.
         self._progress = self._cluster.consumer(
             f"{prefix}forwarder.{self.instance}", isolation_level="read_uncommitted"
@@ -165,6 +159,16 @@ class EndpointWorker:
                 owned.bodies.frames.close()
             self._progress.close()
             consumer.close()
+
+    def _new_producer(self) -> None:
+        topics = self._cluster.topics
+        self._producer = self._cluster.producer(
+            transactional_id=f"{topics.prefix}endpoint.{self.instance}.{self._slot}",
+            linger_ms=0,
+            delivery_report_only_error=False,
+        )
+        self._guard(lambda: self._producer.init_transactions(30))
+        self._output = Output(topics, self.instance, self._producer)
 
     def _turn(self, consumer: Consumer) -> None:
         first = consumer.poll(POLL)
@@ -351,9 +355,13 @@ class EndpointWorker:
                 raise FencedError(str(cause)) from error
             log.warning("%s: transaction aborted: %s", self.instance, cause.str())
             self._guard(lambda: self._producer.abort_transaction(15))
-            if cause.code() in REFUSED or not cause.txn_requires_abort():
-                raise  # a record that Kafka does not take: found by bisection
-            return None
+            if cause.code() in REFUSED:
+                # The numbers of the refused batch are spent for the client but not for the broker,
+                # which would refuse the next one too, whatever is in it: begin anew.
+                self._new_producer()
+            elif cause.txn_requires_abort():
+                return None
+            raise  # a record that Kafka does not take: found by bisection
         except BaseException:
             self._guard(lambda: self._producer.abort_transaction(15))
             raise

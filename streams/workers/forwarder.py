@@ -47,6 +47,7 @@ BATCH = 2_000
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _BEGINNING = -2
+_LONGEST_KEY = 64
 _HEADER_BYTES = 256  # what a held copy's envelope counts against MESSAGE_FORWARD_SIZE
 
 
@@ -215,10 +216,7 @@ class ForwarderWorker:
             partition=message.partition(),
             offset=message.offset(),
         )
-        key = message.key()
-        self._produce(
-            self._cluster.topics.event, key if isinstance(key, bytes) else None, encode_event(told)
-        )
+        self._produce(self._cluster.topics.event, _short(message.key()), encode_event(told))
 
     # --- held copies -----------------------------------------------------------------------------
 
@@ -278,19 +276,18 @@ class ForwarderWorker:
 
     def _rejected(self, error: KafkaError, topic: str, key: bytes | str | None) -> None:
         """Tell that Kafka has refused a record for good: the sender keeps its message (11292)."""
+        about = _short(key)
         told = event(
             EventKind.FORWARDED_MESSAGE_DROPPED,
             at=time.time_ns() // 1_000_000,
             instance=self.instance,
-            conversation=key.decode("utf-8", "replace") if isinstance(key, bytes) else None,
+            conversation=about.decode("utf-8", "replace") if about is not None else None,
             error=Number.TRANSPORT_SEND_ERROR,
             detail=f"{error.str()} ({topic})",
             topic=topic,
         )
         log.error("%s: %s", self.instance, told["detail"])
-        self._produce(
-            self._cluster.topics.event, key if isinstance(key, bytes) else None, encode_event(told)
-        )
+        self._produce(self._cluster.topics.event, about, encode_event(told))
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         committed = consumer.committed(partitions, timeout=10)
@@ -326,6 +323,11 @@ class ForwarderWorker:
             raise KafkaException(error)
         else:
             log.warning("%s: %s", self.instance, error.str())
+
+
+def _short(key: bytes | str | None) -> bytes | None:
+    """Return a key for an event about a record; one that is no id may be as large as a record."""
+    return key if isinstance(key, bytes) and len(key) <= _LONGEST_KEY else None
 
 
 def _named(partitions: list[TopicPartition]) -> str:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from streams.errors import HoplineError
 from streams.monitor import close_session, open_session
+from tests.monitor.records import SHORT_RUN
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,8 +33,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Return the session; without Java these tests fail, they do not skip."""
     log = tmp_path_factory.mktemp("spark") / "spark.log"
     with pytest.MonkeyPatch.context() as patch:
-        # Most of a short run is compilation; the second compiler never pays here.
-        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        patch.setenv(*SHORT_RUN)
         try:
             session = open_session(master="local[2]", log=log)
         except HoplineError as error:

@@ -17,6 +17,9 @@ from streams.wire import encode_event, encode_header, encode_journey, encode_par
 NOON = 1_700_000_000_000
 """The tests' day: an instant in the past, in epoch milliseconds."""
 
+SHORT_RUN = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+"""For the environment. Most of a short run is compilation; the second compiler never pays here."""
+
 Headers = list[tuple[str, bytes]]
 
 

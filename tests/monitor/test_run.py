@@ -20,7 +20,7 @@ from streams.monitor import MonitorConfig, open_session, run
 from streams.monitor.cluster import cluster_id
 from streams.store import Report, Row, Store
 from streams.wire import Topics
-from tests.monitor.records import Stored, create_topics, produce
+from tests.monitor.records import SHORT_RUN, Stored, create_topics, produce
 from tests.monitor.traffic import deliveries
 
 _PATIENCE = 90.0
@@ -33,7 +33,7 @@ def config(kafka: str, unique: str, tmp_path: Path) -> MonitorConfig:
         prefix=unique,
         store=f"sqlite:///{tmp_path}/monitor.sqlite",
         checkpoint=tmp_path / "checkpoint",
-        trigger=100,
+        trigger=200,
         ready_file=tmp_path / "ready",
     )
 
@@ -129,7 +129,8 @@ def test_a_signal_stops_the_command_in_order(config: MonitorConfig, tmp_path: Pa
         *("--prefix", config.prefix, "--store", config.store),
         *("--checkpoint", str(config.checkpoint), "--ready-file", str(ready)),
     ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as monitor:
+    environment = {**os.environ, **dict([SHORT_RUN])}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as monitor:
         _wait(lambda: ready.exists() or monitor.poll() is not None, "the command is ready")
         monitor.send_signal(signal.SIGTERM)
         _, said = monitor.communicate(timeout=_PATIENCE)

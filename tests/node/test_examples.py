@@ -13,7 +13,7 @@ from streams.routing import pick_broker
 from streams.topology import Transport
 
 from .evidence import shows
-from .harness import Net, shipped
+from .harness import Net, conversation, shipped
 from .places import D1, INITIATOR, TARGET, A, B, pair, talking
 
 DIALOGS = [uuid.UUID(int=n * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128) for n in range(1, 101)]
@@ -346,6 +346,43 @@ def test_a_whole_conversation() -> None:
     assert (near.state, far.state) == (State.CD, State.CD)
     assert far.peer_closed
     assert (near.retry_at, far.retry_at) == (None, None)
+
+
+@shows("D4.3", "U-47")
+@pytest.mark.parametrize("fails", [False, True])
+def test_end_and_end_with_error(fails: bool) -> None:
+    """END follows what is not acknowledged yet; END WITH ERROR takes its place."""
+    net = talking(b"1")
+    net.cut.add(("ServerA", "ServerB"))
+    net.send(A, D1, b"2", b"3")
+    net.settle()
+    net.cut.clear()
+    said = {"error_code": 7, "error_text": "no"} if fails else {}
+    net.end(A, D1, **said)
+    net.run(10)
+    ways = {True: ["DEFAULT", "Error"], False: ["DEFAULT"] * 3 + ["EndDialog"]}
+    assert net["ServerB"].types(TARGET) == ways[fails]
+    assert net["ServerA"].dialog(D1, initiator=True).state is State.CD
+
+
+@shows("D4.6")
+def test_the_life_of_a_conversation_as_events() -> None:
+    """Event 124: 11 BEGIN, 12 the target is created, 2 END, 3 END WITH ERROR, 13 CLEANUP."""
+    net = talking(b"1")
+    net.end(A, D1)
+    net.settle()
+    net.end(B, D1, from_initiator=False, cleanup=True)
+    net.begin(A, conversation(2))
+    net.send(A, conversation(2), b"1")
+    net.end(A, conversation(2), error_code=1, error_text="")
+    net.settle()
+
+    def told(instance: str) -> list[int]:
+        events = net[instance].events
+        return [e["subclass"] for e in events if e["event"] == EventKind.CONVERSATION]
+
+    assert told("ServerA") == [11, 2, 10, 11, 3, 10]
+    assert told("ServerB") == [12, 7, 13, 12, 8]
 
 
 @shows("D5.3")

@@ -245,9 +245,10 @@ def test_failover_takes_the_next_address_by_attempt() -> None:
     """Attempt n begins with the next address; the index that was used is on the copy."""
     home = forwarder("Home")
     for attempt, instance in enumerate("XYZXYZ"):
-        copy = only(home.handle(frame("Two", attempt=attempt), START))
-        assert copy.instance == instance
-        assert decode_journey(copy.hop).first_hop == attempt % 3
+        for dialog in map(conversation, range(5)):
+            copy = only(home.handle(frame("Two", attempt=attempt, dialog=dialog), START))
+            assert copy.instance == instance
+            assert decode_journey(copy.hop).first_hop == attempt % 3
 
 
 @shows("U-19")
@@ -306,7 +307,7 @@ def test_seeded_spreads_dialogs_and_sticks_to_what_worked() -> None:
             echoed = decode_journey(copy.hop).first_hop
             again = only(home.handle(frame("Two", dialog=dialog, first_hop=echoed), START))
             assert again.instance == copy.instance
-            seen.add(copy.instance)
+        seen.add(only(home.handle(frame("Two", dialog=dialog), START)).instance)
     assert seen == set("XYZ")
 
 

@@ -68,6 +68,22 @@ def test_a_pause_does_not_condemn_everybody() -> None:
     assert not presence.reachable("They", 160.2)
 
 
+@shows("F14")
+def test_judging_goes_on_between_two_reads_of_the_end() -> None:
+    """Whoever is awake stays so: neither its own next sign of life nor another's return is a pause.
+
+    Otherwise a dead next hop would be reachable again for a moment, once a second.
+    """
+    presence = awake(100.0, "You", "They")
+    for at in (101.0, 102.0, 103.0, 104.0, 105.0, 106.0):
+        presence.seen("Me", "r", int(at), at)
+    assert presence.may_judge(106.0)
+    assert not presence.reachable("You", 106.0)
+    presence.seen("They", "r", 2, 106.5)
+    assert presence.may_judge(106.5)
+    assert not presence.reachable("You", 106.5)
+
+
 def test_an_instance_that_was_never_seen() -> None:
     """It has the same five seconds, from when the reader began."""
     presence = awake(100.0)

@@ -332,7 +332,10 @@ def test_a_queued_message_says_where_it_is_from_and_which_way_it_took() -> None:
     """Its envelope is the conversation's, its path ends at the queue's own database."""
     net = talking(b"one")
     (message,) = net["ServerB"].queues[TARGET]
-    assert (message.parties.to_service, message.parties.from_broker) == ("TargetService", "A")
+    parties = message.parties
+    assert (parties.to_service, parties.from_broker) == ("TargetService", "A")
+    assert (parties.from_service, parties.to_broker) == ("InitiatorService", "B")
+    assert parties.from_initiator
     assert [name for name, _ in message.journey.path] == [
         "ServerA",
         "ServerB",

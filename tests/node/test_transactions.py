@@ -92,6 +92,22 @@ def test_a_target_that_is_touched_for_years_arms_few_timers() -> None:
     assert net["ServerB"].bodies(TARGET)[-1] == b"y"
 
 
+def test_a_busy_dialog_loses_nobody_elses_timers() -> None:
+    """Whatever is thrown away of what a busy dialog has outdated, everybody's own time comes."""
+    net, idle = pair(), [conversation(n) for n in range(2, 22)]
+    for n, dialog in enumerate(idle):
+        net.begin(A, dialog, lifetime=80 - n)
+    net.begin(A, D1)
+    for _ in range(400):
+        net.send(A, D1, b"x")
+        net.settle()
+        net.now += 10
+    net.run(80)
+    assert net["ServerA"].types(INITIATOR) == ["Error"] * 20
+    order = [m.conversation for m in net["ServerA"].queues[INITIATOR]]
+    assert order == idle[::-1]
+
+
 def test_timers_that_are_due_together_are_all_served() -> None:
     """One transaction takes every timer that is due."""
     net = pair()
@@ -201,6 +217,8 @@ def test_a_catalog_change_wakes_waiting_dialogs_within_a_second() -> None:
     assert len(net["ServerB"].bodies(TARGET)) < 29
     net.run(1)
     assert len(net["ServerB"].bodies(TARGET)) == 29
+    net.sql(A, "DROP ROUTE T")
+    assert not net["ServerA"].endpoint.has_probes  # nobody waits any more
 
 
 def test_the_order_of_probes_does_not_depend_on_chance() -> None:

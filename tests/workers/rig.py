@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
 from streams.client import Client
 from streams.kafka import Cluster, Message, TopicPartition, deploy, partitions_of, read_all
 from streams.protocol import Limits
@@ -334,6 +336,23 @@ def rig(bootstrap: str, prefix: str, topology: Topology) -> Iterator[Rig]:
         made.stop()
 
 
+def limit_size(cluster: Cluster, topic: str, size: int) -> None:
+    """Let the broker refuse records above a size in one topic."""
+    configure(cluster, topic, {"max.message.bytes": str(size)})
+
+
+def configure(cluster: Cluster, topic: str, config: dict[str, str]) -> None:
+    """Change a topic's configuration behind everybody's back."""
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in config.items()
+    ]
+    admin = cluster.admin()
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    for future in admin.incremental_alter_configs([resource]).values():
+        future.result()
+
+
 def declare_dead(running: Running, role: str = "endpoint") -> None:
     """Take a worker out of its group as its coordinator does when it hears nothing of it."""
     group = f"{running.cluster.topics.prefix}{role}.{running.worker.instance}"
@@ -365,8 +384,10 @@ __all__ = [
     "HookedCluster",
     "Rig",
     "Running",
+    "configure",
     "declare_dead",
     "eventually",
+    "limit_size",
     "pair",
     "pause",
     "rig",

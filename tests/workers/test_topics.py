@@ -1,139 +1,87 @@
-"""Workers refuse topics that would lose something (rule 1); `apply` corrects what it can."""
+"""Design, rule 1: nothing ages away, nothing appears by accident."""
 
 from __future__ import annotations
 
-import socket
-import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from confluent_kafka.admin import (
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewPartitions,
-    ResourceType,
-)
 
-from streams.cli import main
-from streams.errors import SurroundingsError, UsageError
-from streams.kafka import Cluster
-from streams.resources import topologies_dir
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, deploy
 from streams.wire import Topics
-from streams.workers import ROLES, Plan, Process
-from tests.running import System, running
-
-TWO_BROKERS = topologies_dir() / "two_brokers"
+from streams.workers import Plan, Process
+from tests.workers.rig import Rig, configure, pair, rig
 
 
-def alter(system: System, topic: str, name: str, value: str) -> None:
-    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin = system.cluster.admin()  # kept: without it the answer is lost
-    for future in admin.incremental_alter_configs([resource]).values():
-        future.result()
+@pytest.fixture
+def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
+    """Return a deployed topology in which nothing runs."""
+    with rig(kafka, unique, pair(tmp_path)) as made:
+        yield made
 
 
-def apply(system: System) -> tuple[int, str, str]:
-    result = CliRunner().invoke(main, ["apply", str(TWO_BROKERS), *system.options])
-    return result.exit_code, result.stdout, result.stderr
+def refusal(two: Rig, role: str = "endpoint") -> SurroundingsError:
+    """Return why a worker does not start."""
+    with pytest.raises(SurroundingsError) as refused:
+        Process(two.cluster, Plan((role,), ("A",))).run()
+    return refused.value
 
 
-def start(system: System, *instances: str) -> None:
-    names = instances or tuple(system.topology.instances)
-    Process(system.cluster, Plan(ROLES, names), timeout=10).run()
-
-
+@pytest.mark.parametrize("role", ["endpoint", "forwarder"])
 @pytest.mark.parametrize(
-    ("kind", "setting", "bad", "good"),
+    ("kind", "config"),
     [
-        ("cmd", "retention.ms", "604800000", "-1"),
-        ("txq", "retention.bytes", "1000000", "-1"),
-        ("in", "cleanup.policy", "compact", "delete"),
-        ("dialog", "cleanup.policy", "delete", "compact"),
-        ("out", "message.timestamp.type", "LogAppendTime", "CreateTime"),
+        ("cmd", {"retention.ms": "1000"}),
+        ("inbox", {"retention.bytes": "1000"}),
+        ("txq", {"cleanup.policy": "compact"}),
+        ("out", {"message.timestamp.type": "LogAppendTime"}),
+        ("dialog", {"cleanup.policy": "delete"}),
     ],
 )
-def test_a_topic_that_would_lose_something_is_refused_and_then_corrected(
-    kafka: str, unique: str, kind: str, setting: str, bad: str, good: str
+def test_a_topic_that_would_lose_something_is_refused_and_corrected(
+    two: Rig, kind: str, config: dict[str, str], role: str
 ) -> None:
-    with running(kafka, unique, "two_brokers", start=False) as system:
-        topic = system.cluster.topics.name(kind, "ServerA")
-        alter(system, topic, setting, bad)
-        with pytest.raises(SurroundingsError) as refused:
-            start(system)
-        assert str(refused.value) == (
-            f"Topic {topic} {setting} is {bad} and must be {good}.\n"
-            "  Run 'hopline apply TOPOLOGY', which creates and corrects topics."
-        )
-        code, out, err = apply(system)
-        assert code == 0, err
-        assert f"topic {topic} {setting} is {bad} and must be {good}" in out
-        system.start()
-        with system.client() as client:
-            client.begin("ServerA", "DatabaseA", "InitiatorService", "TargetService")
+    topic: str = getattr(two.topics, kind)("A")
+    [(name, value)] = config.items()
+    configure(two.cluster, topic, config)
+    refused = refusal(two, role)
+    assert refused.message.startswith(f"Topic {topic} {name} is {value} and must be ")
+    assert "hopline apply" in refused.remedy
+    done = deploy(two.cluster, two.topology)
+    assert [text.split(" (")[0] for text in done.topics] == [f"corrected {topic}"]
+    assert deploy(two.cluster, two.topology).topics == ()
 
 
-def test_another_number_of_partitions_is_refused_by_worker_and_apply(
-    kafka: str, unique: str
-) -> None:
-    with running(kafka, unique, "two_brokers", start=False) as system:
-        topic = system.cluster.topics.cmd("ServerA")
-        admin = system.cluster.admin()
-        for future in admin.create_partitions([NewPartitions(topic, 2)]).values():
-            future.result()
-        with pytest.raises(SurroundingsError, match="partitions are 2 and must be 1"):
-            start(system)
-        code, _, err = apply(system)
-        assert code == 3
-        assert f"hopline: Topic {topic}: partitions are 2 and must be 1." in err
-        assert "cannot change while dialogs live in it" in err
+def test_a_queue_that_ages_is_refused(two: Rig) -> None:
+    queue = two.topics.queue("A", "DatabaseA", "InitiatorQueue")
+    configure(two.cluster, queue, {"retention.ms": "86400000"})
+    assert refusal(two).message.startswith(f"Topic {queue} retention.ms is 86400000")
 
 
-def test_a_topic_that_is_missing_is_refused_and_not_made(kafka: str, unique: str) -> None:
-    with running(kafka, unique, "two_brokers", start=False) as system:
-        topic = system.cluster.topics.txq("ServerB")
-        admin = system.cluster.admin()
-        for future in admin.delete_topics([topic]).values():
-            future.result()
-        with pytest.raises(SurroundingsError, match=r"txq\.ServerB does not exist"):
-            start(system)
-        assert topic not in admin.list_topics(timeout=10).topics
-
-
-def test_an_instance_that_the_catalog_does_not_have_is_wrong_use(kafka: str, unique: str) -> None:
-    with (
-        running(kafka, unique, "two_brokers", start=False) as system,
-        pytest.raises(UsageError, match="knows no instance Nobody"),
-    ):
-        start(system, "Nobody")
-
-
-def test_a_worker_on_an_empty_cluster_says_what_to_do(kafka: str, unique: str) -> None:
-    process = Process(Cluster(kafka, Topics(unique)), Plan(ROLES, ("ServerA",)), timeout=1)
+def test_partitions_are_refused_and_not_corrected(two: Rig, tmp_path: Path) -> None:
+    """More partitions would tear dialogs apart: that is no correction."""
     with pytest.raises(SurroundingsError) as refused:
-        process.run()
-    assert "has no complete version" in refused.value.message
-    assert "hopline apply TOPOLOGY" in refused.value.remedy
+        deploy(two.cluster, pair(tmp_path, partitions=2))
+    assert "partitions are 1 and must be 2" in refused.value.message
 
 
-@pytest.mark.parametrize("command", ["worker", "apply"])
-def test_a_broker_that_does_not_answer_is_one_sentence_after_the_stated_time(command: str) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{nobody.getsockname()[1]}"
-    args = {
-        "worker": ["worker", "both", "--instance", "ServerA"],
-        "apply": ["apply", str(TWO_BROKERS)],
-    }
-    started = time.monotonic()
-    result = CliRunner().invoke(
-        main, [*args[command], "--bootstrap", address, "--timeout", "1"], catch_exceptions=False
-    )
-    assert result.exit_code == 3
-    assert 0.9 < time.monotonic() - started < 10
-    assert result.stdout == ""
-    [sentence, remedy] = [line for line in result.stderr.splitlines() if "trying" not in line]
-    assert sentence.startswith(f"hopline: Kafka at {address} cannot be reached: ")
-    assert sentence.endswith("(gave up after 1 s).")
-    assert remedy.startswith("  Start it (hopline kafka start)")
+def test_a_topic_that_is_not_there_is_not_made_by_workers(kafka: str, two: Rig) -> None:
+    admin = two.cluster.admin()
+    cmd = two.topics.cmd("A")
+    for future in admin.delete_topics([cmd]).values():
+        future.result()
+    assert refusal(two).message.startswith(f"Topic {cmd} does not exist")
+    assert cmd not in admin.list_topics(timeout=30).topics
+
+
+def test_reading_and_writing_make_no_topics(kafka: str, unique: str) -> None:
+    cluster = Cluster(kafka, Topics(unique))
+    consumer = cluster.consumer("nobody")
+    consumer.subscribe([cluster.topics.cmd("A")])
+    consumer.poll(0.5)
+    consumer.close()
+    producer = cluster.producer(message_timeout_ms=300)
+    producer.produce(cluster.topics.cmd("A"), b"x")
+    producer.flush(5)
+    assert not [t for t in cluster.admin().list_topics(timeout=30).topics if t.startswith(unique)]

@@ -1,0 +1,130 @@
+"""Design, rule 2: a dialog lives in one partition number of all its topics."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import NewPartitions
+
+from streams.errors import EventKind, Number, SurroundingsError
+from streams.kafka import TopicPartition
+from streams.protocol import Command, CommandKind
+from streams.wire import decode_result
+from streams.wire.partition import murmur2, partition_of
+from streams.wire.records import command_record
+from tests.running import running
+from tests.workers.rig import Rig, eventually, pair, pause, rig
+
+COUNT = 3
+
+# Kafka's own test vectors (UtilsTest.testMurmur2), which are signed.
+VECTORS = {
+    b"21": -973932308,
+    b"foobar": -790332482,
+    b"a-little-bit-long-string": -985981536,
+    b"a-little-bit-longer-string": -1486304829,
+    b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+    b"abc": 479470107,
+}
+
+
+@pytest.fixture
+def three(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
+    """Return a rig whose instances have three partitions each."""
+    with rig(kafka, unique, pair(tmp_path, partitions=COUNT)) as made:
+        yield made
+
+
+def test_the_hash_is_kafkas() -> None:
+    assert {key: murmur2(key) for key in VECTORS} == {k: h & 0xFFFFFFFF for k, h in VECTORS.items()}
+
+
+def test_our_producers_put_a_conversation_where_we_expect_it(three: Rig) -> None:
+    keys = [uuid.uuid4() for _ in range(100)]
+    topic = three.topics.inbox("B")
+    producer = three.cluster.producer()
+    for key in keys:
+        producer.produce(topic, key=str(key))
+    assert producer.flush(30) == 0
+    found = {uuid.UUID((m.key() or b"").decode()): m.partition() for m in three.records(topic)}  # type: ignore[union-attr,arg-type]
+    assert found == {key: partition_of(key, COUNT) for key in keys}
+    assert set(found.values()) == set(range(COUNT))
+
+
+def test_dialogs_run_in_every_partition(kafka: str, unique: str, tmp_path: Path) -> None:
+    """From the command to the queue, through all workers as they are started by users."""
+    with running(kafka, unique, pair(tmp_path, partitions=COUNT)) as system:
+        with system.client() as client:
+            dialogs = [
+                client.begin(
+                    *("A", "DatabaseA", "InitiatorService", "TargetService"),
+                    conversation=one_of(number % COUNT),
+                    wait=False,
+                )
+                for number in range(2 * COUNT)
+            ]
+            for dialog in dialogs:
+                client.send(dialog, dialog.id.bytes)
+        received = system.received("B", "DatabaseB", "TargetQueue", len(dialogs))
+    assert {r.body for r in received} == {d.id.bytes for d in dialogs}
+
+
+def one_of(partition: int) -> uuid.UUID:
+    """Return a new conversation id that belongs on a partition."""
+    return next(k for k in iter(uuid.uuid4, None) if partition_of(k, COUNT) == partition)
+
+
+def test_what_is_on_the_wrong_partition_is_refused(three: Rig) -> None:
+    """Its dialog lives elsewhere: applied here, it would live twice."""
+    begin = Command(
+        one_of(0),
+        uuid.uuid4(),
+        CommandKind.BEGIN,
+        "DatabaseA",
+        reply_to="me",
+        from_service="InitiatorService",
+        to_service="TargetService",
+    )
+    key, value, headers = command_record(begin)
+    cmd = three.topics.cmd("A")
+    three.produce(cmd, key, value, headers, partition=2)
+    three.endpoint()
+    [told] = three.events(1, event=EventKind.CORRUPTED_MESSAGE)
+    assert told["error"] == Number.CORRUPTED_HEADER
+    assert (told["topic"], told["partition"], told["offset"]) == (cmd, 2, 0)
+    assert told["detail"] == "the key belongs on partition 0"
+    three.produce(cmd, key, value, headers)  # where every producer of ours puts it
+    [answer] = three.until(three.topics.result("A"), 1)
+    assert decode_result(answer.value()).number == 0, "it was applied on the wrong partition too"
+
+
+def test_two_workers_share_whole_partitions(three: Rig) -> None:
+    """Whoever has partition p of one input has it of all three."""
+    workers = [three.endpoint(slot=slot) for slot in "01"]
+
+    def shared() -> bool:
+        three.check()
+        owned = [set(w.worker._owned) for w in workers]
+        return (
+            all(owned) and set.union(*owned) == set(range(COUNT)) and not set.intersection(*owned)
+        )
+
+    eventually(lambda: shared() or pause(), "each has some, and together they have all")
+    positions = [p.positions for w in workers for p in w.worker._owned.values()]
+    names = {three.topics.cmd("A"), three.topics.inbox("A"), three.topics.ack("A")}
+    assert [set(p) for p in positions] == [names] * COUNT
+
+
+def test_inputs_that_are_not_counted_alike_stop_the_worker(three: Rig) -> None:
+    admin, cmd = three.cluster.admin(), three.topics.cmd("A")
+    for future in admin.create_partitions([NewPartitions(cmd, COUNT + 1)]).values():
+        future.result()
+    failure = three.endpoint().ended()
+    three.running.clear()
+    assert isinstance(failure, SurroundingsError)
+    assert failure.message.startswith(f"A: partition {COUNT} came without ")
+    where = TopicPartition(cmd, COUNT)
+    assert where.partition == COUNT

@@ -1,0 +1,185 @@
+"""Design, rule 4: what becomes of a transaction that Kafka does not commit at once."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.client import Conversation
+from streams.errors import EventKind, Number
+from streams.kafka import KafkaException
+from streams.protocol import Command, CommandKind, Limits
+from streams.wire import decode_journey, decode_result
+from streams.wire.records import HOP, command_record, header_of
+from tests.running import DEADLINE
+from tests.workers.rig import Rig, eventually, limit_size, pair, rig
+
+PATIENT = Limits(retries=(60_000,))
+
+
+@pytest.fixture
+def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
+    """Return a rig in which nothing runs yet."""
+    with rig(kafka, unique, pair(tmp_path)) as made:
+        yield made
+
+
+def begin(two: Rig, count: int = 1) -> list[Conversation]:
+    """Begin dialogs at A and wait until their endpoints exist."""
+    parties = ("A", "DatabaseA", "InitiatorService", "TargetService")
+    with two.client() as client:
+        return [client.begin(*parties) for _ in range(count)]
+
+
+def command(dialog: Conversation, body: bytes) -> Command:
+    """Return a SEND whose answer goes to ``me``."""
+    made = Command(dialog.id, uuid.uuid4(), CommandKind.SEND, "DatabaseA", body=body)
+    return replace(made, reply_to="me")
+
+
+def hand_over(two: Rig, *commands: Command) -> None:
+    """Write commands without waiting for what comes of them."""
+    producer = two.cluster.producer()
+    for one in commands:
+        key, value, headers = command_record(one)
+        producer.produce(two.topics.cmd("A"), key=key, value=value, headers=headers)
+    assert producer.flush(DEADLINE) == 0
+
+
+def bodies(two: Rig, topic: str) -> list[bytes | None]:
+    """Return the committed bodies in a topic."""
+    return [m.value() for m in two.records(topic)]  # type: ignore[misc]
+
+
+def abort_once(two: Rig) -> tuple[Any, list[int]]:
+    """Return a hook that lets Kafka abort one transaction, and the count of how often it did."""
+    consumer = two.cluster.consumer(f"{two.topics.prefix}stale")
+    consumer.subscribe([two.topics.cmd("B")])
+    eventually(lambda: consumer.poll(0.05) or consumer.memberid(), "a membership")
+    stale = consumer.consumer_group_metadata()
+    consumer.close()
+    done: list[int] = []
+
+    def hook(method: Any, offsets: Any, member: Any, timeout: float) -> Any:
+        if not done:
+            done.append(1)
+            return method(offsets, stale, timeout)  # of a member that has left: refused
+        return method(offsets, member, timeout)
+
+    return hook, done
+
+
+def test_after_an_abort_the_same_records_are_read_again_and_applied_once(two: Rig) -> None:
+    first = two.endpoint(limits=PATIENT)
+    [dialog] = begin(two)
+    hook, done = abort_once(two)
+    first.hooks["send_offsets_to_transaction"] = hook
+    sends = [command(dialog, b"%d" % n) for n in range(20)]
+    hand_over(two, *sends)
+    answers = [decode_result(m.value()) for m in two.until(two.topics.result("A"), 20, mine)]
+    assert done == [1]
+    assert [a.command_id for a in answers] == [c.command_id for c in sends]
+    assert {a.number for a in answers} == {0}
+    assert bodies(two, two.topics.out("A")) == [c.body for c in sends]
+
+
+def mine(message: Any) -> bool:
+    """Tell whether a Result answers a command of this module."""
+    return message.key() == b"me"
+
+
+def test_a_timer_whose_transaction_was_aborted_is_armed_again(two: Rig) -> None:
+    first = two.endpoint(limits=Limits(retries=(400, 60_000)))
+    [dialog] = begin(two)
+    hook, done = abort_once(two)
+    hand_over(two, command(dialog, b"one"))
+    two.until(two.topics.out("A"), 1)
+    first.hooks["send_offsets_to_transaction"] = hook
+    two.forwarder_passed("A", 100)
+    [retry] = two.until(two.topics.out("A"), 1, lambda m: attempt(m) > 0)
+    assert (done, attempt(retry)) == ([1], 1)
+    assert len(two.records(two.topics.out("A"))) == 2
+
+
+def attempt(message: Any) -> int:
+    """Return which transmission a copy is."""
+    return decode_journey(header_of(message.headers(), HOP)).attempt
+
+
+def test_a_commit_that_timed_out_is_called_again_and_taken_for_no_abort(two: Rig) -> None:
+    calls: list[str] = []
+
+    def impatient(method: Any, timeout: float) -> Any:
+        """Give up at once every other time, while the broker goes on committing."""
+        calls.append("commit")
+        try:
+            return method(0.001 if len(calls) % 2 else timeout)
+        except KafkaException:
+            calls.append("timed out")
+            raise
+
+    first = two.endpoint(limits=PATIENT, hooks={"commit_transaction": impatient})
+    first.hooks["abort_transaction"] = lambda method, *args: calls.append("abort") or method(*args)
+    [dialog] = begin(two)
+    hand_over(two, *(command(dialog, b"%d" % n) for n in range(5)))
+    two.until(two.topics.result("A"), 5, mine)
+    assert "timed out" in calls
+    assert "abort" not in calls
+    assert bodies(two, two.topics.out("A")) == [b"%d" % n for n in range(5)]
+    assert first.failure is None
+
+
+def test_a_command_that_kafka_refuses_is_refused_alone_with_event_and_result(two: Rig) -> None:
+    """Its record is too large for ``out``; its neighbours in the batch go through."""
+    first = two.endpoint(limits=PATIENT)
+    dialogs = begin(two, 5)
+    first.stop()
+    limit_size(two.cluster, two.topics.out("A"), 4_000)
+    sends = [command(d, b"%d" % n) for n, d in enumerate(dialogs)]
+    sends[2] = replace(sends[2], body=os.urandom(8_000))
+    hand_over(two, *sends)
+    two.endpoint(limits=PATIENT)
+    answers = [decode_result(m.value()) for m in two.until(two.topics.result("A"), 5, mine)]
+    assert [(a.command_id, a.number) for a in answers] == [
+        (c.command_id, Number.MESSAGE_TOO_LARGE if n == 2 else 0) for n, c in enumerate(sends)
+    ]
+    assert bodies(two, two.topics.out("A")) == [b"0", b"1", b"3", b"4"]
+    [told] = two.events(1, error=Number.MESSAGE_TOO_LARGE)
+    assert told["event"] == EventKind.CONVERSATION
+    assert told["message_id"] == str(sends[2].command_id)
+    assert told["topic"] == two.topics.cmd("A")
+    # The refused message has no number: the next one of its dialog takes its place.
+    hand_over(two, command(dialogs[2], b"after"))
+    two.until(two.topics.out("A"), 1, lambda m: m.value() == b"after")
+
+
+def test_a_frame_that_kafka_refuses_is_not_acknowledged_and_its_neighbours_are(two: Rig) -> None:
+    """Its queue takes no record of this size; two other dialogs share the batch with it."""
+    for name in ("A", "B"):
+        two.forwarder(name)
+    two.endpoint("A", limits=PATIENT)
+    queue = two.topics.queue("B", "DatabaseB", "TargetQueue")
+    limit_size(two.cluster, queue, 4_000)
+    dialogs = begin(two, 3)
+    large = os.urandom(8_000)
+    hand_over(two, *map(command, dialogs, (b"first", large, b"third")))
+    frames = two.until(two.topics.inbox("B"), 3)
+    target = two.endpoint("B", limits=PATIENT)
+    assert [m.value() for m in two.until(queue, 2)] == [b"first", b"third"]
+    [told] = two.events(1, event=EventKind.MESSAGE_UNDELIVERABLE)
+    [refused] = [m for m in frames if m.value() == large]
+    assert told["error"] == Number.MESSAGE_TOO_LARGE
+    assert told["conversation"] == str(dialogs[1].id)
+    assert (told["topic"], told["offset"]) == (two.topics.inbox("B"), refused.offset())
+    acked = two.until(two.topics.ack("A"), 2)
+    assert {m.key() for m in acked} == {str(dialogs[n].id).encode() for n in (0, 2)}
+    hand_over(two, command(dialogs[0], b"on it goes"))
+    two.until(queue, 1, lambda m: m.value() == b"on it goes")
+    assert target.failure is None
+    assert len(two.records(queue)) == 3
