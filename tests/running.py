@@ -22,13 +22,13 @@ from typing import Any, TypeVar
 
 from streams.cli.record_text import clock, what
 from streams.client import Client, Received, Receiver
-from streams.kafka import Cluster, Message, TopicPartition, deploy, partitions_of, read_all
-from streams.kafka.follow import Follower, topic_names
+from streams.kafka import Cluster, TopicPartition, deploy, partitions_of, read_all
+from streams.kafka.follow import Follower, raw_record, topic_names
 from streams.protocol import Limits
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
 from streams.wire import Topics
-from streams.wire.describe import Description, RawRecord, describe, place_of
+from streams.wire.describe import Description, describe, place_of
 from streams.workers import ROLES, Plan, Process
 
 T = TypeVar("T")
@@ -154,7 +154,7 @@ class System:
             self.check()
             message = consumer.poll(0.5)
             if message is not None and message.error() is None:
-                described = describe(raw(message), self.cluster.topics)
+                described = describe(raw_record(message), self.cluster.topics)
                 if wanted(described):
                     found.append(described)
             return len(found) >= count
@@ -172,7 +172,8 @@ class System:
     def snapshot(self, topic: str) -> list[Description]:
         """Return all committed records that a topic has now, described."""
         return [
-            describe(raw(message), self.cluster.topics) for message in read_all(self.cluster, topic)
+            describe(raw_record(message), self.cluster.topics)
+            for message in read_all(self.cluster, topic)
         ]
 
     def events(
@@ -199,7 +200,7 @@ class System:
         follower = Follower(
             self.cluster,
             names,
-            lambda message: describe(raw(message), self.cluster.topics),
+            lambda message: describe(raw_record(message), self.cluster.topics),
             lambda found: found["at"],
         )
         lines = [
@@ -218,21 +219,6 @@ class System:
         for worker in self.workers:
             if worker.failure is not None:
                 raise worker.failure
-
-
-def raw(message: Message) -> RawRecord:
-    """Return a record as :func:`streams.wire.describe.describe` takes it."""
-    key: Any = message.key()
-    value: Any = message.value()
-    return RawRecord(
-        message.topic() or "",
-        message.partition() or 0,
-        message.offset() or 0,
-        message.timestamp()[1],
-        key,
-        value,
-        tuple(message.headers() or ()),  # type: ignore[arg-type]
-    )
 
 
 @contextmanager

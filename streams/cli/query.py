@@ -14,7 +14,7 @@ from streams.analysis import find_at
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.record_text import body_text, instant, shorten, type_text
 from streams.errors import SurroundingsError, UsageError
-from streams.kafka import Cluster, Fetcher, Headers, partitions_of, read_catalog
+from streams.kafka import Cluster, Fetcher, headers_of, partitions_of, read_catalog
 from streams.node.views import Row, conversation_endpoint, routes, transmission_queue
 from streams.protocol import Command, Dialog
 from streams.routing import broker_key
@@ -178,8 +178,8 @@ class _Commands:
         """Return a command; ``None`` where it was acknowledged and deleted since."""
         try:
             message = self._fetcher.fetch(position)
-            headers: Headers | None = message.headers()  # type: ignore[assignment]
-            return read_command(message.key(), message.value(), headers, message.timestamp()[1])
+            stored_at = message.timestamp()[1]
+            return read_command(message.key(), message.value(), headers_of(message), stored_at)
         except (SurroundingsError, MalformedError):
             return None
 

@@ -9,7 +9,6 @@ import json
 import shutil
 import textwrap
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Any
 
 import click
 
@@ -17,7 +16,7 @@ from streams.cli.options import cluster_of, cluster_options
 from streams.cli.record_text import clock, day, middle, shorten, what, where
 from streams.errors import UsageError
 from streams.kafka import Cluster, Message
-from streams.kafka.follow import Follower, topic_names
+from streams.kafka.follow import Follower, raw_record, topic_names
 from streams.wire import Topics
 from streams.wire.describe import Description, RawRecord, describe, place_of
 
@@ -152,7 +151,7 @@ def _read(
     follow: bool,
 ) -> Generator[Description]:
     def make(message: Message) -> Description | None:
-        raw = _raw(message)
+        raw = raw_record(message)
         if conversation is not None and not _mentions(raw, conversation):
             return None
         described = describe(raw, cluster.topics)
@@ -167,20 +166,6 @@ def _read(
             yield from follower.onward()
     finally:
         follower.close()
-
-
-def _raw(message: Message) -> RawRecord:
-    key: Any = message.key()
-    value: Any = message.value()
-    return RawRecord(
-        message.topic() or "",
-        message.partition() or 0,
-        message.offset() or 0,
-        message.timestamp()[1],
-        key.encode() if isinstance(key, str) else key,
-        value.encode() if isinstance(value, str) else value,
-        tuple(message.headers() or ()),  # type: ignore[arg-type]
-    )
 
 
 def _mentions(record: RawRecord, conversation: str) -> bool:

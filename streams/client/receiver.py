@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from streams.client.client import Conversation
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Consumer, KafkaError, Message, TopicPartition
+from streams.kafka import Cluster, Consumer, KafkaError, Message, TopicPartition, headers_of
 from streams.protocol import END_DIALOG, ERROR
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError
@@ -97,7 +97,7 @@ class Receiver:
         assert partition is not None and offset is not None
         self._next[partition] = offset + 1
         try:
-            frame = read_queued(message.value(), message.headers())  # type: ignore[arg-type]
+            frame = read_queued(message.value(), headers_of(message))
         except MalformedError as error:
             raise MalformedError(f"{self._topic}/{partition}@{offset}: {error}") from error
         side = Conversation(

@@ -166,7 +166,7 @@ def _locked(counts: Counter[str]) -> str:
 def _latency(values: Sequence[int]) -> str:
     if not values:
         return "nothing was delivered"
-    histogram = sorted(Counter(values).items())
+    histogram = tuple(sorted(Counter(values).items()))
     shown = (f"p{share} {percentile(histogram, share / 100):.0f} ms" for share in (50, 95, 99))
     return f"{', '.join(shown)}, end to end"
 

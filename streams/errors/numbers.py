@@ -63,6 +63,7 @@ class Number(IntEnum):
     TO_SERVICE_NOT_FOUND = 11210
     ENDPOINT_CLOSED = 11212
     NOT_THE_FIRST_MESSAGE = 11213
+    CONTRACT_NOT_USABLE = 11214
     OUT_OF_SEQUENCE = 11217
     DUPLICATE = 11218
     TO_SERVICE_DIFFERS = 11222
@@ -79,7 +80,9 @@ class Number(IntEnum):
     TRANSPORT_SEND_ERROR = 11292
     TRANSPORT_STOPPED = 11293
     ROUTE_INVALID = 11294
-    # Target broker
+    # Endpoint and target broker
+    NOT_IN_THIS_STATE = 28004
+    IMPOSSIBLE_ACKNOWLEDGEMENT = 28010
     BROKER_DISABLED = 28013
     TARGET_BROKER_UNAVAILABLE = 28016
     TARGET_BROKER_NOT_HERE = 28017
@@ -132,6 +135,7 @@ _TEXTS: dict[int, str] = {
     11210: "the TO service was not found",
     11212: "the endpoint is closed already",
     11213: "the dialog is unknown, and this is not its first message",
+    11214: "the contract is unknown or not accepted",
     11217: "the message is out of sequence and cannot be kept",
     11218: "the message is a duplicate",
     11222: "the TO service differs from the endpoint's",
@@ -147,6 +151,8 @@ _TEXTS: dict[int, str] = {
     11292: "the transport could not send the message",
     11293: "the transport is shutting down or stopped",
     11294: "the destination route is not valid",
+    28004: "the endpoint's state does not allow it",
+    28010: "the acknowledgement is for messages that were never sent",
     28013: "the broker is disabled in the target database",
     28016: "the target broker is unavailable",
     28017: "the target broker is not in this instance",

@@ -16,6 +16,7 @@ from streams.kafka.cluster import (
     Message,
     Producer,
     TopicPartition,
+    headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
 from streams.kafka.reader import Fetcher, partitions_of, read_all, watermarks
@@ -40,6 +41,7 @@ __all__ = [
     "create",
     "demand",
     "deploy",
+    "headers_of",
     "partitions_of",
     "preview",
     "publish",

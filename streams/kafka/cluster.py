@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient
 
 from streams.errors import SurroundingsError
-from streams.wire import Topics
+from streams.wire import MalformedError, Topics
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -20,6 +21,24 @@ log = logging.getLogger("hopline.kafka")
 _quiet = logging.getLogger("hopline.librdkafka")
 _quiet.addHandler(logging.NullHandler())
 _quiet.setLevel(logging.ERROR)
+
+
+_headers = operator.methodcaller("headers")
+
+
+def headers_of(message: Message) -> Headers:
+    """Return a record's headers; raises MalformedError where the name of one is no text.
+
+    The client library then leaves an exception behind and returns a list that may end the
+    interpreter, so nobody else may ask a message for its headers. Code that has become hot would
+    not notice; a call by way of ``methodcaller`` is always checked, and is a SystemError.
+    """
+    try:
+        headers: Headers | None = _headers(message)
+    except SystemError:
+        message.set_headers([])
+        raise MalformedError("the name of a header is no UTF-8") from None
+    return headers or []
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,4 +133,5 @@ __all__ = [
     "Message",
     "Producer",
     "TopicPartition",
+    "headers_of",
 ]

@@ -11,7 +11,9 @@ from typing import Any, Generic, TypeVar
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
-from streams.kafka.cluster import Cluster, Message
+from streams.kafka.cluster import Cluster, Message, headers_of
+from streams.wire import MalformedError
+from streams.wire.describe import RawRecord
 
 Item = TypeVar("Item")
 Place = tuple[str, int]
@@ -28,6 +30,27 @@ def topic_names(cluster: Cluster, timeout: float = 30) -> dict[str, int]:
     """Return the names of all topics with their numbers of partitions; asking creates none."""
     metadata = cluster.admin().list_topics(timeout=timeout).topics
     return {name: len(topic.partitions) for name, topic in metadata.items() if topic.error is None}
+
+
+def raw_record(message: Message) -> RawRecord:
+    """Return a record as :func:`streams.wire.describe.describe` takes it, whatever is in it."""
+    key: Any = message.key()
+    value: Any = message.value()
+    unreadable = ""
+    try:
+        headers = headers_of(message)
+    except MalformedError as error:
+        headers, unreadable = [], str(error)
+    return RawRecord(
+        message.topic() or "",
+        message.partition() or 0,
+        message.offset() or 0,
+        message.timestamp()[1],
+        key.encode() if isinstance(key, str) else key,
+        value.encode() if isinstance(value, str) else value,
+        tuple(headers),
+        unreadable,
+    )
 
 
 class Follower(Generic[Item]):

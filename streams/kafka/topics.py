@@ -51,6 +51,8 @@ def create(cluster: Cluster, specs: Iterable[TopicSpec], replication: int = -1) 
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
     for mismatch in compare(cluster, wanted.values()):
+        if mismatch.missing:  # made just now, and not every broker has heard of it
+            continue
         spec = wanted[mismatch.topic]
         if mismatch.what.startswith("partitions"):
             raise SurroundingsError(

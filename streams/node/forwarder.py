@@ -45,12 +45,16 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Write the record to this place, with these two headers renewed."""
+    """Write the record to this place, with these two headers renewed.
+
+    ``inside`` matters in ``in`` only: whether the message counts as begun here.
+    """
 
     place: Place
     instance: str
     route: bytes
     hop: bytes
+    inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,8 @@ class Forwarder:
         if verdict is Verdict.DELIVER:
             place = Place.ACK if record.is_ack else Place.IN
             edited = hop.edited(self.instance, now, self._block(now), spend=False)
-            return Outcome((Copy(place, self.instance, leaf.route, edited),))
+            inside = record.origin is Origin.INSIDE and not leaf.decision.looped_back
+            return Outcome((Copy(place, self.instance, leaf.route, edited, inside),))
         return self.refuse(record, self._number(leaf), now, hop)
 
     def refuse(
@@ -157,9 +162,23 @@ class Forwarder:
             event=self._event(record, parties, number, hop, now),
         )
 
-    def hop(self, raw: bytes) -> HopView:
-        """View a record's ``sb-hop``."""
-        return self._codec.hop(raw)
+    def hold_key(self, record: Record) -> tuple[object, ...]:
+        """Return what makes two held copies the same one (U-36); raises MalformedError."""
+        self._codec.conversation(record.key)  # found malformed now, not when the copy is let go
+        if record.message is None:
+            return (record.key, record.hop)
+        header = self._codec.header(record.message)
+        if not header.sequenced:
+            return (header.message_id,)
+        parties = self._codec.parties(record.route)
+        return (record.key, parties.from_initiator, header.sequence, header.fragment)
+
+    def release(self, record: Record, now: int) -> Outcome:
+        """Decide a held record again; its time to live may be over by now (11290)."""
+        hop = self._codec.hop(record.hop)
+        if hop.expired(now):
+            return self.refuse(record, Number.NOT_DELIVERABLE_IN_TIME, now, hop)
+        return self.handle(record, now)
 
     # --- the network -----------------------------------------------------------------------------
 

@@ -78,7 +78,7 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
         ack = Ack(sequence + 1, sequence, copy.attempt, copy.first_hop, tx.now)
         tx.send_ack(message.conversation, back, ack, copy.attempt % ADDRESSES)
         tx.send_error(message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, copy.attempt)
-        return _refuse(tx, message, Number.CONTRACT_NOT_ACCEPTED)
+        return _refuse(tx, message, Number.CONTRACT_NOT_USABLE)
     dialog = new_endpoint(
         message.conversation,
         database,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from streams.errors.events import EventKind
 from streams.errors.numbers import Number
-from streams.protocol.dialog import Dialog, Limits
+from streams.protocol.dialog import HELD_RUNS, Dialog, Limits
 from streams.protocol.frames import Ack, Acknowledgement, Flag, Header, Journey, Message, Status
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
@@ -159,8 +159,8 @@ class Machine:
             self._acknowledge_closed(header)
             self._owe(journey)
         elif self.dialog.state is State.ER:
-            # Not acknowledged: nobody will ever receive it (28004).
-            self._undeliverable(Number.REMOTE_CANNOT_EXCHANGE, message)
+            # Not acknowledged: nobody will ever receive it.
+            self._undeliverable(Number.NOT_IN_THIS_STATE, message)
         elif header.flags & Flag.SKIPS:
             self.dialog.held.clear()
             self.dialog.receive_sequence = header.sequence + 1
@@ -186,7 +186,9 @@ class Machine:
             if dialog.state is State.CD:
                 dialog.forget_at = self.now + self.limits.time_to_live
         if ack.next_sequence > dialog.send_sequence:
-            return  # 28010: it acknowledges what was never sent
+            impossible = Number.IMPOSSIBLE_ACKNOWLEDGEMENT
+            self.effects.append(Report(EventKind.MESSAGE_UNDELIVERABLE, 2, impossible))
+            return
         if ack.next_sequence > dialog.acknowledged:
             self._progress(ack)
 
@@ -205,6 +207,7 @@ class Machine:
         dialog = self.dialog
         if dialog.expires_at <= self.now and self._move(Input.EXPIRED):
             self._discard_unacknowledged()
+            dialog.held.clear()
             if dialog.state is State.ER:
                 self.effects.append(EnqueueError(Number.LIFETIME_EXCEEDED))
             else:
@@ -269,7 +272,7 @@ class Machine:
         again = [
             number
             for number in range(ack.next_sequence, dialog.suspect if recovering else 0)
-            if not any(first <= number <= last for first, last in ack.held)
+            if not any(first <= number <= last for first, last in ack.held[:HELD_RUNS])
         ]
         dialog.acknowledged = ack.next_sequence
         dialog.transmitted = max(dialog.transmitted, ack.next_sequence)
@@ -343,6 +346,7 @@ class Machine:
         if not message.header.flags & Flag.ERROR or not self._move(Input.PEER_ERROR):
             return
         self._discard_unacknowledged()
+        self.dialog.held.clear()
         if self.dialog.state is State.ER:
             self.effects.append(Enqueue(message.header, message.body, message.journey))
         else:

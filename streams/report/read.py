@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from streams.errors import EventKind
-from streams.kafka import Cluster, read_all
+from streams.kafka import Cluster, headers_of, read_all
 from streams.protocol import ERROR, Command, CommandKind, Dialog, Flag
 from streams.report.ledger import Accepted, Delivered, Direction, Ledger, Side, balance
 from streams.routing import broker_key
@@ -129,7 +129,7 @@ def _commands(cluster: Cluster, instance: str) -> Iterator[Command]:
             yield read_command(
                 message.key(),
                 message.value(),
-                message.headers(),  # type: ignore[arg-type]
+                headers_of(message),
                 message.timestamp()[1],
             )
         except MalformedError:
@@ -139,7 +139,7 @@ def _commands(cluster: Cluster, instance: str) -> Iterator[Command]:
 def _delivered(cluster: Cluster, instance: str, database: str, queue: str) -> Iterable[Delivered]:
     place = f"{instance}/{database}"
     for message in read_all(cluster, cluster.topics.queue(instance, database, queue)):
-        frame = read_queued(message.value(), message.headers())  # type: ignore[arg-type]
+        frame = read_queued(message.value(), headers_of(message))
         header, path = frame.header, frame.journey.path
         if header.type == ERROR or header.flags & (Flag.END | Flag.UNSEQUENCED):
             continue

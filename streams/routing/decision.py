@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from streams.errors.numbers import Number
@@ -31,7 +31,8 @@ class Decision:
 
     ``step`` is the matching step that ended the search (``M1`` to ``M7``) or ``REPLY``; ``routes``
     the chosen tier's route names; ``broker`` the broker id that goes on the wire (U-07);
-    ``addresses`` the next hops, ``candidates`` the databases that can take the message.
+    ``addresses`` the next hops, ``candidates`` the databases that can take the message. A message
+    that ``looped_back`` was decided as if it had come from outside (R9).
     """
 
     verdict: Verdict
@@ -41,6 +42,7 @@ class Decision:
     addresses: tuple[Address, ...] = ()
     candidates: tuple[str, ...] = ()
     error: Number | None = None
+    looped_back: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

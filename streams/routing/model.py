@@ -168,6 +168,7 @@ class Query:
     ``database`` is the home of a message that began here (its routes decide) and ``None`` for one
     from outside (msdb decides). ``broker`` is the conversation's far broker id, or what the message
     carries. ``conversation`` matters only where several broker ids or databases are equal.
+    ``looped_back``: it began here and met this instance's own address (R9).
     """
 
     service: str
@@ -176,3 +177,4 @@ class Query:
     database: str | None = None
     from_initiator: bool = True
     conversation: uuid.UUID | None = None
+    looped_back: bool = False

@@ -119,7 +119,13 @@ def _finish(context: Context, matched: Routes, rules: Rules) -> Decision | None:
 
 def _from_outside(context: Context) -> Query:
     """Return the question that a looped-back message asks: msdb decides, and it cannot loop."""
-    return replace(context.query, origin=Origin.OUTSIDE, broker=context.broker, database=None)
+    return replace(
+        context.query,
+        origin=Origin.OUTSIDE,
+        broker=context.broker,
+        database=None,
+        looped_back=True,
+    )
 
 
 def _walk(

@@ -79,7 +79,16 @@ class Context:
     ) -> Decision:
         """Build a decision in this context."""
         names = tuple(r.name for r in routes if r.name)
-        return Decision(verdict, self.step, names, self.broker, addresses, candidates, error)
+        return Decision(
+            verdict,
+            self.step,
+            names,
+            self.broker,
+            addresses,
+            candidates,
+            error,
+            self.query.looped_back,
+        )
 
 
 @dataclass(frozen=True, slots=True)

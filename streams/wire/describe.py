@@ -52,7 +52,7 @@ from streams.wire.topics import Topics, unescape
 Description = dict[str, Any]
 
 _NOBODY = uuid.UUID(int=0)
-_HASHED = re.compile(r"__[0-9a-f]{32}$")
+_HASHED = re.compile(r"--[0-9a-f]{32}$")
 _BROKEN = (MalformedError, ValueError, KeyError, TypeError, OverflowError)
 _OURS = frozenset({ROUTE, MESSAGE, HOP, COMMAND, ORIGIN, CONVERSATION})
 
@@ -77,7 +77,10 @@ SUBCLASSES: Mapping[EventKind, Mapping[int, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RawRecord:
-    """A record as Kafka has it; ``timestamp`` in epoch milliseconds."""
+    """A record as Kafka has it; ``timestamp`` in epoch milliseconds.
+
+    ``unreadable`` says why the client library could not hand over all of it.
+    """
 
     topic: str
     partition: int
@@ -86,6 +89,7 @@ class RawRecord:
     key: bytes | None = None
     value: bytes | None = None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +171,7 @@ class _Found:
 
     def __init__(self, record: RawRecord) -> None:
         self.record = record
-        self.malformed: list[str] = []
+        self.malformed = [record.unreadable] if record.unreadable else []
         self.out: Description = {
             "topic": record.topic,
             "partition": record.partition,

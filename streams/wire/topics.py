@@ -1,8 +1,9 @@
 """Topic names: every part of a name is escaped injectively, so no two objects share a topic.
 
-Kafka allows ``[A-Za-z0-9._-]`` and 249 characters, and takes ``.`` and ``_`` for the same character
-in metric names. A part keeps letters, digits and ``-``; every other UTF-8 byte becomes ``_`` and
-two hex digits. Parts are joined by ``.``, which thus never occurs inside one.
+Kafka allows ``[A-Za-z0-9._-]`` and 249 characters, and refuses a topic whose name differs from
+another one's only in ``.`` and ``_``. A part keeps letters and digits; every other UTF-8 byte
+becomes ``-`` and two hex digits. Parts are joined by ``.``, which thus never occurs inside one, and
+``_`` never occurs at all.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import re
 from dataclasses import dataclass
 
 MAX_LENGTH = 249
-_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-")
-_ESCAPED = re.compile(r"_([0-9a-f]{2})")
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+_ESCAPED = re.compile(r"-([0-9a-f]{2})")
 
 
 def escape(part: str) -> str:
     """Return a part of a topic name in characters that Kafka allows; injective."""
     raw = part.encode("utf-8", "surrogatepass")
-    return "".join(chr(b) if b in _PLAIN else f"_{b:02x}" for b in raw)
+    return "".join(chr(b) if b in _PLAIN else f"-{b:02x}" for b in raw)
 
 
 def unescape(text: str) -> str:
@@ -39,10 +40,10 @@ class Topics:
         name = self.prefix + ".".join([kind, *(escape(part) for part in parts)])
         if len(name) <= MAX_LENGTH:
             return name
-        # An escaped part never has two underscores in a row, so no other name ends like this; the
+        # An escaped part never has two hyphens in a row, so no other name ends like this; the
         # beginning of the name stays readable.
         digest = hashlib.blake2b(name.encode("ascii"), digest_size=16).hexdigest()
-        return f"{name[: MAX_LENGTH - len(digest) - 2]}__{digest}"
+        return f"{name[: MAX_LENGTH - len(digest) - 2]}--{digest}"
 
     def cmd(self, instance: str) -> str:
         """Return the topic of applications' commands."""

@@ -26,11 +26,11 @@ from streams.kafka import (
     Cluster,
     Consumer,
     Fetcher,
-    Headers,
     KafkaError,
     KafkaException,
     Message,
     TopicPartition,
+    headers_of,
     partitions_of,
     watermarks,
 )
@@ -271,7 +271,7 @@ class EndpointWorker:
                 owned.bodies.frames.remember(message)
                 tx.message(position, _frame(message))
             else:
-                read = read_ack(message.key(), message.value(), message.headers())  # type: ignore[arg-type]
+                read = read_ack(message.key(), message.value(), headers_of(message))
                 if isinstance(read, Status):
                     tx.status(read)
                 else:
@@ -484,10 +484,8 @@ def _number_of(error: Exception) -> Number:
 
 
 def _command(message: Message) -> Command:
-    headers: Headers | None = message.headers()  # type: ignore[assignment]
-    return read_command(message.key(), message.value(), headers, message.timestamp()[1])
+    return read_command(message.key(), message.value(), headers_of(message), message.timestamp()[1])
 
 
 def _frame(message: Message) -> Frame:
-    headers: Headers | None = message.headers()  # type: ignore[assignment]
-    return read_message(message.key(), message.value(), headers)
+    return read_message(message.key(), message.value(), headers_of(message))

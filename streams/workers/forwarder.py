@@ -26,6 +26,7 @@ from streams.kafka import (
     KafkaException,
     Message,
     TopicPartition,
+    headers_of,
 )
 from streams.node import HELD, Forwarder, Holding, Outcome, Place, Record, event
 from streams.routing import Origin
@@ -135,7 +136,7 @@ class ForwarderWorker:
             self._positions[topic, partition] = offset + 1
 
     def _read(self, message: Message) -> Record:
-        headers: Headers = message.headers() or []  # type: ignore[assignment]
+        headers = headers_of(message)
         origin = Origin.INSIDE if message.topic() == self._out else Origin.OUTSIDE
         key = message.key()
         if len(headers) == 3 and headers[1][0] == MESSAGE:
@@ -153,7 +154,7 @@ class ForwarderWorker:
             if record.message is not None:
                 headers.insert(1, (MESSAGE, record.message))
             if copy.place is Place.IN:
-                headers.append((ORIGIN, INSIDE if record.origin is Origin.INSIDE else OUTSIDE))
+                headers.append((ORIGIN, INSIDE if copy.inside else OUTSIDE))
             self._produce(
                 self._topic(copy.place, copy.instance),
                 record.key,
@@ -221,30 +222,15 @@ class ForwarderWorker:
     # --- held copies -----------------------------------------------------------------------------
 
     def _hold(self, message: Message, record: Record, now: int) -> Outcome:
-        Envelope.conversation(record.key)  # found malformed now, not when the copy is let go
-        key = self._hold_key(record)
-        number = self._holding.add(key, _Held(message, record), record.size + _HEADER_BYTES)
+        held = _Held(message, record)
+        size = record.size + _HEADER_BYTES
+        number = self._holding.add(self._forwarder.hold_key(record), held, size)
         return HELD if number is None else self._forwarder.refuse(record, number, now)
-
-    def _hold_key(self, record: Record) -> tuple[object, ...]:
-        """Return what makes two copies the same one (U-36)."""
-        if record.message is None:
-            return (record.key, record.hop)
-        header = Envelope.header(record.message)
-        if not header.sequenced:
-            return (header.message_id,)
-        parties = Envelope.parties(record.route)
-        return (record.key, parties.from_initiator, header.sequence, header.fragment)
 
     def _release(self) -> None:
         now = time.time_ns() // 1_000_000
         for key, held in self._holding.items():
-            hop = self._forwarder.hop(held.record.hop)
-            if hop.expired(now):
-                number = Number.NOT_DELIVERABLE_IN_TIME
-                outcome = self._forwarder.refuse(held.record, number, now, hop)
-            else:
-                outcome = self._forwarder.handle(held.record, now)
+            outcome = self._forwarder.release(held.record, now)
             if outcome is not HELD:
                 self._perform(held.message, held.record, outcome)
                 self._holding.remove(key)

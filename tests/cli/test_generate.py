@@ -31,7 +31,7 @@ def test_it_writes_what_is_asked_for(tmp_path: Path) -> None:
     assert result["size"] == path.stat().st_size
     reader = CaptureReader(path)
     assert (reader.metadata.prefix, reader.metadata.topology) == ("p.", "mine")
-    assert {record.topic for record in reader} == {"p.cmd.SQL01_5cPROD"}
+    assert {record.topic for record in reader} == {"p.cmd.SQL01-5cPROD"}
     headers = b"".join(record.header("sb-command") or b"" for record in reader)
     assert headers.count(b"//shop/Orders") == headers.count(b"//x/Y") == 3
 

@@ -21,6 +21,7 @@ from streams.kafka import Cluster, create
 from streams.wire import Topics, encode_event
 from streams.wire.specs import TopicSpec
 from tests.running import System, eventually, running
+from tests.workers.raw_produce import produce_raw
 
 WIDTH = 100
 AT_A = ("ServerA", "DatabaseA")
@@ -257,10 +258,12 @@ def test_what_is_malformed_is_shown_with_its_reason_and_its_place(kafka: str, un
             producer.produce(topic, key=b"\xff", value=b"\x00\x1b[31mred", headers=headers)
             producer.produce(topic, key=b"", value=b"plain")
         producer.flush()
+        produce_raw(kafka, topics.result("ServerB"), b"k", b"v", [(b"\xff", b"")])
         code, out, err = run(system, "*")
         assert code == 0, err
         assert all(line.isprintable() and len(line) <= WIDTH for line in out.splitlines())
-        assert out.count("MALFORMED") == 11 * 2
+        assert out.count("MALFORMED") == 11 * 2 + 1
+        assert "the name of a header is no UTF-8" in " ".join(out.split())
         assert "the key is no conversation id (11271): b'\\xff'" in " ".join(out.split())
         broken = [r for r in records(system, "cmd.ServerA") if "malformed" in r]
         assert [r["key"] for r in broken] == ["0xff", ""]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from streams.errors import EventKind, Number
+from streams.errors import EventKind
 from streams.node import (
     HELD,
     CommandResult,
@@ -148,18 +148,13 @@ class Node:
     def release(self) -> None:
         """Look at what is held: gone with its time to live, or on its way again."""
         for key, (entry, record) in self.holding.items():
-            hop = self.forwarder.hop(record.hop)
-            if hop.expired(self.net.now):
-                number = Number.NOT_DELIVERABLE_IN_TIME
-                outcome = self.forwarder.refuse(record, number, self.net.now, hop)
-            else:
-                outcome = self.forwarder.handle(record, self.net.now)
+            outcome = self.forwarder.release(record, self.net.now)
             if outcome is not HELD:
                 self.holding.remove(key)
                 self._perform(entry, record, outcome)
 
     def _hold(self, entry: Entry, record: Record) -> Outcome:
-        key = (record.key, record.message or record.hop)
+        key = self.forwarder.hold_key(record)
         number = self.holding.add(key, (entry, record), record.size)
         return HELD if number is None else self.forwarder.refuse(record, number, self.net.now)
 

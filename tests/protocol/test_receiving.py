@@ -9,6 +9,7 @@ from streams.protocol import Flag, Limits, Machine, Report, State
 from tests.node.evidence import shows
 
 from .build import (
+    LIFETIME,
     OTHER_BROKER,
     TARGET_BROKER,
     ack,
@@ -223,3 +224,17 @@ def test_an_unsequenced_frame_without_the_error_flag_means_nothing() -> None:
     side = initiator(State.CO)
     assert side.hears(message(0, flags=Flag.UNSEQUENCED, broker=TARGET_BROKER))[1:] == []
     assert side.dialog.state is State.CO
+
+
+def test_an_endpoint_in_error_holds_nothing() -> None:
+    """What waited for a gap that nobody will close pins no position in ``in`` any more."""
+    side = conversing()
+    side.hears(message(3, broker=TARGET_BROKER))
+    side.hears(broker_error())
+    assert side.dialog.state is State.ER
+    assert not side.dialog.held
+    side = target()
+    side.hears(message(3))
+    side.waits(LIFETIME / 1000)
+    assert side.dialog.state is State.ER
+    assert not side.dialog.held

@@ -86,7 +86,7 @@ def test_the_names_of_an_instance() -> None:
     assert topics.cmd("ServerA") == "t.cmd.ServerA"
     assert topics.inbox("ServerA") == "t.in.ServerA"
     assert topics.queue("SQL01\\PROD", "Shop", "sales.Orders") == (
-        "t.queue.SQL01_5cPROD.Shop.sales_2eOrders"
+        "t.queue.SQL01-5cPROD.Shop.sales-2eOrders"
     )
     assert [topics.catalog, topics.presence, topics.event] == ["t.catalog", "t.presence", "t.event"]
 

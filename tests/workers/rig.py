@@ -19,7 +19,15 @@ from typing import Any
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from streams.client import Client
-from streams.kafka import Cluster, Message, TopicPartition, deploy, partitions_of, read_all
+from streams.kafka import (
+    Cluster,
+    Message,
+    TopicPartition,
+    deploy,
+    partitions_of,
+    read_all,
+    watermarks,
+)
 from streams.protocol import Limits
 from streams.topology import Topology, load
 from streams.wire import Topics, decode_event
@@ -171,7 +179,8 @@ class Rig:
     cluster: Cluster
     topology: Topology
     running: list[Running] = field(default_factory=list)
-    controls: list[Control] = field(default_factory=list)
+    controls: dict[tuple[str, ...], Control] = field(default_factory=dict)
+    _producer: Any = None
 
     @property
     def topics(self) -> Topics:
@@ -179,11 +188,11 @@ class Rig:
         return self.cluster.topics
 
     def control(self, *forwarders: str) -> Control:
-        """Start what tells a worker of the catalog and of presence."""
-        control = Control(self.cluster, forwarders, timeout=DEADLINE)
-        self.controls.append(control)
-        control.start()
-        return control
+        """Return what tells workers of the catalog, and others of these forwarders."""
+        if forwarders not in self.controls:
+            self.controls[forwarders] = Control(self.cluster, forwarders, timeout=DEADLINE)
+            self.controls[forwarders].start()
+        return self.controls[forwarders]
 
     def endpoint(
         self,
@@ -232,7 +241,7 @@ class Rig:
             running._end.set()
         for running in self.running:
             running._thread.join(DEADLINE)
-        for control in self.controls:
+        for control in self.controls.values():
             control.stop()
 
     # --- looking and waiting ---------------------------------------------------------------------
@@ -247,7 +256,9 @@ class Rig:
         """Wait for so many committed records that are wanted."""
         found: list[Message] = []
         consumer = self.cluster.consumer(f"{self.topics.prefix}test")
-        consumer.assign([TopicPartition(topic, p, -2) for p in partitions_of(self.cluster, topic)])
+        partitions = partitions_of(self.cluster, topic)
+        watermarks(consumer, topic, partitions[0])  # it knows the topic then, and reads at once
+        consumer.assign([TopicPartition(topic, p, -2) for p in partitions])
 
         def enough() -> bool:
             self.check()
@@ -288,16 +299,17 @@ class Rig:
     ) -> None:
         """Write one record as anybody could, and wait until Kafka has it."""
         failed: list[Any] = []
-        producer = self.cluster.producer()
-        producer.produce(
+        if self._producer is None:
+            self._producer = self.cluster.producer(enable_idempotence=False)
+        self._producer.produce(
             topic,
             key=key,
             value=value,
-            headers=list(headers),  # type: ignore[arg-type]
+            headers=list(headers),
             on_delivery=lambda error, _: failed.append(error) if error else None,
             **config,
         )
-        assert producer.flush(DEADLINE) == 0 and not failed, failed
+        assert self._producer.flush(DEADLINE) == 0 and not failed, failed
 
     def copy(self, message: Message, topic: str) -> None:
         """Write a record that was read once more, to this topic."""

@@ -13,8 +13,10 @@ from streams.kafka import deploy
 from streams.protocol import Ack, Command, CommandKind, Flag, Header, Journey, Parties
 from streams.wire import encode_catalog_object, encode_presence
 from streams.wire.codecs import encode_header, encode_journey, encode_parties
+from streams.wire.describe import Description
 from streams.wire.records import Headers, ack_record, command_record, message_record
-from tests.running import System, running
+from tests.running import System, eventually, running
+from tests.workers.raw_produce import produce_raw
 
 AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
 SERVICES = ("InitiatorService", "TargetService")
@@ -164,6 +166,63 @@ def test_a_key_as_large_as_a_record_can_be_is_told(
         system.events(CORRUPTED, lambda e: (e["topic"], e["offset"]) == (topic, offset))
     else:  # not read, and too large to be passed on
         system.events(140, lambda e: e["error"] == 11292 and e["instance"] == instance)
+
+
+@pytest.mark.parametrize(
+    ("kind", "instance"),
+    [
+        ("cmd", "ServerA"),
+        ("out", "ServerA"),
+        ("txq", "ServerB"),
+        ("in", "ServerB"),
+        ("ack", "ServerA"),
+    ],
+)
+def test_a_header_whose_name_is_no_text_is_told(system: System, kind: str, instance: str) -> None:
+    """Kafka takes it, and the client library has no way to say it."""
+    topic = system.cluster.topics.name(kind, instance)
+    headers = [(b"sb-route", encode_parties(parties())), (b"\xff\xfe", b"x")]
+    key = str(uuid.uuid4()).encode()
+    produce_raw(system.cluster.bootstrap, topic, key, b"x", headers)
+    flows(system)
+    [offset] = [r["offset"] for r in system.snapshot(topic) if r["key"] == key.decode()]
+    [told] = system.events(CORRUPTED, lambda e: (e["topic"], e["offset"]) == (topic, offset))
+    assert told["detail"] == "the name of a header is no UTF-8"
+
+
+def test_held_copies_with_rubbish_for_a_key_are_told_before_they_are_held(
+    kafka: str, unique: str
+) -> None:
+    with running(kafka, unique, "forwarding_chain", start=False) as chain:
+        chain.start("SQL2", roles=("forwarder",))  # the next hop gives no sign of life
+        there = parties(to_service="//sqltalk/rcvTweetService", to_broker=None)
+        good = str(uuid.uuid4()).encode()
+        topics = chain.cluster.topics
+
+        def inject_one(key: bytes) -> None:
+            headers = [
+                ("sb-route", encode_parties(there)),
+                ("sb-message", encode_header(header())),
+                ("sb-hop", encode_journey(journey(expires_at=now() + 1_000))),
+            ]
+            inject(chain, topics.txq("SQL2"), [(key, b"x", headers)])
+
+        def told(number: int, error: int) -> list[Description]:
+            events = (r.get("event", {}) for r in chain.snapshot(topics.event))
+            return [e for e in events if (e.get("event"), e.get("error")) == (number, error)]
+
+        def dropped() -> bool:
+            inject_one(good)
+            chain.check()
+            return bool(told(140, 11290))
+
+        eventually(dropped, "a copy that was held too long")
+        inject_one(b"\xff")
+        inject_one(good)
+        eventually(lambda: told(CORRUPTED, 11235), "the key to be told")
+        count = len(told(140, 11290))
+        eventually(lambda: len(told(140, 11290)) > count, "the forwarder to go on")
+        chain.check()
 
 
 def test_keys_that_balance_nothing_are_told_by_the_forwarder(kafka: str, unique: str) -> None:

@@ -1,0 +1,152 @@
+"""Design, rules 7 and 8: when a dialog sends again, and which target it is locked to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.client import Conversation
+from streams.errors import EventKind, Number
+from streams.kafka import deploy
+from streams.protocol import Limits, State
+from streams.report import read_dialogs, read_facts
+from streams.wire import decode_journey
+from streams.wire.records import HOP, MESSAGE, header_of
+from tests.running import running
+from tests.workers.rig import QUICK, Rig, eventually, pair, pause, rig
+
+PATIENT = Limits(retries=(60_000,))
+
+
+@pytest.fixture
+def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
+    """Return a rig in which nothing runs yet."""
+    with rig(kafka, unique, pair(tmp_path)) as made:
+        yield made
+
+
+def send(two: Rig, *bodies: bytes) -> Conversation:
+    """Begin a dialog at A and send, each message accepted before the next."""
+    with two.client() as client:
+        dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
+        for body in bodies:
+            client.send(dialog, body, wait=True)
+    return dialog
+
+
+def copies(two: Rig) -> list[tuple[bytes | None, int]]:
+    """Return body and attempt of every copy that A has transmitted."""
+    frames = [m for m in two.records(two.topics.out("A")) if header_of(m.headers(), MESSAGE)]  # type: ignore[arg-type]
+    return [(m.value(), attempt(m)) for m in frames]  # type: ignore[misc]
+
+
+def attempt(message: Any) -> int:
+    return decode_journey(header_of(message.headers(), HOP)).attempt
+
+
+def test_nothing_is_sent_again_while_the_forwarder_is_down(two: Rig) -> None:
+    """Retries would only lengthen the queue before it; when it is back, all arrives once."""
+    first = two.endpoint(limits=QUICK)
+    dialog = send(two, b"one", b"two")
+    for _ in range(2):
+        before = first.worker.committed
+        # Each look at a due retry is a transaction of its own.
+        eventually(lambda: first.worker.committed > before + 4 or pause(), "it looks again")  # noqa: B023
+        assert copies(two) == [(b"one", 0), (b"two", 0)]
+        first.stop()  # and the next one, which does not know where the copies are, neither
+        first = two.endpoint(limits=QUICK)
+    for name in "AB":
+        two.forwarder(name, control=two.control("A", "B"))
+    two.endpoint("B", limits=QUICK)
+    queue = two.topics.queue("B", "DatabaseB", "TargetQueue")
+    assert [m.value() for m in two.until(queue, 2)] == [b"one", b"two"]
+    eventually(lambda: acknowledged(two, dialog) == 2, "both are acknowledged")
+    assert len(two.records(queue)) == 2
+
+
+def acknowledged(two: Rig, dialog: Conversation) -> int:
+    """Return how much of a dialog A knows to be stored."""
+    return next(d.acknowledged for k, d in read_dialogs(two.cluster, "A") if k[1] == dialog.id)
+
+
+def test_the_only_message_is_sent_again_by_a_worker_that_has_just_come(two: Rig) -> None:
+    """What is behind the last copy in ``out`` is no record: the mark of its commit.
+
+    The copy has left, and is lost on its way; nothing else is written to ``out`` any more.
+    """
+    first = two.endpoint(limits=Limits(retries=(1_000,)))
+    send(two, b"one")
+    first.stop()
+    two.forwarder("A", control=two.control("A", "B"))
+    two.until(two.topics.txq("B"), 1)
+    two.endpoint(limits=QUICK)
+    [again] = two.until(two.topics.out("A"), 1, lambda m: attempt(m) > 0)
+    assert again.value() == b"one"
+
+
+def test_a_dialog_without_a_route_goes_on_when_one_is_made(two: Rig, tmp_path: Path) -> None:
+    """EX-51: status 9750; a catalog change lets it probe at once, whenever its retry is due."""
+    names = ("A", "B")
+    control = two.control(*names)
+    for name in names:
+        two.forwarder(name, control=control)
+        two.endpoint(name, limits=PATIENT, control=control)
+    with_route = two.topology
+    deploy(two.cluster, pair(tmp_path, route=""), prune=True)
+    eventually(lambda: control.world.version == 2 or pause(), "the route is gone")
+    dialog = send(two, b"one", b"two")
+    [told, *_] = two.events(1, error=Number.NO_ROUTE)
+    assert told["event"] == EventKind.MESSAGE_CLASSIFY
+    assert told["conversation"] == str(dialog.id)
+    eventually(lambda: status(two, dialog) == Number.NO_ROUTE, "the status is kept")
+    sent = len(copies(two))
+    deploy(two.cluster, with_route)
+    queue = two.topics.queue("B", "DatabaseB", "TargetQueue")
+    changed = time.monotonic()
+    assert [m.value() for m in two.until(queue, 2)] == [b"one", b"two"]
+    assert time.monotonic() - changed < 20, "it waited for its retry, which is due in a minute"
+    assert status(two, dialog) == 0
+    assert copies(two)[sent] == (b"one", 1), "the first message probes"
+
+
+def status(two: Rig, dialog: Conversation) -> int:
+    """Return the transmission status of a dialog of A."""
+    return next(d.status for k, d in read_dialogs(two.cluster, "A") if k[1] == dialog.id)
+
+
+def test_of_several_targets_the_first_to_answer_is_the_only_one(kafka: str, unique: str) -> None:
+    """EX-33: both create an endpoint; the second one's frames are refused, and it is told."""
+    with running(kafka, unique, "several_targets", limits=QUICK) as system:
+        with system.client() as client:
+            dialog = client.begin("ServerA", "DatabaseA", "InitiatorService", "TargetService")
+            client.send(dialog, b"one")
+        for name in "BC":
+            system.received(f"Server{name}", f"Database{name}", "TargetQueue", 1)
+        [told, *_] = system.events(
+            160, lambda e: e["error"] == 11224 and e["instance"] == "ServerA"
+        )
+        assert told["conversation"] == str(dialog.id)
+
+        def states() -> dict[str, State]:
+            return {
+                name: endpoint.state
+                for name in ("ServerB", "ServerC")
+                for _, endpoint in read_dialogs(system.cluster, name)
+            }
+
+        eventually(lambda: sorted(s.name for s in states().values()) == ["CO", "ER"], "-8495")
+        refused = next(name for name, state in states().items() if state is State.ER)
+        locked = next(name for name, state in states().items() if state is State.CO)
+        [(_, initiator)] = read_dialogs(system.cluster, "ServerA")
+        assert (initiator.far_broker, initiator.locked) == (f"Database{locked[-1]}", True)
+        [error] = system.received(
+            refused, f"Database{refused[-1]}", "TargetQueue", 1, group="afterwards"
+        )[-1:]
+        ledger = read_facts(system.cluster, system.topology).balance()
+    assert (ledger.accepted, ledger.delivered, ledger.at_refused_targets) == (1, 1, 1)
+    assert ledger.verdict == "nothing lost"
+    assert error is not None
