@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from streams.demo.watch import Watch
 
 _WIDTH = 88
+_NAME = 28
 
 
 def act(number: int, title: str) -> str:
@@ -82,7 +83,8 @@ def report(ledger: Ledger, facts: Facts, seen: Report, killed: Killed) -> str:
         _row("copies dropped", _by_number(facts.drops)),
         _row("delayed", _by_number(facts.delays)),
         _row("dialogs locked", _locked(ledger.locked)),
-        _row("latency", _latency([d.latency_ms for d in facts.delivered])),
+        _row(f"latency, {killed.instance} alive", _latency(facts.delivered, until=killed.at)),
+        _row("latency, all in all", _latency(facts.delivered)),
         _row("  as Spark saw it", _spark(seen)),
         _row("hops", _hops(facts.delivered)),
         _row(f"when {killed.instance} died", _moved(facts.delivered, killed)),
@@ -112,7 +114,7 @@ def several_targets_report(ledger: Ledger, facts: Facts) -> str:
     refused = [s for s in sides if s.place != locked]
     endpoints = ", ".join(f"{s.place} ({s.state})" for s in sorted(sides, key=lambda s: s.place))
     lines = [
-        _row("target endpoints", f"{len(sides)}, for one conversation id: {endpoints}"),
+        _row("target endpoints", f"{len(sides)} for one dialog: {endpoints}"),
         _row("locked", f"{locked}: its frame was the first to be processed"),
         _row("refused", _refusal([s.place for s in refused])),
         _row("at the refused target", f"{ledger.at_refused_targets} message(s), kept apart"),
@@ -133,8 +135,7 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
             f"\nThe demo took {seconds:.0f} s. Look into it:",
             "  hopline explain topologies/combined --at ServerA/DatabaseA --to TargetService \\",
             f"    --conversation {one}",
-            f"  hopline kafka start --data {kafka}",
-            "  # the two below want its address: export HOPLINE_BOOTSTRAP=127.0.0.1:PORT",
+            f"  hopline kafka start --data {kafka}   # for the two below, at 127.0.0.1:9092",
             f"  hopline tail --conversation {one}",
             "  hopline tail event --limit 20",
         ]
@@ -145,15 +146,12 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
 
 
 def _row(name: str, value: str) -> str:
-    return f"  {name:<28}{value}"
+    return f"  {name:<{_NAME}}{value}"
 
 
 def _by_number(counts: Counter[int]) -> str:
-    if not counts:
-        return "0"
-    return ", ".join(
-        f"{n:,} x {number} ({text_of(number)})" for number, n in sorted(counts.items())
-    )
+    rows = [f"{n:,} x {number}, {text_of(number)}" for number, n in sorted(counts.items())]
+    return f"\n{'':<{_NAME + 2}}".join(rows) or "0"
 
 
 def _locked(counts: Counter[str]) -> str:
@@ -163,10 +161,11 @@ def _locked(counts: Counter[str]) -> str:
     )
 
 
-def _latency(values: Sequence[int]) -> str:
+def _latency(delivered: Sequence[Delivered], until: float = float("inf")) -> str:
+    values = Counter(d.latency_ms for d in delivered if d.arrived_at < until)
     if not values:
         return "nothing was delivered"
-    histogram = tuple(sorted(Counter(values).items()))
+    histogram = tuple(sorted(values.items()))
     shown = (f"p{share} {percentile(histogram, share / 100):.0f} ms" for share in (50, 95, 99))
     return f"{', '.join(shown)}, end to end"
 

@@ -140,7 +140,7 @@ _TEXTS: dict[int, str] = {
     11218: "the message is a duplicate",
     11222: "the TO service differs from the endpoint's",
     11223: "the contract differs from the endpoint's",
-    11224: "another instance of the service converses with this endpoint already",
+    11224: "another instance converses with this endpoint already",
     11235: "the message's header is malformed",
     11271: "the conversation id is missing",
     11285: "the hop count is used up",

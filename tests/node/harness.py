@@ -353,7 +353,7 @@ class Net:
         if record.message is not None:
             headers.insert(1, (wire.MESSAGE, record.message))
         if copy.place is Place.IN:
-            inside = record.origin is Origin.INSIDE
+            inside = copy.inside
             headers.append((wire.ORIGIN, wire.INSIDE if inside else wire.OUTSIDE))
         log.append(record.key, entry.value, headers, entry.timestamp)
 

@@ -43,6 +43,7 @@ instances:
     databases:
       DatabaseA:
         broker_id: DatabaseA
+        auto_created_local: false
         services: {{InitiatorService: {{queue: InitiatorQueue}}}}
         routes: [{route}]
   B:

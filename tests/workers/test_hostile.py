@@ -315,6 +315,20 @@ def test_a_message_that_is_too_large_for_a_queue_is_refused_and_told(system: Sys
     assert told["topic"] == topic
 
 
+@pytest.mark.parametrize("enqueued_at", [2**62, -(2**62)])
+def test_a_message_from_another_time_is_delivered_now(system: System, enqueued_at: int) -> None:
+    """Kafka refuses a record from the future: its time is clamped, not the message refused."""
+    conversation = uuid.uuid4()
+    frame = message_record(
+        conversation, parties(), header(enqueued_at=enqueued_at), journey(), b"when?"
+    )
+    inject(system, system.cluster.topics.inbox("ServerB"), [frame])
+    queue = system.cluster.topics.queue(*AT_B, "TargetQueue")
+    [queued] = system.records(queue, lambda r: r["conversation"] == str(conversation))
+    assert queued["message"]["enqueued_at"] == enqueued_at
+    assert 0 < queued["timestamp"] <= now()
+
+
 @pytest.mark.parametrize(
     "changes",
     [

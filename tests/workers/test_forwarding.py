@@ -1,0 +1,128 @@
+"""The forwarder's commit rule, and which next hops are reachable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.client import Conversation
+from streams.errors import EventKind, Number
+from streams.protocol import Limits
+from streams.workers import control as control_module
+from tests.workers.rig import QUICK, Rig, eventually, limit_size, pair, pause, rig
+
+PATIENT = Limits(retries=(60_000,))
+
+
+@pytest.fixture
+def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
+    """Return a rig in which nothing runs yet."""
+    with rig(kafka, unique, pair(tmp_path)) as made:
+        yield made
+
+
+class CrashError(Exception):
+    """The process is gone at this point."""
+
+
+def crash(*_: Any) -> Any:
+    raise CrashError
+
+
+def send(two: Rig, *bodies: bytes) -> Conversation:
+    """Begin a dialog at A and send, each message accepted before the next."""
+    with two.client() as client:
+        dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
+        for body in bodies:
+            client.send(dialog, body, wait=True)
+    return dialog
+
+
+@pytest.mark.parametrize(("point", "arrived"), [("flush", None), ("commit", 3)])
+def test_a_crash_before_the_commit_repeats_and_never_loses(
+    two: Rig, point: str, arrived: int | None
+) -> None:
+    """Before the flush copies may have arrived, behind it they have; nothing says so yet."""
+    bodies = [b"one", b"two", b"three"]
+    two.endpoint(limits=PATIENT)
+    send(two, *bodies)
+    out, txq = two.topics.out("A"), two.topics.txq("B")
+    first = two.forwarder("A", hooks={point: crash})
+    assert isinstance(first.ended(), CrashError)
+    two.running.remove(first)
+    assert two.committed("forwarder", out) < 0, "it has committed what nobody has confirmed"
+    if arrived is not None:
+        assert len(two.until(txq, arrived)) == arrived
+    two.forwarder("A")
+    eventually(lambda: two.committed("forwarder", out) > 0 or pause(), "the next one commits")
+    seen = [m.value() for m in two.records(txq)]
+    assert seen[-3:] == bodies
+    assert seen[:-3] in ([], bodies)
+    two.endpoint("B", limits=PATIENT)
+    two.forwarder("B")
+    queue = two.topics.queue("B", "DatabaseB", "TargetQueue")
+    assert [m.value() for m in two.until(queue, 3)] == bodies
+    assert len(two.records(queue)) == 3
+
+
+def test_a_copy_that_kafka_refuses_is_told_and_holds_nothing_up(two: Rig) -> None:
+    """11292: the next hop's topic takes nothing of this size; the sender keeps its message."""
+    limit_size(two.cluster, two.topics.txq("B"), 4_000)
+    two.endpoint(limits=PATIENT)
+    two.forwarder("A")
+    dialog = send(two, os.urandom(8_000))
+    [told] = two.events(1, error=Number.TRANSPORT_SEND_ERROR)
+    assert told["event"] == EventKind.FORWARDED_MESSAGE_DROPPED
+    assert (told["conversation"], told["topic"]) == (str(dialog.id), two.topics.txq("B"))
+    send(two, b"small")
+    two.until(two.topics.txq("B"), 1, lambda m: m.value() == b"small")
+
+
+def test_a_position_that_was_not_committed_is_committed_later(two: Rig) -> None:
+    """A refused commit must not make the position forgotten: retries wait for it."""
+    failures: list[int] = []
+
+    def commit(method: Any, **asked: Any) -> Any:
+        if len(failures) < 2:
+            failures.append(1)
+            raise control_module.KafkaException(_passing())
+        return method(**asked)
+
+    two.endpoint(limits=PATIENT)
+    send(two, b"one")
+    two.forwarder("A", hooks={"commit": commit})
+    out = two.topics.out("A")
+    eventually(lambda: two.committed("forwarder", out) > 0 or pause(), "it is committed later")
+    assert len(failures) == 2
+
+
+def _passing() -> Any:
+    return control_module.KafkaError(control_module.KafkaError.REQUEST_TIMED_OUT)
+
+
+def test_a_next_hop_without_signs_of_life_is_unreachable_until_it_is_back(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """9753 at the sender; after the signs of life a retry comes through (one clock, not two)."""
+    monkeypatch.setattr("streams.node.presence.SILENCE", 1.0)
+    monkeypatch.setattr(control_module, "HEARTBEAT", 0.1)
+    here, there = two.control("A"), two.control("B")
+    eventually(lambda: (there.reachable("A") and here.reachable("B")) or pause(), "both are there")
+    assert here.reachable("A")
+    there.stop()
+    two.controls.pop(("B",))
+    eventually(lambda: not here.reachable("B") or pause(), "one has gone silent", 10)
+    two.endpoint(limits=QUICK, control=here)
+    two.forwarder("A", control=here)
+    dialog = send(two, b"one")
+    [told, *_] = two.events(1, error=Number.TARGET_UNREACHABLE)
+    assert (told["instance"], told["conversation"]) == ("A", str(dialog.id))
+    assert two.records(two.topics.txq("B")) == []
+    two.control("B")
+    eventually(lambda: here.reachable("B") or pause(), "it is back", 10)
+    [copy] = two.until(two.topics.txq("B"), 1)
+    assert copy.value() == b"one"
