@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
-import time
-from pathlib import Path
 
 import click
 
 from streams.cli.options import cluster_of, cluster_options
+from streams.cli.topology_argument import TopologyArgument
 from streams.errors import UsageError
 from streams.kafka import Deployment, deploy, preview
-from streams.topology import Severity, Topology, load
+from streams.topology import Severity, Topology
 
 
 @click.command()
-@click.argument("topology", type=click.Path(path_type=Path))
+@click.argument("topology", type=TopologyArgument())
 @click.option("--prune", is_flag=True, help="Remove what the topology does not have.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
 @click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
 @cluster_options
 def apply(
-    topology: Path,
+    topology: Topology,
     prune: bool,
     dry_run: bool,
     timeout: float,
@@ -34,14 +33,13 @@ def apply(
 
     Running workers take a new version over within a second. Nothing is removed without --prune.
     """
-    loaded = load(topology, time.time())
-    _refuse_broken(loaded)
+    _refuse_broken(topology)
     cluster = cluster_of(bootstrap, prefix)
     cluster.wait(timeout, lambda text: click.echo(text, err=True))
-    planned = preview(cluster, loaded, prune=prune)
+    planned = preview(cluster, topology, prune=prune)
     if format_ == "text":
         _show(planned)
-    done = planned if dry_run else deploy(cluster, loaded, prune=prune)
+    done = planned if dry_run else deploy(cluster, topology, prune=prune)
     if format_ == "json":
         click.echo(json.dumps(_as_json(done), indent=2))
     elif not dry_run:

@@ -45,7 +45,7 @@ class CatalogState:
                 self.objects[key] = body
                 return False
             return self._complete(number, json.loads(body)["hash"])
-        except (MalformedError, ValueError, KeyError, TypeError) as error:
+        except (MalformedError, ValueError, KeyError, TypeError, AttributeError) as error:
             self.error = f"{key}: {error}"
             return False
 

@@ -136,7 +136,7 @@ def balance(
         side = by_direction.get(direction)
         excused = direction in discarding or (side is not None and side.state == "ER")
         _account(ledger, side, messages, arrived.pop(direction, []), excused=excused)
-    ledger.unknown = sum(len(rows) for rows in arrived.values())
+    ledger.unknown += sum(len(rows) for rows in arrived.values())
     for side in by_direction.values():
         if side.from_initiator and side.peer is not None:
             ledger.locked[side.peer] += 1

@@ -139,7 +139,10 @@ def _commands(cluster: Cluster, instance: str) -> Iterator[Command]:
 def _delivered(cluster: Cluster, instance: str, database: str, queue: str) -> Iterable[Delivered]:
     place = f"{instance}/{database}"
     for message in read_all(cluster, cluster.topics.queue(instance, database, queue)):
-        frame = read_queued(message.value(), headers_of(message))
+        try:
+            frame = read_queued(message.value(), headers_of(message))
+        except MalformedError:
+            continue  # nobody of ours wrote it: no message of any dialog
         header, path = frame.header, frame.journey.path
         if header.type == ERROR or header.flags & (Flag.END | Flag.UNSEQUENCED):
             continue

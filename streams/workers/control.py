@@ -38,7 +38,8 @@ class Control:
         self._catalog = CatalogState()
         self._presence = Presence(self._forwarders[0] if forwarders else "", time.monotonic())
         self._world: World | None = None
-        self._thread = threading.Thread(target=self._run, name="control", daemon=True)
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._guarded, name="control", daemon=True)
 
     def start(self) -> None:
         """Read the catalog to its first complete version; without one nothing may be consumed."""
@@ -59,7 +60,9 @@ class Control:
 
     @property
     def world(self) -> World:
-        """Return the catalog's last good version."""
+        """Return the catalog's last good version; raises what the thread has ended with, if so."""
+        if self._failure is not None:
+            raise SurroundingsError(f"The catalog is not read any more: {self._failure!r}")
         assert self._world is not None, "start() returned"
         return self._world
 
@@ -71,6 +74,13 @@ class Control:
     def reachable(self, instance: str) -> bool:
         """Tell whether an instance's forwarder gives signs of life."""
         return self._presence.reachable(instance, time.monotonic())
+
+    def _guarded(self) -> None:
+        try:
+            self._run()
+        except Exception as error:  # without signs of life and catalog no worker may go on
+            log.exception("control has failed")
+            self._failure = error
 
     def _run(self) -> None:
         topics = self._cluster.topics
@@ -113,9 +123,14 @@ class Control:
     def _read_catalog(self, message: object) -> None:
         if self._catalog.read(message):  # type: ignore[arg-type]
             assert self._catalog.topology is not None
-            self._world = world_of(self._catalog.topology, self._catalog.version)
-            self._ready.set()
-        elif self._catalog.error:
+            try:
+                self._world = world_of(self._catalog.topology, self._catalog.version)
+            except Exception as error:  # objects that make no sense together
+                self._catalog.error = f"version {self._catalog.version}: {error!r}"
+            else:
+                self._ready.set()
+                return
+        if self._catalog.error:
             log.error("the catalog cannot be read: %s", self._catalog.error)
 
     def _read_presence(self, value: bytes | None) -> None:

@@ -16,7 +16,7 @@ from streams.protocol import Acknowledgement, Command, CommandKind, Limits, Stat
 from streams.report import read_dialogs
 from streams.wire import decode_event, decode_result
 from streams.wire.records import MESSAGE, command_record, header_of, read_ack
-from tests.workers.rig import QUICK, Gate, Rig, eventually, pair, rig
+from tests.workers.rig import QUICK, Gate, Rig, Running, eventually, pair, rig
 
 PATIENT = Limits(retries=(60_000,))
 
@@ -28,7 +28,7 @@ def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
         yield made
 
 
-def start_all(two: Rig, limits: Limits) -> Any:
+def start_all(two: Rig, limits: Limits) -> Running:
     """Start all workers; returns that of the target."""
     control = two.control("A", "B")
     for name in "AB":
@@ -43,31 +43,33 @@ def begin(two: Rig) -> Conversation:
         return client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
 
 
-def test_a_message_is_acknowledged_in_the_transaction_that_appends_it(two: Rig) -> None:
-    """As long as it is not in the queue nobody is told so; afterwards both are true at once."""
-    target = start_all(two, PATIENT)
-    transactions: list[list[str]] = [[]]
+def record_transactions(running: Running) -> list[set[str]]:
+    """Return what will hold the topics of each transaction that a worker begins from now on."""
+    transactions: list[set[str]] = []
 
     def produce(method: Any, topic: str, **record: Any) -> Any:
-        transactions[-1].append(topic)
+        transactions[-1].add(topic)
         return method(topic, **record)
 
     def begin_transaction(method: Any) -> Any:
-        transactions.append([])
+        transactions.append(set())
         return method()
 
-    gate = Gate()
-    target.hooks.update(
-        produce=produce, begin_transaction=begin_transaction, commit_transaction=gate
-    )
+    running.hooks.update(produce=produce, begin_transaction=begin_transaction)
+    return transactions
+
+
+def test_a_message_is_acknowledged_in_the_transaction_that_appends_it(two: Rig) -> None:
+    """As long as it is not in the queue nobody is told so; afterwards both are true at once."""
+    target = start_all(two, PATIENT)
+    gate, transactions = Gate(), record_transactions(target)
+    target.hooks["commit_transaction"] = gate
     dialog = begin(two)
     with two.client() as client:
         client.send(dialog, b"one")
     gate.wait()
     queue, out = two.topics.queue("B", "DatabaseB", "TargetQueue"), two.topics.out("B")
-    assert [sorted(t for t in topics if t in (queue, out)) for topics in transactions[1:]] == [
-        sorted((queue, out))
-    ]
+    assert [topics & {queue, out} for topics in transactions] == [{queue, out}]
     assert (two.records(queue), two.records(out)) == ([], [])
     gate.open()
     [frame] = two.until(out, 1)
@@ -126,14 +128,16 @@ def state(two: Rig, instance: str) -> State | None:
 
 
 def test_a_rejected_command_has_its_event_and_its_result_in_one_transaction(two: Rig) -> None:
-    gate = Gate()
-    two.endpoint(limits=PATIENT, hooks={"commit_transaction": gate})
+    gate, worker = Gate(), two.endpoint(limits=PATIENT)
+    transactions = record_transactions(worker)
+    worker.hooks["commit_transaction"] = gate
     unknown = Command(
         uuid.uuid4(), uuid.uuid4(), CommandKind.SEND, "DatabaseA", reply_to="me", body=b"x"
     )
     two.produce(two.topics.cmd("A"), *command_record(unknown))
     gate.wait()
     told = (two.topics.event, two.topics.result("A"))
+    assert [topics & set(told) for topics in transactions] == [set(told)]
     assert [two.records(topic) for topic in told] == [[], []]
     gate.open()
     [answer] = two.until(told[1], 1)

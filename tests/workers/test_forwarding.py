@@ -11,6 +11,7 @@ import pytest
 
 from streams.client import Conversation
 from streams.errors import EventKind, Number
+from streams.kafka import KafkaError, KafkaException
 from streams.protocol import Limits
 from streams.workers import control as control_module
 from tests.workers.rig import QUICK, Rig, eventually, limit_size, pair, pause, rig
@@ -29,7 +30,7 @@ class CrashError(Exception):
     """The process is gone at this point."""
 
 
-def crash(*_: Any) -> Any:
+def crash(*_: Any, **__: Any) -> Any:
     raise CrashError
 
 
@@ -89,7 +90,7 @@ def test_a_position_that_was_not_committed_is_committed_later(two: Rig) -> None:
     def commit(method: Any, **asked: Any) -> Any:
         if len(failures) < 2:
             failures.append(1)
-            raise control_module.KafkaException(_passing())
+            raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
         return method(**asked)
 
     two.endpoint(limits=PATIENT)
@@ -98,10 +99,6 @@ def test_a_position_that_was_not_committed_is_committed_later(two: Rig) -> None:
     out = two.topics.out("A")
     eventually(lambda: two.committed("forwarder", out) > 0 or pause(), "it is committed later")
     assert len(failures) == 2
-
-
-def _passing() -> Any:
-    return control_module.KafkaError(control_module.KafkaError.REQUEST_TIMED_OUT)
 
 
 def test_a_next_hop_without_signs_of_life_is_unreachable_until_it_is_back(

@@ -1,0 +1,150 @@
+"""Design, "Catalog": workers live by the last version that is complete, and by nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streams.errors import SurroundingsError
+from streams.kafka import KafkaException, change_for, deploy, publish, read_catalog
+from streams.kafka.catalog import VERSION_KEY, hash_of
+from streams.topology import Topology
+from streams.wire import decode_event, encode_catalog_object
+from streams.workers import Control
+from tests.workers.rig import HookedCluster, Rig, eventually, pair, pause, rig
+
+
+@pytest.fixture
+def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
+    """Return a deployed topology in which nothing runs."""
+    with rig(kafka, unique, pair(tmp_path)) as made:
+        yield made
+
+
+def write(two: Rig, key: str, version: int, body: str | None) -> None:
+    """Write one record of the catalog, as no deployment does."""
+    value = encode_catalog_object(version, body) if body is not None else None
+    two.produce(two.topics.catalog, key, value)
+
+
+def close(two: Rig, version: int, objects: dict[str, str]) -> None:
+    """Write the record that makes a version of what stands before it."""
+    body = {"number": version, "hash": hash_of(objects)}
+    write(two, VERSION_KEY, version, json.dumps(body))
+
+
+def routes(control: Control, instance: str = "A") -> list[str]:
+    """Return the routes that a worker knows."""
+    table = control.world.instances[instance].databases["DatabaseA"].routes
+    return [route.name for route in table.routes]
+
+
+def without(topology: Topology, instance: str) -> Topology:
+    """Return a topology that has lost an instance."""
+    left = {name: i for name, i in topology.instances.items() if name != instance}
+    return replace(topology, instances=left)
+
+
+def test_running_workers_switch_to_a_new_version(two: Rig, tmp_path: Path) -> None:
+    control = two.control("A")
+    before = control.world
+    assert routes(control) == ["ToB"]
+    deploy(two.cluster, pair(tmp_path, route=""), prune=True)
+    eventually(lambda: control.world is not before or pause(), "the new version")
+    assert (control.world.version, routes(control), control.error) == (2, [], "")
+
+
+def test_objects_count_only_when_their_version_is_complete(two: Rig) -> None:
+    """An object without the version record that closes it changes nothing."""
+    control = two.control("A")
+    before, state = control.world, read_catalog(two.cluster)
+    [key] = [k for k in state.objects if "/route/" in k and k.startswith("A/DatabaseA")]
+    write(two, key, 2, json.dumps({**json.loads(state.objects[key]), "service_name": "Other"}))
+    close(two, 2, state.objects)  # somebody else's version, that knows nothing of it
+    eventually(lambda: control.error or pause(), "the version that does not fit")
+    assert control.world is before, "half a version was taken"
+    assert control.error == "version 2: the hash does not fit the objects that were read"
+    deploy(two.cluster, two.topology)
+    eventually(lambda: control.world is not before or pause(), "the next good version")
+    assert (routes(control), control.error) == (["ToB"], "")
+
+
+@pytest.mark.parametrize("body", ["[]", '{"name": "X"}', '{"name": "X", "contracts": 5}'])
+def test_a_version_that_cannot_be_read_leaves_the_last_good_one(two: Rig, body: str) -> None:
+    """Its hash fits, so it is what somebody meant, in words that this worker does not know."""
+    control = two.control("A")
+    before, objects = control.world, read_catalog(two.cluster).objects
+    key = "A/DatabaseA/service/X"
+    write(two, key, 2, body)
+    close(two, 2, {**objects, key: body})
+    eventually(lambda: control.error or pause(), "it is told")
+    assert control.world is before
+    write(two, key, 3, None)
+    close(two, 3, objects)
+    eventually(lambda: control.world.version == 3 or pause(), "the next good version")
+    assert control.error == ""
+
+
+def test_a_writer_whose_plan_is_stale_is_refused(two: Rig, tmp_path: Path) -> None:
+    mine = pair(tmp_path, route="")
+    change = change_for(read_catalog(two.cluster), mine, prune=True)
+    deploy(two.cluster, pair(tmp_path, route="{name: Another, address: LOCAL}"))
+    with pytest.raises(SurroundingsError) as refused:
+        publish(two.cluster, mine, change)
+    assert refused.value.message == "The catalog is at version 2 by now, the plan was for 1."
+    assert read_catalog(two.cluster).version == 2
+
+
+def test_two_writers_at_once_are_one_after_the_other(two: Rig, tmp_path: Path) -> None:
+    """The second one begins while the first has written and not committed: one of them fails."""
+    mine, theirs = pair(tmp_path, route=""), pair(tmp_path, route="{name: Other, address: LOCAL}")
+    base = read_catalog(two.cluster)
+    change = change_for(base, mine, prune=True)
+
+    def commit(method: object, *args: object) -> object:
+        publish(two.cluster, theirs, change_for(base, theirs))
+        return method(*args)  # type: ignore[operator]
+
+    first = HookedCluster(two.cluster.bootstrap, two.topics, hooks={"commit_transaction": commit})
+    with pytest.raises(KafkaException):
+        publish(first, mine, change)
+    state = read_catalog(two.cluster)
+    assert (state.version, state.error) == (2, "")
+    assert any("/route/Other" in key for key in state.objects)
+    assert any("/route/ToB" in key for key in state.objects), "half of the first one's change"
+
+
+def test_nothing_is_consumed_before_there_is_a_version(two: Rig) -> None:
+    close(two, 2, {"something": "else"})
+    two.control("A")  # the last good version is still there
+    admin = two.cluster.admin()
+    for future in admin.delete_topics([two.topics.catalog]).values():
+        future.result()
+    deploy(two.cluster, Topology())
+    assert read_catalog(two.cluster).version == 0
+    with pytest.raises(SurroundingsError, match="no complete version"):
+        Control(two.cluster, ("A",), timeout=1).start()
+
+
+@pytest.mark.parametrize("role", ["endpoint", "forwarder"])
+def test_a_worker_whose_instance_is_gone_stops_and_says_so(two: Rig, role: str) -> None:
+    """It must not go on: without its databases every message would be one to refuse."""
+    control = two.control("A")
+    worker = getattr(two, role)("A", control=control)
+    with two.client() as client:
+        dialog = client.begin(*("A", "DatabaseA", "InitiatorService", "X"), wait=role == "endpoint")
+    deploy(two.cluster, without(two.topology, "A"), prune=True)
+    eventually(lambda: "A" not in control.world.instances or pause(), "the new version")
+    with two.client() as client:
+        client.send(dialog, b"x")
+    two.produce(two.topics.txq("A"), "nobody", b"")
+    failure = worker.ended()
+    two.running.clear()
+    assert isinstance(failure, SurroundingsError)
+    assert failure.message == "The catalog has A no longer."
+    told = [decode_event(m.value()) for m in two.records(two.topics.event)]
+    assert not [e for e in told if e["error"]], "it has refused what it can know nothing about"
