@@ -37,7 +37,7 @@ _SCHEMA = "CapturedRecord"
 _COUNTS_WIDTH = 256
 _BLOCK_BYTES = 128 * 1024  # before compression: deflate looks back 32 KB
 _MAGIC = b"Obj\x01"
-_NO_CAPTURE = "give a file that `hopline capture` or `hopline generate traffic` has written"
+_NO_CAPTURE = "give a file that `hopline generate traffic` has written"
 _DAMAGED = "the file is damaged or incomplete: copy it again, or capture or generate it anew"
 
 
@@ -163,7 +163,7 @@ class CaptureReader:
             raise InputError(
                 f"the capture cannot be opened: {error.strerror}",
                 file=str(self.path),
-                remedy="give the path of a file that `hopline capture` has written",
+                remedy="give the path of a file that `hopline generate traffic` has written",
             ) from error
 
     def _container(self, file: IO[bytes]) -> Any:

@@ -137,7 +137,7 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
             f"    --conversation {one}",
             f"  hopline kafka start --data {kafka}   # for the two below, at 127.0.0.1:9092",
             f"  hopline tail --conversation {one}",
-            "  hopline tail event --limit 20",
+            "  hopline tail event --last 20",
         ]
     )
 

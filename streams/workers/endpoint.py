@@ -129,11 +129,13 @@ class EndpointWorker:
         )
         self._inputs = (self._cmd, self._in, self._ack)
         self._owned: dict[int, _Partition] = {}
+        self._stop = threading.Event()
         self.committed = 0
 
     def run(self, stop: threading.Event) -> None:
         """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
         prefix = self._cluster.topics.prefix
+        self._stop = stop
         self._new_producer()
         self._partitions = len(partitions_of(self._cluster, self._cmd))
         # It reads no records: only the forwarder's positions, and where logs really end.
@@ -379,6 +381,11 @@ class EndpointWorker:
                     raise FencedError(str(cause)) from error
                 if not cause.retriable():
                     raise
+                if self._stop.is_set():
+                    # Nothing is committed by leaving now: the next owner fences the transaction.
+                    raise SurroundingsError(
+                        f"{self.instance} was stopped while Kafka did not answer: {cause.str()}."
+                    ) from error
                 log.warning("%s: %s, trying again", self.instance, cause.str())
 
     def _know_progress(self, owned: _Partition, now: int) -> None:

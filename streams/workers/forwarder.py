@@ -95,6 +95,7 @@ class ForwarderWorker:
         commit_at = release_at = time.monotonic()
         try:
             while not stop.is_set():
+                self._follow_catalog()
                 first = consumer.poll(0.05)
                 if first is not None:
                     self._pass_on([first, *consumer.consume(BATCH, 0)])
@@ -111,12 +112,17 @@ class ForwarderWorker:
 
     # --- records ---------------------------------------------------------------------------------
 
-    def _pass_on(self, batch: list[Message]) -> None:
+    def _follow_catalog(self) -> None:
+        """Take over a new version of the catalog, also while nothing comes: copies are held."""
         world = self._control.world
-        if world is not self._forwarder.world:
-            if self.instance not in world.instances:
-                raise SurroundingsError(f"The catalog has {self.instance} no longer.")
-            self._forwarder.switch(world)
+        if world is self._forwarder.world:
+            return
+        if self.instance not in world.instances:
+            raise SurroundingsError(f"The catalog has {self.instance} no longer.")
+        self._forwarder.switch(world)
+        self._holding.limit = world.forward_bytes[self.instance]
+
+    def _pass_on(self, batch: list[Message]) -> None:
         now = time.time_ns() // 1_000_000
         for message in batch:
             error = message.error()
@@ -273,6 +279,10 @@ class ForwarderWorker:
             topic=topic,
         )
         log.error("%s: %s", self.instance, told["detail"])
+        if error.fatal():
+            raise KafkaException(error)
+        if topic == self._cluster.topics.event:
+            return  # an event about an event that cannot be written cannot be written either
         self._produce(self._cluster.topics.event, about, encode_event(told))
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -305,6 +315,11 @@ class ForwarderWorker:
             topic, partition, offset = message.topic(), message.partition(), message.offset()
             assert topic is not None and partition is not None and offset is not None
             self._positions[topic, partition] = offset
+        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+            raise SurroundingsError(
+                f"{self.instance}: {error.str()}",
+                "Records before the committed position are gone, or the topic was made anew.",
+            )
         elif error.fatal():
             raise KafkaException(error)
         else:

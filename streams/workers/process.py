@@ -40,10 +40,10 @@ class Worker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which workers a process runs; no instances means all of the catalog's."""
+    """Which workers a process runs, and for which instances."""
 
     roles: tuple[str, ...]
-    instances: tuple[str, ...] = ()
+    instances: tuple[str, ...]
     slot: str = "0"
 
 
