@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Sequence
 
 from streams.errors import SurroundingsError
-from streams.kafka import CatalogState, Cluster, KafkaError, TopicPartition
+from streams.kafka import CatalogState, Cluster, KafkaError, TopicPartition, watermarks
 from streams.node import Presence, World, world_of
 from streams.wire import MalformedError, decode_presence, encode_presence
 
@@ -88,9 +88,10 @@ class Control:
             f"{topics.prefix}control", auto_offset_reset="earliest", enable_partition_eof=True
         )
         producer = self._cluster.producer(linger_ms=0, message_timeout_ms=3000)
-        consumer.assign(
-            [TopicPartition(t, 0, _BEGINNING) for t in (topics.catalog, topics.presence)]
-        )
+        both = (topics.catalog, topics.presence)
+        for topic in both:  # a client that knows its topics begins to read half a second earlier
+            watermarks(consumer, topic, 0)
+        consumer.assign([TopicPartition(topic, 0, _BEGINNING) for topic in both])
         next_beat, count = 0.0, 0
         try:
             while not self._stop.is_set():

@@ -6,6 +6,7 @@ client: :class:`HookedCluster` lets it come between a worker and any call to its
 
 from __future__ import annotations
 
+import json
 import socket
 import struct
 import threading
@@ -23,14 +24,16 @@ from streams.kafka import (
     Cluster,
     Message,
     TopicPartition,
-    deploy,
+    create,
     partitions_of,
     read_all,
+    specs_of,
     watermarks,
 )
+from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.protocol import Limits
-from streams.topology import Topology, load
-from streams.wire import Topics, decode_event
+from streams.topology import Topology, flatten, load
+from streams.wire import Topics, decode_event, encode_catalog_object
 from streams.workers import Control, EndpointWorker, ForwarderWorker
 from tests.running import DEADLINE, eventually
 
@@ -188,6 +191,25 @@ class Rig:
         """Return the names of the topics."""
         return self.cluster.topics
 
+    def settle(self) -> None:
+        """Make the topics and the first version of the catalog.
+
+        It is what ``deploy`` makes, without its transaction: that takes longer than a whole test.
+        """
+        create(self.cluster, specs_of(self.topology, self.topics))
+        objects = {k: json.dumps(v, sort_keys=True) for k, v in flatten(self.topology).items()}
+        version = json.dumps({"number": 1, "hash": hash_of(objects), "objects": len(objects)})
+        for key, body in [*objects.items(), (VERSION_KEY, version)]:
+            self._client().produce(
+                self.topics.catalog, key=key, value=encode_catalog_object(1, body)
+            )
+        assert self._client().flush(DEADLINE) == 0
+
+    def _client(self) -> Any:
+        if self._producer is None:
+            self._producer = self.cluster.producer(enable_idempotence=False)
+        return self._producer
+
     def control(self, *forwarders: str) -> Control:
         """Return what tells workers of the catalog, and others of these forwarders."""
         if forwarders not in self.controls:
@@ -300,9 +322,7 @@ class Rig:
     ) -> None:
         """Write one record as anybody could, and wait until Kafka has it."""
         failed: list[Any] = []
-        if self._producer is None:
-            self._producer = self.cluster.producer(enable_idempotence=False)
-        self._producer.produce(
+        self._client().produce(
             topic,
             key=key,
             value=value,
@@ -310,7 +330,7 @@ class Rig:
             on_delivery=lambda error, _: failed.append(error) if error else None,
             **config,
         )
-        assert self._producer.flush(DEADLINE) == 0 and not failed, failed
+        assert self._client().flush(DEADLINE) == 0 and not failed, failed
 
     def copy(self, message: Message, topic: str) -> None:
         """Write a record that was read once more, to this topic."""
@@ -339,10 +359,9 @@ def pair(folder: Path, *, route: str = TO_B, partitions: int = 1) -> Topology:
 
 @contextmanager
 def rig(bootstrap: str, prefix: str, topology: Topology) -> Iterator[Rig]:
-    """Deploy a topology; whatever a test starts of it ends with the block."""
-    cluster = Cluster(bootstrap, Topics(prefix))
-    deploy(cluster, topology)
-    made = Rig(cluster, topology)
+    """Set a topology up; whatever a test starts of it ends with the block."""
+    made = Rig(Cluster(bootstrap, Topics(prefix)), topology)
+    made.settle()
     try:
         yield made
     finally:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from streams.client import Conversation
 from streams.errors import EventKind, Number
@@ -16,16 +12,9 @@ from streams.protocol import Acknowledgement, Command, CommandKind, Limits, Stat
 from streams.report import read_dialogs
 from streams.wire import decode_event, decode_result
 from streams.wire.records import MESSAGE, command_record, header_of, read_ack
-from tests.workers.rig import QUICK, Gate, Rig, Running, eventually, pair, rig
+from tests.workers.rig import QUICK, Gate, Rig, Running, eventually
 
 PATIENT = Limits(retries=(60_000,))
-
-
-@pytest.fixture
-def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
-    """Return a rig in which nothing runs yet."""
-    with rig(kafka, unique, pair(tmp_path)) as made:
-        yield made
 
 
 def start_all(two: Rig, limits: Limits) -> Running:

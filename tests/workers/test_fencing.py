@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,20 +17,11 @@ from tests.workers.rig import (
     Running,
     declare_dead,
     eventually,
-    pair,
     pause,
-    rig,
 )
 
 PATIENT = Limits(retries=(60_000,))
 SLOW_START = Limits(retries=(700, 300), recheck=50)
-
-
-@pytest.fixture
-def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
-    """Return a rig in which nothing runs yet."""
-    with rig(kafka, unique, pair(tmp_path)) as made:
-        yield made
 
 
 def begin(two: Rig, *, send: int = 0) -> Conversation:
@@ -121,11 +110,11 @@ def test_a_transaction_of_timers_alone_is_fenced_like_any_other(two: Rig) -> Non
 
     The first owner stops before its retry, the second retries in its stead, the first goes on.
     """
+    two.forwarder_passed("A", 100)  # it stands behind every copy: nothing holds retries back
     first = two.endpoint(limits=SLOW_START)
     begin(two, send=1)
     gate = Gate()
     first.hooks["begin_transaction"] = gate
-    two.forwarder_passed("A", 100)  # it stands behind every copy: nothing holds retries back
     gate.wait()
     declare_dead(first)
     two.endpoint(slot="1", limits=SLOW_START)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,16 +12,9 @@ from streams.errors import EventKind, Number
 from streams.kafka import KafkaError, KafkaException
 from streams.protocol import Limits
 from streams.workers import control as control_module
-from tests.workers.rig import QUICK, Rig, eventually, limit_size, pair, pause, rig
+from tests.workers.rig import QUICK, Rig, eventually, limit_size, pause
 
 PATIENT = Limits(retries=(60_000,))
-
-
-@pytest.fixture
-def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
-    """Return a rig in which nothing runs yet."""
-    with rig(kafka, unique, pair(tmp_path)) as made:
-        yield made
 
 
 class CrashError(Exception):

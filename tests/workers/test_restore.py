@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from streams.client import Conversation
 from streams.errors import SurroundingsError
@@ -14,16 +10,9 @@ from streams.kafka import KafkaError, TopicPartition, watermarks
 from streams.protocol import Ack, Journey, Limits, Parties
 from streams.wire.records import MESSAGE, ack_record, header_of
 from streams.wire.state import POSITIONS_KEY, Positions, encode_positions
-from tests.workers.rig import Rig, eventually, pair, pause, rig
+from tests.workers.rig import Rig, eventually, pause
 
 PATIENT = Limits(retries=(60_000,))
-
-
-@pytest.fixture
-def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
-    """Return a rig in which nothing runs yet."""
-    with rig(kafka, unique, pair(tmp_path)) as made:
-        yield made
 
 
 def begin(two: Rig, *bodies: bytes) -> Conversation:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from streams.client import Conversation
 from streams.errors import EventKind, Number
@@ -17,16 +14,9 @@ from streams.report import read_dialogs, read_facts
 from streams.wire import decode_journey
 from streams.wire.records import HOP, MESSAGE, header_of
 from tests.running import running
-from tests.workers.rig import QUICK, Rig, eventually, pair, pause, rig
+from tests.workers.rig import QUICK, Rig, eventually, pair, pause
 
 PATIENT = Limits(retries=(60_000,))
-
-
-@pytest.fixture
-def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
-    """Return a rig in which nothing runs yet."""
-    with rig(kafka, unique, pair(tmp_path)) as made:
-        yield made
 
 
 def send(two: Rig, *bodies: bytes) -> Conversation:

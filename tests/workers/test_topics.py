@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,14 +9,7 @@ import pytest
 from streams.errors import SurroundingsError
 from streams.kafka import deploy
 from streams.workers import Plan, Process
-from tests.workers.rig import Rig, configure, pair, rig
-
-
-@pytest.fixture
-def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
-    """Return a deployed topology in which nothing runs."""
-    with rig(kafka, unique, pair(tmp_path)) as made:
-        yield made
+from tests.workers.rig import Rig, configure, pair
 
 
 def refusal(two: Rig, role: str = "endpoint") -> SurroundingsError:
@@ -27,35 +19,29 @@ def refusal(two: Rig, role: str = "endpoint") -> SurroundingsError:
     return refused.value
 
 
-WRONG = {
-    "cmd": {"retention.ms": "1000"},
-    "inbox": {"retention.bytes": "1000"},
-    "txq": {"cleanup.policy": "compact"},
-    "out": {"message.timestamp.type": "LogAppendTime"},
-    "ack": {"retention.ms": "604800000"},
-    "dialog": {"cleanup.policy": "delete"},
-}
-
-
-@pytest.mark.parametrize("role", ["endpoint", "forwarder"])
-def test_topics_that_would_lose_something_are_refused_and_corrected(two: Rig, role: str) -> None:
-    topics = {getattr(two.topics, kind)("A"): config for kind, config in WRONG.items()}
-    for topic, config in topics.items():
-        configure(two.cluster, topic, config)
-    assert f"({len(topics) - 1} more like it)" in refusal(two, role).message
+def test_topics_that_would_lose_something_are_refused_and_corrected(two: Rig) -> None:
+    """By workers of both roles, before they read anything; only ``apply`` corrects them."""
+    name = two.topics
+    wrong = {
+        name.cmd("A"): ("retention.ms", "1000"),
+        name.inbox("A"): ("retention.bytes", "1000"),
+        name.txq("A"): ("cleanup.policy", "compact"),
+        name.out("A"): ("message.timestamp.type", "LogAppendTime"),
+        name.ack("A"): ("retention.ms", "604800000"),
+        name.dialog("A"): ("cleanup.policy", "delete"),
+        name.queue("A", "DatabaseA", "InitiatorQueue"): ("retention.ms", "86400000"),
+    }
+    for topic, (key, value) in wrong.items():
+        configure(two.cluster, topic, {key: value})
+    for role in ("endpoint", "forwarder"):
+        refused = refusal(two, role)
+        assert refused.message.endswith(f"({len(wrong) - 1} more like it).")
+        assert "hopline apply" in refused.remedy
     done = deploy(two.cluster, two.topology).topics
     assert {text.split(" and must be ")[0] for text in done} == {
-        f"corrected {topic} ({name} is {value}"
-        for topic, config in topics.items()
-        for name, value in config.items()
+        f"corrected {topic} ({key} is {value}" for topic, (key, value) in wrong.items()
     }
     assert deploy(two.cluster, two.topology).topics == ()
-
-
-def test_a_queue_that_ages_is_refused(two: Rig) -> None:
-    queue = two.topics.queue("A", "DatabaseA", "InitiatorQueue")
-    configure(two.cluster, queue, {"retention.ms": "86400000"})
-    assert refusal(two).message.startswith(f"Topic {queue} retention.ms is 86400000")
 
 
 def test_partitions_are_refused_and_not_corrected(two: Rig, tmp_path: Path) -> None:

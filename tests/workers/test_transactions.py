@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from streams.client import Conversation
 from streams.errors import EventKind, Number
@@ -17,16 +13,9 @@ from streams.kafka import KafkaException
 from streams.protocol import Command, CommandKind, Limits
 from streams.wire import decode_journey, decode_result
 from streams.wire.records import HOP, command_record, header_of
-from tests.workers.rig import Rig, eventually, limit_size, pair, rig
+from tests.workers.rig import Rig, eventually, limit_size
 
 PATIENT = Limits(retries=(60_000,))
-
-
-@pytest.fixture
-def two(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
-    """Return a rig in which nothing runs yet."""
-    with rig(kafka, unique, pair(tmp_path)) as made:
-        yield made
 
 
 def begin(two: Rig, count: int = 1) -> list[Conversation]:
