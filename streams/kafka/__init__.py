@@ -19,7 +19,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
-from streams.kafka.reader import Fetcher, partitions_of, read_all, watermarks
+from streams.kafka.reader import Fetcher, partitions_of, read_all, read_live, watermarks
 from streams.kafka.topics import Mismatch, compare, create, demand
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "publish",
     "read_all",
     "read_catalog",
+    "read_live",
     "specs_of",
     "watermarks",
 ]

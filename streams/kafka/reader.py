@@ -81,6 +81,21 @@ def read_all(
         consumer.close()
 
 
+def read_live(
+    cluster: Cluster, topic: str, partition: int | None = None, *, to_high: bool = False
+) -> dict[bytes, bytes]:
+    """Return what a compacted topic holds: the latest value of each key that has one."""
+    live: dict[bytes, bytes] = {}
+    for message in read_all(cluster, topic, partition, to_high=to_high):
+        key, value = message.key(), message.value()
+        assert isinstance(key, bytes)
+        if value is None:
+            live.pop(key, None)
+        else:
+            live[key] = value
+    return live
+
+
 def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]:
     """Return the high watermarks: who reads what is committed is told the last stable offset."""
     consumer = cluster.consumer(

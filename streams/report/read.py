@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from streams.errors import EventKind
-from streams.kafka import Cluster, headers_of, read_all
+from streams.kafka import Cluster, headers_of, read_all, read_live
 from streams.protocol import ERROR, Command, CommandKind, Dialog, Flag
 from streams.report.ledger import Accepted, Delivered, Direction, Ledger, Side, balance
 from streams.routing import broker_key
@@ -81,15 +81,9 @@ def read_dialogs(
     cluster: Cluster, instance: str
 ) -> Iterator[tuple[tuple[str, uuid.UUID, bool], Dialog]]:
     """Yield the endpoints of an instance as their state records have them now."""
-    latest: dict[bytes, bytes] = {}
-    for message in read_all(cluster, cluster.topics.dialog(instance)):
-        key, value = message.key(), message.value()
-        if isinstance(key, bytes) and key != POSITIONS_KEY:
-            if value is None:
-                latest.pop(key, None)
-            else:
-                latest[key] = value
-    for raw, value in latest.items():
+    for raw, value in read_live(cluster, cluster.topics.dialog(instance)).items():
+        if raw == POSITIONS_KEY:
+            continue
         about = StateKey.decode(raw)
         if about.chunk is None:
             key3 = (about.database, about.conversation, about.is_initiator)

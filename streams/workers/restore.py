@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass, field
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Consumer, TopicPartition, read_all, watermarks
+from streams.kafka import Cluster, Consumer, TopicPartition, read_live, watermarks
 from streams.node import DialogKey
 from streams.protocol import Dialog
 from streams.wire.state import (
@@ -41,15 +41,7 @@ def restore_state(
     Without ``to_high`` only to what is committed now, for those who look and do not take over.
     Raises MalformedError on a record that cannot be read: state is never skipped.
     """
-    latest: dict[bytes, bytes] = {}
-    for message in read_all(cluster, topic, partition, to_high=to_high):
-        key, value = message.key(), message.value()
-        assert isinstance(key, bytes)
-        if value is None:
-            latest.pop(key, None)
-        else:
-            latest[key] = value
-    return _assemble(latest)
+    return _assemble(read_live(cluster, topic, partition, to_high=to_high))
 
 
 def _assemble(latest: dict[bytes, bytes]) -> Restored:
