@@ -19,6 +19,7 @@ from streams.topology.lookup import (
     queue_named,
     queue_of,
     queues_of,
+    schema_of,
 )
 from streams.topology.model import (
     MSDB,
@@ -94,6 +95,7 @@ __all__ = [
     "queues_of",
     "routing_instance",
     "routing_instances",
+    "schema_of",
     "split_key",
     "unflatten",
 ]

@@ -55,7 +55,11 @@ def apply_sql(topology: Topology, instance: str, database: str, text: str, now: 
 
 def _from_yaml(folder: Path, now: float) -> Topology:
     file = folder / FILE
-    document = read_document(_text(file), str(file), now)
+
+    def read(name: str, source: Source) -> str:
+        return _text(_named(folder, name, source))
+
+    document = read_document(_text(file), str(file), now, read)
     notes = Notes(findings=list(document.findings))
     instances = {
         name: _with_scripts(folder, document, name, now, notes) for name in document.instances
@@ -70,16 +74,24 @@ def _with_scripts(
 ) -> Instance:
     draft = InstanceDraft(document.instances[name])
     for script in document.scripts[name]:
-        path = folder / script.name
-        if not path.is_file():
-            s = script.source
-            raise InputError(
-                f"there is no file {path}",
-                file=s.file, line=s.line, column=s.column,
-                remedy=f"Names are relative to the folder {folder}.",
-            )  # fmt: skip
+        path = _named(folder, script.name, script.source)
         apply_script(draft, None, _text(path), str(path), now, notes)
     return draft.build()
+
+
+def _named(folder: Path, name: str, at: Source) -> Path:
+    """Return a file that the topology names at ``at``; raise InputError where it is not there."""
+    path = folder / name
+    try:
+        if path.is_file():
+            return path
+    except ValueError:  # a null character in the name, before Python 3.14
+        pass
+    raise InputError(
+        f"there is no file {path}",
+        file=at.file, line=at.line, column=at.column,
+        remedy=f"Names are relative to the folder {folder}.",
+    )  # fmt: skip
 
 
 def _from_scripts(scripts: list[Path], now: float) -> Topology:

@@ -52,6 +52,19 @@ def queue_named(database: Database, name: str) -> Queue | None:
     return next((q for q in database.queues.values() if q.name.casefold() == folded), None)
 
 
+def schema_of(database: Database, message_type: MessageType) -> str | None:
+    """Return the schema that VALID_XML demands; ``None`` where there is none of the name."""
+    if message_type.schema is None:
+        return None
+    exact = database.schemas.get(message_type.schema)
+    if exact is not None:
+        return exact
+    folded = message_type.schema.casefold()
+    return next(
+        (text for name, text in database.schemas.items() if name.casefold() == folded), None
+    )
+
+
 def queues_of(database: Database) -> tuple[Queue, ...]:
     """Return every queue of a database, declared or only named by a service, in name order."""
     found = {queue.name.casefold(): queue for queue in database.queues.values()}

@@ -12,6 +12,9 @@ from enum import Enum
 
 from streams.topology.findings import NOWHERE, Source
 
+DEFAULT_LEVEL = 5
+"""The priority of a conversation that no broker priority matches (reference 4.12)."""
+
 
 class Validation(Enum):
     """How the receiver checks a body (reference 1.1)."""
@@ -39,7 +42,7 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MessageType:
-    """A message type; ``schema`` is the schema collection of VALID_XML."""
+    """A message type; ``schema`` names the schema collection of VALID_XML (:func:`queue_name`)."""
 
     name: str
     validation: Validation = Validation.NONE
@@ -107,7 +110,7 @@ class Priority:
     contract: str | None = None
     local_service: str | None = None
     remote_service: str | None = None
-    level: int = 5
+    level: int = DEFAULT_LEVEL
     source: Source = field(default=NOWHERE, compare=False)
 
 
@@ -132,7 +135,12 @@ class Mirror:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A broker. ``enabled`` is the delivery switch; ``routes`` are ordered by ``route_id``."""
+    """A broker. ``enabled`` is the delivery switch; ``routes`` are ordered by ``route_id``.
+
+    ``honor_priority``: transmission goes by priority too (4.12). ``schemas``: the text of each XML
+    schema collection. ``error_epoch`` counts ERROR_BROKER_CONVERSATIONS: a conversation begun under
+    a lower one ends with an error.
+    """
 
     name: str
     broker_id: str
@@ -145,11 +153,17 @@ class Database:
     routes: tuple[Route, ...] = ()
     priorities: tuple[Priority, ...] = ()
     bindings: tuple[Binding, ...] = ()
+    honor_priority: bool = False
+    schemas: Mapping[str, str] = field(default_factory=dict)
+    error_epoch: int = 0
     source: Source = field(default=NOWHERE, compare=False)
 
 
 def queue_name(schema: str, name: str) -> str:
-    """Return the name under which a queue is kept: ``Orders``, ``sales.Orders``, ``[a.b].c``."""
+    """Return the name under which a queue or a schema collection is kept.
+
+    ``Orders`` (of dbo), ``sales.Orders``, ``[a.b].c``.
+    """
     parts = (name,) if schema.casefold() == "dbo" else (schema, name)
     return ".".join(_bracketed(part) for part in parts)
 

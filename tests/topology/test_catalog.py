@@ -82,6 +82,9 @@ def databases(name: st.SearchStrategy[str]) -> st.SearchStrategy[Database]:
             st.builds(Priority, names, maybe, maybe, maybe, st.integers(1, 10)), max_size=2
         ).map(tuple),
         st.lists(st.builds(Binding, names, names, names, st.booleans()), max_size=2).map(tuple),
+        st.booleans(),
+        st.dictionaries(names, names, max_size=2),
+        st.integers(0, 9),
     )
 
 

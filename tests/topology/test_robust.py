@@ -16,10 +16,13 @@ SQL = [
     "CONTRACT", "SENT BY ANY", "MESSAGE TYPE", "ENDPOINT", "AS TCP", "LISTENER_PORT", "\nGO\n",
     "FOR SERVICE_BROKER", "DATABASE", "SET NEW_BROKER", "USE", "msdb", "/*", "*/", "--", "'", "IF",
     "STATE = STARTED", "MESSAGE_FORWARDING = ENABLED", "PROCEDURE", "\n:r x", "-", ".", "\x00",
+    "BROKER PRIORITY P", "FOR CONVERSATION", "SET (", "CONTRACT_NAME", "ANY", "PRIORITY_LEVEL",
+    "XML SCHEMA COLLECTION X AS", "STATUS = OFF", "SET HONOR_BROKER_PRIORITY ON",
 ]  # fmt: skip
 YAML = [
     "instances", "databases", "A", "DB", ": ", ":\n  ", ":\n    ", "- ", "\n", "{", "}", "[", "]",
-    "routes", "services", "name", "address", "'tcp://h'", "null", "!!int ", "&a ", "*a", "<<", "?",
+    "routes", "services", "schemas", "priorities", "name", "address", "'tcp://h'", "null", "!!int ",
+    "&a ", "*a", "<<", "?",
     "'", '"', "5", "on", "endpoint", "expect", "clusters", "|", "#", "\t", "\x00", "%", "@",
 ]  # fmt: skip
 

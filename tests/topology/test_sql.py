@@ -103,7 +103,7 @@ def test_objects_of_a_dialog(tmp_path: Path) -> None:
         """,
     )
     assert database.message_types["//Order"].validation is Validation.WELL_FORMED_XML
-    assert database.message_types["//Reply"].schema == "dbo.Replies"
+    assert database.message_types["//Reply"].schema == "Replies"
     assert database.contracts["//C"].messages == {
         "//Order": Sender.INITIATOR, "//Reply": Sender.TARGET,
     }  # fmt: skip
@@ -234,6 +234,13 @@ ERRORS = [
     ("CREATE SERVICE S ON QUEUE Q (\nGO", 3, 1, "the end of the batch"),
     ("CREATE ENDPOINT E STATE = ON AS TCP ()", 2, 27, "STARTED"),
     ("CREATE ENDPOINT E AS TCP (LISTENER_PORT = 99999)", 2, 43, "port"),
+    ("ALTER QUEUE Q STATUS = ON", 2, 15, "WITH"),
+    ("ALTER QUEUE Q WITH POISON_MESSAGE_HANDLING = OFF", 2, 44, "'('"),
+    ("ALTER DATABASE DB SET HONOR_BROKER_PRIORITY MAYBE", 2, 45, "ON or OFF"),
+    ("CREATE BROKER PRIORITY P FOR CONVERSATION SET (PRIORITY_LEVEL = 11)", 2, 65, "1 to 10"),
+    ("CREATE BROKER PRIORITY P FOR CONVERSATION SET (REMOTE_SERVICE_NAME = R)", 2, 70, "a string"),
+    ("ALTER BROKER PRIORITY P FOR CONVERSATION", 2, 41, "SET"),
+    ("CREATE XML SCHEMA COLLECTION X AS 5", 2, 35, "a string"),
 ]
 
 

@@ -186,6 +186,10 @@ ERRORS = [
     ("expect:\n  - {from: A, to: B, verdict: fine}", 2, 31, "hazard"),
     ("expect:\n  - {from: A}", 2, 5, "without to"),
     ("a: \x01", 1, 0, "character"),
+    ("instances:\n  A: {databases: {D: {schemas: {S: no.xsd}}}}", 2, 36, "no file"),
+    ("instances:\n  A: {databases: {D: {schemas: {S: \"a\\0b\"}}}}", 2, 36, "no file"),
+    ("instances:\n  A: {databases: {D: {honor_broker_priority: 7}}}", 2, 46, "on or off"),
+    ("instances:\n  A: {databases: {D: {priorities: [{name: P}, {name: p}]}}}", 2, 47, "twice"),
 ]  # fmt: skip
 
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from streams.topology.findings import NOWHERE, Finding, Skipped, Source
 from streams.topology.model import MSDB, Instance, empty_database
-from streams.topology.objects import Contract, Database, MessageType, Queue, Route, Service
+from streams.topology.objects import (
+    Contract,
+    Database,
+    MessageType,
+    Priority,
+    Queue,
+    Route,
+    Service,
+)
 
 
 @dataclass(slots=True)
@@ -27,11 +35,24 @@ class DatabaseDraft:
         self.contracts: dict[str, Contract] = dict(base.contracts)
         self.queues: dict[str, Queue] = dict(base.queues)
         self.services: dict[str, Service] = dict(base.services)
+        self.schemas: dict[str, str] = dict(base.schemas)
+        self.priorities: dict[str, Priority] = {p.name: p for p in base.priorities}
         self._routes = {route.route_id: route for route in base.routes}
         self._ids: dict[str, list[int]] = {}
         self._next_id = max(self._routes, default=0) + 1
         for route in base.routes:
             self._ids.setdefault(route.name.casefold(), []).append(route.route_id)
+
+    def queue(self, name: str) -> Queue | None:
+        """Return a queue by its name; one that only a service names has default settings."""
+        named = (*self.queues, *(service.queue for service in self.services.values()))
+        found = next((n for n in named if n.casefold() == name.casefold()), None)
+        return None if found is None else self.queues.get(found) or Queue(found)
+
+    def priority(self, name: str) -> Priority | None:
+        """Return the broker priority of a name, without case like every sysname."""
+        folded = name.casefold()
+        return next((p for n, p in self.priorities.items() if n.casefold() == folded), None)
 
     def route(self, name: str) -> Route | None:
         """Return the route of a name."""
@@ -62,6 +83,8 @@ class DatabaseDraft:
             contracts=self.contracts,
             queues=self.queues,
             services=self.services,
+            schemas=self.schemas,
+            priorities=tuple(self.priorities.values()),
             routes=tuple(self._routes[key] for key in sorted(self._routes)),
         )
 

@@ -20,6 +20,7 @@ from streams.topology.tsql.statements import (
 from streams.topology.tsql.tokens import Kind
 
 BROKER_OPTIONS = ("ENABLE_BROKER", "DISABLE_BROKER", "NEW_BROKER", "ERROR_BROKER_CONVERSATIONS")
+HONOR_PRIORITY = "HONOR_BROKER_PRIORITY"
 
 
 def use(cursor: Cursor, source: Source) -> Statement:
@@ -41,12 +42,18 @@ def alter_database(cursor: Cursor, source: Source) -> Statement | None:
     """Read ALTER DATABASE ... SET with an option of the broker; others are read over."""
     current = cursor.is_words("CURRENT")
     name = cursor.name("a database's name")
-    sets = cursor.accept("SET")
-    words = rest_of_statement(cursor)
-    option = next((word for word in words if word in BROKER_OPTIONS), None)
-    if option is None or not sets:
+    sets, start = cursor.accept("SET"), cursor.at
+    options: list[str] = []
+    for n, word in enumerate(rest_of_statement(cursor), start + 1):
+        if word in BROKER_OPTIONS:
+            options.append(word)
+        elif word == HONOR_PRIORITY:
+            if cursor.tokens[n].upper not in ("ON", "OFF"):
+                cursor.fail("ON or OFF", cursor.tokens[n])
+            options.append(f"{HONOR_PRIORITY} {cursor.tokens[n].upper}")
+    if not options or not sets:
         return None
-    return AlterDatabase(source, None if current else name, option)
+    return AlterDatabase(source, None if current else name, tuple(options))
 
 
 def create_endpoint(cursor: Cursor, source: Source) -> Statement | None:

@@ -1,4 +1,4 @@
-"""CREATE MESSAGE TYPE, CONTRACT, QUEUE and SERVICE."""
+"""CREATE MESSAGE TYPE, XML SCHEMA COLLECTION, CONTRACT and SERVICE."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.statements import (
     CreateContract,
     CreateMessageType,
-    CreateQueue,
+    CreateSchema,
     CreateService,
     Statement,
 )
+from streams.topology.tsql.tokens import Kind
 
 
 def create_message_type(cursor: Cursor, source: Source) -> Statement:
@@ -24,7 +25,7 @@ def create_message_type(cursor: Cursor, source: Source) -> Statement:
         validation = Validation(cursor.choice(v.name for v in Validation).lower())
         if validation is Validation.VALID_XML:
             cursor.expect("WITH", "SCHEMA", "COLLECTION")
-            schema = ".".join(cursor.dotted("the schema collection's name"))
+            schema = cursor.dotted("the schema collection's name")
     return CreateMessageType(source, name, validation, schema)
 
 
@@ -44,63 +45,13 @@ def create_contract(cursor: Cursor, source: Source) -> Statement:
     return CreateContract(source, name, messages)
 
 
-def create_queue(cursor: Cursor, source: Source) -> Statement:
-    """Read CREATE QUEUE from behind its first two words."""
-    name = cursor.dotted("the queue's name")
-    settings = {"STATUS": True, "RETENTION": False, "POISON_MESSAGE_HANDLING": True}
-    activation: str | None = None
-    if cursor.accept("WITH"):
-        while True:
-            word = cursor.choice((*settings, "ACTIVATION"))
-            if word == "ACTIVATION":
-                activation = _activation(cursor)
-            else:
-                settings[word] = _switch(cursor, word)
-            comma = cursor.accept_mark(",")
-            if not comma and cursor.token.upper not in (*settings, "ACTIVATION"):
-                break
-    if cursor.accept("ON"):
-        cursor.name("a filegroup")
-    return CreateQueue(
-        source, name, settings["STATUS"], settings["RETENTION"],
-        settings["POISON_MESSAGE_HANDLING"], activation,
-    )  # fmt: skip
-
-
-def _switch(cursor: Cursor, word: str) -> bool:
-    if word != "POISON_MESSAGE_HANDLING":
-        cursor.expect_mark("=")
-        return cursor.on_off()
-    cursor.expect_mark("(")
-    cursor.expect("STATUS")
-    cursor.expect_mark("=")
-    on = cursor.on_off()
-    cursor.expect_mark(")")
-    return on
-
-
-def _activation(cursor: Cursor) -> str | None:
-    """Read ACTIVATION ( ... ); return the procedure unless its STATUS is OFF."""
-    cursor.expect_mark("(")
-    procedure, on = None, True
-    while True:
-        word = cursor.choice(("STATUS", "PROCEDURE_NAME", "MAX_QUEUE_READERS", "EXECUTE", "DROP"))
-        if word == "EXECUTE":
-            cursor.expect("AS")
-            if not cursor.accept("SELF") and not cursor.accept("OWNER"):
-                cursor.string("the user")
-        elif word != "DROP":
-            cursor.expect_mark("=")
-            if word == "STATUS":
-                on = cursor.on_off()
-            elif word == "PROCEDURE_NAME":
-                procedure = ".".join(cursor.dotted("the procedure's name"))
-            else:
-                cursor.integer(word)
-        if not cursor.accept_mark(",") and cursor.is_mark(")"):
-            break
-    cursor.expect_mark(")")
-    return procedure if on else None
+def create_schema(cursor: Cursor, source: Source) -> Statement | None:
+    """Read CREATE XML SCHEMA COLLECTION; one whose text is in a variable is read over."""
+    name = cursor.dotted("the schema collection's name")
+    cursor.expect("AS")
+    if cursor.token.text.startswith("@") and cursor.token.kind is Kind.WORD:
+        return None
+    return CreateSchema(source, name, cursor.string("the schema"))
 
 
 def create_service(cursor: Cursor, source: Source) -> Statement:

@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from streams.topology.findings import Skipped, Source
-from streams.topology.tsql import parse_route, parse_server, parse_service
+from streams.topology.tsql import (
+    parse_priority,
+    parse_queue,
+    parse_route,
+    parse_server,
+    parse_service,
+)
 from streams.topology.tsql.boundaries import STARTS, batch_ends, nesting, statement_ends
 from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.statements import Statement
@@ -36,12 +42,22 @@ _ENDPOINT = (
     "([AUTHENTICATION = ...] [, ENCRYPTION = ...] [, MESSAGE_FORWARDING = ENABLED | DISABLED] "
     "[, MESSAGE_FORWARD_SIZE = megabytes])"
 )
+_QUEUE = (
+    "[STATUS = ON | OFF,] [RETENTION = ON | OFF,] [ACTIVATION (PROCEDURE_NAME = name, ...),] "
+    "[POISON_MESSAGE_HANDLING (STATUS = ON | OFF)]"
+)
+_PRIORITY = (
+    "BROKER PRIORITY name FOR CONVERSATION SET ([CONTRACT_NAME = name | ANY] "
+    "[, LOCAL_SERVICE_NAME = name | ANY] [, REMOTE_SERVICE_NAME = '...' | ANY] "
+    "[, PRIORITY_LEVEL = 1 to 10 | DEFAULT])"
+)
 TABLE: Mapping[tuple[str, ...], Row] = {
     ("USE",): Row(parse_server.use, "USE database"),
     ("CREATE", "DATABASE"): Row(parse_server.create_database, "CREATE DATABASE name"),
     ("ALTER", "DATABASE"): Row(
         parse_server.alter_database,
-        "ALTER DATABASE name SET ENABLE_BROKER | DISABLE_BROKER | NEW_BROKER",
+        "ALTER DATABASE name SET ENABLE_BROKER | DISABLE_BROKER | NEW_BROKER | "
+        "ERROR_BROKER_CONVERSATIONS | HONOR_BROKER_PRIORITY ON | OFF",
     ),
     ("CREATE", "ENDPOINT"): Row(parse_server.create_endpoint, f"CREATE {_ENDPOINT}"),
     ("ALTER", "ENDPOINT"): Row(parse_server.alter_endpoint, f"ALTER {_ENDPOINT}"),
@@ -53,19 +69,27 @@ TABLE: Mapping[tuple[str, ...], Row] = {
         "CREATE MESSAGE TYPE name [VALIDATION = NONE | EMPTY | WELL_FORMED_XML | "
         "VALID_XML WITH SCHEMA COLLECTION name]",
     ),
+    ("CREATE", "XML", "SCHEMA", "COLLECTION"): Row(
+        parse_service.create_schema, "CREATE XML SCHEMA COLLECTION name AS '...'"
+    ),
     ("CREATE", "CONTRACT"): Row(
         parse_service.create_contract,
         "CREATE CONTRACT name (message_type SENT BY INITIATOR | TARGET | ANY [, ...])",
     ),
     ("CREATE", "QUEUE"): Row(
-        parse_service.create_queue,
-        "CREATE QUEUE name [WITH [STATUS = ON | OFF,] [RETENTION = ON | OFF,] "
-        "[ACTIVATION (PROCEDURE_NAME = name, ...),] "
-        "[POISON_MESSAGE_HANDLING (STATUS = ON | OFF)]]",
+        parse_queue.create_queue,
+        f"CREATE QUEUE name [WITH {_QUEUE}]",
+    ),
+    ("ALTER", "QUEUE"): Row(
+        parse_queue.alter_queue,
+        f"ALTER QUEUE name WITH {_QUEUE}",
     ),
     ("CREATE", "SERVICE"): Row(
         parse_service.create_service, "CREATE SERVICE name ON QUEUE name [(contract [, ...])]"
     ),
+    ("CREATE", "BROKER", "PRIORITY"): Row(parse_priority.create_priority, f"CREATE {_PRIORITY}"),
+    ("ALTER", "BROKER", "PRIORITY"): Row(parse_priority.alter_priority, f"ALTER {_PRIORITY}"),
+    ("DROP", "BROKER", "PRIORITY"): Row(parse_priority.drop_priority, "DROP BROKER PRIORITY name"),
 }
 _LONGEST = max(len(words) for words in TABLE)
 _TWO_WORDS = frozenset({"ALTER", "BEGIN", "CREATE", "DROP", "END", "GET", "MOVE"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from streams.topology.findings import Source
 from streams.topology.model import EndpointState
@@ -36,10 +37,10 @@ class CreateDatabase(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AlterDatabase(Statement):
-    """ALTER DATABASE ... SET ENABLE_BROKER and its like; ``None`` is CURRENT."""
+    """ALTER DATABASE ... SET ENABLE_BROKER and its like, in order; ``None`` is CURRENT."""
 
     database: str | None
-    option: str
+    options: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,15 @@ class CreateMessageType(Statement):
 
     name: Name
     validation: Validation
-    schema: str | None
+    schema: Name | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema(Statement):
+    """CREATE XML SCHEMA COLLECTION."""
+
+    name: Name
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +103,28 @@ class CreateContract(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class CreateQueue(Statement):
-    """CREATE QUEUE."""
+class SetQueue(Statement):
+    """CREATE or ALTER QUEUE; ``changes`` holds the fields of a queue that are given."""
 
     name: Name
-    status: bool
-    retention: bool
-    poison_message_handling: bool
-    activation: str | None
+    create: bool
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SetPriority(Statement):
+    """CREATE or ALTER BROKER PRIORITY; ``changes`` holds the fields that are given."""
+
+    name: Name
+    create: bool
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DropPriority(Statement):
+    """DROP BROKER PRIORITY."""
+
+    name: Name
 
 
 @dataclass(frozen=True, slots=True)

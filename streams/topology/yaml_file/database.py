@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from streams.routing import AUTO_CREATED_LOCAL
-from streams.topology.findings import Finding
+from streams.topology.findings import Finding, Source
 from streams.topology.model import MSDB, default_broker_id
 from streams.topology.objects import (
+    DEFAULT_LEVEL,
     Binding,
     Contract,
     Database,
@@ -26,9 +27,11 @@ from streams.topology.system import DEFAULT
 from streams.topology.validate import LIFETIME_MAX, Proposal, breach_finding, breaches
 from streams.topology.yaml_file.nodes import Node
 
+ReadFile = Callable[[str, Source], str]
+"""Return the text of a file that a topology names, by the name and the place of the name."""
 DATABASE_KEYS = (
     "broker_id", "broker", "auto_created_local", "mirror", "message_types", "contracts", "queues",
-    "services", "routes", "priorities", "bindings",
+    "services", "routes", "priorities", "bindings", "honor_broker_priority", "schemas",
 )  # fmt: skip
 ROUTE_KEYS = (
     "name", "service_name", "broker_instance", "address", "mirror_address", "lifetime", "expires",
@@ -36,9 +39,12 @@ ROUTE_KEYS = (
 
 
 def read_database(
-    node: Node, instance: str, name: str, now: float, findings: list[Finding]
+    node: Node, instance: str, name: str, now: float, findings: list[Finding], read: ReadFile
 ) -> Database:
-    """Read a database, ``msdb`` included; routes that break a rule are kept and found (C-06)."""
+    """Read a database, ``msdb`` included; routes that break a rule are kept and found (C-06).
+
+    ``read`` fetches the files of schemas that are not written inline.
+    """
     given = node.fields("msdb" if name == MSDB else "a database", DATABASE_KEYS)
     database = Database(name, default_broker_id(instance, name), source=node.source)
     if "broker_id" in given:
@@ -65,6 +71,9 @@ def read_database(
         services=_services(given),
         priorities=_priorities(given),
         bindings=_bindings(given),
+        honor_priority="honor_broker_priority" in given
+        and given["honor_broker_priority"].switch("honor_broker_priority"),
+        schemas=_schemas(given, read),
     )
 
 
@@ -148,6 +157,18 @@ def _message_types(given: Mapping[str, Node]) -> dict[str, MessageType]:
     return found
 
 
+def _schemas(given: Mapping[str, Node], read: ReadFile) -> dict[str, str]:
+    if "schemas" not in given:
+        return {}
+    rows = given["schemas"].named("schemas").items()
+    return {name: _schema(node, read) for name, (_, node) in rows}
+
+
+def _schema(node: Node, read: ReadFile) -> str:
+    text = _some(node, "a schema, or the name of its file")
+    return text if text.lstrip().startswith("<") else read(text, node.source)
+
+
 def _contracts(given: Mapping[str, Node]) -> dict[str, Contract]:
     found: dict[str, Contract] = {}
     if "contracts" not in given:
@@ -209,7 +230,12 @@ def _service(name: str, key: Node, node: Node) -> Service:
 def _priorities(given: Mapping[str, Node]) -> tuple[Priority, ...]:
     if "priorities" not in given:
         return ()
-    return tuple(_priority(node) for node in given["priorities"].items("priorities"))
+    found: dict[str, Priority] = {}
+    for node in given["priorities"].items("priorities"):
+        priority = _priority(node)
+        if found.setdefault(priority.name.casefold(), priority) is not priority:
+            raise node.error(f"priority {priority.name} twice", "Give one of them another name.")
+    return tuple(found.values())
 
 
 def _priority(node: Node) -> Priority:
@@ -217,7 +243,7 @@ def _priority(node: Node) -> Priority:
     given = node.fields("a priority", keys)
     if "name" not in given:
         raise node.error("a priority without name", "Add name: to it.")
-    level = given["level"].integer("level", 1, 10) if "level" in given else 5
+    level = given["level"].integer("level", 1, 10) if "level" in given else DEFAULT_LEVEL
     contract, local, remote = (_maybe(given, key) for key in keys[1:4])
     return Priority(
         _some(given["name"], "name"), contract, local, remote, level, source=node.source

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from streams.errors import InputError
 from streams.routing import AddressKind, parse_address
 from streams.topology.findings import Finding, Source
 from streams.topology.model import (
@@ -17,7 +18,7 @@ from streams.topology.model import (
     Transport,
     empty_database,
 )
-from streams.topology.yaml_file.database import read_database
+from streams.topology.yaml_file.database import ReadFile, read_database
 from streams.topology.yaml_file.nodes import Node, parse_yaml
 
 INSTANCE_KEYS = (
@@ -46,8 +47,19 @@ class Document:
     findings: tuple[Finding, ...]
 
 
-def read_document(text: str, file: str, now: float) -> Document:
-    """Read the file's text; raise InputError where it does not have the contract's shape."""
+def _no_file(name: str, source: Source) -> str:
+    raise InputError(
+        f"there is no file {name}",
+        file=source.file, line=source.line, column=source.column,
+        remedy="Write the text here, or load the topology from its folder.",
+    )  # fmt: skip
+
+
+def read_document(text: str, file: str, now: float, read: ReadFile = _no_file) -> Document:
+    """Read the file's text; raise InputError where it does not have the contract's shape.
+
+    ``read`` fetches the files that it names, but for its scripts; by default it has none.
+    """
     root = parse_yaml(text, file)
     given = root.fields("a topology", ("instances", "clusters", "expect")) if root else {}
     findings: list[Finding] = []
@@ -55,7 +67,7 @@ def read_document(text: str, file: str, now: float) -> Document:
     scripts: dict[str, tuple[ScriptName, ...]] = {}
     if "instances" in given:
         for name, (key, node) in given["instances"].named("instances").items():
-            instances[name] = _instance(name, key, node, now, findings)
+            instances[name] = _instance(name, key, node, now, findings, read)
             scripts[name] = _scripts(node)
     clusters = _clusters(given["clusters"]) if "clusters" in given else {}
     expect = given["expect"].items("expectations") if "expect" in given else ()
@@ -64,17 +76,19 @@ def read_document(text: str, file: str, now: float) -> Document:
     )
 
 
-def _instance(name: str, key: Node, node: Node, now: float, findings: list[Finding]) -> Instance:
+def _instance(
+    name: str, key: Node, node: Node, now: float, findings: list[Finding], read: ReadFile
+) -> Instance:
     given = node.fields("an instance", INSTANCE_KEYS)
     databases = {}
     if "databases" in given:
         for database, (at, value) in given["databases"].named("databases").items():
             if database.casefold() == MSDB:
                 raise at.error("msdb is no user database", "Put it beside databases:, as msdb:.")
-            databases[database] = read_database(value, name, database, now, findings)
+            databases[database] = read_database(value, name, database, now, findings, read)
     msdb = empty_database(name, MSDB, key.source)
     if "msdb" in given:
-        msdb = read_database(given["msdb"], name, MSDB, now, findings)
+        msdb = read_database(given["msdb"], name, MSDB, now, findings, read)
     return Instance(
         name,
         msdb,

@@ -1,0 +1,83 @@
+"""CREATE and ALTER QUEUE: the same settings; ALTER leaves what it does not give unchanged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streams.topology.findings import Source
+from streams.topology.tsql.cursor import Cursor
+from streams.topology.tsql.statements import SetQueue, Statement
+
+_SWITCHES = ("STATUS", "RETENTION", "POISON_MESSAGE_HANDLING")
+_SETTINGS = (*_SWITCHES, "ACTIVATION")
+
+
+def create_queue(cursor: Cursor, source: Source) -> Statement:
+    """Read CREATE QUEUE from behind its first two words."""
+    name = cursor.dotted("the queue's name")
+    changes = _settings(cursor) if cursor.accept("WITH") else {}
+    if cursor.accept("ON"):
+        cursor.name("a filegroup")
+    return SetQueue(source, name, True, changes)
+
+
+def alter_queue(cursor: Cursor, source: Source) -> Statement | None:
+    """Read ALTER QUEUE ... WITH; how its table is stored (REBUILD, MOVE TO) is read over."""
+    name = cursor.dotted("the queue's name")
+    if cursor.token.upper in ("REBUILD", "REORGANIZE", "MOVE"):
+        cursor.next()
+        return None
+    cursor.expect("WITH")
+    return SetQueue(source, name, False, _settings(cursor))
+
+
+def _settings(cursor: Cursor) -> dict[str, Any]:
+    """Read settings, by the names of a queue's fields; commas may be missing."""
+    changes: dict[str, Any] = {}
+    while True:
+        word = cursor.choice(_SETTINGS)
+        if word == "ACTIVATION":
+            changes.update(_activation(cursor))
+        else:
+            changes[word.lower()] = _switch(cursor, word)
+        if not cursor.accept_mark(",") and cursor.token.upper not in _SETTINGS:
+            return changes
+
+
+def _switch(cursor: Cursor, word: str) -> bool:
+    if word != "POISON_MESSAGE_HANDLING":
+        cursor.expect_mark("=")
+        return cursor.on_off()
+    cursor.expect_mark("(")
+    cursor.expect("STATUS")
+    cursor.expect_mark("=")
+    on = cursor.on_off()
+    cursor.expect_mark(")")
+    return on
+
+
+def _activation(cursor: Cursor) -> dict[str, str | None]:
+    """Read ACTIVATION ( ... ); its procedure, none where STATUS is OFF or it is dropped."""
+    cursor.expect_mark("(")
+    changes: dict[str, str | None] = {}
+    on = True
+    while True:
+        word = cursor.choice(("STATUS", "PROCEDURE_NAME", "MAX_QUEUE_READERS", "EXECUTE", "DROP"))
+        if word == "DROP":
+            on = False
+        elif word == "EXECUTE":
+            cursor.expect("AS")
+            if not cursor.accept("SELF") and not cursor.accept("OWNER"):
+                cursor.string("the user")
+        else:
+            cursor.expect_mark("=")
+            if word == "STATUS":
+                on = cursor.on_off()
+            elif word == "PROCEDURE_NAME":
+                changes["activation"] = ".".join(cursor.dotted("the procedure's name"))
+            else:
+                cursor.integer(word)
+        if not cursor.accept_mark(",") and cursor.is_mark(")"):
+            break
+    cursor.expect_mark(")")
+    return changes if on else {"activation": None}
