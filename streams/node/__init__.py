@@ -7,17 +7,11 @@ from streams.node.endpoint import Endpoint
 from streams.node.events import Event, event
 from streams.node.forwarder import HELD, Copy, Forwarder, Outcome, Place, Record
 from streams.node.holding import Holding
+from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.ports import EnvelopeCodec, HopView
 from streams.node.presence import SILENCE, Presence
-from streams.node.transaction import (
-    Bodies,
-    CommandResult,
-    DialogKey,
-    OutFrame,
-    QueueMessage,
-    Transaction,
-)
-from streams.node.world import Contract, Service, World, world_of
+from streams.node.transaction import Bodies, DialogKey, Transaction
+from streams.node.world import Contract, MessageType, Service, World, world_of
 
 __all__ = [
     "HELD",
@@ -33,6 +27,7 @@ __all__ = [
     "Forwarder",
     "Holding",
     "HopView",
+    "MessageType",
     "OutFrame",
     "Outcome",
     "Place",
