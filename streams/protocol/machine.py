@@ -246,7 +246,7 @@ class Machine:
         """End with an Error of the broker's own, and tell the other side (``told``)."""
         if self._move(Input.BROKER_ERROR):
             self._tell_peer(told, 0)
-            self.dialog.refusal = told
+            self.dialog.refusal = int(told)
             self._fail(number)
             self._report_state(0, number)
 
@@ -324,14 +324,15 @@ class Machine:
         dialog = self.dialog
         self._undeliverable(refusal.number, message)
         dialog.deaf_from = message.header.sequence
-        dialog.refusal = refusal.error
+        dialog.refusal = int(refusal.error)
         self._move(Input.REFUSED)
         self._tell_peer(refusal.error, message.journey.attempt)
         self._fail(refusal.error)
         self._report_state(0, refusal.error)
 
     def _peer_error(self, message: Message, position: int, subclass: int) -> None:
-        if not message.header.flags & Flag.ERROR or not self._move(Input.PEER_ERROR):
+        header = message.header
+        if not header.flags & Flag.ERROR or not self._move(Input.PEER_ERROR):
             return
         if self.dialog.state is not State.ER:
             self._fail()
@@ -339,7 +340,8 @@ class Machine:
             self._receiver.forget_incomplete()
             self._sender.stop()
             if self._receiver.parks:
-                self._receiver.park(self.dialog.receive_sequence, (position,))
+                number = header.sequence if header.sequenced else self.dialog.receive_sequence
+                self._receiver.park(number, (position,))
             else:
                 self._show(message)
         self._report_state(subclass)

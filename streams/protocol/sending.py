@@ -11,7 +11,7 @@ from streams.protocol.effects import Effect, Transmit
 from streams.protocol.frames import Ack, Fragment, Status
 from streams.protocol.states import State
 
-_KEPT = {State.DI: Number.END_RECEIVED, State.ER: Number.ERROR_RECEIVED}
+_KEPT = {State.DI: int(Number.END_RECEIVED), State.ER: int(Number.ERROR_RECEIVED)}
 """After these nothing is transmitted: it is kept until the application ends the dialog."""
 
 

@@ -102,9 +102,10 @@ def _each(kind: type, turn: _Turn) -> _Turn:
 PARTIES, HEADER, JOURNEY = Shape(Parties), Shape(Header), Shape(Journey)
 ACK, STATUS = Shape(Ack), Shape(Status)
 COMMAND = Shape(Command, leave_out={"stored_at"})
-NOT_STORED = ("conversation", "chunks", "last_copy")
+NOT_STORED = ("conversation", "chunks", "last_copy", "in_flight")
 """Fields of a dialog that its state record does not have: the key has one, chunks are records of
-their own, and which copy was the last is not known after a restart."""
+their own, which copy was the last is not known after a restart, and what is in flight is counted
+anew."""
 DIALOG = Shape(Dialog, leave_out=NOT_STORED)
 
 encode_parties = lru_cache(maxsize=4096)(PARTIES.dumps)

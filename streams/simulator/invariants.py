@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from streams.errors import Number
 from streams.node import Copy, DialogKey, Endpoint, Outcome, QueueMessage, Record, Transaction
-from streams.protocol import CHUNK, CommandKind, Dialog, Flag, State
+from streams.protocol import CHUNK, CommandKind, Dialog, Flag, Stored
 from streams.routing import Origin, broker_key
 from streams.simulator.clock import SECOND, Chance, Clock
 from streams.simulator.codec import Hop
@@ -141,14 +141,15 @@ class Invariants:
         if old is not None and stored < old.receive_sequence:
             why = f"the number received went back from {old.receive_sequence} to {stored}"
             self.broken(1, why, instance, key[1])
-        # An endpoint that has ended or failed stores without showing: nobody receives any more.
-        conversing = (State.SI, State.CO)
-        if new.state in conversing and stored > seen.shown + 1:
+        # Parked messages wait for their queue; those from `deaf_from` on nobody will receive.
+        parked = {number for number, _ in new.parked}
+        deaf = stored if new.deaf_from is None else new.deaf_from
+        if any(number not in parked for number in range(seen.shown + 1, min(stored, deaf))):
             why = f"everything below {stored} counts as stored, the queue ends at {seen.shown}"
             self.broken(2, why, instance, key[1])
-        if stored > seen.shown + 1 and new.far_broker is not None:
+        if stored > deaf and new.far_broker is not None:
             direction = Direction(key[1], not key[2], new.far_broker)
-            self.facts.discard(direction, range(seen.shown + 1, stored), "the receiver had ended")
+            self.facts.discard(direction, range(deaf, stored), "the receiver had ended")
         seen.next = max(seen.next, stored)
         own = Direction(key[1], key[2], broker_key(new.broker_id))
         self._endpoints[own] = (instance, key)
@@ -163,31 +164,32 @@ class Invariants:
         batch: Batch,
     ) -> None:
         """Invariant 2, the sender: it lets go only what is stored, or what may be discarded."""
-        before = old.acknowledged if old is not None else 0
-        if new.acknowledged > new.send_sequence or new.acknowledged < before:
-            why = f"acknowledged went from {before} to {new.acknowledged} of {new.send_sequence}"
+        past, place = old.acknowledged if old is not None else (0, 0), new.acknowledged
+        before, after = past[0], place[0]
+        if place > (new.send_sequence, 0) or place < past:
+            why = f"acknowledged went from {past} to {place} of {new.send_sequence}"
             self.broken(2, why, instance, key[1])
-        waiting = new.send_sequence - new.acknowledged
-        kept = sum(_kept(number, chunk, new.acknowledged) for number, chunk in new.chunks.items())
+        waiting = new.send_sequence - after
+        kept = sum(_kept(number, chunk, after) for number, chunk in new.chunks.items())
         if waiting != kept:
             why = f"{waiting} messages are not acknowledged, the transmission queue keeps {kept}"
             self.broken(2, why, instance, key[1])
-        if new.acknowledged == before or self._is_stored(key, new):
+        if after == before or self._is_stored(key, new):
             return
         reason = self._reason(key, old, new, tx, batch)
         if reason is None:
-            why = f"messages below {new.acknowledged} left the transmission queue, not stored"
+            why = f"messages below {after} left the transmission queue, not stored"
             self.broken(2, why, instance, key[1])
         else:
             direction = Direction(key[1], key[2], new.broker_id)
-            self.facts.discard(direction, range(before, new.acknowledged), reason)
+            self.facts.discard(direction, range(before, after), reason)
 
     def _is_stored(self, key: DialogKey, sender: Dialog) -> bool:
         if sender.far_broker is None:
             return False
         peer = Direction(key[1], not key[2], broker_key(sender.far_broker))
         place = self._endpoints.get(peer)
-        return place is not None and self._received[place].next >= sender.acknowledged
+        return place is not None and self._received[place].next >= sender.acknowledged[0]
 
     def _reason(
         self, key: DialogKey, old: Dialog | None, new: Dialog, tx: Transaction, batch: Batch
@@ -221,8 +223,9 @@ class Invariants:
         """Invariant 7."""
         size = len(at.state.dialogs[key])
         names = len(new.service) + len(new.far_service) + len(new.contract) + len(new.database)
-        if size > STATE_BYTES + 4 * names or len(new.held) > self.window:
-            why = f"the state record has {size} bytes, {len(new.held)} numbers out of order"
+        kept = len(new.held) + len(new.parked) + len(new.partial)
+        if size > STATE_BYTES + 4 * names or kept > 2 * self.window:
+            why = f"the state record has {size} bytes, {kept} fragments that nobody was shown"
             self.broken(7, why, at.name, key[1])
         if any(len(chunk) > CHUNK for chunk in new.chunks.values()):
             self.broken(7, f"a chunk has more than {CHUNK} positions", at.name, key[1])
@@ -247,7 +250,7 @@ class Invariants:
             self.broken(4, why, at.name, conversation)
 
 
-def _kept(number: int, chunk: list[int], acknowledged: int) -> int:
+def _kept(number: int, chunk: list[Stored], acknowledged: int) -> int:
     """Return how many positions a chunk keeps of messages that are not acknowledged."""
     waiting = chunk[max(acknowledged - number * CHUNK, 0) :]
-    return len(waiting) - waiting.count(-1)
+    return sum(position >= 0 for position, _ in waiting)

@@ -130,7 +130,7 @@ def _transmission_queue(instance: Instance, dialog: Dialog) -> Iterator[tuple[Ro
     commands = instance.topics.cmd
     rows = transmission_queue(instance.name, dialog, lambda at: read_command(commands[at]))
     for row in rows:
-        position = dialog.position(row["message_sequence_number"])
+        position = dialog.stored(row["message_sequence_number"])[0]
         body = row["message_body"]
         row["message_body"] = None if body is None else body.decode("utf-8", "backslashreplace")
         yield row, read_command(commands[position]).command_id

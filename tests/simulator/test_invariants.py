@@ -8,6 +8,7 @@ import pytest
 
 from streams.node import Endpoint, Forwarder, Outcome, Record
 from streams.protocol import Limits, Machine, Message
+from streams.protocol.sending import Sender
 from streams.simulator import Violation
 from streams.simulator import endpoint as endpoint_module
 from tests.simulator.build import run
@@ -37,13 +38,13 @@ def test_nothing_is_broken_when_nothing_is_broken() -> None:
 
 
 def test_1_a_message_twice_in_its_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Machine._store
+    show = Machine._show
 
     def twice(machine: Machine, message: Message) -> None:
-        store(machine, message)
+        show(machine, message)
         machine.effects.append(machine.effects[-1])
 
-    monkeypatch.setattr(Machine, "_store", twice)
+    monkeypatch.setattr(Machine, "_show", twice)
     found = violation()
     assert found.invariant == 1
     assert found.conversation is not None
@@ -51,27 +52,26 @@ def test_1_a_message_twice_in_its_queue(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_2_a_message_acknowledged_and_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Machine._store
+    show = Machine._show
 
     def forget(machine: Machine, message: Message) -> None:
-        store(machine, message)
+        show(machine, message)
         if message.header.sequence == 3:
             del machine.effects[-1]
 
-    monkeypatch.setattr(Machine, "_store", forget)
+    monkeypatch.setattr(Machine, "_show", forget)
     assert violation().invariant in (1, 2)
 
 
 def test_2_a_message_that_leaves_the_transmission_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    progress = Machine._progress
+    progress = Sender.progress
 
-    def eager(machine: Machine, ack: Any) -> None:
-        progress(machine, ack)
-        machine.dialog.acknowledged = machine.dialog.send_sequence
-        machine.dialog.transmitted = machine.dialog.send_sequence
-        machine.dialog.forget_acknowledged()
+    def eager(sender: Sender, ack: Any) -> None:
+        progress(sender, ack)
+        sender.dialog.acknowledged = sender.dialog.transmitted = (sender.dialog.send_sequence, 0)
+        sender.dialog.forget_acknowledged()
 
-    monkeypatch.setattr(Machine, "_progress", eager)
+    monkeypatch.setattr(Sender, "progress", eager)
     assert violation().invariant == 2
 
 
@@ -80,7 +80,7 @@ def test_3_a_lock_that_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def unlock(machine: Machine) -> None:
         finish(machine)
-        if machine.dialog.is_initiator and machine.dialog.acknowledged > 3:
+        if machine.dialog.is_initiator and machine.dialog.acknowledged > (3, 0):
             machine.dialog.far_broker, machine.dialog.locked = None, False
 
     monkeypatch.setattr(Machine, "finish", unlock)
@@ -143,7 +143,7 @@ def test_0_an_input_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(machine: Machine, message: Message) -> None:
         raise ZeroDivisionError("of course")
 
-    monkeypatch.setattr(Machine, "_store", fail)
+    monkeypatch.setattr(Machine, "_show", fail)
     found = violation()
     assert found.invariant == 0
     assert "ZeroDivisionError: of course" in found.why
