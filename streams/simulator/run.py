@@ -12,6 +12,7 @@ from streams.simulator.applications import Reader
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance, Clock
 from streams.simulator.endpoint import EndpointProcess
 from streams.simulator.facts import Facts, Queued
+from streams.simulator.finish import judge_finish
 from streams.simulator.forwarder import ForwarderProcess
 from streams.simulator.instance import Instance, Surroundings
 from streams.simulator.invariants import Invariants
@@ -95,6 +96,8 @@ class Simulation:
         until, invariants = self.scenario.until, self.invariants
         while invariants.violation is None and self.clock.step(until):
             pass
+        if invariants.violation is None:
+            judge_finish(self)
         return result_of(self)
 
     # --- what happens ----------------------------------------------------------------------------
