@@ -71,11 +71,18 @@ class Endpoint:
 
     def switch(self, world: World) -> None:
         """Take over a new version of the catalog; dialogs that wait for it look again at once."""
-        epochs = {d.database: d.error_epoch for d in self.dialogs.values()}
+        before = self._identities()
         self.world = world
         self._changed = True
-        if any(self.error_epoch(database) != epoch for database, epoch in epochs.items()):
+        if self._identities() != before:
             self._waiting.update(dict.fromkeys(self.dialogs))
+
+    def _identities(self) -> dict[str, tuple[str, int, frozenset[str]]]:
+        """Return what ends conversations when it changes: NEW_BROKER, DROP SERVICE, ..."""
+        return {
+            d.name: (d.broker_id, self.error_epoch(d.name), frozenset(d.services))
+            for d in self.here.databases.values()
+        }
 
     # --- transactions ----------------------------------------------------------------------------
 

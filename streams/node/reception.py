@@ -42,6 +42,10 @@ def admit(tx: Transaction, message: Message) -> Machine | None:
     if dialog.contract != parties.contract:
         return _refuse(tx, message, Number.CONTRACT_DIFFERS)
     if tx.endpoint.service(database, dialog.service) is None:
+        if message.header.sequenced:  # U-32: it was there when the dialog was established
+            back = reply_parties(tx, message, database)
+            dropped, attempt = Number.SERVICE_DROPPED_THERE, message.journey.attempt
+            send_error(tx, message.conversation, back, dropped, attempt)
         return _refuse(tx, message, Number.TO_SERVICE_NOT_FOUND)
     return machine
 

@@ -29,6 +29,7 @@ from streams.protocol import (
     Machine,
     Message,
     Refusal,
+    State,
     Status,
     Transmit,
 )
@@ -188,6 +189,9 @@ class Transaction:
             if machine.cleanup() is None:
                 self._report(key, _CLEANUP)
             return False
+        if self.endpoint.service(dialog.database, dialog.service) is None:
+            machine.service_dropped()
+            return dialog.state is State.CD
         epoch = self.endpoint.error_epoch(dialog.database)
         if dialog.error_epoch != epoch:
             dialog.error_epoch = epoch

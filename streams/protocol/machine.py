@@ -42,7 +42,8 @@ from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
 ADDRESSES = 64
 """The first-hop index is one byte on the wire; it counts modulo the number of addresses."""
-END_DIALOG_RECEIVED, ERROR_RECEIVED, BROKER_ERROR_RECEIVED, END_ACKNOWLEDGED = 7, 8, 9, 10
+SERVICE_DROPPED, END_DIALOG_RECEIVED, ERROR_RECEIVED, BROKER_ERROR_RECEIVED = 5, 7, 8, 9
+END_ACKNOWLEDGED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +251,15 @@ class Machine:
             self.dialog.refusal = int(told)
             self._fail(number)
             self._report_state(0, number)
+
+    def service_dropped(self) -> None:
+        """Go with the service: nobody is left to be told here, the other side is (-8470)."""
+        if self._move(Input.CLEANUP):
+            self._tell_peer(Number.SERVICE_DROPPED_THERE, 0)
+            self._stop_listening()
+            self._sender.discard()
+            self._close(tell=False)
+            self._report_state(SERVICE_DROPPED, Number.SERVICE_DROPPED_HERE)
 
     @property
     def forgotten(self) -> bool:

@@ -180,6 +180,8 @@ DIALOGS = (
            "says.", OURS),
     Ruling("U-30", "For a closed endpoint: acknowledged (11212). For an unknown dialog, and not "
            "its beginning: Error -8462 (11209, 11213).", OURS),
+    Ruling("U-32", "Error -8470 only where an established dialog has lost its service; never for a "
+           "routing miss.", OURS),
     Ruling("U-39", "What is undeliverable is acknowledged or not, and answered or not, by the "
            "reason.", OURS),
     Ruling("U-47", "END WITH ERROR discards all that is unacknowledged, transmitted or not; the "

@@ -276,6 +276,36 @@ def test_error_broker_conversations() -> None:
     assert net["ServerB"].bodies(TARGET)[-1] == b"2"
 
 
+@shows("D7.4")
+def test_new_broker() -> None:
+    """The conversations of the old broker id end at once; the other side hears nothing."""
+    net = pair()
+    net.begin(A, D1)
+    net.send(A, D1, b"1")
+    net.settle()
+    net.sql(A, "ALTER DATABASE DatabaseA SET NEW_BROKER")
+    net.run(2)
+    assert net["ServerA"].dialog(D1, initiator=True).state is State.CD
+    assert net["ServerB"].dialog(D1, initiator=False).state is State.CO
+
+
+@shows("U-32")
+def test_a_service_that_was_dropped() -> None:
+    """Its dialogs go with it, and their other sides hear of it: -8470. A routing miss: nothing."""
+    net = pair()
+    net.begin(A, D1)
+    net.send(A, D1, b"1")
+    net.settle()
+    net.change_database(B, services={})
+    net.run(2)
+    net.begin(A, conversation(2))
+    net.send(A, conversation(2), b"2")
+    net.settle()
+    assert net["ServerB"].dialog(D1, initiator=False).state is State.CD
+    assert len(net["ServerA"].bodies(INITIATOR)) == 1
+    assert b"<Code>-8470</Code>" in net["ServerA"].bodies(INITIATOR)[-1]
+
+
 # --- statements ----------------------------------------------------------------------------------
 
 

@@ -228,13 +228,15 @@ def test_a_target_endpoint_belongs_to_its_initiator() -> None:
 
 
 def test_a_service_that_was_dropped() -> None:
-    """The endpoint is there, its service is not: undeliverable, and the sender keeps it."""
+    """The key is there, its service is not: undeliverable, and the sender hears of it (U-32)."""
     net = talking(b"one")
     net.change_database(B, services={})
+    net.settle()
     locked = replace(FROM_A, to_broker="B")
     tx = reads(net, "ServerB", arriving(1, parties=locked))
     assert errors(tx) == [11210]
-    assert tx.frames == []
+    (frame,) = tx.frames
+    assert b"<Code>-8470</Code>" in frame.body
 
 
 @shows("D3.1")
