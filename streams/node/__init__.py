@@ -7,8 +7,10 @@ from streams.node.endpoint import Endpoint
 from streams.node.events import Event, event
 from streams.node.forwarder import HELD, Copy, Forwarder, Outcome, Place, Record
 from streams.node.holding import Holding
-from streams.node.ports import EnvelopeCodec, HopView
+from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
+from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.presence import SILENCE, Presence
+from streams.node.roles import Question, RoleBook
 from streams.node.transaction import (
     Bodies,
     CommandResult,
@@ -22,6 +24,7 @@ from streams.node.world import Contract, Service, World, world_of
 __all__ = [
     "HELD",
     "SILENCE",
+    "Answer",
     "Bodies",
     "CommandResult",
     "Contract",
@@ -33,15 +36,23 @@ __all__ = [
     "Forwarder",
     "Holding",
     "HopView",
+    "MirroredRoute",
     "OutFrame",
     "Outcome",
+    "Pair",
     "Place",
     "Presence",
+    "Question",
     "QueueMessage",
     "Record",
+    "RoleBook",
+    "Roles",
+    "RouteState",
     "Service",
+    "Step",
     "Transaction",
     "World",
     "event",
+    "role_of",
     "world_of",
 ]

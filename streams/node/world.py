@@ -12,6 +12,7 @@ from streams.protocol import DEFAULT
 from streams.routing import Address, Instance
 from streams.topology import (
     Database,
+    Mirror,
     Topology,
     Transport,
     contract_of,
@@ -49,7 +50,8 @@ class World:
     """All instances of a cluster at one version of its catalog.
 
     ``addresses`` maps (host in lower case, port) to the instance there; ``forward_bytes`` is each
-    instance's MESSAGE_FORWARD_SIZE, ``partitions`` how many its topics have.
+    instance's MESSAGE_FORWARD_SIZE, ``partitions`` how many its topics have; ``mirrors`` maps
+    (instance, database) to its part in a mirrored pair.
     """
 
     version: int
@@ -60,6 +62,7 @@ class World:
     partitions: Mapping[str, int]
     services: Mapping[Key, Service]
     contracts: Mapping[Key, Contract]
+    mirrors: Mapping[tuple[str, str], Mirror]
 
     def instance_at(self, address: Address) -> str | None:
         """Return the instance that an address leads to; ``None`` where no one lives there."""
@@ -91,6 +94,12 @@ def world_of(topology: Topology, version: int) -> World:
         {name: i.partitions for name, i in topology.instances.items()},
         services,
         contracts,
+        {
+            (name, database.name): database.mirror
+            for name, instance in topology.instances.items()
+            for database in instance.databases.values()
+            if database.mirror is not None
+        },
     )
 
 

@@ -8,6 +8,7 @@ for the files that :func:`load` reads; time is an argument. The model is in
 
 from streams.topology.catalog import catalog_key, flatten, split_key, unflatten
 from streams.topology.compile import directory, instance_at, routing_instance, routing_instances
+from streams.topology.failover import failover
 from streams.topology.findings import NOWHERE, Finding, Severity, Skipped, Source
 from streams.topology.load import FILE, apply_sql, load
 from streams.topology.lookup import (
@@ -84,6 +85,7 @@ __all__ = [
     "default_broker_id",
     "directory",
     "empty_database",
+    "failover",
     "flatten",
     "instance_at",
     "load",
