@@ -3,6 +3,14 @@
 ``Forwarder`` decides records of ``out`` and ``txq``; ``Endpoint`` and ``Transaction`` run dialogs.
 """
 
+from streams.node.configuration import (
+    BeginNotice,
+    Configuration,
+    MissingRoute,
+    Request,
+    TryAgain,
+    parse_missing_route,
+)
 from streams.node.endpoint import Endpoint
 from streams.node.events import Event, event
 from streams.node.forwarder import HELD, Copy, Forwarder, Outcome, Place, Record
@@ -25,8 +33,10 @@ __all__ = [
     "HELD",
     "SILENCE",
     "Answer",
+    "BeginNotice",
     "Bodies",
     "CommandResult",
+    "Configuration",
     "Contract",
     "Copy",
     "DialogKey",
@@ -37,6 +47,7 @@ __all__ = [
     "Holding",
     "HopView",
     "MirroredRoute",
+    "MissingRoute",
     "OutFrame",
     "Outcome",
     "Pair",
@@ -45,14 +56,17 @@ __all__ = [
     "Question",
     "QueueMessage",
     "Record",
+    "Request",
     "RoleBook",
     "Roles",
     "RouteState",
     "Service",
     "Step",
     "Transaction",
+    "TryAgain",
     "World",
     "event",
+    "parse_missing_route",
     "role_of",
     "world_of",
 ]
