@@ -36,6 +36,9 @@ COMMANDS: dict[str, Entry] = {
     "path": Entry(
         "streams.cli.path:path", Section.ASK, "Every way of a message, there and back again."
     ),
+    "simulate": Entry(
+        "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
+    ),
     "demo": Entry("streams.cli.demo:demo", Section.RUN, "The main job in three acts, here."),
     "apply": Entry(
         "streams.cli.apply:apply", Section.RUN, "Write a topology into a cluster's catalog."

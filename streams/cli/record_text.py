@@ -249,10 +249,10 @@ def _state(record: Description) -> str:
     return f"{side} endpoint forgotten" if dialog is None else _endpoint(side, dialog)
 
 
-def _chunk(side: str, number: int, offsets: list[int] | None) -> str:
-    if offsets is None:
+def _chunk(side: str, number: int, stored: list[list[int]] | None) -> str:
+    if stored is None:
         return f"{side} has nothing of its messages from {number * CHUNK} on to keep"
-    kept = [f"{number * CHUNK + i} at {at}" for i, at in enumerate(offsets) if at >= 0]
+    kept = [f"{number * CHUNK + i} at {at}" for i, (at, _) in enumerate(stored) if at >= 0]
     shown = ", ".join(kept[:4]) + (f" and {len(kept) - 4} more" if len(kept) > 4 else "")
     return f"{side} keeps in cmd: message {shown}"
 
@@ -260,8 +260,8 @@ def _chunk(side: str, number: int, offsets: list[int] | None) -> str:
 def _endpoint(side: str, dialog: Mapping[str, Any]) -> str:
     parts = [
         f"{side} endpoint {State[dialog['state']].value}: {dialog['send_sequence']} sent",
-        f"{dialog['acknowledged']} acknowledged",
-        f"{dialog['receive_sequence']} received",
+        f"{dialog['acknowledged'][0]} acknowledged",
+        f"{dialog['received'][0]} received",
     ]
     if dialog["locked"] and dialog["is_initiator"]:
         parts.append(f"locked to broker {dialog['far_broker']}")

@@ -14,26 +14,42 @@ class Number(IntEnum):
 
     # Statements
     DIALOG_LIFETIME_RANGE = 8406
+    TIMER_BEYOND_LIFETIME = 8410
     SERVICE_NAME_SYNTAX = 8412
     BROKER_INSTANCE_SYNTAX = 8413
+    ERROR_CODE_INVALID = 8419
+    GROUP_OF_ANOTHER_SERVICE = 8420
+    SERVICE_NAME_MISSING = 8421
+    ERROR_DESCRIPTION_MISSING = 8422
     SERVICE_UNKNOWN_HERE = 8423
     CONTRACT_UNKNOWN_HERE = 8425
     HANDLE_UNKNOWN = 8426
     END_STATE = 8427
     SEND_STATE = 8429
+    BODY_FAILED_VALIDATION = 8430
     TYPE_NOT_IN_CONTRACT = 8431
     SENT_BY_TARGET_ONLY = 8432
     BODY_NULL = 8433
     SENT_BY_INITIATOR_ONLY = 8434
+    MOVE_STATE = 8438
+    GROUP_MISSING = 8439
     NO_BROKER_HERE = 8442
+    TIMER_STATE = 8458
     MESSAGE_TOO_LARGE = 8459
     CONTRACT_LACKS_INITIATOR_TYPE = 8492
     CONVERSATION_ID_IN_USE = 8436
     # Errors that travel (Code = -number)
     CONTRACT_NOT_ACCEPTED = 8408
+    TARGET_SENT_INITIATORS_TYPE = 8437
+    INITIATOR_SENT_TARGETS_TYPE = 8457
     REMOTE_CANNOT_EXCHANGE = 8462
     LIFETIME_EXCEEDED = 8489
+    SERVICE_DROPPED_THERE = 8470
     ANOTHER_INSTANCE_ACKNOWLEDGED = 8495
+    TYPE_NOT_ACCEPTED = 8498
+    VALIDATION_FAILED = 9615
+    CONVERSATIONS_ENDED_HERE = 9719
+    CONVERSATIONS_ENDED_THERE = 9720
     # DDL
     TOO_MANY_PREFIXES = 9609
     CLAUSE_EMPTY = 9659
@@ -51,6 +67,8 @@ class Number(IntEnum):
     NO_ROUTE = 9750
     TARGET_UNREACHABLE = 9753
     WAITING_FOR_CONFIGURATION = 9770
+    END_RECEIVED = 9779
+    ERROR_RECEIVED = 9784
     ADDRESS_UNUSABLE = 9785
     MSDB_BROKER_OFF = 9789
     SENDER_BROKER_OFF = 9791
@@ -59,6 +77,14 @@ class Number(IntEnum):
     BROKER_NOT_HERE = 9795
     SERVICE_NOT_HERE = 9796
     # Undeliverable (event 160) and corrupted (161)
+    FROM_SERVICE_MISSING = 11201
+    FROM_SERVICE_TOO_LONG = 11202
+    FROM_BROKER_MISSING = 11203
+    FROM_BROKER_TOO_LONG = 11204
+    TO_SERVICE_MISSING = 11205
+    TO_SERVICE_TOO_LONG = 11206
+    CONTRACT_MISSING = 11207
+    CONTRACT_TOO_LONG = 11208
     DIALOG_UNKNOWN = 11209
     TO_SERVICE_NOT_FOUND = 11210
     ENDPOINT_CLOSED = 11212
@@ -66,9 +92,15 @@ class Number(IntEnum):
     CONTRACT_NOT_USABLE = 11214
     OUT_OF_SEQUENCE = 11217
     DUPLICATE = 11218
+    QUEUE_DISABLED_UNPARKED = 11219
     TO_SERVICE_DIFFERS = 11222
     CONTRACT_DIFFERS = 11223
     ANOTHER_INSTANCE_CONVERSES = 11224
+    TYPE_UNKNOWN = 11225
+    TYPE_OUTSIDE_CONTRACT = 11226
+    SENT_BY_WRONG_INITIATOR = 11227
+    SENT_BY_WRONG_TARGET = 11228
+    XML_INVALID = 9704
     CORRUPTED_HEADER = 11235
     CONVERSATION_ID_NULL = 11271
     # Forwarded message dropped (event 140)
@@ -91,30 +123,47 @@ class Number(IntEnum):
 _TEXTS: dict[int, str] = {
     8406: "the dialog's lifetime is out of range",
     8408: "the target service does not accept the contract",
+    8410: "the timer cannot be set beyond the dialog's lifetime",
     8412: "the syntax of the service name is not valid",
     8413: "the broker instance is not valid or longer than 256 bytes",
+    8419: "END CONVERSATION WITH ERROR needs an error code above 0",
+    8420: "the conversation group belongs to another service",
+    8421: "the service name is missing",
+    8422: "the error description is missing",
     8423: "the service does not exist in this database",
     8425: "the contract does not exist in this database",
     8426: "the conversation is unknown here",
     8427: "the conversation cannot be ended in its present state",
     8429: "the conversation cannot send in its present state",
+    8430: "the message body failed the validation of its type",
     8431: "the message type is not part of the contract",
     8432: "the contract lets only the target send this message type",
     8433: "the message body may be empty but not NULL",
     8434: "the contract lets only the initiator send this message type",
     8436: "a conversation with this id is known in the database already",
+    8437: "the target sent a message type that only the initiator may send",
+    8438: "the conversation cannot be moved in its present state",
+    8439: "the conversation group is missing",
     8442: "there is no active Service Broker in this database",
+    8457: "the initiator sent a message type that only the target may send",
+    8458: "a timer cannot be set in the conversation's present state",
     8459: "the message is larger than the limit",
     8462: "the remote endpoint cannot exchange messages any more",
+    8470: "the remote service has been dropped",
     8489: "the dialog has exceeded its lifetime",
     8492: "the contract has no message type that the initiator may send",
     8495: "the conversation has been acknowledged by another instance of this service",
+    8498: "the remote service sent a message type that is not part of the contract",
     9609: "the name has too many prefixes",
+    9615: "the message failed the validation of its type at the receiver",
     9617: "the queue is disabled",
     9659: "the clause must not be empty",
     9660: "the clause is too long",
     9661: "MIRROR_ADDRESS needs both SERVICE_NAME and BROKER_INSTANCE",
     9662: "BROKER_INSTANCE needs SERVICE_NAME",
+    9704: "the message failed XML validation",
+    9719: "the database was told to end its conversations with an error",
+    9720: "the remote database was told to end its conversations with an error",
     9743: "with MIRROR_ADDRESS both addresses must be network addresses",
     9744: "the address is not valid",
     9745: "a TRANSPORT route must not name a service or a broker instance",
@@ -124,6 +173,8 @@ _TEXTS: dict[int, str] = {
     9750: "no route matches the destination service",
     9753: "the target broker is unreachable",
     9770: "routing information is being looked up through the configuration service",
+    9779: "the other side has ended: the message will not be sent",
+    9784: "there is an error on the dialog: the message will not be sent",
     9785: "the next hop's address is not usable",
     9789: "an incoming message cannot be routed: the broker of msdb is off",
     9791: "the broker is off in the sender's database",
@@ -131,6 +182,14 @@ _TEXTS: dict[int, str] = {
     9794: "the mirroring manager is not ready",
     9795: "the target's broker id is not in this instance",
     9796: "the route says LOCAL, and this instance has no such service",
+    11201: "the FROM service name is missing",
+    11202: "the FROM service name is too long",
+    11203: "the FROM broker instance is missing",
+    11204: "the FROM broker instance is too long",
+    11205: "the TO service name is missing",
+    11206: "the TO service name is too long",
+    11207: "the contract name is missing",
+    11208: "the contract name is too long",
     11209: "the dialog is unknown here",
     11210: "the TO service was not found",
     11212: "the endpoint is closed already",
@@ -138,9 +197,14 @@ _TEXTS: dict[int, str] = {
     11214: "the contract is unknown or not accepted",
     11217: "the message is out of sequence and cannot be kept",
     11218: "the message is a duplicate",
+    11219: "the destination queue is disabled and nothing more can be kept for it",
     11222: "the TO service differs from the endpoint's",
     11223: "the contract differs from the endpoint's",
     11224: "another instance converses with this endpoint already",
+    11225: "the message type is unknown here",
+    11226: "the message type is not in the contract",
+    11227: "the initiator may not send this message type",
+    11228: "the target may not send this message type",
     11235: "the message's header is malformed",
     11271: "the conversation id is missing",
     11285: "the hop count is used up",

@@ -16,18 +16,12 @@ from streams.node.events import Event, event
 from streams.node.forwarder import HELD, Copy, Forwarder, Outcome, Place, Record
 from streams.node.holding import Holding
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
+from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.presence import SILENCE, Presence
 from streams.node.roles import Question, RoleBook
-from streams.node.transaction import (
-    Bodies,
-    CommandResult,
-    DialogKey,
-    OutFrame,
-    QueueMessage,
-    Transaction,
-)
-from streams.node.world import Contract, Service, World, world_of
+from streams.node.transaction import Bodies, DialogKey, Transaction
+from streams.node.world import Contract, MessageType, Service, World, world_of
 
 __all__ = [
     "HELD",
@@ -46,6 +40,7 @@ __all__ = [
     "Forwarder",
     "Holding",
     "HopView",
+    "MessageType",
     "MirroredRoute",
     "MissingRoute",
     "OutFrame",

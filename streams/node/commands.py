@@ -6,14 +6,21 @@ import uuid
 from typing import TYPE_CHECKING
 
 from streams.errors import Number
+from streams.node.validation import is_valid
 from streams.protocol import DEFAULT, Command, Dialog, State
 
 if TYPE_CHECKING:
     from streams.node.endpoint import Endpoint
+    from streams.node.transaction import Transaction
+
+CURRENT_DATABASE = "current database"
+NAME_UNITS, BROKER_UNITS = 256, 128
+"""The longest service or contract name and broker id, in UTF-16 units (1.2)."""
 
 
-def begin(endpoint: Endpoint, command: Command, now: int, *, known: bool) -> Dialog | Number:
+def begin(tx: Transaction, command: Command, *, known: bool) -> Dialog | Number:
     """Return a new initiator endpoint (no network activity), or why there is none."""
+    endpoint, now = tx.endpoint, tx.now
     database = endpoint.here.databases.get(command.database)
     if database is None or not database.enabled:
         return Number.NO_BROKER_HERE
@@ -24,14 +31,25 @@ def begin(endpoint: Endpoint, command: Command, now: int, *, known: bool) -> Dia
     if endpoint.service(command.database, service) is None:
         return Number.SERVICE_UNKNOWN_HERE
     if not far:
+        return Number.SERVICE_NAME_MISSING
+    if units(far) > NAME_UNITS:
         return Number.SERVICE_NAME_SYNTAX
+    if units(command.to_broker or "") > BROKER_UNITS:
+        return Number.BROKER_INSTANCE_SYNTAX
+    group = _group(tx, command, service)
+    if isinstance(group, Number):
+        return group
     if endpoint.contract(command.database, contract) is None:
         return Number.CONTRACT_UNKNOWN_HERE
     longest = endpoint.limits.max_lifetime
     lifetime = longest if command.lifetime is None else command.lifetime
     if not 0 < lifetime <= longest:
         return Number.DIALOG_LIFETIME_RANGE
+    to_broker = command.to_broker
+    if to_broker is not None and to_broker.casefold() == CURRENT_DATABASE:
+        to_broker = database.broker_id
     return new_endpoint(
+        endpoint,
         command.conversation,
         command.database,
         database.broker_id,
@@ -39,18 +57,43 @@ def begin(endpoint: Endpoint, command: Command, now: int, *, known: bool) -> Dia
         state=State.SO,
         service=service,
         far_service=far,
-        far_broker=command.to_broker,
+        far_broker=to_broker,
         contract=contract,
-        group=command.group,
+        group=group,
         now=now,
         expires_at=now + lifetime * 1000,
     )
+
+
+def _group(tx: Transaction, command: Command, service: str) -> uuid.UUID | Number | None:
+    """Return the group that a dialog joins: the related one's, the one named, or ``None``."""
+    group = command.group
+    if command.related is not None:
+        sides = [tx.machine((command.database, command.related, side)) for side in (True, False)]
+        known = [m.dialog for m in sides if m is not None]
+        if not known:
+            return Number.HANDLE_UNKNOWN
+        group = next((d.group for d in known if d.service == service), known[0].group)
+    if group is not None and tx.service_of(command.database, group) not in (None, service):
+        return Number.GROUP_OF_ANOTHER_SERVICE
+    return group
+
+
+def check_end(command: Command) -> Number | None:
+    """Return why END CONVERSATION WITH ERROR is refused: codes below 1 are the broker's own."""
+    if command.error_code is None:
+        return None
+    if command.error_code <= 0:
+        return Number.ERROR_CODE_INVALID
+    return Number.ERROR_DESCRIPTION_MISSING if command.error_text is None else None
 
 
 def check_send(endpoint: Endpoint, command: Command, dialog: Dialog) -> Number | None:
     """Return why a SEND is refused before its state is looked at, or ``None``."""
     if command.body is None:
         return Number.BODY_NULL
+    if len(command.body) > endpoint.limits.body:
+        return Number.MESSAGE_TOO_LARGE
     contract = endpoint.contract(dialog.database, dialog.contract)
     message_type = command.type or DEFAULT
     if contract is None or message_type not in contract.types:
@@ -59,10 +102,14 @@ def check_send(endpoint: Endpoint, command: Command, dialog: Dialog) -> Number |
         if dialog.is_initiator:
             return Number.SENT_BY_TARGET_ONLY
         return Number.SENT_BY_INITIATOR_ONLY
+    known = endpoint.message_type(dialog.database, message_type)
+    if known is not None and not is_valid(known, command.body):
+        return Number.BODY_FAILED_VALIDATION
     return None
 
 
 def new_endpoint(
+    endpoint: Endpoint,
     conversation: uuid.UUID,
     database: str,
     broker_id: str,
@@ -78,6 +125,7 @@ def new_endpoint(
     expires_at: int,
 ) -> Dialog:
     """Build an endpoint; handle and group follow from the conversation, so nothing is random."""
+    priority = endpoint.world.priority(endpoint.instance, database, contract, service, far_service)
     side = f"{broker_id}:{'initiator' if is_initiator else 'target'}"
     return Dialog(
         conversation=conversation,
@@ -94,4 +142,11 @@ def new_endpoint(
         created_at=now,
         expires_at=expires_at,
         locked=not is_initiator,
+        priority=priority,
+        error_epoch=endpoint.error_epoch(database),
     )
+
+
+def units(name: str) -> int:
+    """Return the length of a name as SQL Server counts it."""
+    return len(name.encode("utf-16-le", "surrogatepass")) // 2

@@ -6,11 +6,13 @@ Changed in one way only: :meth:`Endpoint.merge` takes over a transaction that wa
 from __future__ import annotations
 
 import heapq
+import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streams.node.transaction import Bodies, DialogKey, Transaction
-from streams.node.world import Contract, Service, World
-from streams.protocol import Dialog, Limits
+from streams.node.world import Contract, MessageType, Service, World
+from streams.protocol import Dialog, Limits, State
 from streams.routing import Instance, broker_key
 
 
@@ -29,7 +31,8 @@ class Endpoint:
     left_out: int = 0
     _timers: list[tuple[int, int, DialogKey]] = field(default_factory=list)
     _waiting: dict[DialogKey, None] = field(default_factory=dict)
-    _probe: bool = False
+    _groups: dict[tuple[str, uuid.UUID], dict[DialogKey, None]] = field(default_factory=dict)
+    _changed: bool = False
     _ticket: int = 0
 
     # --- the catalog -----------------------------------------------------------------------------
@@ -47,6 +50,18 @@ class Endpoint:
         """Return a contract of this instance."""
         return self.world.contracts.get((self.instance, database, name))
 
+    def message_type(self, database: str, name: str) -> MessageType | None:
+        """Return a message type of this instance."""
+        return self.world.message_types.get((self.instance, database, name))
+
+    def error_epoch(self, database: str) -> int:
+        """Return how often the database was told to end its conversations with an error."""
+        return self.world.error_epochs.get((self.instance, database), 0)
+
+    def members(self, database: str, group: uuid.UUID) -> Iterable[DialogKey]:
+        """Return the conversations of a group that are not closed; all have the same service."""
+        return self._groups.get((database, group), ())
+
     def is_alive(self, dialog: Dialog) -> bool:
         """Tell whether the database still has the broker id that the dialog began with."""
         database = self.here.databases.get(dialog.database)
@@ -55,9 +70,12 @@ class Endpoint:
         )
 
     def switch(self, world: World) -> None:
-        """Take over a new version of the catalog; dialogs that wait for a route try at once."""
+        """Take over a new version of the catalog; dialogs that wait for it look again at once."""
+        epochs = {d.database: d.error_epoch for d in self.dialogs.values()}
         self.world = world
-        self._probe = True
+        self._changed = True
+        if any(self.error_epoch(database) != epoch for database, epoch in epochs.items()):
+            self._waiting.update(dict.fromkeys(self.dialogs))
 
     # --- transactions ----------------------------------------------------------------------------
 
@@ -66,8 +84,8 @@ class Endpoint:
         tx = Transaction(self, bodies, now, self.left_out, timers)
         if timers:
             tx.due(self._pop_due(now))
-            if self._probe:
-                tx.probe(self._waiting)
+            if self._changed:
+                tx.wake(self._waiting)
         return tx
 
     @property
@@ -77,19 +95,18 @@ class Endpoint:
 
     @property
     def has_probes(self) -> bool:
-        """Tell whether dialogs wait to be probed after a catalog change."""
-        return self._probe and bool(self._waiting)
+        """Tell whether dialogs wait to look again after a catalog change."""
+        return self._changed and bool(self._waiting)
 
     def merge(self, tx: Transaction, out_end: int) -> None:
         """Take over a committed transaction; ``out_end`` is the position of its last copy."""
-        self._probe = self._probe and not tx.timers
+        self._changed = self._changed and not tx.timers
         for key, machine in tx.machines.items():
             dialog = machine.dialog
             if key in tx.transmitted:
                 dialog.last_copy = out_end
             if machine.forgotten:
-                self.dialogs.pop(key, None)
-                self._waiting.pop(key, None)
+                self._forget(key)
             else:
                 self.restore(key, dialog)
 
@@ -101,12 +118,21 @@ class Endpoint:
 
     def restore(self, key: DialogKey, dialog: Dialog) -> None:
         """Put a dialog into the state and arm its timer."""
+        self._forget(key)
         self.dialogs[key] = dialog
-        if dialog.status:
+        if dialog.status or dialog.parked:
             self._waiting[key] = None
-        else:
-            self._waiting.pop(key, None)
+        if dialog.state is not State.CD:
+            self._groups.setdefault((dialog.database, dialog.group), {})[key] = None
         self._arm(key, dialog)
+
+    def _forget(self, key: DialogKey) -> None:
+        known = self.dialogs.pop(key, None)
+        self._waiting.pop(key, None)
+        if known is not None:
+            group = self._groups.get((known.database, known.group))
+            if group is not None and group.pop(key, self) is None and not group:
+                del self._groups[known.database, known.group]
 
     def _arm(self, key: DialogKey, dialog: Dialog) -> None:
         due = dialog.due_at

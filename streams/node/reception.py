@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streams.errors import EventKind, Number
-from streams.node.commands import new_endpoint
+from streams.node.commands import BROKER_UNITS, NAME_UNITS, new_endpoint, units
+from streams.node.perform import send_ack, send_error
 from streams.protocol import ADDRESSES, Ack, Flag, Machine, Message, Parties, State
 from streams.routing import order_databases
 
@@ -13,9 +14,18 @@ if TYPE_CHECKING:
     from streams.node.transaction import Transaction
 
 
+_FROM_SERVICE = Number.FROM_SERVICE_MISSING, Number.FROM_SERVICE_TOO_LONG
+_FROM_BROKER = Number.FROM_BROKER_MISSING, Number.FROM_BROKER_TOO_LONG
+_TO_SERVICE = Number.TO_SERVICE_MISSING, Number.TO_SERVICE_TOO_LONG
+_CONTRACT = Number.CONTRACT_MISSING, Number.CONTRACT_TOO_LONG
+
+
 def admit(tx: Transaction, message: Message) -> Machine | None:
     """Return the machine that takes the message; what is refused has been told already."""
     parties = message.parties
+    broken = _broken(parties)
+    if broken is not None:
+        return _refuse(tx, message, broken)
     database = choose_database(tx, message)
     if database is None:
         number = Number.TARGET_BROKER_NOT_HERE if parties.to_broker else Number.TO_SERVICE_NOT_FOUND
@@ -34,6 +44,21 @@ def admit(tx: Transaction, message: Message) -> Machine | None:
     if tx.endpoint.service(database, dialog.service) is None:
         return _refuse(tx, message, Number.TO_SERVICE_NOT_FOUND)
     return machine
+
+
+def _broken(parties: Parties) -> Number | None:
+    """Return which name of the header is missing or too long (5.3)."""
+    for text, longest, missing, too_long in (
+        (parties.from_service, NAME_UNITS, *_FROM_SERVICE),
+        (parties.from_broker, BROKER_UNITS, *_FROM_BROKER),
+        (parties.to_service, NAME_UNITS, *_TO_SERVICE),
+        (parties.contract, NAME_UNITS, *_CONTRACT),
+    ):
+        if not text:
+            return missing
+        if len(text) > longest // 2 and units(text) > longest:
+            return too_long
+    return None
 
 
 def choose_database(tx: Transaction, message: Message) -> str | None:
@@ -76,15 +101,16 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
     if parties.contract not in service.contracts:
         copy, sequence = message.journey, header.sequence
         ack = Ack(sequence + 1, sequence, copy.attempt, copy.first_hop, tx.now)
-        tx.send_ack(message.conversation, back, ack, copy.attempt % ADDRESSES)
-        tx.send_error(message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, copy.attempt)
+        send_ack(tx, message.conversation, back, ack, copy.attempt % ADDRESSES)
+        send_error(tx, message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, copy.attempt)
         return _refuse(tx, message, Number.CONTRACT_NOT_USABLE)
     dialog = new_endpoint(
+        tx.endpoint,
         message.conversation,
         database,
         back.from_broker,
         is_initiator=False,
-        state=State.CO if header.sequence == 0 else State.SI,
+        state=State.CO if header.sequence == 0 and header.fragments == 1 else State.SI,
         service=parties.to_service,
         far_service=parties.from_service,
         far_broker=parties.from_broker,
@@ -104,7 +130,8 @@ def _unknown(tx: Transaction, message: Message) -> Machine | None:
     if message.header.sequenced:
         database = choose_database(tx, message)
         if database is not None:
-            tx.send_error(
+            send_error(
+                tx,
                 message.conversation,
                 reply_parties(tx, message, database),
                 Number.REMOTE_CANNOT_EXCHANGE,

@@ -10,34 +10,25 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
-from xml.sax.saxutils import escape
 
 from streams.errors import EventKind, Number, text_of
-from streams.node.commands import begin, check_send
+from streams.node.commands import begin, check_end, check_send
 from streams.node.events import Event, event
+from streams.node.output import CommandResult, OutFrame, QueueMessage
+from streams.node.perform import perform
 from streams.node.reception import admit
+from streams.node.validation import judge
 from streams.protocol import (
-    DEFAULT,
-    END_DIALOG,
-    ERROR,
-    Ack,
     Acknowledgement,
     Command,
     CommandKind,
     Dialog,
-    Effect,
-    Enqueue,
-    EnqueueError,
-    Flag,
     Header,
-    Journey,
     Machine,
     Message,
-    Parties,
-    Report,
-    SendAck,
-    SendError,
+    Refusal,
     Status,
     Transmit,
 )
@@ -60,42 +51,6 @@ class Bodies(Protocol):
 
     def message(self, position: int) -> Message:
         """Return the message frame at a position of ``in``."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutFrame:
-    """A frame for ``out``: a message, or with ``ack`` an acknowledgement."""
-
-    conversation: uuid.UUID
-    parties: Parties
-    journey: Journey
-    header: Header | None = None
-    body: bytes = b""
-    ack: Ack | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class QueueMessage:
-    """A message for a service queue; it stays with its conversation group."""
-
-    database: str
-    queue: str
-    group: uuid.UUID
-    conversation: uuid.UUID
-    parties: Parties
-    header: Header
-    journey: Journey
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class CommandResult:
-    """The answer to a command that asked for one."""
-
-    reply_to: str
-    command_id: uuid.UUID
-    conversation: uuid.UUID
-    number: int
 
 
 @dataclass(slots=True)
@@ -145,23 +100,44 @@ class Transaction:
         machine = self.machine(key)
         if machine is None or not self.endpoint.is_alive(machine.dialog):
             return Number.HANDLE_UNKNOWN
-        if command.kind is CommandKind.SEND:
-            return check_send(self.endpoint, command, machine.dialog) or machine.send(position)
-        subclass = _END
+        match command.kind:
+            case CommandKind.SEND:
+                refused = check_send(self.endpoint, command, machine.dialog)
+                return refused or machine.send(position, len(command.body or b""))
+            case CommandKind.TIMER:
+                return machine.set_timer(command.timeout or 0)
+            case CommandKind.MOVE:
+                return self._move(command, machine)
+            case _:
+                return self._end(position, command, key, machine)
+
+    def _end(
+        self, position: int, command: Command, key: DialogKey, machine: Machine
+    ) -> Number | None:
         if command.cleanup:
             number, subclass = machine.cleanup(), _CLEANUP
         else:
+            number = check_end(command)
             with_error = command.error_code is not None
-            number = machine.end(position, with_error=with_error)
             subclass = _END_WITH_ERROR if with_error else _END
+            if number is None:
+                number = machine.end(position, with_error=with_error)
         if number is None:
             self._report(key, subclass)
         return number
 
+    def _move(self, command: Command, machine: Machine) -> Number | None:
+        if command.group is None:
+            return Number.GROUP_MISSING
+        service = self.service_of(command.database, command.group)
+        if service not in (None, machine.dialog.service):
+            return Number.GROUP_OF_ANOTHER_SERVICE
+        return machine.move(command.group)
+
     def _begin(self, command: Command) -> Number | None:
         sides = [(command.database, command.conversation, side) for side in (True, False)]
         known = any(self.machine(key) is not None for key in sides)
-        made = begin(self.endpoint, command, self.now, known=known)
+        made = begin(self, command, known=known)
         if isinstance(made, Number):
             return made
         self.adopt(sides[0], made)
@@ -195,19 +171,28 @@ class Transaction:
         """Look at the dialogs whose time has come; one whose broker is gone ends (NEW_BROKER)."""
         for key in keys:
             machine = self.machine(key)
-            if machine is None:
-                continue
-            if self.endpoint.is_alive(machine.dialog):
+            if machine is not None and self._lives(key, machine):
                 machine.due()
-            elif machine.cleanup() is None:
-                self._report(key, _CLEANUP)
 
-    def probe(self, keys: Iterable[DialogKey]) -> None:
-        """Let waiting dialogs try again after a catalog change, spread over a second (U-14)."""
+    def wake(self, keys: Iterable[DialogKey]) -> None:
+        """Let dialogs look again after a catalog change, retries spread over a second (U-14)."""
         for key in keys:
             machine = self.machine(key)
-            if machine is not None:
-                machine.probe_soon(key[1].int % 1000)
+            if machine is not None and self._lives(key, machine):
+                machine.wake(key[1].int % 1000)
+
+    def _lives(self, key: DialogKey, machine: Machine) -> bool:
+        """Do what the database was told about all its conversations; tells whether it lives on."""
+        dialog = machine.dialog
+        if not self.endpoint.is_alive(dialog):
+            if machine.cleanup() is None:
+                self._report(key, _CLEANUP)
+            return False
+        epoch = self.endpoint.error_epoch(dialog.database)
+        if dialog.error_epoch != epoch:
+            dialog.error_epoch = epoch
+            machine.broker_error(Number.CONVERSATIONS_ENDED_HERE, Number.CONVERSATIONS_ENDED_THERE)
+        return True
 
     # --- the overlay -----------------------------------------------------------------------------
 
@@ -221,8 +206,19 @@ class Transaction:
             machine = self.adopt(key, dialog.copy())
         return machine
 
+    def service_of(self, database: str, group: uuid.UUID) -> str | None:
+        """Return the service that a conversation group belongs to; ``None``: there is no such."""
+        for (where, _, _), machine in self.machines.items():
+            if where == database and machine.dialog.group == group:
+                return machine.dialog.service
+        for key in self.endpoint.members(database, group):
+            if key not in self.machines:
+                return self.endpoint.dialogs[key].service
+        return None
+
     def adopt(self, key: DialogKey, dialog: Dialog) -> Machine:
         """Take a dialog into the overlay."""
+        service = self.endpoint.service(dialog.database, dialog.service)
         machine = Machine(
             dialog,
             self.now,
@@ -230,9 +226,24 @@ class Transaction:
             self.left_out,
             self.bodies.message,
             broker_key,
+            partial(self._judge, dialog),
+            service is None or service.queue_on,
         )
         self.machines[key] = machine
         return machine
+
+    def _judge(self, dialog: Dialog, header: Header, body: bytes) -> Refusal | None:
+        return judge(
+            dialog,
+            self.endpoint.contract(dialog.database, dialog.contract),
+            self.endpoint.message_type(dialog.database, header.type),
+            header,
+            body,
+        )
+
+    def command_at(self, position: int) -> Command:
+        """Return the command at a position of ``cmd``, of this run or read again."""
+        return self._commands.get(position) or self.bodies.command(position)
 
     def created(self, key: DialogKey) -> None:
         """Report that a target endpoint came into being."""
@@ -243,7 +254,9 @@ class Transaction:
         for key, machine in self.machines.items():
             machine.finish()
             for effect in machine.effects:
-                self._perform(key, machine.dialog, effect)
+                perform(self, machine.dialog, effect)
+                if isinstance(effect, Transmit):
+                    self.transmitted.add(key)
             machine.effects.clear()
 
     def tell(self, kind: EventKind, **fields: object) -> None:
@@ -251,137 +264,6 @@ class Transaction:
         self.events.append(
             event(kind, at=self.now, instance=self.endpoint.instance, **fields)  # type: ignore[arg-type]
         )
-
-    def send_ack(self, conversation: uuid.UUID, parties: Parties, ack: Ack, first_hop: int) -> None:
-        """Send an acknowledgement frame to the other side of ``parties``."""
-        journey = self._journey(0, first_hop)
-        self.frames.append(OutFrame(conversation, parties, journey, ack=ack))
-
-    def send_error(
-        self, conversation: uuid.UUID, parties: Parties, number: Number, attempt: int
-    ) -> None:
-        """Send an unsequenced broker Error (Code = -number)."""
-        name = f"{number}:{parties.from_broker}:{parties.to_broker}:{attempt}"
-        header = Header(
-            uuid.uuid5(conversation, name),
-            ERROR,
-            0,
-            self.now,
-            self.now + self.endpoint.limits.time_to_live,
-            Flag.ERROR | Flag.UNSEQUENCED,
-        )
-        body = error_body(-number, text_of(number))
-        journey = self._journey(attempt, 0)
-        self.frames.append(OutFrame(conversation, parties, journey, header, body))
-
-    # --- effects ---------------------------------------------------------------------------------
-
-    def _perform(self, key: DialogKey, dialog: Dialog, effect: Effect) -> None:
-        match effect:
-            case Transmit():
-                self._transmit(key, dialog, effect)
-            case Enqueue():
-                self._enqueue(dialog, effect.header, effect.body, effect.journey)
-            case EnqueueError(number):
-                self._enqueue_error(dialog, number)
-            case SendAck(ack):
-                self.send_ack(dialog.conversation, dialog.parties, ack, dialog.first_hop)
-            case SendError(number, to_broker, attempt):
-                parties = Parties(
-                    dialog.far_service,
-                    to_broker,
-                    dialog.service,
-                    dialog.broker_id,
-                    dialog.contract,
-                    dialog.is_initiator,
-                )
-                self.send_error(dialog.conversation, parties, number, attempt)
-            case Report():
-                self.tell(
-                    effect.kind,
-                    conversation=dialog.conversation,
-                    database=dialog.database,
-                    subclass=effect.subclass,
-                    error=effect.error,
-                    header=effect.header,
-                    attempt=effect.attempt,
-                    from_initiator=dialog.is_initiator,
-                    from_broker=effect.from_broker,
-                    state=dialog.state.name,
-                )
-
-    def _transmit(self, key: DialogKey, dialog: Dialog, effect: Transmit) -> None:
-        command = self._commands.get(effect.position) or self.bodies.command(effect.position)
-        kind, flags, body = command.type or DEFAULT, Flag.NONE, command.body or b""
-        if command.kind is CommandKind.END:
-            kind, flags, body = END_DIALOG, Flag.END, b""
-            if command.error_code is not None:
-                kind, flags = ERROR, Flag.ERROR | Flag.SKIPS
-                body = error_body(command.error_code, command.error_text or "")
-        header = Header(
-            command.command_id,
-            kind,
-            effect.sequence,
-            command.stored_at,
-            dialog.expires_at,
-            flags,
-        )
-        journey = self._journey(effect.attempt, dialog.first_hop)
-        self.frames.append(OutFrame(dialog.conversation, dialog.parties, journey, header, body))
-        self.transmitted.add(key)
-
-    def _enqueue(
-        self, dialog: Dialog, header: Header, body: bytes, journey: Journey | None
-    ) -> None:
-        service = self.endpoint.service(dialog.database, dialog.service)
-        if service is None:
-            return
-        visit = (f"{self.endpoint.instance}/{dialog.database}", self.now)
-        path = (*journey.path, visit) if journey is not None else (visit,)
-        travelled = Journey(
-            journey.hops_remaining if journey else 0,
-            journey.expires_at if journey else self.now,
-            journey.attempt if journey else 0,
-            journey.sent_at if journey else self.now,
-            journey.first_hop if journey else 0,
-            path,
-        )
-        parties = Parties(
-            dialog.service,
-            dialog.broker_id,
-            dialog.far_service,
-            dialog.far_broker or "",
-            dialog.contract,
-            not dialog.is_initiator,
-            dialog.locked,
-        )
-        self.queued.append(
-            QueueMessage(
-                dialog.database,
-                service.queue,
-                dialog.group,
-                dialog.conversation,
-                parties,
-                header,
-                travelled,
-                body,
-            )
-        )
-
-    def _enqueue_error(self, dialog: Dialog, number: Number) -> None:
-        header = Header(
-            uuid.uuid5(dialog.handle, f"error:{number}"),
-            ERROR,
-            0,
-            self.now,
-            dialog.expires_at,
-            Flag.ERROR | Flag.UNSEQUENCED,
-        )
-        self._enqueue(dialog, header, error_body(-number, text_of(number)), None)
-
-    def _journey(self, attempt: int, first_hop: int) -> Journey:
-        limits = self.endpoint.limits
-        return Journey(limits.hops, self.now + limits.time_to_live, attempt, self.now, first_hop)
 
     def _report(self, key: DialogKey, subclass: int) -> None:
         dialog = self.machines[key].dialog
@@ -395,11 +277,3 @@ class Transaction:
             from_service=dialog.service,
             to_service=dialog.far_service,
         )
-
-
-def error_body(code: int, text: str) -> bytes:
-    """Return the body of an Error message (C-15)."""
-    return (
-        f'<Error xmlns="{ERROR}"><Code>{code}</Code>'
-        f"<Description>{escape(text)}</Description></Error>"
-    ).encode()

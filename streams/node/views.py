@@ -19,7 +19,6 @@ Row = dict[str, Any]
 
 CLOSED_FOR = 1_800_000
 """How long a closed target endpoint is shown; an initiator's vanishes at once (U-29)."""
-DEFAULT_PRIORITY = 5
 
 
 def conversation_endpoint(instance: str, dialog: Dialog, now: int) -> Row | None:
@@ -49,18 +48,18 @@ def conversation_endpoint(instance: str, dialog: Dialog, now: int) -> Row | None
         "outbound_session_key_identifier": None,
         "inbound_session_key_identifier": None,
         "security_timestamp": (dialog.closed_at or 0) + CLOSED_FOR if closed else None,
-        "dialog_timer": None,
+        "dialog_timer": dialog.timer_at,
         "send_sequence": dialog.send_sequence,
         "last_send_tran_id": None,
         "end_dialog_sequence": None,
         "receive_sequence": dialog.receive_sequence,
-        "receive_sequence_frag": 0,
+        "receive_sequence_frag": dialog.received[1],
         "system_sequence": 0,
-        "first_out_of_order_sequence": held[0] if held else None,
-        "last_out_of_order_sequence": held[-1] if held else None,
-        "last_out_of_order_frag": 0 if held else None,
+        "first_out_of_order_sequence": held[0][0] if held else None,
+        "last_out_of_order_sequence": held[-1][0] if held else None,
+        "last_out_of_order_frag": held[-1][1] if held else None,
         "is_system": False,
-        "priority": DEFAULT_PRIORITY,
+        "priority": dialog.priority,
     }
 
 
@@ -71,8 +70,8 @@ def transmission_queue(
 
     ``command`` returns what is at a position of ``cmd``, or ``None`` where that is gone by now.
     """
-    for sequence in range(dialog.acknowledged, dialog.send_sequence):
-        said = command(dialog.position(sequence))
+    for sequence in range(dialog.acknowledged[0], dialog.send_sequence):
+        said = command(dialog.stored(sequence)[0])
         ends = said is not None and said.kind is CommandKind.END
         fails = ends and said is not None and said.error_code is not None
         kind = None if said is None else ERROR if fails else END_DIALOG if ends else said.type
@@ -95,7 +94,7 @@ def transmission_queue(
             "transmission_status": f"{dialog.status}: {text_of(dialog.status)}"
             if dialog.status
             else "",
-            "priority": DEFAULT_PRIORITY,
+            "priority": dialog.priority,
         }
 
 

@@ -8,26 +8,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from streams.protocol import DEFAULT
+from streams.protocol import DEFAULT, DEFAULT_PRIORITY
 from streams.routing import Address, Instance
 from streams.topology import (
+    SYSTEM_MESSAGE_TYPES,
     Database,
     Mirror,
+    Priority,
     Topology,
     Transport,
+    Validation,
     contract_of,
     directory,
     queue_of,
     routing_instances,
+    schema_of,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service as a dialog meets it: its queue, and the contracts that it accepts as target."""
+    """A service as a dialog meets it: its queue, and the contracts that it accepts as target.
+
+    ``queue_on``: whether the queue takes messages.
+    """
 
     queue: str
     contracts: frozenset[str] = frozenset()
+    queue_on: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MessageType:
+    """How a receiver validates a body; ``schema`` is the text of VALID_XML's collection."""
+
+    validation: Validation = Validation.NONE
+    schema: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +59,18 @@ class Contract:
 
 Key = tuple[str, str, str]
 """(instance, database, name)"""
+
+_MATCHES: tuple[tuple[bool, ...], ...] = (
+    (True, True, True),
+    (True, True, False),
+    (True, False, True),
+    (True, False, False),
+    (False, True, True),
+    (False, True, False),
+    (False, False, True),
+    (False, False, False),
+)
+"""Whether contract, local and remote service are stated, the best match first (4.12)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,29 +90,52 @@ class World:
     partitions: Mapping[str, int]
     services: Mapping[Key, Service]
     contracts: Mapping[Key, Contract]
+    message_types: Mapping[Key, MessageType]
+    priorities: Mapping[tuple[str, str], tuple[Priority, ...]]
+    error_epochs: Mapping[tuple[str, str], int]
     mirrors: Mapping[tuple[str, str], Mirror]
 
     def instance_at(self, address: Address) -> str | None:
         """Return the instance that an address leads to; ``None`` where no one lives there."""
         return self.addresses.get((address.host.casefold(), address.port))
 
+    def priority(
+        self, instance: str, database: str, contract: str, service: str, far_service: str
+    ) -> int:
+        """Return the level that a new conversation endpoint gets: the best match's (4.12)."""
+        asked = (contract, service, far_service)
+        best, level = 8, DEFAULT_PRIORITY
+        for rule in self.priorities.get((instance, database), ()):
+            stated = (rule.contract, rule.local_service, rule.remote_service)
+            if all(s is None or s == a for s, a in zip(stated, asked, strict=True)):
+                rank = _MATCHES.index(tuple(s is not None for s in stated))
+                if rank < best:
+                    best, level = rank, rule.level
+        return level
+
 
 def world_of(topology: Topology, version: int) -> World:
     """Prepare a topology for the questions of workers."""
     services: dict[Key, Service] = {}
     contracts: dict[Key, Contract] = {}
+    types: dict[Key, MessageType] = {}
     for name, instance in topology.instances.items():
         for database in instance.databases.values():
             for service in database.services.values():
                 queue = queue_of(database, service.name)
                 assert queue is not None, "every service has a queue"
                 services[name, database.name, service.name] = Service(
-                    queue.name, frozenset(service.contracts)
+                    queue.name, frozenset(service.contracts), queue.status
                 )
                 for contract in service.contracts:
                     _add_contract(contracts, database, name, contract)
             for contract in (DEFAULT, *database.contracts):
                 _add_contract(contracts, database, name, contract)
+            for kind in (*SYSTEM_MESSAGE_TYPES.values(), *database.message_types.values()):
+                types[name, database.name, kind.name] = MessageType(
+                    kind.validation, schema_of(database, kind)
+                )
+    databases = [(name, d) for name, i in topology.instances.items() for d in i.databases.values()]
     return World(
         version,
         routing_instances(topology),
@@ -94,12 +145,10 @@ def world_of(topology: Topology, version: int) -> World:
         {name: i.partitions for name, i in topology.instances.items()},
         services,
         contracts,
-        {
-            (name, database.name): database.mirror
-            for name, instance in topology.instances.items()
-            for database in instance.databases.values()
-            if database.mirror is not None
-        },
+        types,
+        {(name, d.name): d.priorities for name, d in databases if d.priorities},
+        {(name, d.name): d.error_epoch for name, d in databases},
+        {(name, d.name): d.mirror for name, d in databases if d.mirror is not None},
     )
 
 

@@ -3,9 +3,20 @@
 Pure: the standard library only, no clock, no I/O. Start with :mod:`streams.protocol.states`.
 """
 
-from streams.protocol.dialog import CHUNK, Dialog, Limits
+from streams.protocol.dialog import CHUNK, DEFAULT_PRIORITY, Dialog, Limits, Stored
+from streams.protocol.effects import (
+    Effect,
+    Enqueue,
+    EnqueueError,
+    EnqueueTimer,
+    Report,
+    SendAck,
+    SendError,
+    Transmit,
+)
 from streams.protocol.frames import (
     DEFAULT,
+    DIALOG_TIMER,
     END_DIALOG,
     ERROR,
     Ack,
@@ -13,29 +24,23 @@ from streams.protocol.frames import (
     Command,
     CommandKind,
     Flag,
+    Fragment,
     Header,
     Journey,
     Message,
     Parties,
+    Run,
     Status,
 )
-from streams.protocol.machine import (
-    ADDRESSES,
-    Effect,
-    Enqueue,
-    EnqueueError,
-    Machine,
-    Report,
-    SendAck,
-    SendError,
-    Transmit,
-)
+from streams.protocol.machine import ADDRESSES, Machine, Refusal
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
 __all__ = [
     "ADDRESSES",
     "CHUNK",
     "DEFAULT",
+    "DEFAULT_PRIORITY",
+    "DIALOG_TIMER",
     "END_DIALOG",
     "ERROR",
     "REFUSALS",
@@ -48,7 +53,9 @@ __all__ = [
     "Effect",
     "Enqueue",
     "EnqueueError",
+    "EnqueueTimer",
     "Flag",
+    "Fragment",
     "Header",
     "Input",
     "Journey",
@@ -56,10 +63,13 @@ __all__ = [
     "Machine",
     "Message",
     "Parties",
+    "Refusal",
     "Report",
+    "Run",
     "SendAck",
     "SendError",
     "State",
     "Status",
+    "Stored",
     "Transmit",
 ]

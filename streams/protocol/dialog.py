@@ -5,20 +5,26 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, field, replace
 
-from streams.protocol.frames import Parties
+from streams.protocol.frames import Fragment, Parties, Run
 from streams.protocol.states import State
 
 CHUNK = 64
 """Positions of this many consecutive messages share one state record."""
 HELD_RUNS = 8
-"""An acknowledgement names at most so many runs of numbers that are held out of order."""
+"""An acknowledgement names at most so many runs of fragments that are held out of order."""
+DEFAULT_PRIORITY = 5
+
+Stored = tuple[int, int]
+"""(position, how many fragments its message has)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The numbers that the documentation leaves open, and our choices. Durations in milliseconds.
 
-    ``window`` messages of a dialog may be transmitted and unacknowledged; the rest waits in `cmd`.
+    ``window`` fragments of a dialog may be transmitted and unacknowledged, the rest waits in `cmd`;
+    as many are kept that arrived out of order, or for a queue that is off. ``fragment`` and
+    ``body`` are the largest sizes, in bytes.
     """
 
     window: int = 64
@@ -28,22 +34,36 @@ class Limits:
     recheck: int = 1_000  # a retry that is due while the previous copy has not left `out`
     closed_initiator: int = 1_800_000
     max_lifetime: int = 2_147_483_647  # seconds
+    fragment: int = 65_536  # U-23
+    body: int = 100_000_000  # U-24
 
     def retry_after(self, attempt: int) -> int:
         """Return how long to wait for an acknowledgement of this attempt."""
         return self.retries[min(attempt, len(self.retries) - 1)]
+
+    def fragments(self, size: int) -> int:
+        """Return in how many fragments a body of ``size`` bytes travels."""
+        return max(1, -(-size // self.fragment))
 
 
 @dataclass(slots=True)
 class Dialog:
     """An endpoint (``sys.conversation_endpoints``). Times are epoch milliseconds.
 
-    Numbers below ``acknowledged`` are stored at the other side (or discarded by END WITH ERROR),
-    those below ``transmitted`` were sent at least once, those below ``send_sequence`` were accepted
-    from the application. Copies of numbers below ``suspect`` were sent before the latest retry or
-    refusal and may be lost with what was retried. ``chunks`` holds the position in `cmd` of
-    every accepted message from ``acknowledged`` on; ``held`` the position in `in` of what arrived
-    out of order. ``last_copy`` is a position in `out` at or behind this dialog's latest copy.
+    Sending: fragments before ``acknowledged`` are stored at the other side (or were discarded),
+    those before ``transmitted`` were sent at least once; messages below ``send_sequence`` were
+    accepted from the application. Copies of what is before ``suspect`` were sent before the latest
+    retry or refusal and may be lost with what was retried. ``chunks`` holds the position in `cmd`
+    of every message that is accepted and not wholly acknowledged. ``last_copy`` is a position in
+    `out` at or behind this dialog's latest copy. ``discarded_from`` is the first number that was
+    given up before it was acknowledged.
+
+    Receiving: what is before ``received`` is stored. ``partial`` has the positions in `in` of the
+    stored fragments of a message that is not complete, ``held`` of what arrived out of order,
+    ``parked`` (number, position) of what waits for a queue that is off; a negative number there is
+    an Error or, as -1, a timer of our own. From ``deaf_from`` on the other side's messages reach no
+    queue: the application has ended, or this side has refused one of them for the reason
+    ``refusal``.
     """
 
     conversation: uuid.UUID
@@ -61,11 +81,13 @@ class Dialog:
     expires_at: int
     locked: bool = False
     send_sequence: int = 0
-    acknowledged: int = 0
-    transmitted: int = 0
-    suspect: int = 0
-    receive_sequence: int = 0
-    held: dict[int, int] = field(default_factory=dict)
+    acknowledged: Fragment = (0, 0)
+    transmitted: Fragment = (0, 0)
+    suspect: Fragment = (0, 0)
+    received: Fragment = (0, 0)
+    held: dict[Fragment, Stored] = field(default_factory=dict)
+    partial: list[int] = field(default_factory=list)
+    parked: list[tuple[int, int]] = field(default_factory=list)
     attempt: int = 0
     retry_at: int | None = None
     first_hop: int = 0
@@ -74,8 +96,17 @@ class Dialog:
     peer_closed: bool = False
     closed_at: int | None = None
     forget_at: int | None = None
-    chunks: dict[int, list[int]] = field(default_factory=dict)
+    timer_at: int | None = None
+    priority: int = DEFAULT_PRIORITY
+    confirmed: bool = False
+    refusal: int = 0
+    deaf_from: int | None = None
+    discarded_from: int | None = None
+    error_epoch: int = 0
+    chunks: dict[int, list[Stored]] = field(default_factory=dict)
     last_copy: int = -1
+    in_flight: int = -1
+    """Fragments between ``acknowledged`` and ``transmitted``; -1: to be counted."""
 
     @property
     def parties(self) -> Parties:
@@ -91,9 +122,19 @@ class Dialog:
         )
 
     @property
+    def receive_sequence(self) -> int:
+        """Return the number of the message that is expected next, or not complete yet."""
+        return self.received[0]
+
+    @property
+    def all_acknowledged(self) -> bool:
+        """Tell whether nothing of this side is in the transmission queue."""
+        return self.acknowledged[0] >= self.send_sequence
+
+    @property
     def due_at(self) -> int | None:
         """Return when the endpoint wants to be looked at next, if ever."""
-        times = [t for t in (self.retry_at, self.forget_at) if t is not None]
+        times = [t for t in (self.retry_at, self.forget_at, self.timer_at) if t is not None]
         if self.state not in (State.ER, State.CD):
             times.append(self.expires_at)
         return min(times, default=None)
@@ -103,36 +144,52 @@ class Dialog:
         return replace(
             self,
             held=dict(self.held),
+            partial=list(self.partial),
+            parked=list(self.parked),
             chunks={number: list(chunk) for number, chunk in self.chunks.items()},
         )
 
-    def held_runs(self) -> tuple[tuple[int, int], ...]:
-        """Return the lowest runs (first, last) of numbers that arrived out of order (U-26)."""
-        runs: list[tuple[int, int]] = []
-        for number in sorted(self.held):
-            if runs and runs[-1][1] == number - 1:
-                runs[-1] = (runs[-1][0], number)
+    # --- what is stored out of order -------------------------------------------------------------
+
+    def held_runs(self) -> tuple[Run, ...]:
+        """Return the lowest runs of fragments that arrived out of order (U-26)."""
+        runs: list[Run] = []
+        follows: Fragment | None = None
+        for at in sorted(self.held):
+            if runs and at == follows:
+                runs[-1] = (runs[-1][0], at)
             else:
-                runs.append((number, number))
+                runs.append((at, at))
+            last = at[1] + 1 >= self.held[at][1]
+            follows = (at[0] + 1, 0) if last else (at[0], at[1] + 1)
         return tuple(runs[:HELD_RUNS])
 
-    def position(self, sequence: int) -> int:
-        """Return where in ``cmd`` an accepted and unacknowledged message is."""
+    # --- what was accepted -----------------------------------------------------------------------
+
+    def stored(self, sequence: int) -> Stored:
+        """Return where in ``cmd`` an accepted and unacknowledged message is, and its fragments."""
         return self.chunks[sequence // CHUNK][sequence % CHUNK]
 
-    def remember(self, sequence: int, position: int) -> int:
+    def after(self, at: Fragment) -> Fragment:
+        """Return the fragment that follows one of an accepted and unacknowledged message."""
+        sequence, fragment = at
+        last = fragment + 1 >= self.stored(sequence)[1]
+        return (sequence + 1, 0) if last else (sequence, fragment + 1)
+
+    def remember(self, position: int, fragments: int) -> int:
         """Note where the next accepted message is; returns the number of the touched chunk."""
-        number, at = divmod(sequence, CHUNK)
+        number, at = divmod(self.send_sequence, CHUNK)
         chunk = self.chunks.setdefault(number, [])
         # After END WITH ERROR a chunk may begin in its middle.
-        chunk.extend([-1] * (at - len(chunk)))
-        chunk.append(position)
+        chunk.extend([(-1, 1)] * (at - len(chunk)))
+        chunk.append((position, fragments))
+        self.send_sequence += 1
         return number
 
     def forget_acknowledged(self) -> list[int]:
-        """Drop the chunks that lie wholly below ``acknowledged``; returns their numbers."""
-        done = [n for n in self.chunks if (n + 1) * CHUNK <= self.acknowledged]
-        if self.acknowledged == self.send_sequence:
+        """Drop the chunks that lie wholly before ``acknowledged``; returns their numbers."""
+        done = [n for n in self.chunks if (n + 1) * CHUNK <= self.acknowledged[0]]
+        if self.all_acknowledged:
             done = list(self.chunks)
         for number in done:
             del self.chunks[number]

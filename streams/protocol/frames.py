@@ -17,6 +17,11 @@ ERROR = PREFIX + "Error"
 END_DIALOG = PREFIX + "EndDialog"
 DIALOG_TIMER = PREFIX + "DialogTimer"
 
+Fragment = tuple[int, int]
+"""(sequence, fragment): a fragment's place in its direction of a dialog; compares in order."""
+Run = tuple[Fragment, Fragment]
+"""(first, last) of consecutive fragments."""
+
 
 class Flag(IntFlag):
     """What a message is besides its type."""
@@ -59,6 +64,17 @@ class Header:
         """Tell whether the message takes part in the order of its dialog (4.3)."""
         return not self.flags & Flag.UNSEQUENCED
 
+    @property
+    def at(self) -> Fragment:
+        """Return this fragment's place in the order of its direction."""
+        return self.sequence, self.fragment
+
+    @property
+    def after(self) -> Fragment:
+        """Return the place that follows this fragment's."""
+        last = self.fragment + 1 >= self.fragments
+        return (self.sequence + 1, 0) if last else (self.sequence, self.fragment + 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Journey:
@@ -86,9 +102,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """What an acknowledgement says: everything below ``next_sequence`` is stored (cumulative).
+    """What an acknowledgement says: everything before ``next`` is stored (cumulative).
 
-    ``held`` lists runs (first, last) of numbers that are stored out of order (U-26).
+    ``held`` lists runs of fragments that are stored out of order (U-26).
     """
 
     next_sequence: int
@@ -97,7 +113,13 @@ class Ack:
     first_hop: int = 0
     sent_at: int = 0
     closed: bool = False
-    held: tuple[tuple[int, int], ...] = ()
+    held: tuple[Run, ...] = ()
+    next_fragment: int = 0
+
+    @property
+    def next(self) -> Fragment:
+        """Return the place of the first fragment that is not stored."""
+        return self.next_sequence, self.next_fragment
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +149,17 @@ class CommandKind(Enum):
     BEGIN = "BEGIN"
     SEND = "SEND"
     END = "END"
+    TIMER = "TIMER"
+    MOVE = "MOVE"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A statement of an application. ``stored_at`` is when the broker stored it."""
+    """A statement of an application. ``stored_at`` is when the broker stored it.
+
+    ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
+    whose group BEGIN joins; ``group`` is the group that BEGIN or MOVE names.
+    """
 
     conversation: uuid.UUID
     command_id: uuid.UUID
@@ -152,3 +180,5 @@ class Command:
     cleanup: bool = False
     body: bytes | None = field(default=None, repr=False)
     stored_at: int = 0
+    related: uuid.UUID | None = None
+    timeout: int | None = None

@@ -1,19 +1,43 @@
 """The dialog protocol as a machine without I/O (reference, section 4).
 
 A :class:`Machine` takes events of one dialog, in the order in which they were read, changes the
-dialog that it was given and collects what is to be done about it as :class:`Effect` values. It
-knows neither Kafka nor a clock: ``now`` comes with it, positions in topics are plain numbers.
+dialog that it was given and collects what is to be done about it as effects. It knows neither Kafka
+nor a clock: ``now`` comes with it, positions in topics are plain numbers. What is in flight is the
+matter of :mod:`~streams.protocol.sending`, what is stored of :mod:`~streams.protocol.receiving`;
+here are the statements, the lock, and the moves of the state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from streams.errors.events import EventKind
 from streams.errors.numbers import Number
-from streams.protocol.dialog import HELD_RUNS, Dialog, Limits
-from streams.protocol.frames import Ack, Acknowledgement, Flag, Header, Journey, Message, Status
+from streams.protocol.dialog import Dialog, Limits
+from streams.protocol.effects import (
+    Effect,
+    Enqueue,
+    EnqueueError,
+    EnqueueTimer,
+    Report,
+    SendAck,
+    SendError,
+    undeliverable,
+)
+from streams.protocol.frames import (
+    Ack,
+    Acknowledgement,
+    Flag,
+    Header,
+    Journey,
+    Message,
+    Parties,
+    Status,
+)
+from streams.protocol.receiving import TIMER, Complete, Receiver
+from streams.protocol.sending import Sender
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
 ADDRESSES = 64
@@ -22,88 +46,58 @@ END_DIALOG_RECEIVED, ERROR_RECEIVED, BROKER_ERROR_RECEIVED, END_ACKNOWLEDGED = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Transmit:
-    """Send a copy of the message with this number; its command is at ``position`` in ``cmd``."""
-
-    sequence: int
-    position: int
-    attempt: int
-
-
-@dataclass(frozen=True, slots=True)
-class Enqueue:
-    """Put a message into the service's queue; ``journey`` is unknown for what was made here."""
-
-    header: Header
-    body: bytes
-    journey: Journey | None
-
-
-@dataclass(frozen=True, slots=True)
-class EnqueueError:
-    """Put an Error made by the broker itself into the service's queue (Code = -number)."""
+class Refusal:
+    """Why a message that arrived may not be shown: the event's number, and the Error's (5.3)."""
 
     number: Number
+    error: Number
 
 
-@dataclass(frozen=True, slots=True)
-class SendAck:
-    """Send an acknowledgement frame."""
-
-    ack: Ack
-
-
-@dataclass(frozen=True, slots=True)
-class SendError:
-    """Answer a frame with an unsequenced broker Error, addressed to the broker that sent it."""
-
-    number: Number
-    to_broker: str
-    attempt: int
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Emit an event."""
-
-    kind: EventKind
-    subclass: int = 0
-    error: Number | int = 0
-    header: Header | None = None
-    attempt: int | None = None
-    from_broker: str | None = None
-
-
-Effect = Transmit | Enqueue | EnqueueError | SendAck | SendError | Report
+def _accept(header: Header, body: bytes) -> Refusal | None:
+    return None
 
 
 @dataclass(slots=True)
 class Machine:
     """Apply events to one dialog.
 
-    ``read_held`` returns the message at a position in ``in``; ``left_out`` is how far the local
-    forwarder has come in ``out`` (its committed position), which holds retries back (rule: never
-    while the previous copy is still ahead of it). ``broker_key`` returns the form in which broker
-    ids are compared (U-02).
+    ``read_frame`` returns the message at a position in ``in``; ``left_out`` is how far the local
+    forwarder has come in ``out``, which holds retries back; ``broker_key`` returns the form in
+    which broker ids are compared (U-02); ``judge`` says why a message that arrived whole may not be
+    shown; ``queue_on`` whether the service's queue takes messages.
     """
 
     dialog: Dialog
     now: int
     limits: Limits
     left_out: int
-    read_held: Callable[[int], Message]
+    read_frame: Callable[[int], Message]
     broker_key: Callable[[str], str] = str
+    judge: Callable[[Header, bytes], Refusal | None] = _accept
+    queue_on: bool = True
     effects: list[Effect] = field(default_factory=list)
-    touched_chunks: set[int] = field(default_factory=set)
     owed: Ack | None = None
+    _sender: Sender = field(init=False)
+    _receiver: Receiver = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sender = Sender(self.dialog, self.now, self.limits, self.left_out, self.effects)
+        self._receiver = Receiver(
+            self.dialog, self.limits, self.read_frame, self.queue_on, self.effects
+        )
+
+    @property
+    def touched_chunks(self) -> set[int]:
+        """Return the numbers of the chunk records that this run has changed."""
+        return self._sender.touched_chunks
 
     # --- what the application says ---------------------------------------------------------------
 
-    def send(self, position: int) -> Number | None:
-        """Accept a message from the application; returns the error number that refuses it."""
+    def send(self, position: int, size: int = 0) -> Number | None:
+        """Accept a message of ``size`` bytes; returns the error number that refuses it."""
         refused = self._statement(Input.SEND)
         if refused is None:
-            self._accept(position)
+            self._sender.accept(position, self.limits.fragments(size))
         return refused
 
     def end(self, position: int, *, with_error: bool = False) -> Number | None:
@@ -112,119 +106,154 @@ class Machine:
         refused = self._statement(Input.END_WITH_ERROR if with_error else Input.END)
         if refused is not None:
             return refused
+        self._stop_listening()
         if unsent:
-            self._discard_unacknowledged()
+            self._sender.discard()
             self._close()
             return None
         if with_error:  # U-47: the Error skips everything that is not acknowledged
-            self._discard_unacknowledged()
-        self._accept(position)
+            self._sender.discard()
+        self._sender.accept(position, 1)
         return None
 
     def cleanup(self) -> Number | None:
         """END CONVERSATION WITH CLEANUP: forget all of it, tell nobody."""
         refused = self._statement(Input.CLEANUP)
         if refused is None:
-            self._discard_unacknowledged()
+            self._stop_listening()
+            self._sender.discard()
             self._close(tell=False)
+        return refused
+
+    def set_timer(self, seconds: int) -> Number | None:
+        """BEGIN CONVERSATION TIMER: one per side; setting it again replaces it (4.9)."""
+        due = self.now + seconds * 1000
+        if seconds <= 0 or due > self.dialog.expires_at:
+            return Number.TIMER_BEYOND_LIFETIME
+        refused = self._statement(Input.TIMER)
+        if refused is None:
+            self.dialog.timer_at = due
+        return refused
+
+    def move(self, group: uuid.UUID) -> Number | None:
+        """MOVE CONVERSATION: what arrives from now on belongs to another group."""
+        refused = self._statement(Input.MOVE)
+        if refused is None:
+            self.dialog.group = group
         return refused
 
     def _statement(self, statement: Input) -> Number | None:
         return None if self._move(statement) else REFUSALS[statement]
 
-    def _accept(self, position: int) -> None:
+    def _stop_listening(self) -> None:
+        """Let nothing more into the queue: the application has ended, also what is parked goes."""
         dialog = self.dialog
-        self.touched_chunks.add(dialog.remember(dialog.send_sequence, position))
-        dialog.send_sequence += 1
-        self._fill_window()
+        waiting = [number for number, _ in dialog.parked if number >= 0]
+        if dialog.deaf_from is None:
+            dialog.deaf_from = min([dialog.receive_sequence, *waiting])
+        dialog.parked.clear()
+        dialog.timer_at = None
 
     # --- what the other side says ----------------------------------------------------------------
 
     def message(self, message: Message, position: int) -> None:
         """Take a message frame that was read at ``position`` of ``in``."""
-        if not self._is_peer(message.parties.from_broker, message.header, message.journey.attempt):
+        header, journey = message.header, message.journey
+        if not self._is_peer(message.parties, header, journey.attempt):
             return
-        header = message.header
         if not header.sequenced:
-            self._peer_error(message, BROKER_ERROR_RECEIVED)
-            return
-        journey = message.journey
-        if header.sequence < self.dialog.receive_sequence or header.sequence in self.dialog.held:
+            self._peer_error(message, position, BROKER_ERROR_RECEIVED)
+        elif self._receiver.is_duplicate(message):
             self._undeliverable(Number.DUPLICATE, message)
             if journey.attempt:  # our acknowledgement did not arrive: it tries another address
                 self.dialog.first_hop = (self.dialog.first_hop + 1) % ADDRESSES
+            self._answer_refused(message)
             self._owe(journey)
         elif self.dialog.state is State.CD:
             self._undeliverable(Number.ENDPOINT_CLOSED, message)
-            self._acknowledge_closed(header)
+            # It acknowledges whatever still comes, in order or not (U-30).
+            self.dialog.received = max(self.dialog.received, header.after)
             self._owe(journey)
         elif self.dialog.state is State.ER:
             # Not acknowledged: nobody will ever receive it.
             self._undeliverable(Number.NOT_IN_THIS_STATE, message)
+            self._answer_refused(message)
         elif header.flags & Flag.SKIPS:
-            self.dialog.held.clear()
-            self.dialog.receive_sequence = header.sequence + 1
+            self._receiver.skip_to(message)
             self._owe(journey)
-            self._peer_error(message, ERROR_RECEIVED)
-        elif header.sequence == self.dialog.receive_sequence:
-            self._store(message)
-            self._store_held()
-            self._owe(journey)
-        elif header.sequence < self.dialog.receive_sequence + self.limits.window:
-            self.dialog.held[header.sequence] = position
-            self._owe(journey)
+            self._peer_error(message, position, ERROR_RECEIVED)
         else:
-            self._undeliverable(Number.OUT_OF_SEQUENCE, message)
+            stored = self._receiver.store(message, position)
+            if stored is not None:
+                self._take(stored)
+                self._owe(journey)
 
     def acknowledgement(self, frame: Acknowledgement) -> None:
         """Take an acknowledgement frame: it locks, and it moves the window on."""
-        if not self._is_peer(frame.parties.from_broker, None, frame.ack.attempt):
-            return
         ack, dialog = frame.ack, self.dialog
+        if not self._is_peer(frame.parties, None, ack.attempt):
+            return
         if ack.closed and not dialog.peer_closed:
             dialog.peer_closed = True
             if dialog.state is State.CD:
                 dialog.forget_at = self.now + self.limits.time_to_live
-        if ack.next_sequence > dialog.send_sequence:
+        if not self._sender.possible(ack):
             impossible = Number.IMPOSSIBLE_ACKNOWLEDGEMENT
             self.effects.append(Report(EventKind.MESSAGE_UNDELIVERABLE, 2, impossible))
-            return
-        if ack.next_sequence > dialog.acknowledged:
-            self._progress(ack)
+        elif ack.next > dialog.acknowledged:
+            self._sender.progress(ack)
+            if dialog.all_acknowledged and self._move(Input.LAST_ACKNOWLEDGED):
+                self._close()
+                self._report_state(END_ACKNOWLEDGED)
 
     def status(self, status: Status) -> None:
-        """Note why the local forwarder could not send a copy; older attempts do not matter."""
-        dialog = self.dialog
-        if status.attempt < dialog.attempt or dialog.acknowledged == dialog.send_sequence:
-            return
-        dialog.status, dialog.status_at = status.number, status.at
-        dialog.suspect = dialog.transmitted
+        """Note why the local forwarder could not send a copy."""
+        self._sender.refused(status)
 
-    # --- what time says --------------------------------------------------------------------------
+    # --- what time and the catalog say -----------------------------------------------------------
 
     def due(self) -> None:
-        """Do what is due by now: end of life, a retry, or forgetting a closed endpoint's key."""
+        """Do what is due by now: end of life, a timer, a retry."""
         dialog = self.dialog
         if dialog.expires_at <= self.now and self._move(Input.EXPIRED):
-            self._discard_unacknowledged()
-            dialog.held.clear()
-            if dialog.state is State.ER:
-                self.effects.append(EnqueueError(Number.LIFETIME_EXCEEDED))
-            else:
-                self._close()
+            self._fail(Number.LIFETIME_EXCEEDED)
             self._report_state(0, Number.LIFETIME_EXCEEDED)
-        if dialog.retry_at is not None and dialog.retry_at <= self.now:
-            self._retry()
+        if dialog.timer_at is not None and dialog.timer_at <= self.now:
+            dialog.timer_at = None
+            self._enqueue_own(TIMER)
+        self._sender.retry()
+
+    def wake(self, probe_after: int) -> None:
+        """Look again after a catalog change: the queue may be on, a route may be there.
+
+        What waits for a route tries in ``probe_after`` milliseconds.
+        """
+        dialog = self.dialog
+        if dialog.status and dialog.retry_at is not None:
+            dialog.retry_at = min(dialog.retry_at, self.now + probe_after)
+        if self.queue_on:
+            for item in self._receiver.unpark():
+                if isinstance(item, Complete):
+                    self._show(item.message)
+                else:
+                    self._enqueue_own(item)
+            expected = dialog.received
+            self._take(self._receiver.resume())
+            if dialog.received != expected:
+                self.owed = self._receiver.acknowledgement(self.now, 0, dialog.first_hop)
+
+    def broker_error(self, number: Number, told: Number) -> None:
+        """End with an Error of the broker's own, and tell the other side (``told``)."""
+        if self._move(Input.BROKER_ERROR):
+            self._tell_peer(told, 0)
+            self.dialog.refusal = int(told)
+            self._fail(number)
+            self._report_state(0, number)
 
     @property
     def forgotten(self) -> bool:
         """Tell whether nothing of the endpoint needs to be kept any more."""
         return self.dialog.forget_at is not None and self.dialog.forget_at <= self.now
-
-    def probe_soon(self, delay: int) -> None:
-        """Let a dialog that has a status try again: the catalog has changed."""
-        if self.dialog.status and self.dialog.retry_at is not None:
-            self.dialog.retry_at = min(self.dialog.retry_at, self.now + delay)
 
     def finish(self) -> None:
         """Close the run: one acknowledgement stands for all that arrived."""
@@ -232,159 +261,142 @@ class Machine:
             self.effects.append(SendAck(self.owed))
             self.owed = None
 
-    # --- transmission ----------------------------------------------------------------------------
+    # --- the lock --------------------------------------------------------------------------------
 
-    def _fill_window(self) -> None:
-        dialog = self.dialog
-        if dialog.status:  # only the first message probes
-            return
-        end = min(dialog.send_sequence, dialog.acknowledged + self.limits.window)
-        for sequence in range(dialog.transmitted, end):
-            self._transmit(sequence)
-        dialog.transmitted = max(dialog.transmitted, end)
-        if dialog.retry_at is None and dialog.acknowledged < dialog.transmitted:
-            dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
-
-    def _transmit(self, sequence: int) -> None:
-        dialog = self.dialog
-        self.effects.append(Transmit(sequence, dialog.position(sequence), dialog.attempt))
-
-    def _retry(self) -> None:
-        dialog = self.dialog
-        if dialog.acknowledged >= dialog.send_sequence:
-            dialog.retry_at = None
-        elif dialog.last_copy >= self.left_out:
-            dialog.retry_at = self.now + self.limits.recheck
-        else:
-            dialog.attempt += 1
-            dialog.suspect = dialog.transmitted
-            self._transmit(dialog.acknowledged)
-            dialog.transmitted = max(dialog.transmitted, dialog.acknowledged + 1)
-            dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
-
-    def _progress(self, ack: Ack) -> None:
-        dialog = self.dialog
-        # Only a retry that was needed says that the copies before it were lost too. Where the first
-        # copy is acknowledged after all, the way is slow: sending again would make it slower. What
-        # was first sent after the retry has taken the retry's way and is not suspect; nor is what
-        # the other side holds already.
-        recovering = ack.attempt > 0 or dialog.status != 0
-        again = [
-            number
-            for number in range(ack.next_sequence, dialog.suspect if recovering else 0)
-            if not any(first <= number <= last for first, last in ack.held[:HELD_RUNS])
-        ]
-        dialog.acknowledged = ack.next_sequence
-        dialog.transmitted = max(dialog.transmitted, ack.next_sequence)
-        dialog.attempt, dialog.status, dialog.suspect = 0, 0, 0
-        dialog.first_hop = ack.first_hop
-        dialog.retry_at = None
-        self.touched_chunks.update(dialog.forget_acknowledged())
-        for sequence in again:
-            self._transmit(sequence)
-        self._fill_window()
-        done = dialog.acknowledged == dialog.send_sequence
-        if done and self._move(Input.LAST_ACKNOWLEDGED):
-            self._close()
-            self._report_state(END_ACKNOWLEDGED)
-
-    def _discard_unacknowledged(self) -> None:
-        dialog = self.dialog
-        dialog.acknowledged = dialog.transmitted = dialog.send_sequence
-        dialog.attempt, dialog.status, dialog.suspect, dialog.retry_at = 0, 0, 0, None
-        self.touched_chunks.update(dialog.forget_acknowledged())
-
-    # --- reception -------------------------------------------------------------------------------
-
-    def _is_peer(self, broker: str, header: Header | None, attempt: int) -> bool:
+    def _is_peer(self, parties: Parties, header: Header | None, attempt: int) -> bool:
         """Lock the broker id with the first frame; refuse any other broker after it (3.3, 3.4)."""
-        dialog = self.dialog
+        dialog, broker = self.dialog, parties.from_broker
         key = self.broker_key
         if dialog.far_broker is not None and key(dialog.far_broker) == key(broker):
             if not dialog.locked:
                 self._lock(broker)
+            if not dialog.is_initiator and parties.locked:
+                dialog.confirmed = True
             return True
         if dialog.is_initiator and not dialog.locked and dialog.far_broker is None:
             self._lock(broker)
             return True
         is_broker_error = header is not None and not header.sequenced
-        self.effects.append(
-            Report(
-                EventKind.MESSAGE_UNDELIVERABLE,
-                1 if header is not None and header.sequenced else 2,
-                Number.ANOTHER_INSTANCE_CONVERSES,
-                header,
-                attempt,
-                broker,
-            )
-        )
+        another = Number.ANOTHER_INSTANCE_CONVERSES
+        self.effects.append(undeliverable(another, header, attempt, broker))
         if dialog.is_initiator and not is_broker_error:  # a broker Error is never answered
             self.effects.append(SendError(Number.ANOTHER_INSTANCE_ACKNOWLEDGED, broker, attempt))
         return False
 
     def _lock(self, broker: str) -> None:
-        self.dialog.far_broker, self.dialog.locked = broker, True
+        dialog = self.dialog
+        dialog.far_broker, dialog.locked, dialog.confirmed = broker, True, True
         self.effects.append(Report(EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT, 4, from_broker=broker))
 
-    def _store(self, message: Message) -> None:
-        """Take the next message in order; only a conversing endpoint shows it to its queue."""
+    # --- messages for the application ------------------------------------------------------------
+
+    def _take(self, arrived: Iterator[Complete]) -> None:
+        """Take whole messages; only a conversing endpoint shows them to its queue."""
         dialog = self.dialog
-        dialog.receive_sequence = message.header.sequence + 1
-        if dialog.state is State.SI:
-            self._move(Input.FIRST_MESSAGE)
-        if dialog.state is State.CO:
-            self.effects.append(Enqueue(message.header, message.body, message.journey))
+        for complete in arrived:
+            message = complete.message
+            if dialog.state is State.SI:
+                self._move(Input.FIRST_MESSAGE)
+            if dialog.state is not State.CO:
+                self._ended_by(message)
+                continue
+            refusal = self.judge(message.header, message.body)
+            if refusal is not None:
+                self._refuse(message, refusal)
+                return
+            if self._receiver.parks:
+                self._receiver.park(message.header.sequence, complete.positions)
+            else:
+                self._show(message)
+            self._ended_by(message)
+
+    def _show(self, message: Message) -> None:
+        self.effects.append(Enqueue(message.header, message.body, message.journey))
+
+    def _ended_by(self, message: Message) -> None:
         if message.header.flags & Flag.END and self._move(Input.PEER_ENDED):
+            if self.dialog.state is State.DI:
+                self._sender.stop()
             self._report_state(END_DIALOG_RECEIVED)
 
-    def _store_held(self) -> None:
-        held = self.dialog.held
-        while (position := held.pop(self.dialog.receive_sequence, None)) is not None:
-            self._store(self.read_held(position))
+    def _refuse(self, message: Message, refusal: Refusal) -> None:
+        """Acknowledge but do not show: the dialog ends in error on both sides (5.3)."""
+        dialog = self.dialog
+        self._undeliverable(refusal.number, message)
+        dialog.deaf_from = message.header.sequence
+        dialog.refusal = int(refusal.error)
+        self._move(Input.REFUSED)
+        self._tell_peer(refusal.error, message.journey.attempt)
+        self._fail(refusal.error)
+        self._report_state(0, refusal.error)
 
-    def _peer_error(self, message: Message, subclass: int) -> None:
-        if not message.header.flags & Flag.ERROR or not self._move(Input.PEER_ERROR):
+    def _peer_error(self, message: Message, position: int, subclass: int) -> None:
+        header = message.header
+        if not header.flags & Flag.ERROR or not self._move(Input.PEER_ERROR):
             return
-        self._discard_unacknowledged()
-        self.dialog.held.clear()
-        if self.dialog.state is State.ER:
-            self.effects.append(Enqueue(message.header, message.body, message.journey))
+        if self.dialog.state is not State.ER:
+            self._fail()
         else:
-            self._close()
+            self._receiver.forget_incomplete()
+            self._sender.stop()
+            if self._receiver.parks:
+                number = header.sequence if header.sequenced else self.dialog.receive_sequence
+                self._receiver.park(number, (position,))
+            else:
+                self._show(message)
         self._report_state(subclass)
 
-    def _owe(self, journey: Journey) -> None:
-        dialog = self.dialog
-        self.owed = Ack(
-            dialog.receive_sequence,
-            max([dialog.receive_sequence - 1, *dialog.held]),
-            journey.attempt,
-            journey.first_hop,
-            self.now,
-            dialog.is_initiator and dialog.state is State.CD,
-            dialog.held_runs() if dialog.held else (),
-        )
+    def _fail(self, number: Number | None = None) -> None:
+        """Do what every error does: nothing more is sent or received, the application is told."""
+        self._receiver.forget_incomplete()
+        if self.dialog.state is not State.ER:  # the application has ended: nobody is left to tell
+            self._sender.discard()
+            self._close()
+            return
+        self._sender.stop()
+        if number is not None:
+            self._enqueue_own(-number)
 
-    def _acknowledge_closed(self, header: Header) -> None:
-        """Let a closed endpoint acknowledge whatever still comes, in order or not (U-30)."""
-        self.dialog.receive_sequence = max(self.dialog.receive_sequence, header.sequence + 1)
+    def _enqueue_own(self, what: int) -> None:
+        """Enqueue a DialogTimer or an Error of our own (TIMER, or a negative number)."""
+        if self._receiver.parks:
+            self._receiver.park_own(what)
+        elif what == TIMER:
+            self.effects.append(EnqueueTimer())
+        else:
+            self.effects.append(EnqueueError(Number(-what)))
+
+    # --- answers ---------------------------------------------------------------------------------
+
+    def _answer_refused(self, message: Message) -> None:
+        """Repeat the Error to a peer that may not have heard it: it is not retried by itself."""
+        if self.dialog.state is State.ER and self.dialog.refusal:
+            self._tell_peer(Number(self.dialog.refusal), message.journey.attempt)
+
+    def _tell_peer(self, number: Number, attempt: int) -> None:
+        broker = self.dialog.far_broker
+        if broker is not None:
+            self.effects.append(SendError(number, broker, attempt))
+
+    def _owe(self, journey: Journey) -> None:
+        closed = self.dialog.is_initiator and self.dialog.state is State.CD
+        attempt, first_hop = journey.attempt, journey.first_hop
+        self.owed = self._receiver.acknowledgement(self.now, attempt, first_hop, closed=closed)
 
     def _close(self, *, tell: bool = True) -> None:
         """Keep the key of a closed endpoint for as long as a copy of its dialog may still come."""
         dialog, limits = self.dialog, self.limits
-        dialog.closed_at = self.now
-        dialog.held.clear()
+        dialog.closed_at, dialog.timer_at = self.now, None
+        self._receiver.forget_incomplete()
+        dialog.received = (dialog.received[0], 0)
         if dialog.is_initiator:
             dialog.forget_at = self.now + limits.closed_initiator
             if tell and dialog.send_sequence:
-                provoked = self.owed or Ack(0, first_hop=dialog.first_hop)
-                self.owed = Ack(
-                    dialog.receive_sequence,
-                    dialog.receive_sequence - 1,
-                    provoked.attempt,
-                    provoked.first_hop,
-                    self.now,
-                    True,
+                attempt, first_hop = 0, dialog.first_hop
+                if self.owed is not None:
+                    attempt, first_hop = self.owed.attempt, self.owed.first_hop
+                self.owed = self._receiver.acknowledgement(
+                    self.now, attempt, first_hop, closed=True
                 )
         elif dialog.peer_closed:
             dialog.forget_at = self.now + limits.time_to_live
@@ -392,17 +404,8 @@ class Machine:
             dialog.forget_at = max(dialog.expires_at, self.now + limits.time_to_live)
 
     def _undeliverable(self, number: Number, message: Message) -> None:
-        header, attempt = message.header, message.journey.attempt
-        self.effects.append(
-            Report(
-                EventKind.MESSAGE_UNDELIVERABLE,
-                1,
-                number,
-                header,
-                attempt,
-                message.parties.from_broker,
-            )
-        )
+        attempt, broker = message.journey.attempt, message.parties.from_broker
+        self.effects.append(undeliverable(number, message.header, attempt, broker))
 
     def _report_state(self, subclass: int, error: int = 0) -> None:
         self.effects.append(Report(EventKind.CONVERSATION, subclass, error))

@@ -38,11 +38,15 @@ class Input(Enum):
     END = "END CONVERSATION"
     END_WITH_ERROR = "END CONVERSATION WITH ERROR"
     CLEANUP = "END CONVERSATION WITH CLEANUP"
+    TIMER = "BEGIN CONVERSATION TIMER"
+    MOVE = "MOVE CONVERSATION"
     FIRST_MESSAGE = "the first message is complete"
     PEER_ENDED = "EndDialog received in order"
     PEER_ERROR = "Error received"
     LAST_ACKNOWLEDGED = "the peer has acknowledged our EndDialog or Error"
     EXPIRED = "the lifetime is over"
+    REFUSED = "a message of the peer breaks the contract or fails its validation"
+    BROKER_ERROR = "the database was told to end its conversations with an error"
 
 
 _S, _I = State, Input
@@ -70,11 +74,14 @@ TRANSITIONS: dict[tuple[State, Input], State] = {
     (_S.DI, _I.PEER_ERROR): _S.ER,
     (_S.DO, _I.PEER_ERROR): _S.CD,  # the application has ended: nobody is left to be told
     (_S.DO, _I.LAST_ACKNOWLEDGED): _S.CD,
-    (_S.SO, _I.EXPIRED): _S.ER,
-    (_S.SI, _I.EXPIRED): _S.ER,
-    (_S.CO, _I.EXPIRED): _S.ER,
-    (_S.DI, _I.EXPIRED): _S.ER,
+    **{(state, _I.EXPIRED): _S.ER for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
     (_S.DO, _I.EXPIRED): _S.CD,
+    (_S.CO, _I.REFUSED): _S.ER,
+    **{(state, _I.BROKER_ERROR): _S.ER for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
+    (_S.DO, _I.BROKER_ERROR): _S.CD,
+    # These leave the state as it is; whose application has ended takes no statement any more.
+    **{(state, _I.TIMER): state for state in (_S.SO, _S.SI, _S.CO, _S.DI)},
+    **{(state, _I.MOVE): state for state in (_S.SO, _S.SI, _S.CO, _S.DI, _S.ER)},
 }
 
 REFUSALS: dict[Input, Number] = {
@@ -82,5 +89,7 @@ REFUSALS: dict[Input, Number] = {
     Input.END: Number.END_STATE,
     Input.END_WITH_ERROR: Number.END_STATE,
     Input.CLEANUP: Number.END_STATE,
+    Input.TIMER: Number.TIMER_STATE,
+    Input.MOVE: Number.MOVE_STATE,
 }
 """The error number of a statement that the endpoint's state does not allow."""

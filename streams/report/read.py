@@ -66,7 +66,7 @@ def read_facts(cluster: Cluster, topology: Topology, *, hide: uuid.UUID | None =
                 f"{instance}/{database}",
                 dialog.state.name,
                 places.get(broker_key(dialog.far_broker or "")) if locked else None,
-                dialog.acknowledged,
+                dialog.acknowledged[0],
             )
         )
     for name, instance_ in topology.instances.items():

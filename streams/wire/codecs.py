@@ -79,8 +79,8 @@ def decode_header(raw: bytes | None) -> Header:
         raise MalformedError("Message: 'end' and 'error' are both set (11275)")
     if flags & Flag.UNSEQUENCED and (record["sequence"] or flags & Flag.END):
         raise MalformedError("Message: unsequenced with a number or 'end' (11299, 11276)")
-    if not 0 <= record["sequence"] < 2**62:
-        raise MalformedError("Message: sequence number out of bounds (11274)")
+    if not 0 <= record["sequence"] < 2**62 or not 0 <= record["fragment"] < record["fragments"]:
+        raise MalformedError("Message: sequence or fragment number out of bounds (11274)")
     record["message_id"] = uuid.UUID(bytes=record["message_id"])
     record["flags"] = Flag(flags)
     return Header(**record)
@@ -116,7 +116,10 @@ def decode_journey(raw: bytes | None) -> Journey:
 def encode_ack(ack: Ack) -> bytes:
     """Encode the value of an acknowledgement frame."""
     record: Record = {name: getattr(ack, name) for name in Ack.__slots__}
-    record["held"] = [{"first": first, "last": last} for first, last in ack.held]
+    record["held"] = [
+        {"first": s1, "first_fragment": f1, "last": s2, "last_fragment": f2}
+        for (s1, f1), (s2, f2) in ack.held
+    ]
     return ACK.encode(record)
 
 
@@ -131,10 +134,14 @@ def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status
     if raw is not None and raw.startswith(STATUS.prefix):
         return Status(conversation=conversation, **STATUS.decode(raw))
     record = ACK.decode(raw)
-    record["held"] = tuple((run["first"], run["last"]) for run in record["held"])
+    record["held"] = tuple(
+        ((run["first"], run["first_fragment"]), (run["last"], run["last_fragment"]))
+        for run in record["held"]
+    )
     return Ack(**record)
 
 
+_NEWER_STATEMENT = "UNKNOWN"
 _COMMAND_FIELDS = (
     "database",
     "from_initiator",
@@ -149,6 +156,7 @@ _COMMAND_FIELDS = (
     "error_code",
     "error_text",
     "cleanup",
+    "timeout",
 )
 
 
@@ -158,6 +166,7 @@ def encode_command(command: Command) -> bytes:
     record["command_id"] = command.command_id.bytes
     record["kind"] = command.kind.value
     record["group"] = str(command.group) if command.group is not None else None
+    record["related"] = str(command.related) if command.related is not None else None
     return COMMAND.encode(record)
 
 
@@ -167,11 +176,14 @@ def decode_command(
     """Decode ``sb-command``; raises MalformedError."""
     record = COMMAND.decode(raw)
     record["command_id"] = uuid.UUID(bytes=record["command_id"])
+    if record["kind"] == _NEWER_STATEMENT:
+        raise MalformedError("Command: a statement that this version does not know")
     record["kind"] = CommandKind(record["kind"])
     try:
         record["group"] = uuid.UUID(record["group"]) if record["group"] else None
+        record["related"] = uuid.UUID(record["related"]) if record["related"] else None
     except ValueError as error:
-        raise MalformedError(f"Command: the conversation group is no UUID: {error}") from error
+        raise MalformedError(f"Command: a conversation or its group is no UUID: {error}") from error
     return Command(conversation=conversation, body=body, stored_at=stored_at, **record)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from streams.protocol import (
+    DEFAULT_PRIORITY,
     Ack,
     Acknowledgement,
     Command,
@@ -37,6 +38,7 @@ from streams.wire.single_object import MalformedError
 
 ROUTE, MESSAGE, HOP = "sb-route", "sb-message", "sb-hop"
 ORIGIN, CONVERSATION, COMMAND = "sb-origin", "sb-conversation", "sb-command"
+PRIORITY = "sb-priority"
 INSIDE, OUTSIDE = b"inside", b"outside"
 
 Headers = list[tuple[str, bytes | None]]
@@ -113,10 +115,15 @@ def queue_record(
     header: Header,
     journey: Journey,
     body: bytes,
+    priority: int = DEFAULT_PRIORITY,
 ) -> Wire:
-    """Return the record of a queue topic: keyed by group, so that a partition is a group lock."""
+    """Return the record of a queue topic: keyed by group, so that a partition is a group lock.
+
+    ``sb-priority`` (1 to 10, as text) says the level of the endpoint, for whoever receives.
+    """
     _, value, headers = message_record(conversation, parties, header, journey, body)
     headers.append((CONVERSATION, conversation.bytes))
+    headers.append((PRIORITY, b"%d" % priority))
     return str(group).encode("ascii"), value, headers
 
 

@@ -13,7 +13,7 @@ import uuid
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from streams.protocol import Dialog, State
+from streams.protocol import Dialog, State, Stored
 from streams.wire.single_object import Codec, MalformedError, Record
 
 DIALOG = Codec("Dialog")
@@ -34,10 +34,6 @@ _PLAIN = (
     "created_at",
     "expires_at",
     "send_sequence",
-    "acknowledged",
-    "transmitted",
-    "suspect",
-    "receive_sequence",
     "attempt",
     "retry_at",
     "first_hop",
@@ -46,7 +42,22 @@ _PLAIN = (
     "peer_closed",
     "closed_at",
     "forget_at",
+    "timer_at",
+    "priority",
+    "confirmed",
+    "refusal",
+    "deaf_from",
+    "discarded_from",
+    "error_epoch",
+    "partial",
 )
+_PLACES = {
+    "acknowledged": ("acknowledged", "acknowledged_fragment"),
+    "transmitted": ("transmitted", "transmitted_fragment"),
+    "suspect": ("suspect", "suspect_fragment"),
+    "received": ("receive_sequence", "receive_sequence_frag"),
+}
+"""Attributes that are places in a direction: two fields each, sequence and fragment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,35 +105,57 @@ def encode_dialog(dialog: Dialog) -> bytes:
     record["state"] = dialog.state.name
     record["group"] = str(dialog.group)
     record["handle"] = str(dialog.handle)
-    record["held"] = [{"sequence": s, "offset": o} for s, o in dialog.held.items()]
+    for attribute, names in _PLACES.items():
+        record.update(zip(names, getattr(dialog, attribute), strict=True))
+    record["held"] = [
+        {"sequence": s, "fragment": f, "offset": offset, "fragments": n}
+        for (s, f), (offset, n) in dialog.held.items()
+    ]
+    record["parked"] = [{"sequence": s, "offset": offset} for s, offset in dialog.parked]
     return DIALOG.encode(record)
 
 
 def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:
     """Decode a dialog; its chunks are records of their own; raises MalformedError."""
     record = DIALOG.decode(raw)
+    places: Record = {a: (record[s], record[f]) for a, (s, f) in _PLACES.items()}
     try:
         return Dialog(
             conversation=conversation,
             state=State[record["state"]],
             group=uuid.UUID(record["group"]),
             handle=uuid.UUID(record["handle"]),
-            held={h["sequence"]: h["offset"] for h in record["held"]},
+            held={
+                (h["sequence"], h["fragment"]): (h["offset"], h["fragments"])
+                for h in record["held"]
+            },
+            parked=[(p["sequence"], p["offset"]) for p in record["parked"]],
             **{name: record[name] for name in _PLAIN},
+            **places,
         )
     except (ValueError, KeyError) as error:
         raise MalformedError(f"Dialog: {error}") from error
 
 
-def encode_chunk(offsets: list[int]) -> bytes:
+def encode_chunk(chunk: list[Stored]) -> bytes:
     """Encode the positions of up to 64 messages."""
-    return CHUNK.encode({"offsets": offsets})
+    whole = all(fragments == 1 for _, fragments in chunk)
+    return CHUNK.encode(
+        {
+            "offsets": [position for position, _ in chunk],
+            "fragments": [] if whole else [fragments for _, fragments in chunk],
+        }
+    )
 
 
-def decode_chunk(raw: bytes) -> list[int]:
-    """Decode the positions of up to 64 messages."""
-    offsets: list[int] = CHUNK.decode(raw)["offsets"]
-    return offsets
+def decode_chunk(raw: bytes) -> list[Stored]:
+    """Decode the positions of up to 64 messages; raises MalformedError."""
+    record = CHUNK.decode(raw)
+    offsets: list[int] = record["offsets"]
+    fragments: list[int] = record["fragments"] or [1] * len(offsets)
+    if len(fragments) != len(offsets):
+        raise MalformedError("Chunk: not every message has its number of fragments")
+    return list(zip(offsets, fragments, strict=True))
 
 
 def encode_positions(positions: Positions) -> bytes:

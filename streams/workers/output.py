@@ -45,7 +45,7 @@ class Output:
         for m in tx.queued:
             topic = self._topics.queue(self._instance, m.database, m.queue)
             key, value, headers = queue_record(
-                m.group, m.conversation, m.parties, m.header, m.journey, m.body
+                m.group, m.conversation, m.parties, m.header, m.journey, m.body, m.priority
             )
             # Clamped: a record from the future is refused, and with it the whole transaction.
             at = min(max(m.header.enqueued_at, 0), tx.now)

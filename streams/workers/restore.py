@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, Consumer, TopicPartition, read_live, watermarks
 from streams.node import DialogKey
-from streams.protocol import Dialog
+from streams.protocol import Dialog, Stored
 from streams.wire.state import (
     POSITIONS_KEY,
     Positions,
@@ -46,7 +46,7 @@ def restore_state(
 
 def _assemble(latest: dict[bytes, bytes]) -> Restored:
     restored = Restored()
-    chunks: dict[DialogKey, dict[int, list[int]]] = {}
+    chunks: dict[DialogKey, dict[int, list[Stored]]] = {}
     for raw, value in latest.items():
         if raw == POSITIONS_KEY:
             restored.positions = decode_positions(value)

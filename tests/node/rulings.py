@@ -124,12 +124,33 @@ DIALOGS = (
     Ruling("D7.3", "After a restart everything goes on where the committed state says.", OURS),
     Ruling("D7.4", "A dialog whose database has another broker id than at its beginning is dead.",
            DOCUMENTED, "Managing Service Broker Identities"),
-    Ruling("D8.1", "A message's XML is validated at the receiver (9615), types and sides are "
-           "checked there too (8498, 8457, 8437).", NOT_EMULATED, ERRORS),
-    Ruling("D8.2", "Messages for a queue that is off are parked in the target database's "
-           "transmission queue (11219, U-31).", NOT_EMULATED, "sys.transmission_queue"),
-    Ruling("D8.3", "Conversation timers, fragments, priorities of transmission.", NOT_EMULATED,
-           "BEGIN CONVERSATION TIMER; Service Broker Communication Protocols"),
+    Ruling("D6.5", "END WITH ERROR needs a code above 0 (8419) and a text (8422).",
+           f"{DOCUMENTED}; 8419 for a code below 1 is our choice", END),
+    Ruling("D8.1", "The receiver checks a whole message's type (11225, 11226: Error -8498), side "
+           "(11227, 11228: -8457, -8437) and body (9704: -9615): acknowledged, not shown, both "
+           "sides in ERROR.", DOCUMENTED, f"CREATE MESSAGE TYPE; {ERRORS}"),
+    Ruling("D8.2", "Messages for a queue that is off are parked and acknowledged; what cannot be "
+           "parked is not (11219).", DOCUMENTED, "sys.transmission_queue"),
+    Ruling("D8.3", "Messages travel in fragments, each acknowledged and retried by itself, put "
+           "together in any order.", DOCUMENTED, PROTOCOL),
+    Ruling("D8.4", "A conversation timer: one per side, an empty DialogTimer in the own queue; not "
+           "beyond the lifetime (8410).", DOCUMENTED, "BEGIN CONVERSATION TIMER"),
+    Ruling("D8.5", "ERROR_BROKER_CONVERSATIONS: Errors -9719 here and -9720 there.",
+           f"{DOCUMENTED}; the numbers are our choice", "Managing Service Broker Identities"),
+    Ruling("D8.6", "After the other side's EndDialog or an Error nothing is transmitted any more; "
+           "it is kept until END (9779, 9784).", DOCUMENTED, ERRORS),
+    Ruling("D8.7", "An endpoint's priority is assigned once, by the best match of its own "
+           "database's rules.", DOCUMENTED, "CREATE BROKER PRIORITY"),
+    Ruling("D8.8", "A conversation group belongs to one service (8420); RELATED_CONVERSATION joins "
+           "the group of a conversation that exists (8426).", DOCUMENTED, BEGIN),
+    Ruling("D8.9", "Transmission goes by priority.", NOT_EMULATED, "CREATE BROKER PRIORITY"),
+    Ruling("U-23", "A fragment holds up to 64 KiB.", OURS),
+    Ruling("U-24", "A body is at most 100 MB, configurable.", OURS),
+    Ruling("U-31", "A message that is parked is acknowledged.", OURS),
+    Ruling("EX-37", "A target learns that it is the locked one from what the initiator sends after "
+           "its lock.", DOCUMENTED, MULTIPLE),
+    Ruling("EX-55", "Queue off at the target: parked there, delivered when it is on again.",
+           DOCUMENTED, "sys.transmission_queue; articles on queue status"),
     Ruling("U-02", "Broker ids are equal as GUIDs if both are GUIDs, else as they are written.",
            OURS),
     Ruling("U-14", "A dialog that could not be routed tries again when the catalog has changed, "

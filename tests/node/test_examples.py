@@ -43,7 +43,7 @@ def test_ex_24_load_balancing() -> None:
         chosen = "BC"[pick_broker(2, dialog)]
         homes[chosen] += 1
         locked = net["ServerA"].dialog(dialog, initiator=True)
-        assert (locked.far_broker, locked.acknowledged) == (f"Database{chosen}", 3)
+        assert (locked.far_broker, locked.acknowledged) == (f"Database{chosen}", (3, 0))
         net.send(f"Server{chosen}/Database{chosen}", dialog, b"reply", from_initiator=False)
     net.settle()
     assert min(homes.values()) > 35
@@ -113,7 +113,7 @@ def test_the_way_there_and_the_way_back_are_broken_in_different_places() -> None
     net.begin(A, D1)
     net.send(A, D1, b"1")
     net.run(30)
-    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == 1
+    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == (1, 0)
     assert net["ServerB"].bodies(TARGET) == [b"1"]
 
 
@@ -127,7 +127,7 @@ def test_ex_30_the_same_message_by_both_gateways() -> None:
     net.settle()
     assert net["ServerB"].bodies(TARGET) == [b"1"]
     assert undeliverable(net, "ServerB") == [11218]
-    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == 1
+    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == (1, 0)
 
 
 # --- several targets -----------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_ex_35_the_second_message() -> None:
     assert net["ServerC"].bodies("DatabaseC/TargetQueue")[0] == b"1"
     assert len(net["ServerC"].bodies("DatabaseC/TargetQueue")) == 2
     assert undeliverable(net, "ServerC") == [28017]
-    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == 2
+    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == (2, 0)
 
 
 @shows("EX-35")
@@ -212,7 +212,7 @@ def test_ex_45_a_routing_loop() -> None:
     assert sorted(j.hops_remaining for j in met) == list(range(17))
     dropped = [e["error"] for name in ("F1", "F2") for e in net[name].events if e["event"] == 140]
     assert dropped == [11285]
-    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == 0
+    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == (0, 0)
     net.run(13)
     dropped = [e["error"] for name in ("F1", "F2") for e in net[name].events]
     assert dropped == [11285] * 3
@@ -254,7 +254,7 @@ def test_ex_48_a_forwarder_crashes(crashes: int) -> None:
     net.silent.clear()
     net.run(300)
     assert net["SQL3"].bodies("DatabaseB/rcvTweetQueue") == [b"%d" % n for n in range(20)]
-    assert net["SQL1"].dialog(D1, initiator=True).acknowledged == 20
+    assert net["SQL1"].dialog(D1, initiator=True).acknowledged == (20, 0)
 
 
 @shows("EX-65", "F3")
@@ -268,7 +268,7 @@ def test_ex_65_a_chain() -> None:
     (message,) = net["SQL3"].queues["DatabaseB/rcvTweetQueue"]
     assert [name for name, _ in message.journey.path][:3] == ["SQL1", "SQL2", "SQL3"]
     assert message.journey.hops_remaining == 15
-    assert net["SQL1"].dialog(D1, initiator=True).acknowledged == 1
+    assert net["SQL1"].dialog(D1, initiator=True).acknowledged == (1, 0)
     assert not net["SQL2"].endpoint.dialogs
     assert len(net["SQL2"].txq.entries) == 2
 
@@ -285,7 +285,7 @@ def test_ex_51_drop_route_during_a_dialog() -> None:
     net.run(100)
     dialog = net["ServerA"].dialog(D1, initiator=True)
     assert dialog.status == 9796  # AutoCreatedLocal matches, and the service is not here
-    assert (dialog.acknowledged, dialog.state) == (1, State.CO)
+    assert (dialog.acknowledged, dialog.state) == ((1, 0), State.CO)
     assert net["ServerA"].errors(EventKind.MESSAGE_CLASSIFY)
     net.sql(A, "CREATE ROUTE T WITH SERVICE_NAME = 'TargetService', ADDRESS = 'tcp://ServerB:4022'")
     net.run(2)
@@ -321,11 +321,11 @@ def test_a_missing_return_route() -> None:
     net.run(30)
     assert net["ServerB"].bodies(TARGET) == [b"1"]
     assert undeliverable(net, "ServerB") == [11218] * 3
-    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == 0
+    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == (0, 0)
     back = "CREATE ROUTE I WITH SERVICE_NAME = 'InitiatorService', ADDRESS = 'tcp://ServerA:4022'"
     net.sql(B, back)
     net.run(64)
-    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == 1
+    assert net["ServerA"].dialog(D1, initiator=True).acknowledged == (1, 0)
 
 
 # --- whole conversations -------------------------------------------------------------------------

@@ -137,7 +137,7 @@ def test_no_timers_before_the_backlog_is_applied() -> None:
     tx.close()
     assert tx.frames == []
     node.endpoint.merge(tx, -1)
-    assert node.dialog(D1, initiator=True).acknowledged == 1
+    assert node.dialog(D1, initiator=True).acknowledged == (1, 0)
 
 
 # --- restart -------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_a_restart_in_the_middle_of_everything() -> None:
     net.run(200)
     assert net["ServerB"].bodies(TARGET) == [b"%d" % n for n in range(100)]
     restored = net["ServerA"].dialog(D1, initiator=True)
-    assert (restored.acknowledged, restored.chunks) == (100, {})
+    assert (restored.acknowledged, restored.chunks) == ((100, 0), {})
 
 
 @shows("D2.3")

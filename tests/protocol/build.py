@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streams.errors import EventKind, Number
 from streams.protocol import (
@@ -19,14 +19,18 @@ from streams.protocol import (
     Effect,
     Enqueue,
     EnqueueError,
+    EnqueueTimer,
     Flag,
+    Fragment,
     Header,
     Journey,
     Limits,
     Machine,
     Message,
     Parties,
+    Refusal,
     Report,
+    Run,
     SendAck,
     SendError,
     State,
@@ -54,10 +58,20 @@ class Side:
     cmd_end: int = 0
     refused: Number | None = None
     inbox: list[Message] = field(default_factory=list)
+    queue_on: bool = True
+    refusal: Refusal | None = None
 
     def run(self, act: Callable[[Machine], None]) -> list[Effect]:
         """Run the machine once, and note where its latest copy would be in ``out``."""
-        machine = Machine(self.dialog, self.now, self.limits, self.left_out, self.inbox.__getitem__)
+        machine = Machine(
+            self.dialog,
+            self.now,
+            self.limits,
+            self.left_out,
+            self.inbox.__getitem__,
+            judge=lambda header, body: self.refusal,
+            queue_on=self.queue_on,
+        )
         act(machine)
         machine.finish()
         copies = sum(isinstance(e, Transmit | SendAck | SendError) for e in machine.effects)
@@ -66,12 +80,12 @@ class Side:
             self.dialog.last_copy = self.out_end
         return machine.effects
 
-    def sends(self, count: int = 1) -> list[Effect]:
-        """SEND, as often as said."""
+    def sends(self, count: int = 1, size: int = 0) -> list[Effect]:
+        """SEND a body of so many bytes, as often as said."""
 
         def act(machine: Machine) -> None:
             for _ in range(count):
-                self.refused = machine.send(self._command())
+                self.refused = machine.send(self._command(), size)
 
         return self.run(act)
 
@@ -88,6 +102,22 @@ class Side:
 
         def act(machine: Machine) -> None:
             self.refused = machine.cleanup()
+
+        return self.run(act)
+
+    def sets_timer(self, seconds: int) -> list[Effect]:
+        """BEGIN CONVERSATION TIMER."""
+
+        def act(machine: Machine) -> None:
+            self.refused = machine.set_timer(seconds)
+
+        return self.run(act)
+
+    def moves(self, group: uuid.UUID) -> list[Effect]:
+        """MOVE CONVERSATION."""
+
+        def act(machine: Machine) -> None:
+            self.refused = machine.move(group)
 
         return self.run(act)
 
@@ -178,13 +208,18 @@ def message(
     broker: str = INITIATOR_BROKER,
     attempt: int = 0,
     first_hop: int = 0,
+    fragment: int = 0,
+    fragments: int = 1,
+    locked: bool = False,
 ) -> Message:
-    """Return a message frame; its body is its number."""
+    """Return a message frame; its body is its number, or number and fragment."""
     identity = uuid.UUID(int=100 + sequence)
-    header = Header(identity, DEFAULT, sequence, START, START + LIFETIME, flags)
+    expires = START + LIFETIME
+    header = Header(identity, DEFAULT, sequence, START, expires, flags, fragment, fragments)
     journey = Journey(16, START + 60_000, attempt, START, first_hop)
-    body = b"%d" % sequence
-    return Message(CONVERSATION, parties(broker), header, journey, body)
+    body = b"%d" % sequence if fragments == 1 else b"%d.%d " % (sequence, fragment)
+    route = replace(parties(broker), locked=locked)
+    return Message(CONVERSATION, route, header, journey, body)
 
 
 def broker_error(*, broker: str = TARGET_BROKER) -> Message:
@@ -200,10 +235,17 @@ def ack(
     closed: bool = False,
     held: tuple[tuple[int, int], ...] = (),
     broker: str = TARGET_BROKER,
+    fragment: int = 0,
 ) -> Acknowledgement:
     """Return an acknowledgement frame: everything below ``next_sequence`` is stored."""
-    said = Ack(next_sequence, next_sequence - 1, attempt, first_hop, START, closed, held)
+    highest = next_sequence - (fragment == 0)
+    said = Ack(next_sequence, highest, attempt, first_hop, START, closed, runs(*held), fragment)
     return Acknowledgement(CONVERSATION, parties(broker), said)
+
+
+def runs(*held: tuple[int, int]) -> tuple[Run, ...]:
+    """Return runs of whole messages as an acknowledgement lists them."""
+    return tuple(((first, 0), (last, 0)) for first, last in held)
 
 
 def status(number: int, *, attempt: int = 0) -> Status:
@@ -217,6 +259,11 @@ def status(number: int, *, attempt: int = 0) -> Status:
 def sent(effects: Iterable[Effect]) -> list[int]:
     """Return the numbers of the copies that are to be transmitted."""
     return [e.sequence for e in effects if isinstance(e, Transmit)]
+
+
+def sent_fragments(effects: Iterable[Effect]) -> list[Fragment]:
+    """Return the fragments that are to be transmitted."""
+    return [(e.sequence, e.fragment) for e in effects if isinstance(e, Transmit)]
 
 
 def attempts(effects: Iterable[Effect]) -> list[tuple[int, int]]:
@@ -234,6 +281,16 @@ def acked(effects: Iterable[Effect]) -> Ack | None:
 def queued(effects: Iterable[Effect]) -> list[int]:
     """Return the numbers of the messages that are to be put into the queue."""
     return [e.header.sequence for e in effects if isinstance(e, Enqueue)]
+
+
+def bodies(effects: Iterable[Effect]) -> list[bytes]:
+    """Return the bodies of the messages that are to be put into the queue."""
+    return [e.body for e in effects if isinstance(e, Enqueue)]
+
+
+def timers(effects: Iterable[Effect]) -> int:
+    """Return how many DialogTimer messages are to be put into the queue."""
+    return sum(isinstance(e, EnqueueTimer) for e in effects)
 
 
 def own_errors(effects: Iterable[Effect]) -> list[int]:

@@ -58,8 +58,10 @@ class Pair:
     # --- applications ----------------------------------------------------------------------------
 
     def send(self, who: int) -> None:
-        """SEND, where the state allows it."""
-        self._state(who, b"%d:%d" % (who, len(self.parties[who].said)), Side.sends)
+        """SEND, where the state allows it: bodies of one fragment and of several."""
+        number = len(self.parties[who].said)
+        body = b"%d:%d" % (who, number) + b"." * (7 * (number % 3))
+        self._state(who, body, lambda side: side.sends(size=len(body)))
 
     def end(self, who: int) -> None:
         """END CONVERSATION, where the state allows it."""
@@ -86,7 +88,7 @@ class Pair:
             if not isinstance(frame, Message):
                 return
             party.exists = True
-            party.side.dialog.state = State.CO if frame.header.sequence == 0 else State.SI
+            party.side.dialog.state = State.CO if frame.header.after == (1, 0) else State.SI
         self.take(to, party.side.hears(frame))
 
     def lose(self, at: int) -> None:
@@ -133,6 +135,9 @@ class Pair:
         body = party.said[effect.position]
         flags = Flag.END if body == END else Flag.NONE
         identity = uuid.UUID(int=effect.position)
-        header = Header(identity, "", effect.sequence, START, party.side.dialog.expires_at, flags)
+        expires, (at, count) = party.side.dialog.expires_at, (effect.fragment, effect.fragments)
+        header = Header(identity, "", effect.sequence, START, expires, flags, at, count)
+        size = -(-len(body) // count)
+        body = body[at * size : (at + 1) * size]
         journey = Journey(16, self.now + 60_000, effect.attempt, self.now)
         return Message(CONVERSATION, party.side.dialog.parties, header, journey, body)

@@ -20,7 +20,9 @@ talk = st.one_of(
     st.tuples(st.just("wait"), st.sampled_from([100, 4_000, 20_000])),
 )
 endings = st.tuples(st.just("end"), who)
-limits = st.builds(Limits, window=st.sampled_from([1, 2, 5, 64]))
+limits = st.builds(
+    Limits, window=st.sampled_from([1, 2, 5, 64]), fragment=st.sampled_from([4, 9, 65_536])
+)
 
 
 def act(pair: Pair, what: str, value: int) -> None:

@@ -20,6 +20,7 @@ from .build import (
     initiator,
     message,
     queued,
+    runs,
     target,
     undeliverable,
 )
@@ -73,11 +74,11 @@ def test_an_acknowledgement_lists_what_is_held() -> None:
     side = target()
     got = acked(side.hears(message(2), message(6), message(3), message(4)))
     assert got is not None
-    assert (got.highest_seen, got.held) == (6, ((2, 4), (6, 6)))
+    assert (got.highest_seen, got.held) == (6, runs((2, 4), (6, 6)))
     got = acked(side.hears(*[message(n) for n in range(8, 40, 2)]))
     assert got is not None
     assert len(got.held) == 8
-    assert got.held[:3] == ((2, 4), (6, 6), (8, 8))
+    assert got.held[:3] == runs((2, 4), (6, 6), (8, 8))
 
 
 def test_a_duplicate_of_what_is_held() -> None:
@@ -162,7 +163,7 @@ def test_broker_ids_are_compared_as_guids() -> None:
         machine.acknowledgement(ack(1))
 
     assert undeliverable(side.run(act)) == []
-    assert side.dialog.acknowledged == 1
+    assert side.dialog.acknowledged == (1, 0)
 
 
 @shows("D3.3")
@@ -209,6 +210,8 @@ def test_a_broker_error_ends_the_conversation() -> None:
     assert side.dialog.state is State.ER
     assert queued(effects) == [0]
     assert side.dialog.retry_at is None
+    assert side.dialog.status == 9784  # kept until the application ends the dialog
+    side.ends()
     assert not side.dialog.chunks
     assert acked(effects) is None  # unsequenced: nothing to acknowledge
 

@@ -47,16 +47,16 @@ def test_acknowledgements_are_cumulative() -> None:
     """Everything below the number that an acknowledgement names is stored at the other side."""
     side = conversing(5)
     side.hears(ack(3))
-    assert side.dialog.acknowledged == 3
+    assert side.dialog.acknowledged == (3, 0)
     side.hears(ack(2))
-    assert side.dialog.acknowledged == 3
+    assert side.dialog.acknowledged == (3, 0)
 
 
 def test_an_acknowledgement_of_what_was_never_sent_counts_nothing() -> None:
     """An impossible acknowledgement number changes nothing (28010)."""
     side = conversing(2)
     assert sent(side.hears(ack(3))) == []
-    assert side.dialog.acknowledged == 0
+    assert side.dialog.acknowledged == (0, 0)
     assert side.dialog.retry_at is not None
 
 
@@ -65,7 +65,7 @@ def test_positions_are_kept_in_chunks_and_let_go() -> None:
     side = initiator(limits=Limits(window=10))
     side.sends(CHUNK * 2 + 5)
     assert sorted(side.dialog.chunks) == [0, 1, 2]
-    assert side.dialog.position(CHUNK + 1) == CHUNK + 1
+    assert side.dialog.stored(CHUNK + 1) == (CHUNK + 1, 1)
     side.hears(ack(CHUNK - 1))
     assert sorted(side.dialog.chunks) == [0, 1, 2]
     side.hears(ack(CHUNK))
@@ -235,7 +235,7 @@ def test_a_catalog_change_lets_it_probe(delay: int) -> None:
     """A conversation with a status tries again soon after the catalog has changed."""
     side = conversing()
     side.hears(status(9750))
-    side.run(lambda machine: machine.probe_soon(delay))
+    side.run(lambda machine: machine.wake(delay))
     assert attempts(side.waits(delay / 1000)) == [(0, 1)]
 
 
@@ -243,7 +243,7 @@ def test_a_catalog_change_means_nothing_to_others() -> None:
     """A conversation without a status goes on waiting for its acknowledgement."""
     side = conversing()
     due = side.dialog.retry_at
-    side.run(lambda machine: machine.probe_soon(0))
+    side.run(lambda machine: machine.wake(0))
     assert side.dialog.retry_at == due
 
 
@@ -304,5 +304,5 @@ def test_absurd_lists_of_what_is_held(held: tuple[tuple[int, int], ...]) -> None
     side = conversing(4)
     side.waits(4)
     side.hears(ack(1, attempt=1, held=held))
-    assert side.dialog.acknowledged == 1
+    assert side.dialog.acknowledged == (1, 0)
     assert attempts(side.waits(4)) == [(1, 1)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
 from streams.errors import Number
@@ -10,19 +12,21 @@ from tests.node.evidence import shows
 
 from .build import INITIATOR_BROKER, Side, acked, initiator, message, queued, target, undeliverable
 
+OTHER_GROUP = uuid.UUID(int=77)
 INPUTS = (
     Input.SEND, Input.END, Input.END_WITH_ERROR, Input.CLEANUP, Input.FIRST_MESSAGE,
-    Input.PEER_ENDED, Input.PEER_ERROR, Input.LAST_ACKNOWLEDGED, Input.EXPIRED,
+    Input.PEER_ENDED, Input.PEER_ERROR, Input.LAST_ACKNOWLEDGED, Input.EXPIRED, Input.REFUSED,
+    Input.BROKER_ERROR, Input.TIMER, Input.MOVE,
 )  # fmt: skip
 TABLE = """
-         SEND  END  ERR  CLN  FIRST  ENDED  ERROR  ACKED  EXPIRED
-    SO   CO    CD   CD   CD   -      -      ER     -      ER
-    SI   -     -    -    CD   CO     -      ER     -      ER
-    CO   CO    DO   DO   CD   -      DI     ER     -      ER
-    DI   -     CD   CD   CD   -      -      ER     -      ER
-    DO   -     -    -    CD   -      DO     CD     CD     CD
-    ER   -     CD   CD   CD   -      -      -      -      -
-    CD   -     -    -    -    -      -      -      -      -
+         SEND  END  ERR  CLN  FIRST  ENDED  ERROR  ACKED  EXPIRED  REFUSED  BROKER  TIMER  MOVE
+    SO   CO    CD   CD   CD   -      -      ER     -      ER       -        ER      SO     SO
+    SI   -     -    -    CD   CO     -      ER     -      ER       -        ER      SI     SI
+    CO   CO    DO   DO   CD   -      DI     ER     -      ER       ER       ER      CO     CO
+    DI   -     CD   CD   CD   -      -      ER     -      ER       -        ER      DI     DI
+    DO   -     -    -    CD   -      DO     CD     CD     CD       -        CD      -      -
+    ER   -     CD   CD   CD   -      -      -      -      -        -        -       -      ER
+    CD   -     -    -    -    -      -      -      -      -        -        -       -      -
 """
 """The transitions of the documentation, written down a second time; ``-``: refused."""
 
@@ -41,6 +45,8 @@ STATEMENTS = {
     Input.END: lambda side: side.ends(),
     Input.END_WITH_ERROR: lambda side: side.ends(with_error=True),
     Input.CLEANUP: lambda side: side.cleans_up(),
+    Input.TIMER: lambda side: side.sets_timer(1),
+    Input.MOVE: lambda side: side.moves(OTHER_GROUP),
 }
 
 
@@ -74,10 +80,11 @@ def test_every_statement_in_every_state(state: State, statement: Input) -> None:
 
 
 def test_error_numbers_of_refused_statements() -> None:
-    """SEND in a wrong state is 8429, END is 8427."""
+    """SEND in a wrong state is 8429, END 8427, BEGIN CONVERSATION TIMER 8458, MOVE 8438."""
     assert REFUSALS[Input.SEND] is Number.SEND_STATE
     assert REFUSALS[Input.SEND] == 8429
-    assert {REFUSALS[i] for i in STATEMENTS if i is not Input.SEND} == {8427}
+    assert {REFUSALS[i] for i in STATEMENTS} == {8429, 8427, 8458, 8438}
+    assert (REFUSALS[Input.TIMER], REFUSALS[Input.MOVE]) == (8458, 8438)
 
 
 @pytest.mark.parametrize("state", State)

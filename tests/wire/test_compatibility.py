@@ -42,13 +42,15 @@ def examples() -> dict[str, bytes]:
     """Return one record of every schema, no field of it at its default."""
     dialog = Dialog(
         ID, "D", "B1", True, State.CO, "S", "T", "B2", "C", ID, ID, 1, 2,
-        locked=True, send_sequence=70, acknowledged=3, transmitted=65, receive_sequence=4,
-        held={6: 11, 9: 12}, attempt=2, retry_at=5, first_hop=1, status=9750, status_at=6,
-        peer_closed=True, closed_at=7, forget_at=8, suspect=66,
+        locked=True, send_sequence=70, acknowledged=(3, 1), transmitted=(65, 2), received=(4, 3),
+        held={(6, 0): (11, 1), (9, 4): (12, 5)}, partial=[8, 9, 10], parked=[(3, 7), (-1, 0)],
+        timer_at=9, priority=7, confirmed=True, refusal=9615, deaf_from=4, discarded_from=3,
+        error_epoch=1, attempt=2, retry_at=5, first_hop=1, status=9750, status_at=6,
+        peer_closed=True, closed_at=7, forget_at=8, suspect=(66, 1),
     )  # fmt: skip
     command = Command(
         ID, ID, CommandKind.END, "D", False, 1, "reply", "S", "T", "B2", "C", 60, ID, "type",
-        42, "text", True,
+        42, "text", True, None, 0, ID, 30,
     )  # fmt: skip
     flags = Flag.ERROR | Flag.SKIPS
     event = {
@@ -62,7 +64,9 @@ def examples() -> dict[str, bytes]:
         "Route": c.encode_parties(Parties("T", "B2", "S", "B1", "C", True, True)),
         "Message": c.encode_header(Header(ID, "type", 3, 1, 2, flags, 1, 2)),
         "Hop": c.encode_journey(Journey(15, 2, 1, 1, 2, (("I", 1), ("J", 2)))),
-        "Ack": c.encode_ack(Ack(3, 9, 1, 2, 5, True, held=((5, 6), (9, 9)))),
+        "Ack": c.encode_ack(
+            Ack(3, 9, 1, 2, 5, True, held=(((5, 0), (6, 2)), ((9, 1), (9, 1))), next_fragment=1)
+        ),
         "Status": c.encode_status(Status(ID, "D", True, 9750, 1, 2)),
         "Command": c.encode_command(command),
         "Result": c.encode_result(c.ResultRecord(ID, ID, 8429, "no")),
@@ -70,7 +74,7 @@ def examples() -> dict[str, bytes]:
         "Presence": c.encode_presence("I", "r", 1, 2),
         "CatalogObject": c.encode_catalog_object(1, "{}"),
         "Dialog": s.encode_dialog(dialog),
-        "Chunk": s.encode_chunk([1, 2, 300]),
+        "Chunk": s.encode_chunk([(1, 1), (2, 3), (300, 1)]),
         "Positions": s.encode_positions(s.Positions(1, 2, 3)),
     }
 

@@ -221,7 +221,7 @@ def test_result_presence_and_catalog() -> None:
 def test_state_records_say_what_they_are_about() -> None:
     topic = TOPICS.dialog("S")
     key = StateKey("D", DIALOG, True, 1).encode()
-    chunk = describe(record(topic, encode_chunk([-1, 40]), key=key), TOPICS)
+    chunk = describe(record(topic, encode_chunk([(-1, 1), (40, 1)]), key=key), TOPICS)
     assert what(chunk) == "initiator keeps in cmd: message 65 at 40"
     tombstone = describe(record(topic, None, key=StateKey("D", DIALOG, False).encode()), TOPICS)
     assert (tombstone["conversation"], tombstone["database"]) == (str(DIALOG), "D")
@@ -327,7 +327,7 @@ def _samples() -> list[bytes]:
         encode_presence("S", "r", 1, 1),
         encode_result(ResultRecord(GROUP, DIALOG)),
         encode_catalog_object(1, "[]"),
-        encode_chunk([1]),
+        encode_chunk([(1, 1)]),
         encode_positions(Positions()),
     ]
 

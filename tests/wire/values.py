@@ -38,8 +38,12 @@ flags = st.sampled_from(
     [Flag.NONE, Flag.END, Flag.ERROR, Flag.ERROR | Flag.SKIPS, Flag.ERROR | Flag.UNSEQUENCED]
 )
 headers = st.builds(
-    lambda flags, sequence, **rest: Header(
-        flags=flags, sequence=0 if flags & Flag.UNSEQUENCED else sequence, **rest
+    lambda flags, sequence, fragment, **rest: Header(
+        flags=flags,
+        sequence=0 if flags & Flag.UNSEQUENCED else sequence,
+        fragment=fragment[0],
+        fragments=fragment[1] + 1,
+        **rest,
     ),
     flags=flags,
     sequence=st.integers(0, 2**62 - 1),
@@ -47,8 +51,9 @@ headers = st.builds(
     type=names,
     enqueued_at=longs,
     dialog_expires_at=longs,
-    fragment=counts,
-    fragments=counts,
+    fragment=st.integers(0, INT - 2).flatmap(
+        lambda last: st.tuples(st.integers(0, last), st.just(last))
+    ),
 )
 visits = st.tuples(names, instants)
 journeys = st.builds(
@@ -60,8 +65,10 @@ journeys = st.builds(
     first_hop=st.one_of(st.integers(0, 70), counts),
     path=st.lists(visits, max_size=6).map(tuple),
 )
-runs = st.lists(st.tuples(longs, longs), max_size=8).map(tuple)
-acks = st.builds(Ack, longs, longs, ints, ints, longs, st.booleans(), held=runs)
+places = st.tuples(longs, ints)
+runs = st.lists(st.tuples(places, places), max_size=8).map(tuple)
+acks = st.builds(Ack, longs, longs, ints, ints, longs, st.booleans(), held=runs, next_fragment=ints)
+chunks = st.lists(st.tuples(longs, ints), max_size=64)
 statuses = st.builds(Status, uuids, names, st.booleans(), ints, ints, longs)
 commands = st.builds(
     Command,
@@ -84,6 +91,8 @@ commands = st.builds(
     cleanup=st.booleans(),
     body=st.none() | st.binary(max_size=40),
     stored_at=longs,
+    related=st.none() | uuids,
+    timeout=st.none() | longs,
 )
 results = st.builds(ResultRecord, uuids, uuids, ints, names)
 positions = st.builds(Positions, longs, longs, longs)
@@ -105,10 +114,20 @@ dialogs = st.builds(
     expires_at=longs,
     locked=st.booleans(),
     send_sequence=longs,
-    acknowledged=longs,
-    transmitted=longs,
-    receive_sequence=longs,
-    held=st.dictionaries(longs, longs, max_size=5),
+    acknowledged=places,
+    transmitted=places,
+    suspect=places,
+    received=places,
+    held=st.dictionaries(places, st.tuples(longs, ints), max_size=5),
+    partial=st.lists(longs, max_size=5),
+    parked=st.lists(st.tuples(longs, longs), max_size=5),
+    timer_at=st.none() | longs,
+    priority=ints,
+    confirmed=st.booleans(),
+    refusal=ints,
+    deaf_from=st.none() | longs,
+    discarded_from=st.none() | longs,
+    error_epoch=ints,
     attempt=ints,
     retry_at=st.none() | longs,
     first_hop=ints,

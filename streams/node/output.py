@@ -1,0 +1,58 @@
+"""What a transaction of an endpoint worker writes: frames, queue messages, answers."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from streams.protocol import ERROR, Ack, Header, Journey, Parties
+
+
+@dataclass(frozen=True, slots=True)
+class OutFrame:
+    """A frame for ``out``: a message, or with ``ack`` an acknowledgement."""
+
+    conversation: uuid.UUID
+    parties: Parties
+    journey: Journey
+    header: Header | None = None
+    body: bytes = b""
+    ack: Ack | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMessage:
+    """A message for a service queue; it stays with its conversation group.
+
+    ``parties.locked`` says whether the receiving side is known to be the one that the initiator
+    locked (``dialog.confirmed``), ``priority`` is the level of its endpoint.
+    """
+
+    database: str
+    queue: str
+    group: uuid.UUID
+    conversation: uuid.UUID
+    parties: Parties
+    header: Header
+    journey: Journey
+    body: bytes
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """The answer to a command that asked for one."""
+
+    reply_to: str
+    command_id: uuid.UUID
+    conversation: uuid.UUID
+    number: int
+
+
+def error_body(code: int, text: str) -> bytes:
+    """Return the body of an Error message (C-15)."""
+    return (
+        f'<Error xmlns="{ERROR}"><Code>{code}</Code>'
+        f"<Description>{escape(text)}</Description></Error>"
+    ).encode()

@@ -1,0 +1,108 @@
+"""Whether a message's type and body may be shown to a service (reference 1.1, 4.8, 5.3)."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from xml.parsers import expat
+
+from streams.errors import Number
+from streams.protocol import Dialog, Flag, Header, Refusal
+from streams.topology import Validation
+
+if TYPE_CHECKING:
+    from xmlschema import XMLSchema
+
+    from streams.node.world import Contract, MessageType
+
+_NOT_A_TYPE_HERE = Refusal(Number.TYPE_UNKNOWN, Number.TYPE_NOT_ACCEPTED)
+_NOT_IN_CONTRACT = Refusal(Number.TYPE_OUTSIDE_CONTRACT, Number.TYPE_NOT_ACCEPTED)
+_BY_INITIATOR = Refusal(Number.SENT_BY_WRONG_INITIATOR, Number.INITIATOR_SENT_TARGETS_TYPE)
+_BY_TARGET = Refusal(Number.SENT_BY_WRONG_TARGET, Number.TARGET_SENT_INITIATORS_TYPE)
+_INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
+_PROLOG = re.compile(r"<\?xml[^>]*\?>")
+
+
+def judge(
+    dialog: Dialog,
+    contract: Contract | None,
+    message_type: MessageType | None,
+    header: Header,
+    body: bytes,
+) -> Refusal | None:
+    """Return why the receiver refuses a message that arrived whole, or ``None``.
+
+    What the system itself says (EndDialog, Error) is receivable under every contract.
+    """
+    if header.flags & (Flag.END | Flag.ERROR):
+        return None
+    if contract is None or header.type not in contract.types:
+        return _NOT_IN_CONTRACT if message_type is not None else _NOT_A_TYPE_HERE
+    by_initiator = not dialog.is_initiator
+    if not contract.allows(header.type, initiator=by_initiator):
+        return _BY_INITIATOR if by_initiator else _BY_TARGET
+    # A contract may name a type that nobody created: then there is nothing to validate by.
+    return None if message_type is None or is_valid(message_type, body) else _INVALID
+
+
+def is_valid(message_type: MessageType, body: bytes) -> bool:
+    """Tell whether a body passes the validation of its type."""
+    match message_type.validation:
+        case Validation.NONE:
+            return True
+        case Validation.EMPTY:
+            return not body
+        case Validation.WELL_FORMED_XML:
+            return is_well_formed(body)
+        case Validation.VALID_XML:
+            return is_well_formed(body) and _fits(message_type.schema, body)
+
+
+def is_well_formed(body: bytes) -> bool:
+    """Tell whether a body is one XML document, without a document type of its own.
+
+    A document type could name entities without end or outside of the message; the ``xml`` type of
+    SQL Server does not take it either.
+    """
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = _no_document_type
+    try:
+        parser.Parse(body, True)
+    except (expat.ExpatError, ValueError, LookupError):
+        return False
+    return True
+
+
+def _no_document_type(*_: object) -> None:
+    raise ValueError("a document type is not allowed")
+
+
+def _fits(schema: str | None, body: bytes) -> bool:
+    """Tell whether a body is valid by a schema collection; without one nothing is valid."""
+    import xmlschema  # here, because few need it and it takes a quarter of a second
+
+    validator = _compiled(schema) if schema is not None else None
+    if validator is None:
+        return False
+    try:
+        return bool(validator.is_valid(body))
+    except (xmlschema.XMLSchemaException, ValueError):
+        return False
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> XMLSchema | None:
+    """Return the validator of a schema collection: one or more schema documents in one text."""
+    import xmlschema
+
+    documents = [
+        d for d in re.split(r"(?=<(?:\w+:)?schema[\s>])", _PROLOG.sub("", text)) if d.strip()
+    ]
+    try:
+        first = xmlschema.XMLSchema(documents[0], allow="none", defuse="always")
+        for document in documents[1:]:
+            first.add_schema(document, build=True)
+    except (xmlschema.XMLSchemaException, ValueError, IndexError):
+        return None
+    return first

@@ -1,0 +1,78 @@
+"""What a machine asks for: nothing of it has happened when it is returned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streams.errors.events import EventKind
+from streams.errors.numbers import Number
+from streams.protocol.frames import Ack, Header, Journey
+
+
+@dataclass(frozen=True, slots=True)
+class Transmit:
+    """Send a copy of a fragment; the command of its message is at ``position`` in ``cmd``."""
+
+    sequence: int
+    position: int
+    attempt: int
+    fragment: int = 0
+    fragments: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueue:
+    """Put a message into the service's queue; ``journey`` is unknown for what was made here."""
+
+    header: Header
+    body: bytes
+    journey: Journey | None
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueError:
+    """Put an Error made by the broker itself into the service's queue (Code = -number)."""
+
+    number: Number
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueTimer:
+    """Put an empty DialogTimer message into the service's queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendAck:
+    """Send an acknowledgement frame."""
+
+    ack: Ack
+
+
+@dataclass(frozen=True, slots=True)
+class SendError:
+    """Answer a frame with an unsequenced broker Error, addressed to the broker that sent it."""
+
+    number: Number
+    to_broker: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Emit an event."""
+
+    kind: EventKind
+    subclass: int = 0
+    error: Number | int = 0
+    header: Header | None = None
+    attempt: int | None = None
+    from_broker: str | None = None
+
+
+Effect = Transmit | Enqueue | EnqueueError | EnqueueTimer | SendAck | SendError | Report
+
+
+def undeliverable(number: Number, header: Header | None, attempt: int, from_broker: str) -> Report:
+    """Return the event about a frame that was not kept (160): sequenced or not."""
+    subclass = 1 if header is not None and header.sequenced else 2
+    return Report(EventKind.MESSAGE_UNDELIVERABLE, subclass, number, header, attempt, from_broker)

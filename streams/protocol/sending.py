@@ -1,0 +1,143 @@
+"""The sending half of an endpoint: what is accepted, in flight, retried (reference 4.4 to 4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from streams.errors.numbers import Number
+from streams.protocol.dialog import HELD_RUNS, Dialog, Limits
+from streams.protocol.effects import Effect, Transmit
+from streams.protocol.frames import Ack, Fragment, Status
+from streams.protocol.states import State
+
+_KEPT = {State.DI: int(Number.END_RECEIVED), State.ER: int(Number.ERROR_RECEIVED)}
+"""After these nothing is transmitted: it is kept until the application ends the dialog."""
+
+
+@dataclass(slots=True)
+class Sender:
+    """Move a dialog's window; ``left_out`` is the local forwarder's committed position in ``out``.
+
+    A retry waits while the previous copy is still ahead of that position.
+    """
+
+    dialog: Dialog
+    now: int
+    limits: Limits
+    left_out: int
+    effects: list[Effect]
+    touched_chunks: set[int] = field(default_factory=set)
+
+    def accept(self, position: int, fragments: int) -> None:
+        """Take the application's next message, whose command is at ``position`` in ``cmd``."""
+        self.touched_chunks.add(self.dialog.remember(position, fragments))
+        self.fill_window()
+
+    def fill_window(self) -> None:
+        """Transmit for the first time what the window has room for."""
+        dialog = self.dialog
+        if dialog.status:  # only the first fragment probes, or nothing at all
+            return
+        in_flight, at = self._in_flight(), dialog.transmitted
+        while in_flight < self.limits.window and at[0] < dialog.send_sequence:
+            self._transmit(at)
+            at = dialog.after(at)
+            in_flight += 1
+        dialog.in_flight, dialog.transmitted = in_flight, at
+        if dialog.retry_at is None and in_flight:
+            dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
+
+    def retry(self) -> None:
+        """Send the oldest fragment again, if its time has come and its last copy has left."""
+        dialog = self.dialog
+        if dialog.retry_at is None or dialog.retry_at > self.now:
+            return
+        if dialog.all_acknowledged:
+            dialog.retry_at = None
+        elif dialog.last_copy >= self.left_out:
+            dialog.retry_at = self.now + self.limits.recheck
+        else:
+            dialog.attempt += 1
+            dialog.suspect = dialog.transmitted
+            self._transmit(dialog.acknowledged)
+            if dialog.transmitted == dialog.acknowledged:
+                dialog.transmitted = dialog.after(dialog.acknowledged)
+                dialog.in_flight = 1
+            dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
+
+    def possible(self, ack: Ack) -> bool:
+        """Tell whether the acknowledgement is for what was accepted at all (28010)."""
+        sequence, fragment = ack.next
+        if sequence < self.dialog.acknowledged[0]:
+            return True
+        if sequence >= self.dialog.send_sequence:
+            return ack.next == (self.dialog.send_sequence, 0)
+        return 0 <= fragment < self.dialog.stored(sequence)[1]
+
+    def progress(self, ack: Ack) -> None:
+        """Move on to what an acknowledgement has not confirmed yet; it resets the back-off."""
+        dialog = self.dialog
+        # Only a retry that was needed says that the copies before it were lost too. Where the first
+        # copy is acknowledged after all, the way is slow: sending again would make it slower. What
+        # was first sent after the retry has taken the retry's way and is not suspect; nor is what
+        # the other side holds already.
+        recovering = ack.attempt > 0 or dialog.status != 0
+        suspect = dialog.suspect if recovering else (0, 0)
+        in_flight = self._in_flight()
+        confirmed = sum(1 for _ in self._between(dialog.acknowledged, ack.next))
+        dialog.acknowledged = ack.next
+        dialog.in_flight = max(0, in_flight - confirmed)
+        dialog.transmitted = max(dialog.transmitted, ack.next)
+        dialog.attempt, dialog.suspect, dialog.retry_at = 0, (0, 0), None
+        dialog.status = 0 if dialog.all_acknowledged else _KEPT.get(dialog.state, 0)
+        dialog.first_hop = ack.first_hop
+        if not dialog.status:
+            held = ack.held[:HELD_RUNS]
+            for at in self._between(ack.next, suspect):
+                if not any(first <= at <= last for first, last in held):
+                    self._transmit(at)
+        self.touched_chunks.update(dialog.forget_acknowledged())
+        self.fill_window()
+
+    def refused(self, status: Status) -> None:
+        """Note why the local forwarder could not send a copy; older attempts do not matter."""
+        dialog = self.dialog
+        if status.attempt < dialog.attempt or dialog.retry_at is None:
+            return
+        dialog.status, dialog.status_at = status.number, status.at
+        dialog.suspect = dialog.transmitted
+
+    def stop(self) -> None:
+        """Transmit nothing more: the other side has ended, or there was an error (9779, 9784)."""
+        dialog = self.dialog
+        dialog.attempt, dialog.suspect, dialog.retry_at = 0, (0, 0), None
+        if not dialog.all_acknowledged:
+            dialog.status, dialog.status_at = _KEPT[dialog.state], self.now
+
+    def discard(self) -> None:
+        """Give up everything that is not acknowledged."""
+        dialog = self.dialog
+        if not dialog.all_acknowledged and dialog.discarded_from is None:
+            dialog.discarded_from = dialog.acknowledged[0]
+        dialog.acknowledged = dialog.transmitted = (dialog.send_sequence, 0)
+        dialog.attempt, dialog.status, dialog.suspect, dialog.retry_at = 0, 0, (0, 0), None
+        dialog.in_flight = 0
+        self.touched_chunks.update(dialog.forget_acknowledged())
+
+    def _transmit(self, at: Fragment) -> None:
+        position, fragments = self.dialog.stored(at[0])
+        self.effects.append(Transmit(at[0], position, self.dialog.attempt, at[1], fragments))
+
+    def _in_flight(self) -> int:
+        dialog = self.dialog
+        if dialog.in_flight < 0:  # it is not part of the state record
+            begin, end = dialog.acknowledged, dialog.transmitted
+            dialog.in_flight = sum(1 for _ in self._between(begin, end))
+        return dialog.in_flight
+
+    def _between(self, at: Fragment, end: Fragment) -> Iterator[Fragment]:
+        """Yield the fragments of accepted messages from one place to another."""
+        while at < end:
+            yield at
+            at = self.dialog.after(at)

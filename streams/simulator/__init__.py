@@ -1,0 +1,46 @@
+"""Any topology in memory, on a virtual clock, with a seeded network: the code that workers run.
+
+The same seed gives the same run, byte for byte, on every platform::
+
+    topology, scenario = read_scenario(Path("topologies/load_balanced/scenarios/dialogs.yaml"))
+    result = Simulation(topology, scenario, seed=7).run()
+    result.good, result.summary, result.violation
+
+A run is ``(Topology, Scenario, seed)``. ``Scenario`` and what it is made of (``Step``, ``Begin``,
+``Send``, ``End``, ``Sql``, ``Crash``, ``Cut``, ...) are frozen values in
+:mod:`streams.simulator.scenario`: who generates scenarios makes them directly, who reads files
+calls ``read_scenario``. Times are whole microseconds from 0.
+
+``Simulation.run`` returns a ``Result``: events, queues, endpoints and transmission queues as rows,
+the account of messages (``summary``), and ``violation``, the first of the seven invariants
+(:mod:`streams.simulator.invariants`) that did not hold, if any. A run ends with it. Nothing that a
+run does raises; a scenario that asks for nonsense raises InputError or UsageError.
+
+How it works, in the order in which a message meets it: ``statements`` makes commands of steps,
+``applications`` of what arrives; ``endpoint`` and ``forwarder`` are the two processes of an
+``instance``, with their turns, commits, aborts and crashes; ``storage`` is what survives those;
+``network`` and ``signs`` are what lies between instances; ``facts`` notes what happened and
+``invariants`` judges it.
+"""
+
+from streams.simulator.clock import MILLISECOND, SECOND, START, Chance
+from streams.simulator.invariants import Violation
+from streams.simulator.read import parse_scenario, read_scenario
+from streams.simulator.result import Result, result_text
+from streams.simulator.run import Simulation
+from streams.simulator.scenario import Scenario, Step
+
+__all__ = [
+    "MILLISECOND",
+    "SECOND",
+    "START",
+    "Chance",
+    "Result",
+    "Scenario",
+    "Simulation",
+    "Step",
+    "Violation",
+    "parse_scenario",
+    "read_scenario",
+    "result_text",
+]

@@ -1,0 +1,113 @@
+"""Applications: what a service does with what arrives in its queue.
+
+An application's reading position is durable together with the commands that follow from what it
+has read: a turn happens as a whole. So it is never killed half-way, and needs no crash of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streams.node import QueueMessage
+from streams.protocol import CommandKind, Flag
+from streams.simulator.clock import MILLISECOND, SECOND, Alarm, Chance
+from streams.simulator.instance import Instance
+from streams.simulator.scenario import Application, Does
+from streams.simulator.statements import Statements
+
+THINK = 5 * MILLISECOND
+"""An application looks at what has come within this time."""
+
+
+def confirmed(message: QueueMessage) -> bool:
+    """Tell whether a message proves that the initiator has locked the dialog to its receiver.
+
+    A later message than the first one does, where the initiator waits for an answer before it sends
+    it: by then it has locked one target, and the broker id in the message says which.
+    """
+    return message.header.sequence > 0
+
+
+class Reader:
+    """One application, reading one queue from its beginning."""
+
+    def __init__(
+        self,
+        application: Application,
+        instance: Instance,
+        queue: str,
+        statements: Statements,
+        chance: Chance,
+    ) -> None:
+        self._application = application
+        self._instance = instance
+        self._statements = statements
+        self._chance = chance
+        self._queue = instance.queues.setdefault(f"{application.database}/{queue}", [])
+        self._position = 0
+        self._replies = 0
+        self._alarm = Alarm(instance.around.clock, self._turn)
+        self._does: dict[Does, Callable[[QueueMessage], None]] = {
+            Does.REPLY: self._reply,
+            Does.ACT: self._act_on_first,
+            Does.HANDSHAKE: self._shake_hands,
+            Does.END: self._end,
+        }
+
+    def wake(self) -> None:
+        """Look soon at what has come."""
+        self._alarm.set(self._instance.around.clock.now + self._chance.below(THINK))
+
+    def _turn(self) -> None:
+        while self._position < len(self._queue):
+            message = self._queue[self._position]
+            self._position += 1
+            if message.parties.to_service == self._application.service:
+                for does in self._application.does:
+                    self._does[does](message)
+
+    def _reply(self, message: QueueMessage) -> None:
+        limit = self._application.limit
+        if _is_over(message) or (limit is not None and self._replies >= limit):
+            return
+        self._replies += 1
+        self._send(message)
+
+    def _send(self, to: QueueMessage) -> None:
+        said = {"type": self._application.type, "body": self._application.body.encode()}
+        now = self._instance.now
+        self._instance.command(self._statements.answer(to, CommandKind.SEND, now, **said))
+
+    def _end(self, message: QueueMessage) -> None:
+        if _is_over(message):
+            now = self._instance.now
+            self._instance.command(self._statements.answer(message, CommandKind.END, now))
+
+    def _act_on_first(self, message: QueueMessage) -> None:
+        if message.header.sequence == 0 and not _is_over(message):
+            self._act(message)
+
+    def _shake_hands(self, message: QueueMessage) -> None:
+        if _is_over(message):
+            return
+        if message.header.sequence == 0:
+            self._send(message)
+        if confirmed(message) and message.header.sequence == 1:
+            self._act(message)
+
+    def _act(self, message: QueueMessage) -> None:
+        around = self._instance.around
+        around.facts.acts.append(
+            {
+                "at": around.clock.now / SECOND,
+                "instance": self._instance.name,
+                "database": message.database,
+                "service": self._application.service,
+                "conversation": str(message.conversation),
+                "sequence": message.header.sequence,
+            }
+        )
+
+
+def _is_over(message: QueueMessage) -> bool:
+    return bool(message.header.flags & (Flag.END | Flag.ERROR))

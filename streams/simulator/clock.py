@@ -1,0 +1,99 @@
+"""Virtual time: events in the order of their instants, and of their tickets where those are equal.
+
+Time is whole microseconds from 0. Nothing here or in any caller looks at a real clock.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+MILLISECOND = 1_000
+SECOND = 1_000_000
+START = 1_767_225_600_000
+"""What every clock without skew shows at 0: 2026-01-01T00:00:00Z in epoch milliseconds."""
+
+
+class Clock:
+    """The event queue; :attr:`now` moves only from one event to the next."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._ticket = 0
+
+    def at(self, instant: int, action: Callable[..., None], *args: Any) -> None:
+        """Call ``action(*args)`` at an instant; one that has passed means now."""
+        self._ticket += 1
+        heapq.heappush(self._events, (max(instant, self.now), self._ticket, action, args))
+
+    def step(self, until: int) -> bool:
+        """Let the next event happen; ``False`` where there is none up to ``until``."""
+        if not self._events or self._events[0][0] > until:
+            self.now = max(self.now, until)
+            return False
+        self.now, _, action, args = heapq.heappop(self._events)
+        action(*args)
+        return True
+
+
+class Alarm:
+    """One call that is wanted at some time: an earlier wish replaces a later one."""
+
+    __slots__ = ("_action", "_at", "_clock")
+
+    def __init__(self, clock: Clock, action: Callable[[], None]) -> None:
+        self._clock = clock
+        self._action = action
+        self._at: int | None = None
+
+    def set(self, instant: int) -> None:
+        """Ring at an instant, unless it rings earlier anyway."""
+        instant = max(instant, self._clock.now)
+        if self._at is None or instant < self._at:
+            self._at = instant
+            self._clock.at(instant, self._ring, instant)
+
+    def clear(self) -> None:
+        """Do not ring."""
+        self._at = None
+
+    def _ring(self, instant: int) -> None:
+        if self._at == instant:
+            self._at = None
+            self._action()
+
+
+class Chance:
+    """Seeded chance that draws the same on every platform and version of Python.
+
+    Only ``random()`` of the standard generator is promised to stay as it is, and only division and
+    square root are rounded alike everywhere. ``stream`` keeps who draws apart from each other: one
+    draw more here changes nothing there, so that a shortened scenario stays like the long one.
+    """
+
+    __slots__ = ("_random",)
+
+    def __init__(self, seed: int, stream: str) -> None:
+        self._random = random.Random(f"{seed}/{stream}").random
+
+    def below(self, bound: int) -> int:
+        """Return an integer from 0 to ``bound`` - 1."""
+        return int(self._random() * bound)
+
+    def happens(self, probability: float) -> bool:
+        """Tell whether something of this probability happens; certainty draws nothing."""
+        return probability > 0 and self._random() < probability
+
+    def pick(self, items: Sequence[T]) -> T:
+        """Return one of the items."""
+        return items[self.below(len(items))]
+
+    def heavy(self, mean: int) -> int:
+        """Return a number from 0 up with this mean and a heavy tail (Pareto, exponent 2)."""
+        return int(mean * (1 / sqrt(1 - self._random()) - 1))

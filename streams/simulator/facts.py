@@ -1,0 +1,109 @@
+"""What happened in a run, as it was seen: what was accepted, what came into a queue, what was told.
+
+The invariants are checked against these facts, and the summary is computed from them; nothing here
+asks a dialog what it believes.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from streams.errors import EventKind, Number
+from streams.node import DialogKey, Event, QueueMessage, Record
+from streams.protocol import Command, CommandKind
+from streams.routing import Origin
+
+
+class Direction(NamedTuple):
+    """One direction of a dialog: its conversation, and the side and broker id that send."""
+
+    conversation: uuid.UUID
+    from_initiator: bool
+    broker: str
+
+
+class Accepted(NamedTuple):
+    """A message that an application handed over and its endpoint did not refuse."""
+
+    message_id: uuid.UUID
+    kind: CommandKind
+    body: bytes
+    at: int
+
+
+class Queued(NamedTuple):
+    """A message in a queue; ``at`` in virtual microseconds."""
+
+    instance: str
+    at: int
+    message: QueueMessage
+
+    @property
+    def direction(self) -> Direction:
+        """Return which direction of which dialog it came by."""
+        parties = self.message.parties
+        conversation = self.message.conversation
+        return Direction(conversation, parties.from_initiator, parties.from_broker)
+
+
+class Told(NamedTuple):
+    """An event, and when it was emitted (virtual microseconds)."""
+
+    at: int
+    event: Event
+
+
+@dataclass(slots=True)
+class Facts:
+    """All of it; ``senders`` says where the endpoint of a direction lives."""
+
+    accepted: dict[Direction, dict[int, Accepted]] = field(default_factory=dict)
+    senders: dict[Direction, tuple[str, DialogKey]] = field(default_factory=dict)
+    queued: list[Queued] = field(default_factory=list)
+    events: list[Told] = field(default_factory=list)
+    acts: list[dict[str, Any]] = field(default_factory=list)
+    received: list[dict[str, Any]] = field(default_factory=list)
+    dropped: Counter[int] = field(default_factory=Counter)
+    duplicates: int = 0
+    discarded: dict[Direction, dict[int, str]] = field(default_factory=dict)
+
+    def discard(self, direction: Direction, numbers: range, why: str) -> None:
+        """Note the documented reason why messages will be in no queue."""
+        reasons = self.discarded.setdefault(direction, {})
+        for number in numbers:
+            reasons.setdefault(number, why)
+
+    def accept(
+        self, instance: str, key: DialogKey, broker: str, sequence: int, command: Command, at: int
+    ) -> None:
+        """Note that an endpoint gave a message this number."""
+        direction = Direction(command.conversation, command.from_initiator, broker)
+        self.senders[direction] = (instance, key)
+        self.accepted.setdefault(direction, {})[sequence] = Accepted(
+            command.command_id, command.kind, command.body or b"", at
+        )
+
+    def tell(self, at: int, event: Event) -> None:
+        """Note an event of an endpoint worker or a forwarder."""
+        self.events.append(Told(at, event))
+        if event["event"] == EventKind.MESSAGE_UNDELIVERABLE and "message_id" in event:
+            if event["error"] == Number.DUPLICATE:
+                self.duplicates += 1
+            elif event["error"]:
+                self.dropped[int(event["error"])] += 1
+
+    def refused(self, record: Record, event: Event) -> None:
+        """Note that a forwarder lets a copy from outside go; one begun here is only delayed."""
+        is_copy = record.origin is Origin.OUTSIDE and record.message is not None
+        if is_copy and event["event"] != EventKind.MESSAGE_UNDELIVERABLE:  # counted when told
+            self.dropped[int(event["error"])] += 1
+
+    def messages(self) -> Iterator[tuple[Direction, int, Accepted]]:
+        """Iterate over every accepted message."""
+        for direction, numbers in self.accepted.items():
+            for sequence, accepted in numbers.items():
+                yield direction, sequence, accepted

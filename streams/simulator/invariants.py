@@ -1,0 +1,256 @@
+"""What must be true of every run, checked after every event on what the event has touched.
+
+1. exactly once and in order per dialog and direction
+2. nothing acknowledged is lost; nothing unacknowledged leaves the transmission queue early
+3. once locked, a dialog's broker id never changes
+4. hops never exceed the limit; nothing is forwarded after its time to live
+5. when faults stop and a route exists, every dialog finishes (:mod:`streams.simulator.finish`)
+6. a forwarder holds no dialog state: a new one decides as the old one does
+7. state per dialog stays bounded however long the backlog
+
+Nothing here raises because of what a run does: what is broken is a :class:`Violation`.
+"""
+
+from __future__ import annotations
+
+import traceback
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from streams.errors import Number
+from streams.node import Copy, DialogKey, Endpoint, Outcome, QueueMessage, Record, Transaction
+from streams.protocol import CHUNK, CommandKind, Dialog, Flag, Stored
+from streams.routing import Origin, broker_key
+from streams.simulator.clock import SECOND, Chance, Clock
+from streams.simulator.codec import Hop
+from streams.simulator.facts import Direction, Facts
+
+if TYPE_CHECKING:
+    from streams.simulator.endpoint import Batch
+    from streams.simulator.forwarder import ForwarderProcess
+    from streams.simulator.instance import Instance
+
+STATE_BYTES = 4_096
+"""A dialog's state record is never larger than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """An invariant that does not hold; ``at`` in virtual microseconds, 0 is "no input may fail"."""
+
+    invariant: int
+    why: str
+    at: int
+    instance: str = ""
+    conversation: uuid.UUID | None = None
+
+    def __str__(self) -> str:
+        where = f" at {self.instance}" if self.instance else ""
+        about = f", dialog {self.conversation}" if self.conversation else ""
+        return f"invariant {self.invariant} at {self.at / SECOND:.6f} s{where}{about}: {self.why}"
+
+
+@dataclass(slots=True)
+class _Received:
+    """What one endpoint has stored: everything below ``next``; its queue ends with ``shown``."""
+
+    next: int = 0
+    shown: int = -1
+
+
+@dataclass(slots=True)
+class Invariants:
+    """The checks of one run; ``violation`` is the first thing that was broken.
+
+    ``fresh`` is the share of a forwarder's decisions that are compared with a new one's (6).
+    """
+
+    clock: Clock
+    facts: Facts
+    chance: Chance
+    hops: int
+    window: int
+    fresh: float = 1.0
+    violation: Violation | None = None
+    _received: dict[tuple[str, DialogKey], _Received] = field(default_factory=dict)
+    _endpoints: dict[Direction, tuple[str, DialogKey]] = field(default_factory=dict)
+    _locks: dict[tuple[str, DialogKey], str] = field(default_factory=dict)
+    _refused: dict[uuid.UUID, None] = field(default_factory=dict)
+
+    def broken(
+        self, number: int, why: str, instance: str = "", conversation: uuid.UUID | None = None
+    ) -> None:
+        """Note that an invariant does not hold; only the first time counts."""
+        if self.violation is None:
+            self.violation = Violation(number, why, self.clock.now, instance, conversation)
+
+    def failed(self, instance: str, error: Exception) -> None:
+        """Note that an input made the code that workers run raise."""
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno} ({frame.name})"
+        self.broken(0, f"{type(error).__name__}: {error} in {where}", instance)
+
+    # --- an endpoint worker has committed --------------------------------------------------------
+
+    def committed(self, at: Instance, node: Endpoint, tx: Transaction, batch: Batch) -> None:
+        """Check a transaction: ``node`` has what was before, ``tx`` what is now."""
+        for message in tx.queued:
+            self._in_order(at.name, message)
+        for event in tx.events:
+            if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged all the same (5.3)
+                self._refused[uuid.UUID(event["conversation"])] = None
+        for key, machine in tx.machines.items():
+            new, old = machine.dialog, node.dialogs.get(key)
+            self._locked(at.name, key, new)
+            self._stored(at.name, key, old, new)
+            self._acknowledged(at.name, key, old, new, tx, batch)
+            if not machine.forgotten:
+                self._bounded(at, key, new)
+
+    def _in_order(self, instance: str, message: QueueMessage) -> None:
+        """Invariant 1: each message once, in order, and as it was accepted."""
+        header, parties = message.header, message.parties
+        if not header.sequenced:
+            return
+        key = (message.database, message.conversation, not parties.from_initiator)
+        seen = self._received.setdefault((instance, key), _Received())
+        number, skips = header.sequence, bool(header.flags & Flag.SKIPS)
+        if number <= seen.shown:
+            why = f"message {number} came into {message.queue} after {seen.shown}"
+            self.broken(1, why, instance, message.conversation)
+        elif number != seen.shown + 1 and not skips:
+            why = f"message {seen.shown + 1} is missing in {message.queue} before {number}"
+            self.broken(1, why, instance, message.conversation)
+        seen.shown = number
+        direction = Direction(message.conversation, parties.from_initiator, parties.from_broker)
+        said = self.facts.accepted.get(direction, {}).get(number)
+        if said is None:
+            why = f"message {number} was never accepted from {parties.from_broker}"
+            self.broken(1, why, instance, message.conversation)
+        elif said.message_id != header.message_id or (
+            said.kind is CommandKind.SEND and said.body != message.body
+        ):
+            why = f"message {number} in {message.queue} is not what was sent under this number"
+            self.broken(1, why, instance, message.conversation)
+
+    def _stored(self, instance: str, key: DialogKey, old: Dialog | None, new: Dialog) -> None:
+        """Invariant 2, the receiver: what it says to have stored is in its queue."""
+        seen = self._received.setdefault((instance, key), _Received())
+        stored = new.receive_sequence
+        if old is not None and stored < old.receive_sequence:
+            why = f"the number received went back from {old.receive_sequence} to {stored}"
+            self.broken(1, why, instance, key[1])
+        # Parked messages wait for their queue; those from `deaf_from` on nobody will receive.
+        parked = {number for number, _ in new.parked}
+        deaf = stored if new.deaf_from is None else new.deaf_from
+        if any(number not in parked for number in range(seen.shown + 1, min(stored, deaf))):
+            why = f"everything below {stored} counts as stored, the queue ends at {seen.shown}"
+            self.broken(2, why, instance, key[1])
+        if stored > deaf and new.far_broker is not None:
+            direction = Direction(key[1], not key[2], new.far_broker)
+            self.facts.discard(direction, range(deaf, stored), "the receiver had ended")
+        seen.next = max(seen.next, stored)
+        own = Direction(key[1], key[2], broker_key(new.broker_id))
+        self._endpoints[own] = (instance, key)
+
+    def _acknowledged(
+        self,
+        instance: str,
+        key: DialogKey,
+        old: Dialog | None,
+        new: Dialog,
+        tx: Transaction,
+        batch: Batch,
+    ) -> None:
+        """Invariant 2, the sender: it lets go only what is stored, or what may be discarded."""
+        past, place = old.acknowledged if old is not None else (0, 0), new.acknowledged
+        before, after = past[0], place[0]
+        if place > (new.send_sequence, 0) or place < past:
+            why = f"acknowledged went from {past} to {place} of {new.send_sequence}"
+            self.broken(2, why, instance, key[1])
+        waiting = new.send_sequence - after
+        kept = sum(_kept(number, chunk, after) for number, chunk in new.chunks.items())
+        if waiting != kept:
+            why = f"{waiting} messages are not acknowledged, the transmission queue keeps {kept}"
+            self.broken(2, why, instance, key[1])
+        if after == before or self._is_stored(key, new):
+            return
+        reason = self._reason(key, old, new, tx, batch)
+        if reason is None:
+            why = f"messages below {after} left the transmission queue, not stored"
+            self.broken(2, why, instance, key[1])
+        else:
+            direction = Direction(key[1], key[2], new.broker_id)
+            self.facts.discard(direction, range(before, after), reason)
+
+    def _is_stored(self, key: DialogKey, sender: Dialog) -> bool:
+        if sender.far_broker is None:
+            return False
+        peer = Direction(key[1], not key[2], broker_key(sender.far_broker))
+        place = self._endpoints.get(peer)
+        return place is not None and self._received[place].next >= sender.acknowledged[0]
+
+    def _reason(
+        self, key: DialogKey, old: Dialog | None, new: Dialog, tx: Transaction, batch: Batch
+    ) -> str | None:
+        """Return why a dialog may discard messages in this transaction (4.8), or ``None``."""
+        if new.expires_at <= tx.now:
+            return "the dialog's lifetime was over"
+        if old is not None and not tx.endpoint.is_alive(old):
+            return "the database has another broker id"
+        for command in batch.commands:
+            mine = (command.database, command.conversation, command.from_initiator) == key
+            if mine and command.kind is CommandKind.END:
+                return "the sender ended WITH ERROR or WITH CLEANUP"
+        for message in batch.messages:
+            to_me = (message.conversation, message.parties.from_initiator) == (key[1], not key[2])
+            if to_me and message.header.flags & Flag.ERROR:
+                return "the other side sent an Error"
+        return "the target refused the contract" if key[1] in self._refused else None
+
+    def _locked(self, instance: str, key: DialogKey, new: Dialog) -> None:
+        """Invariant 3."""
+        known = self._locks.get((instance, key))
+        now = broker_key(new.far_broker) if new.locked and new.far_broker is not None else None
+        if known is None and now is not None:
+            self._locks[instance, key] = now
+        elif known is not None and now != known:
+            why = f"the dialog was locked to {known} and is to {now or 'nobody'} now"
+            self.broken(3, why, instance, key[1])
+
+    def _bounded(self, at: Instance, key: DialogKey, new: Dialog) -> None:
+        """Invariant 7."""
+        size = len(at.state.dialogs[key])
+        names = len(new.service) + len(new.far_service) + len(new.contract) + len(new.database)
+        kept = len(new.held) + len(new.parked) + len(new.partial)
+        if size > STATE_BYTES + 4 * names or kept > 2 * self.window:
+            why = f"the state record has {size} bytes, {kept} fragments that nobody was shown"
+            self.broken(7, why, at.name, key[1])
+        if any(len(chunk) > CHUNK for chunk in new.chunks.values()):
+            self.broken(7, f"a chunk has more than {CHUNK} positions", at.name, key[1])
+
+    # --- a forwarder has decided -----------------------------------------------------------------
+
+    def decided(self, by: ForwarderProcess, record: Record, outcome: Outcome, now: int) -> None:
+        """Invariant 6: a forwarder that knows nothing decides the same."""
+        if self.chance.happens(self.fresh) and by.new_node().handle(record, now) != outcome:
+            why = "a forwarder started anew decides otherwise than the one that has run"
+            self.broken(6, why, by.instance.name, uuid.UUID(bytes=record.key))
+
+    def forwarded(self, at: Instance, record: Record, copy: Copy, now: int) -> None:
+        """Invariant 4."""
+        hop = Hop(copy.hop)
+        conversation = uuid.UUID(bytes=record.key)
+        if hop.hops_remaining < 0 or hop.visits > self.hops + 1:
+            why = f"a copy leaves with {hop.hops_remaining} hops left, after {hop.visits} instances"
+            self.broken(4, why, at.name, conversation)
+        if record.origin is Origin.OUTSIDE and hop.expired(now):
+            why = f"a copy is forwarded {now - hop.expires_at} ms after its time to live"
+            self.broken(4, why, at.name, conversation)
+
+
+def _kept(number: int, chunk: list[Stored], acknowledged: int) -> int:
+    """Return how many positions a chunk keeps of messages that are not acknowledged."""
+    waiting = chunk[max(acknowledged - number * CHUNK, 0) :]
+    return sum(position >= 0 for position, _ in waiting)

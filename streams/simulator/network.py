@@ -1,0 +1,107 @@
+"""Links between instances: what a copy meets between two forwarders.
+
+Within an instance nothing is lost. A link that is down takes every copy and loses it silently, also
+what is on it when it goes down. Copies keep their order as they do in a partition of Kafka, but for
+those that the scenario reorders: they are as late as a second copy would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streams.simulator import scenario
+from streams.simulator.clock import MILLISECOND, Chance, Clock
+from streams.simulator.storage import Entry
+
+LATE = 50 * MILLISECOND
+"""How much later than usual a reordered or second copy is, on average."""
+
+
+@dataclass(slots=True)
+class _Way:
+    """One direction of a link: when its last copy in order arrives."""
+
+    link: scenario.Link
+    last: int = 0
+
+
+class Network:
+    """All links; ``arrive(instance, entry)`` is called when a copy is there."""
+
+    def __init__(
+        self,
+        settings: scenario.Network,
+        clock: Clock,
+        chance: Chance,
+        arrive: Callable[[str, Entry], None],
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._chance = chance
+        self._arrive = arrive
+        self._ways: dict[tuple[str, str], _Way] = {}
+        self._cuts: dict[tuple[str, str], int] = {}
+        self._down: dict[tuple[str, str], None] = {}
+
+    @property
+    def calm(self) -> bool:
+        """Tell whether chance has ended."""
+        until = self._settings.until
+        return until is not None and self._clock.now >= until
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether no link is down."""
+        return not self._down
+
+    def set_link(self, a: str, b: str, *, up: bool) -> None:
+        """Take a link down, or mend it."""
+        ends = _ends(a, b)
+        if up:
+            self._down.pop(ends, None)
+        else:
+            self._down[ends] = None
+            self._cuts[ends] = self._cuts.get(ends, 0) + 1
+
+    def is_up(self, a: str, b: str) -> bool:
+        """Tell whether a link is not down."""
+        return not self._down or _ends(a, b) not in self._down
+
+    def send(self, sender: str, receiver: str, entry: Entry) -> None:
+        """Take a copy that a forwarder hands over; it sees no error, whatever becomes of it."""
+        if not self.is_up(sender, receiver):
+            return
+        way = self._ways.get((sender, receiver))
+        if way is None:
+            link = self._settings.links.get(_ends(sender, receiver), self._settings.link)
+            way = self._ways[sender, receiver] = _Way(link)
+        link, now = way.link, self._clock.now
+        due = now + self._latency(link.latency)
+        if not self.calm:
+            if self._chance.happens(link.loss):
+                return
+            if self._chance.happens(link.duplicate):
+                self._schedule(sender, receiver, entry, due + self._chance.heavy(LATE))
+            if self._chance.happens(link.reorder):
+                self._schedule(sender, receiver, entry, due + self._chance.heavy(LATE))
+                return
+        way.last = max(way.last, due)
+        self._schedule(sender, receiver, entry, way.last)
+
+    def _latency(self, latency: scenario.Latency) -> int:
+        spread = latency.most - latency.least
+        drawn = latency.least + (self._chance.below(spread + 1) if spread else 0)
+        return drawn + (self._chance.heavy(latency.heavy) if latency.heavy else 0)
+
+    def _schedule(self, sender: str, receiver: str, entry: Entry, at: int) -> None:
+        ends = _ends(sender, receiver)
+        self._clock.at(at, self._deliver, ends, self._cuts.get(ends, 0), receiver, entry)
+
+    def _deliver(self, ends: tuple[str, str], cuts: int, receiver: str, entry: Entry) -> None:
+        if self._cuts.get(ends, 0) == cuts:  # else it was on the link when that went down
+            self._arrive(receiver, entry)
+
+
+def _ends(a: str, b: str) -> tuple[str, str]:
+    return (a, b) if a < b else (b, a)

@@ -1,0 +1,200 @@
+"""What a run has shown: by the contract's keys, and as a summary for a terminal."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from streams.errors import EventKind
+from streams.node.views import conversation_endpoint, transmission_queue
+from streams.protocol import Dialog
+from streams.simulator.clock import SECOND
+from streams.simulator.facts import Facts, Queued, Told
+from streams.simulator.invariants import Violation
+from streams.simulator.storage import read_command
+
+if TYPE_CHECKING:
+    from streams.simulator.instance import Instance
+    from streams.simulator.run import Simulation
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finished run. Rows have plain values; ``facts`` are what they were made from.
+
+    ``summary`` is the account of messages: ``sent`` = ``delivered`` + ``waiting`` + ``discarded`` +
+    ``lost``. ``notes`` are about steps that had no effect.
+    """
+
+    seed: int
+    events: tuple[Row, ...]
+    queues: dict[str, list[Row]]
+    endpoints: tuple[Row, ...]
+    transmission_queue: tuple[Row, ...]
+    summary: Row
+    acts: tuple[Row, ...]
+    received: tuple[Row, ...]
+    notes: tuple[str, ...]
+    violation: Violation | None
+    ended_at: int
+    facts: Facts
+
+    @property
+    def good(self) -> bool:
+        """Tell whether nothing was lost or came twice, and no invariant was broken."""
+        bad = self.summary["lost"] or self.summary["delivered_twice"]
+        return self.violation is None and not bad
+
+    def to_json(self) -> Row:
+        """Return the result by the contract's keys."""
+        broken = self.violation
+        return {
+            "seed": self.seed,
+            "events": list(self.events),
+            "queues": self.queues,
+            "endpoints": list(self.endpoints),
+            "transmission_queue": list(self.transmission_queue),
+            "summary": self.summary,
+            "acts": list(self.acts),
+            "received": list(self.received),
+            "notes": list(self.notes),
+            "violation": broken
+            and {
+                "invariant": broken.invariant,
+                "at": broken.at / SECOND,
+                "instance": broken.instance,
+                "conversation": str(broken.conversation) if broken.conversation else None,
+                "why": broken.why,
+            },
+        }
+
+
+def result_of(run: Simulation) -> Result:
+    """Collect what a run has shown; the views are read from what is durable."""
+    endpoints: list[Row] = []
+    waiting: list[Row] = []
+    ids: set[uuid.UUID] = set()
+    for instance in run.instances.values():
+        for dialog in instance.state.restore(0).values():
+            row = conversation_endpoint(instance.name, dialog, instance.now)
+            endpoints += [] if row is None else [row]
+            for row, message_id in _transmission_queue(instance, dialog):
+                waiting.append(row)
+                ids.add(message_id)
+    return Result(
+        run.seed,
+        tuple(_event(told) for told in run.facts.events),
+        _queues(run.facts.queued),
+        tuple(endpoints),
+        tuple(waiting),
+        _summary(run.facts, ids),
+        tuple(run.facts.acts),
+        tuple(run.facts.received),
+        tuple(run.notes),
+        run.invariants.violation,
+        run.clock.now,
+        run.facts,
+    )
+
+
+def _event(told: Told) -> Row:
+    kind = EventKind(told.event["event"])
+    row = {**told.event, "at": told.at / SECOND, "name": kind.title}
+    row["error"] = int(row["error"])
+    return row
+
+
+def _queues(queued: list[Queued]) -> dict[str, list[Row]]:
+    queues: dict[str, list[Row]] = {}
+    for instance, at, message in queued:
+        queues.setdefault(f"{instance}/{message.database}/{message.queue}", []).append(
+            {
+                "conversation": str(message.conversation),
+                "sequence": message.header.sequence,
+                "type": message.header.type,
+                "body": message.body.decode("utf-8", "backslashreplace"),
+                "at": at / SECOND,
+                "service": message.parties.to_service,
+                "path": [place for place, _ in message.journey.path],
+            }
+        )
+    return dict(sorted(queues.items()))
+
+
+def _transmission_queue(instance: Instance, dialog: Dialog) -> Iterator[tuple[Row, uuid.UUID]]:
+    commands = instance.topics.cmd
+    rows = transmission_queue(instance.name, dialog, lambda at: read_command(commands[at]))
+    for row in rows:
+        position = dialog.stored(row["message_sequence_number"])[0]
+        body = row["message_body"]
+        row["message_body"] = None if body is None else body.decode("utf-8", "backslashreplace")
+        yield row, read_command(commands[position]).command_id
+
+
+def _summary(facts: Facts, waiting: set[uuid.UUID]) -> Row:
+    """Account for every accepted message; what nothing explains is lost."""
+    copies = Counter(
+        (q.instance, q.message.database, q.message.header.message_id) for q in facts.queued
+    )
+    delivered = {message_id for _, _, message_id in copies}
+    account = Counter(
+        "delivered" if accepted.message_id in delivered
+        else "waiting" if accepted.message_id in waiting
+        else "discarded" if number in facts.discarded.get(direction, ())
+        else "lost"
+        for direction, number, accepted in facts.messages()
+    )  # fmt: skip
+    return {
+        "sent": account.total(),
+        "delivered": account["delivered"],
+        "waiting": account["waiting"],
+        "discarded": account["discarded"],
+        "lost": account["lost"],
+        "duplicates": facts.duplicates,
+        "delivered_twice": sum(n - 1 for n in copies.values()),
+        "dropped": {str(number): n for number, n in sorted(facts.dropped.items())},
+    }
+
+
+def result_text(result: Result) -> str:
+    """Return a summary that fits a terminal."""
+    s = result.summary
+    lines = [
+        f"seed {result.seed}, {result.ended_at / SECOND:g} s of virtual time",
+        "",
+        f"messages  {s['sent']} sent = {s['delivered']} delivered + {s['waiting']} waiting + "
+        f"{s['discarded']} discarded + {s['lost']} lost",
+        f"copies    {s['duplicates']} duplicates removed, {s['delivered_twice']} delivered twice, "
+        + (", ".join(f"{n} dropped ({e})" for e, n in s["dropped"].items()) or "none dropped"),
+        "",
+    ]
+    for name, rows in result.queues.items():
+        dialogs = len({row["conversation"] for row in rows})
+        lines.append(f"{name}: {len(rows)} messages of {dialogs} dialogs")
+    if result.endpoints:
+        lines += ["", f"{'endpoint':40} {'side':9} {'state':5} {'sent':>5} {'got':>5}  far broker"]
+    for row in result.endpoints:
+        where = f"{row['instance']}/{row['database']}/{row['service_name']}"
+        side = "initiator" if row["is_initiator"] else "target"
+        lines.append(
+            f"{where:40} {side:9} {row['state']:5} {row['send_sequence']:5} "
+            f"{row['receive_sequence']:5}  {row['far_broker_instance'] or '-'}"
+        )
+    told = Counter((row["name"], row["error"], row["detail"]) for row in result.events)
+    if any(error for _, error, _ in told):
+        lines.append("")
+    for (name, error, detail), n in sorted(told.items()):
+        if error:
+            lines.append(f"{n:5} x {name} {error}: {detail}")
+    for act in result.acts:
+        where = f"{act['instance']}/{act['database']}/{act['service']}"
+        lines.append(f"{act['at']:g} s: {where} acted for {act['conversation']}")
+    lines += [f"note: {note}" for note in result.notes]
+    if result.violation is not None:
+        lines += ["", f"BROKEN: {result.violation}"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,259 @@
+"""One run: instances, a network between them, a scenario, and a seed for all that is chance."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from streams.errors import InputError
+from streams.node import QueueMessage, world_of
+from streams.protocol import Command
+from streams.simulator.applications import Reader
+from streams.simulator.clock import MILLISECOND, SECOND, START, Chance, Clock
+from streams.simulator.endpoint import EndpointProcess
+from streams.simulator.facts import Facts, Queued
+from streams.simulator.forwarder import ForwarderProcess
+from streams.simulator.instance import Instance, Surroundings
+from streams.simulator.invariants import Invariants
+from streams.simulator.network import Network
+from streams.simulator.result import Result, result_of
+from streams.simulator.scenario import (
+    Abort,
+    Action,
+    Begin,
+    Crash,
+    Cut,
+    End,
+    Part,
+    Receive,
+    Scenario,
+    Send,
+    Side,
+    Skew,
+    Sql,
+    Step,
+)
+from streams.simulator.signs import Signs
+from streams.simulator.statements import Statements
+from streams.simulator.storage import Entry
+from streams.topology import Topology, apply_sql, queue_of
+
+PROPAGATION = 500 * MILLISECOND
+"""A new version of the catalog reaches every instance within this time."""
+
+
+@dataclass(slots=True)
+class _Handle:
+    """A dialog that the scenario began, by the name that the scenario gave it."""
+
+    conversation: uuid.UUID
+    instance: str
+    database: str
+
+
+class Simulation:
+    """A topology and a scenario under one seed; :meth:`run` gives the same result every time.
+
+    ``fresh`` is the share of a forwarder's decisions that invariant 6 checks.
+    """
+
+    def __init__(
+        self, topology: Topology, scenario: Scenario, seed: int = 0, *, fresh: float = 1.0
+    ) -> None:
+        self.topology, self.scenario, self.seed = topology, scenario, seed
+        self.clock = clock = Clock()
+        self.facts = Facts()
+        self.notes: list[str] = []
+        self.network = Network(scenario.network, clock, Chance(seed, "network"), self._arrive)
+        signs = Signs(topology.instances, clock, self.network.is_up)
+        limits = scenario.limits
+        self.invariants = Invariants(
+            clock, self.facts, Chance(seed, "invariants"), limits.hops, limits.window, fresh
+        )
+        around = Surroundings(
+            scenario, clock, self.network, signs, self.facts, self.invariants, seed, self._queued
+        )
+        self._statements = Statements(seed)
+        self._catalog = Chance(seed, "catalog")
+        self._dialogs: dict[str, _Handle] = {}
+        self._received: dict[tuple[str, str], int] = {}
+        self._signs = signs
+        self._version = 1
+        world = world_of(topology, self._version)
+        self.instances = {
+            name: Instance(name, around, world, scenario.skew.get(name, 0))
+            for name in topology.instances
+        }
+        self._readers = self._start_applications()
+
+    def run(self) -> Result:
+        """Let everything happen up to the scenario's end, or to the first violation."""
+        for instance in self.instances.values():
+            self._start(instance, Part.INSTANCE)
+        for step in self.scenario.steps:
+            self.clock.at(step.at, self._perform, step)
+        until, invariants = self.scenario.until, self.invariants
+        while invariants.violation is None and self.clock.step(until):
+            pass
+        return result_of(self)
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def _arrive(self, instance: str, entry: Entry) -> None:
+        self.instances[instance].arrive(entry)
+
+    def _queued(self, instance: str, message: QueueMessage) -> None:
+        name = f"{message.database}/{message.queue}"
+        self.instances[instance].queues.setdefault(name, []).append(message)
+        self.facts.queued.append(Queued(instance, self.clock.now, message))
+        for reader in self._readers.get((instance, name), ()):
+            reader.wake()
+
+    def _start_applications(self) -> dict[tuple[str, str], list[Reader]]:
+        readers: dict[tuple[str, str], list[Reader]] = {}
+        for number, application in enumerate(self.scenario.applications):
+            instance = self.topology.instances[application.instance]
+            queue = queue_of(instance.databases[application.database], application.service)
+            assert queue is not None, "the reader has looked"
+            chance = Chance(self.seed, f"application {number}")
+            reader = Reader(
+                application,
+                self.instances[instance.name],
+                queue.name,
+                self._statements,
+                chance,
+            )
+            place = (instance.name, f"{application.database}/{queue.name}")
+            readers.setdefault(place, []).append(reader)
+        return readers
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    def _perform(self, step: Step) -> None:
+        action: Action = step.action
+        match action:
+            case Begin():
+                self._begin(action)
+            case Send() | End():
+                self._say(action)
+            case Receive():
+                self._receive(action)
+            case Sql():
+                self._change(action, step)
+            case Crash(part, name, up):
+                (self._start if up else self._crash)(self.instances[name], part)
+            case Cut(link, up):
+                self._set_link(*link, up=up)
+            case Skew(name, by):
+                self.instances[name].skew = by
+                self.instances[name].wake_endpoint()
+            case Abort(name, count):
+                endpoint = self.instances[name].endpoint
+                if endpoint is not None:
+                    endpoint.aborts = count
+
+    def _begin(self, action: Begin) -> None:
+        instance = self.instances[action.instance]
+        command = self._statements.begin(action, instance.now)
+        handle = _Handle(command.conversation, action.instance, action.database)
+        self._dialogs[action.dialog] = handle
+        instance.command(command)
+
+    def _say(self, action: Send | End) -> None:
+        handle, initiator = self._dialogs[action.dialog], action.side is Side.INITIATOR
+        place = (handle.instance, handle.database) if initiator else action.at
+        place = place or self._target_of(handle)
+        if place is None:
+            self.notes.append(
+                f"{self.clock.now / SECOND:g} s: {action.dialog} has no target endpoint yet: "
+                f"its {type(action).__name__.upper()} was not said"
+            )
+            return
+        instance = self.instances[place[0]]
+        about = (handle.conversation, place[1], initiator, instance.now)
+        commands: list[Command]
+        if isinstance(action, Send):
+            commands = list(self._statements.send(action, *about))
+        else:
+            commands = [self._statements.end(action, *about)]
+        for command in commands:
+            instance.command(command)
+
+    def _target_of(self, handle: _Handle) -> tuple[str, str] | None:
+        """Return where a dialog's target endpoint is: the locked one, else the first there is."""
+        initiator = (
+            self.instances[handle.instance]
+            .state.restore(0)
+            .get((handle.database, handle.conversation, True))
+        )
+        locked = initiator.far_broker if initiator is not None and initiator.locked else None
+        for instance in self.instances.values():
+            for key, dialog in instance.state.restore(0).items():
+                is_target = key[1] == handle.conversation and not key[2]
+                if is_target and locked in (None, dialog.broker_id):
+                    return instance.name, key[0]
+        return None
+
+    def _receive(self, action: Receive) -> None:
+        place = (action.instance, f"{action.database}/{action.queue}")
+        queue = self.instances[action.instance].queues.get(place[1], [])
+        first = self._received.get(place, 0)
+        last = len(queue) if action.count is None else min(len(queue), first + action.count)
+        self._received[place] = last
+        for message in queue[first:last]:
+            self.facts.received.append(
+                {
+                    "at": self.clock.now / SECOND,
+                    "queue": "/".join(place),
+                    "conversation": str(message.conversation),
+                    "sequence": message.header.sequence,
+                }
+            )
+
+    def _change(self, action: Sql, step: Step) -> None:
+        now = (START + self.clock.now // MILLISECOND) / 1000
+        told = len(self.topology.findings)
+        try:
+            self.topology = apply_sql(
+                self.topology, action.instance, action.database, action.text, now
+            )
+        except InputError as error:
+            s = step.source
+            raise InputError(
+                f"the T-SQL of this step cannot be read: {error.message}",
+                file=s.file, line=s.line, column=s.column, remedy=error.remedy,
+            ) from error  # fmt: skip
+        at = f"{self.clock.now / SECOND:g} s"
+        self.notes += [f"{at}: {f.subject}: {f.message}" for f in self.topology.findings[told:]]
+        self._version += 1
+        world = world_of(self.topology, self._version)
+        for instance in self.instances.values():
+            self.clock.at(self.clock.now + self._catalog.below(PROPAGATION), instance.switch, world)
+
+    # --- faults ----------------------------------------------------------------------------------
+
+    def _start(self, instance: Instance, part: Part) -> None:
+        if part is not Part.ENDPOINT and instance.forwarder is None:
+            instance.forwarder = ForwarderProcess(instance)
+            self._look_again()
+        if part is not Part.FORWARDER and instance.endpoint is None:
+            instance.endpoint = EndpointProcess(instance)
+
+    def _crash(self, instance: Instance, part: Part) -> None:
+        if part is not Part.FORWARDER and instance.endpoint is not None:
+            instance.endpoint.crash()
+        if part is not Part.ENDPOINT and instance.forwarder is not None:
+            instance.forwarder.crash()
+
+    def _set_link(self, a: str, b: str, *, up: bool) -> None:
+        if not up:
+            self._signs.before_cut(a, b)
+        self.network.set_link(a, b, up=up)
+        if up:
+            self._signs.after_mend(a, b)
+            self._look_again()
+
+    def _look_again(self) -> None:
+        for instance in self.instances.values():
+            if instance.forwarder is not None:
+                instance.forwarder.look_again()

@@ -1,0 +1,213 @@
+"""What a scenario says, as values: the network, who does what when, and what goes wrong.
+
+Times and durations are whole microseconds of virtual time. :mod:`streams.simulator.read` makes
+scenarios of files, :mod:`streams.simulator.write` files of scenarios.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from streams.protocol import DEFAULT, Limits
+from streams.simulator.clock import MILLISECOND, SECOND
+from streams.topology import NOWHERE, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long a copy is on its way: from ``least`` to ``most``, evenly spread.
+
+    ``heavy`` is the mean of what a heavy tail (Pareto, exponent 2) adds.
+    """
+
+    least: int = 5 * MILLISECOND
+    most: int = 5 * MILLISECOND
+    heavy: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How a link behaves; the numbers are probabilities of one copy."""
+
+    latency: Latency = Latency()
+    loss: float = 0.0
+    duplicate: float = 0.0
+    reorder: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """All links, those that differ by their two ends in order, and when chance ends.
+
+    ``until``: from then on nothing is lost, doubled, reordered or aborted by chance any more.
+    """
+
+    link: Link = Link()
+    links: Mapping[tuple[str, str], Link] = field(default_factory=dict)
+    until: int | None = None
+
+
+class Side(Enum):
+    """Whose statement it is."""
+
+    INITIATOR = "initiator"
+    TARGET = "target"
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """BEGIN DIALOG CONVERSATION; ``lifetime`` in seconds."""
+
+    dialog: str
+    instance: str
+    database: str
+    service: str
+    to: str
+    broker: str | None = None
+    contract: str = DEFAULT
+    conversation: uuid.UUID | None = None
+    lifetime: int | None = None
+    group: uuid.UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """SEND ON CONVERSATION, ``count`` times; ``at`` (instance, database) is for several targets."""
+
+    dialog: str
+    side: Side = Side.INITIATOR
+    type: str = DEFAULT
+    body: str = ""
+    count: int = 1
+    at: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """END CONVERSATION, WITH ERROR where there is one, or WITH CLEANUP."""
+
+    dialog: str
+    side: Side = Side.INITIATOR
+    error: tuple[int, str] | None = None
+    cleanup: bool = False
+    at: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """RECEIVE from a queue: ``count`` messages, all if ``None``. The result names them."""
+
+    instance: str
+    database: str
+    queue: str
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """T-SQL that changes the topology, at a database."""
+
+    instance: str
+    database: str
+    text: str
+
+
+class Part(Enum):
+    """What of an instance has crashed."""
+
+    INSTANCE = "instance"
+    ENDPOINT = "endpoint"
+    FORWARDER = "forwarder"
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A process ends, or (``up``) starts anew from what is durable."""
+
+    part: Part
+    instance: str
+    up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A link goes down in both directions, or (``up``) comes back."""
+
+    link: tuple[str, str]
+    up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """An instance's clock is set off by this much from now on."""
+
+    instance: str
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """The next transactions of an instance's endpoint worker are aborted by Kafka."""
+
+    instance: str
+    count: int
+
+
+Action = Begin | Send | End | Receive | Sql | Crash | Cut | Skew | Abort
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action and when it happens; steps of one instant happen in the list's order."""
+
+    at: int
+    action: Action
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+class Does(Enum):
+    """What an application does with what arrives."""
+
+    REPLY = "reply"  # answers every message
+    ACT = "act"  # does something outside that must happen once
+    HANDSHAKE = "handshake"  # answers the first message, acts on what a confirmed dialog brings
+    END = "end"  # ends the dialog when the other side has, or when it failed
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A program that reads a service's queue; its position is durable with its commands."""
+
+    instance: str
+    database: str
+    service: str
+    does: tuple[Does, ...]
+    type: str = DEFAULT
+    body: str = "reply"
+    limit: int | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A run, but for its topology and its seed.
+
+    ``aborts`` is the probability that a transaction is aborted, ``skew`` by how much an instance's
+    clock is off, ``memory`` overrides MESSAGE_FORWARD_SIZE in bytes, ``batch`` is how many records
+    a process takes at most at a time.
+    """
+
+    steps: tuple[Step, ...] = ()
+    until: int = 120 * SECOND
+    network: Network = Network()
+    applications: tuple[Application, ...] = ()
+    aborts: float = 0.0
+    skew: Mapping[str, int] = field(default_factory=dict)
+    memory: Mapping[str, int] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    batch: int = 100
+    name: str = ""
+    topology: str = ""

@@ -1,0 +1,78 @@
+"""Signs of life: which beats of whom a reader has seen by now, worked out when somebody asks.
+
+A forwarder writes its presence once a second. One event per second and pair would be most of a
+run, so nothing happens here while time passes: :meth:`Signs.reachable` tells ``node.Presence`` of
+the last beats that its reader could have seen, and every change (a crash, a link that goes down)
+first brings those up to date whom it concerns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from streams.node import Presence
+from streams.simulator.clock import SECOND, Clock
+
+BEAT = SECOND
+
+
+class Signs:
+    """The presence of all instances, as each of them sees it."""
+
+    def __init__(
+        self, instances: Iterable[str], clock: Clock, is_up: Callable[[str, str], bool]
+    ) -> None:
+        self._clock = clock
+        self._is_up = is_up
+        self._all = tuple(instances)
+        self._lives: dict[str, int] = {}
+        self._since: dict[str, int] = {}
+        self._views: dict[str, Presence] = {}
+
+    def start(self, instance: str) -> None:
+        """Let an instance's forwarder begin to give signs, and to read those of others."""
+        now = self._clock.now
+        self._lives[instance] = self._lives.get(instance, 0) + 1
+        self._since[instance] = now
+        self._views[instance] = Presence(instance, now / SECOND)
+        for reader in self._all:
+            self._look(reader, instance, now)
+
+    def stop(self, instance: str) -> None:
+        """Let an instance's forwarder fall silent; what it has seen is forgotten."""
+        for reader in self._all:
+            self._look(reader, instance, None)
+        self._since.pop(instance, None)
+        self._views.pop(instance, None)
+
+    def before_cut(self, a: str, b: str) -> None:
+        """Bring the two up to date: from now on they see nothing of each other."""
+        self._look(a, b, None)
+        self._look(b, a, None)
+
+    def after_mend(self, a: str, b: str) -> None:
+        """Let the two see each other's last beat at once: it was kept for them."""
+        self._look(a, b, self._clock.now)
+        self._look(b, a, self._clock.now)
+
+    def reachable(self, reader: str, instance: str) -> bool:
+        """Tell whether an instance may be written to, as its reader sees it."""
+        view = self._views[reader]
+        self._look(reader, reader, None)
+        view.end_read(self._clock.now / SECOND)
+        self._look(reader, instance, None)
+        return view.reachable(instance, self._clock.now / SECOND)
+
+    def _look(self, reader: str, instance: str, at: int | None) -> None:
+        """Tell a reader of the last beat of an instance, seen ``at`` or when it was written."""
+        view, since = self._views.get(reader), self._since.get(instance)
+        if (
+            view is None
+            or since is None
+            or not (reader == instance or self._is_up(reader, instance))
+        ):
+            return
+        beat = (self._clock.now - since) // BEAT
+        written = since + beat * BEAT
+        replica = str(self._lives[instance])
+        view.seen(instance, replica, beat, (written if at is None else at) / SECOND)

@@ -1,0 +1,84 @@
+"""From the steps of a scenario to the commands of ``protocol``: the only place that makes any."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from itertools import count
+
+from streams.node import QueueMessage
+from streams.protocol import Command, CommandKind
+from streams.simulator.scenario import Begin, End, Send
+
+_DIALOGS = uuid.UUID("0d9f7c52-5d1a-5f0e-8f5e-2d6f4a3b9c11")
+
+
+class Statements:
+    """Number the commands of a run, and name its conversations."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._numbers = count(1)
+
+    def conversation(self, begin: Begin) -> uuid.UUID:
+        """Return a dialog's id: as stated, else another one for every seed."""
+        return begin.conversation or uuid.uuid5(_DIALOGS, f"{self._seed}/{begin.dialog}")
+
+    def begin(self, step: Begin, now: int) -> Command:
+        """BEGIN DIALOG CONVERSATION; ``now`` is the instance's clock."""
+        return Command(
+            self.conversation(step),
+            self._id(),
+            CommandKind.BEGIN,
+            step.database,
+            issued_at=now,
+            from_service=step.service,
+            to_service=step.to,
+            to_broker=step.broker,
+            contract=step.contract,
+            lifetime=step.lifetime,
+            group=step.group,
+        )
+
+    def send(
+        self, step: Send, conversation: uuid.UUID, database: str, initiator: bool, now: int
+    ) -> Iterator[Command]:
+        """SEND ON CONVERSATION, as often as the step says."""
+        for number in range(step.count):
+            yield Command(
+                conversation,
+                self._id(),
+                CommandKind.SEND,
+                database,
+                initiator,
+                now,
+                type=step.type,
+                body=(step.body if step.count == 1 else f"{step.body} {number}").encode(),
+            )
+
+    def end(
+        self, step: End, conversation: uuid.UUID, database: str, initiator: bool, now: int
+    ) -> Command:
+        """END CONVERSATION."""
+        code, text = step.error or (None, None)
+        return Command(
+            conversation,
+            self._id(),
+            CommandKind.END,
+            database,
+            initiator,
+            now,
+            error_code=code,
+            error_text=text,
+            cleanup=step.cleanup,
+        )
+
+    def answer(self, to: QueueMessage, kind: CommandKind, now: int, **said: object) -> Command:
+        """Return a statement of the application that has received a message."""
+        mine = not to.parties.from_initiator
+        return Command(
+            to.conversation, self._id(), kind, to.database, mine, now, **said  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def _id(self) -> uuid.UUID:
+        return uuid.UUID(int=next(self._numbers))

@@ -1,0 +1,366 @@
+"""What a receiving service is shown: types, sides, bodies, a queue that is off, priorities."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from streams.errors import EventKind
+from streams.node import MessageType, World, world_of
+from streams.node.validation import is_valid, is_well_formed
+from streams.protocol import CommandKind, Limits, State
+from streams.topology import Validation
+
+from .evidence import shows
+from .harness import Net, conversation, topology
+from .places import D1, INITIATOR, TARGET, A, B, pair
+from .test_commands import refusals
+
+SCHEMA = """
+<xsd:schema xmlns:xsd="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:order">
+  <xsd:element name="order" type="xsd:int"/>
+</xsd:schema>
+"""
+SECOND = '<schema xmlns="http://www.w3.org/2001/XMLSchema"><element name="note"/></schema>'
+
+FUSSY = """
+instances:
+  ServerA:
+    databases:
+      DatabaseA:
+        broker_id: A
+        message_types: {Order: {}, Strange: {}, Reply: {}}
+        contracts:
+          Orders: {Order: initiator, Reply: initiator, Strange: initiator, Elsewhere: initiator}
+        services: {InitiatorService: {queue: InitiatorQueue, contracts: []}}
+        routes:
+          - {name: Target, service_name: TargetService, address: 'tcp://ServerB:4022'}
+  ServerB:
+    databases:
+      DatabaseB:
+        broker_id: B
+        message_types: {Order: {validation: well_formed_xml}, Reply: {}, Elsewhere: {}}
+        contracts: {Orders: {Order: initiator, Reply: target}}
+        services: {TargetService: {queue: TargetQueue, contracts: [Orders]}}
+        priorities:
+          - {name: all, level: 2}
+          - {name: service, local_service_name: TargetService, level: 7}
+          - name: pair
+            local_service_name: TargetService
+            remote_service_name: InitiatorService
+            level: 9
+        routes:
+          - {name: Initiator, service_name: InitiatorService, address: 'tcp://ServerA:4022'}
+"""
+
+
+def fussy() -> Net:
+    """Return a pair whose target knows less than its initiator."""
+    return Net(topology(FUSSY))
+
+
+# --- types, sides, bodies ------------------------------------------------------------------------
+
+
+@shows("D8.1", "U-39")
+@pytest.mark.parametrize(
+    ("kind", "body", "number", "code"),
+    [
+        ("Strange", b"", 11225, 8498),
+        ("Elsewhere", b"", 11226, 8498),
+        ("Reply", b"", 11227, 8457),
+        ("Order", b"<a>", 9704, 9615),
+    ],
+)
+def test_what_a_target_refuses(kind: str, body: bytes, number: int, code: int) -> None:
+    """Event 160 with the reason, acknowledged; both sides are in ERROR with the Error's number."""
+    net = fussy()
+    net.begin(A, D1, contract="Orders")
+    net.send(A, D1, body, type=kind)
+    net.settle()
+    assert net["ServerB"].errors(EventKind.MESSAGE_UNDELIVERABLE) == [number]
+    for instance, queue, initiator in (("ServerA", INITIATOR, True), ("ServerB", TARGET, False)):
+        dialog = net[instance].dialog(D1, initiator=initiator)
+        assert dialog.state is State.ER
+        (error,) = net[instance].bodies(queue)
+        assert b"<Code>-%d</Code>" % code in error
+    assert net["ServerA"].dialog(D1, initiator=True).all_acknowledged
+
+
+@shows("D8.1", "U-39")
+def test_a_target_may_not_send_the_initiators_types() -> None:
+    """11228 and -8437: the initiator's contract says who may send what."""
+    net = fussy()
+    net.begin(A, D1, contract="Orders")
+    net.send(A, D1, b"<a/>", type="Order")
+    net.settle()
+    net.send(B, D1, b"", type="Reply", from_initiator=False)
+    net.settle()
+    assert net["ServerA"].errors(EventKind.MESSAGE_UNDELIVERABLE) == [11228]
+    assert b"<Code>-8437</Code>" in net["ServerB"].bodies(TARGET)[-1]
+
+
+@shows("D6.3")
+def test_a_sender_validates_by_its_own_type() -> None:
+    """The two sides may validate differently: 8430 where one's own type does not allow it."""
+    net = fussy()
+    net.begin(B, D1, service="TargetService", to="InitiatorService", contract="Orders")
+    net.send(B, D1, b"no XML", type="Order")
+    net.settle()
+    assert refusals(net, "ServerB") == [8430]
+
+
+@shows("D6.3", "U-24")
+def test_a_body_above_the_limit() -> None:
+    """8459, and nothing leaves."""
+    net = pair(Limits(body=10))
+    net.begin(A, D1)
+    net.send(A, D1, b"x" * 11, b"y" * 10)
+    net.settle()
+    assert refusals(net) == [8459]
+    assert net["ServerB"].bodies(TARGET) == [b"y" * 10]
+
+
+@pytest.mark.parametrize(
+    ("body", "fine"),
+    [
+        (b"<a/>", True),
+        ("<?xml version='1.0' encoding='utf-16'?><ä/>".encode("utf-16"), True),
+        (b"", False),
+        (b"<a>", False),
+        (b"<a/><b/>", False),
+        (b"text", False),
+        (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', False),
+        (b"<?xml version='1.0' encoding='nonsense'?><a/>", False),
+    ],
+)
+def test_well_formed(body: bytes, fine: bool) -> None:
+    """One document, of any encoding, without a document type of its own."""
+    assert is_well_formed(body) is fine
+
+
+@shows("D8.1")
+@pytest.mark.parametrize(
+    ("validation", "schema", "body", "fine"),
+    [
+        (Validation.NONE, None, b"\x00", True),
+        (Validation.EMPTY, None, b"", True),
+        (Validation.EMPTY, None, b"x", False),
+        (Validation.WELL_FORMED_XML, None, b"<a/>", True),
+        (Validation.VALID_XML, SCHEMA, b'<order xmlns="urn:order">1</order>', True),
+        (Validation.VALID_XML, SCHEMA, b'<order xmlns="urn:order">one</order>', False),
+        (Validation.VALID_XML, SCHEMA, b"<order>1</order>", False),
+        (Validation.VALID_XML, SCHEMA, b"<a", False),
+        (Validation.VALID_XML, "<?xml version='1.0'?>" + SCHEMA + SECOND, b"<note/>", True),
+        (Validation.VALID_XML, "no schema", b"<a/>", False),
+        (Validation.VALID_XML, None, b"<a/>", False),
+    ],
+)
+def test_validation(validation: Validation, schema: str | None, body: bytes, fine: bool) -> None:
+    """NONE, EMPTY, WELL_FORMED_XML, and VALID_XML by its schema collection."""
+    assert is_valid(MessageType(validation, schema), body) is fine
+
+
+# --- a queue that is off -------------------------------------------------------------------------
+
+
+@shows("D8.2", "U-31", "EX-55")
+def test_ex_55_queue_off_at_the_target() -> None:
+    """Accepted and parked at the target, acknowledged, shown when the queue is on again."""
+    net = pair()
+    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = OFF")
+    net.begin(A, D1)
+    net.send(A, D1, b"1", b"2")
+    net.settle()
+    assert net["ServerB"].bodies(TARGET) == []
+    assert net["ServerA"].dialog(D1, initiator=True).all_acknowledged
+    net["ServerB"].restart_endpoint()
+    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = ON")
+    net.settle()
+    assert net["ServerB"].bodies(TARGET) == [b"1", b"2"]
+
+
+@shows("D8.2")
+def test_more_than_can_be_parked_stays_with_the_sender() -> None:
+    """The sender's window closes; when the queue is on everything comes, once and in order."""
+    net = pair(Limits(window=4))
+    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = OFF")
+    net.begin(A, D1)
+    net.send(A, D1, *[b"%d" % n for n in range(20)])
+    net.run(30)
+    assert len(net["ServerB"].dialog(D1, initiator=False).parked) == 4
+    assert 11219 in net["ServerB"].errors(EventKind.MESSAGE_UNDELIVERABLE)
+    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = ON")
+    net.run(70)
+    assert net["ServerB"].bodies(TARGET) == [b"%d" % n for n in range(20)]
+
+
+# --- fragments -----------------------------------------------------------------------------------
+
+
+@shows("D8.3", "U-23")
+def test_a_large_message_in_fragments() -> None:
+    """Whole at the other side, although links lose, the endpoint restarts and nothing is small."""
+    net = pair(Limits(window=8, fragment=1_000))
+    body = bytes(range(256)) * 100
+    net.begin(A, D1)
+    net.send(A, D1, body, b"small", body[:5_000])
+    net["ServerA"].transact()
+    net["ServerA"].forward()
+    del net["ServerB"].txq.entries[2:6]
+    net["ServerB"].forward()
+    net["ServerB"].transact()
+    net["ServerB"].restart_endpoint()
+    net["ServerA"].restart_endpoint()
+    net.run(60)
+    assert net["ServerB"].bodies(TARGET) == [body, b"small", body[:5_000]]
+    assert net["ServerA"].dialog(D1, initiator=True).all_acknowledged
+
+
+# --- priorities ----------------------------------------------------------------------------------
+
+
+@shows("D8.7")
+def test_the_priority_of_an_endpoint() -> None:
+    """Assigned once, by each side's own database: the best match wins."""
+    net = fussy()
+    net.begin(A, D1, contract="Orders")
+    net.send(A, D1, b"<a/>", type="Order")
+    net.settle()
+    assert net["ServerA"].dialog(D1, initiator=True).priority == 5
+    assert net["ServerB"].dialog(D1, initiator=False).priority == 9
+    assert [m.priority for m in net["ServerB"].queues[TARGET]] == [9]
+
+
+@shows("D8.7")
+def test_the_order_of_matches() -> None:
+    """CLR, CL-, C-R, C--, -LR, -L-, --R, ---; none of them: 5."""
+    ranks = ["CLR", "CL-", "C-R", "C--", "-LR", "-L-", "--R", "---"]
+    for first in range(len(ranks)):
+        world = _prioritized(ranks[first:])
+        assert world.priority("S", "D", "C", "L", "R") == 10 - first
+    assert _prioritized([]).priority("S", "D", "C", "L", "R") == 5
+    assert _prioritized(ranks[:7]).priority("S", "D", "x", "y", "z") == 5
+
+
+def _prioritized(ranks: list[str]) -> World:
+    rules = []
+    order = ["CLR", "CL-", "C-R", "C--", "-LR", "-L-", "--R", "---"]
+    for rank in ranks:
+        names = zip(("contract", "local_service_name", "remote_service_name"), rank, strict=True)
+        stated = ", ".join(f"{name}: {letter}" for name, letter in names if letter != "-")
+        level = 10 - order.index(rank)
+        rules.append(f"{{name: p{level}, level: {level}{', ' if stated else ''}{stated}}}")
+    text = f"priorities: [{', '.join(reversed(rules))}]"
+    return world_of(topology(f"instances: {{S: {{databases: {{D: {{{text}}}}}}}}}"), 1)
+
+
+# --- what a database is told about all its conversations -----------------------------------------
+
+
+@shows("D8.5")
+def test_error_broker_conversations() -> None:
+    """-9719 in the own queue, -9720 in the other side's; later conversations live."""
+    net = pair()
+    net.begin(A, D1)
+    net.send(A, D1, b"1")
+    net.settle()
+    net.sql(B, "ALTER DATABASE DatabaseB SET ERROR_BROKER_CONVERSATIONS")
+    net.run(2)
+    assert b"<Code>-9719</Code>" in net["ServerB"].bodies(TARGET)[-1]
+    assert b"<Code>-9720</Code>" in net["ServerA"].bodies(INITIATOR)[-1]
+    net.begin(A, conversation(2))
+    net.send(A, conversation(2), b"2")
+    net.settle()
+    assert net["ServerB"].bodies(TARGET)[-1] == b"2"
+
+
+# --- statements ----------------------------------------------------------------------------------
+
+
+@shows("D8.4")
+def test_a_conversation_timer() -> None:
+    """It survives a restart; the message is empty and nothing travels."""
+    net = pair()
+    net.begin(A, D1)
+    net.command(A, CommandKind.TIMER, D1, timeout=30)
+    net.settle()
+    net["ServerA"].restart_endpoint()
+    net.run(29)
+    assert net["ServerA"].types(INITIATOR) == []
+    net.run(1)
+    assert net["ServerA"].types(INITIATOR) == ["DialogTimer"]
+    assert net["ServerA"].out.entries == []
+
+
+@shows("D8.8")
+def test_related_conversations_share_a_group() -> None:
+    """RELATED_CONVERSATION joins the group of a conversation that exists, also of this batch."""
+    net, second = pair(), conversation(2)
+    net.begin(A, D1)
+    net.begin(A, second, related=D1)
+    net.begin(A, conversation(3), related=conversation(4))
+    net.settle()
+    group = net["ServerA"].dialog(D1, initiator=True).group
+    assert net["ServerA"].dialog(second, initiator=True).group == group
+    assert refusals(net) == [8426]
+
+
+@shows("D8.8")
+def test_a_group_belongs_to_one_service() -> None:
+    """8420 for BEGIN and MOVE; MOVE to a group of the same service moves."""
+    text = FUSSY.replace("InitiatorService: {", "Other: {queue: Q}, InitiatorService: {", 1)
+    net, group = Net(topology(text)), uuid.UUID(int=7)
+    net.begin(A, D1, group=group, contract="Orders")
+    net.begin(A, conversation(2), service="Other", group=group, contract="Orders")
+    net.begin(A, conversation(3), service="Other", contract="Orders")
+    net.settle()
+    net.command(A, CommandKind.MOVE, conversation(3), group=group)
+    net.command(A, CommandKind.MOVE, D1, group=uuid.UUID(int=8))
+    net.command(A, CommandKind.MOVE, conversation(3), group=group)
+    net.settle()
+    assert refusals(net) == [8420, 8420]
+    assert net["ServerA"].dialog(D1, initiator=True).group == uuid.UUID(int=8)
+    assert net["ServerA"].dialog(conversation(3), initiator=True).group == group
+
+
+@shows("D6.1")
+def test_current_database() -> None:
+    """'CURRENT DATABASE' stands for the database's own broker id."""
+    net = pair()
+    net.begin(A, D1, to_broker="CURRENT DATABASE")
+    net.settle()
+    assert net["ServerA"].dialog(D1, initiator=True).far_broker == "A"
+
+
+@shows("D6.5")
+@pytest.mark.parametrize(
+    ("said", "number"),
+    [
+        ({"error_code": 0, "error_text": "no"}, 8419),
+        ({"error_code": -1, "error_text": "no"}, 8419),
+        ({"error_code": 1, "error_text": None}, 8422),
+    ],
+)
+def test_codes_of_errors(said: dict[str, object], number: int) -> None:
+    """An application's codes are above 0; a text is needed."""
+    net = pair()
+    net.begin(A, D1)
+    net.send(A, D1, b"1")
+    net.end(A, D1, **said)
+    net.settle()
+    assert refusals(net) == [number]
+    assert net["ServerA"].dialog(D1, initiator=True).state is State.CO
+
+
+@shows("EX-37")
+def test_ex_37_a_queue_message_says_whether_its_side_is_the_locked_one() -> None:
+    """The first message cannot know; what the initiator sends after its lock does."""
+    net = pair()
+    net.begin(A, D1)
+    net.send(A, D1, b"1")
+    net.settle()
+    net.send(A, D1, b"2")
+    net.settle()
+    assert [m.parties.locked for m in net["ServerB"].queues[TARGET]] == [False, True]
