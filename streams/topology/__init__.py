@@ -10,6 +10,7 @@ from streams.topology.catalog import catalog_key, flatten, split_key, unflatten
 from streams.topology.compile import directory, instance_at, routing_instance, routing_instances
 from streams.topology.failover import failover
 from streams.topology.findings import NOWHERE, Finding, Severity, Skipped, Source
+from streams.topology.history import with_history
 from streams.topology.load import FILE, apply_sql, load
 from streams.topology.lookup import (
     accepted_contracts,
@@ -102,4 +103,5 @@ __all__ = [
     "schema_of",
     "split_key",
     "unflatten",
+    "with_history",
 ]
