@@ -105,7 +105,7 @@ class Dialog:
     error_epoch: int = 0
     chunks: dict[int, list[Stored]] = field(default_factory=dict)
     last_copy: int = -1
-    in_flight: int = -1
+    in_flight: int = field(default=-1, compare=False)
     """Fragments between ``acknowledged`` and ``transmitted``; -1: to be counted."""
 
     @property

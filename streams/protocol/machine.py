@@ -221,7 +221,8 @@ class Machine:
         if dialog.timer_at is not None and dialog.timer_at <= self.now:
             dialog.timer_at = None
             self._enqueue_own(TIMER)
-        self._sender.retry()
+        if dialog.retry_at is not None and dialog.retry_at <= self.now:
+            self._sender.retry()
 
     def wake(self, probe_after: int) -> None:
         """Look again after a catalog change: the queue may be on, a route may be there.

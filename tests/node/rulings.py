@@ -15,6 +15,7 @@ MULTIPLE = "Using multiple routes in Service Broker"
 BEGIN = "BEGIN DIALOG CONVERSATION"
 END = "END CONVERSATION"
 SEND = "SEND"
+PRIORITY = "CREATE BROKER PRIORITY"
 
 FORWARDING = (
     Ruling("F1", "Forwarding is a switch of the endpoint, off unless it is turned on; what came "
@@ -151,6 +152,20 @@ DIALOGS = (
            "its lock.", DOCUMENTED, MULTIPLE),
     Ruling("EX-55", "Queue off at the target: parked there, delivered when it is on again.",
            DOCUMENTED, "sys.transmission_queue; articles on queue status"),
+    Ruling("Q1", "RECEIVE returns messages of one conversation group, which stays locked until the "
+           "transaction ends; WHERE names a conversation or a group.", DOCUMENTED, "RECEIVE"),
+    Ruling("Q2", "Groups and conversations with a higher priority are received first.",
+           DOCUMENTED, f"RECEIVE; {PRIORITY}"),
+    Ruling("Q3", "A DialogTimer comes before everything of its conversation, an Error before the "
+           "rest.", DOCUMENTED, "articles on system messages"),
+    Ruling("Q4", "GET CONVERSATION GROUP locks the next group without receiving.", DOCUMENTED,
+           "GET CONVERSATION GROUP"),
+    Ruling("Q5", "A rollback returns the messages to their places.", DOCUMENTED, "RECEIVE"),
+    Ruling("Q6", "Five rollbacks in a row turn the queue off, unless poison message handling is "
+           "off; the count survives a restart.", DOCUMENTED, "Poison message handling"),
+    Ruling("Q7", "END CONVERSATION removes the dialog's messages from the queue.", DOCUMENTED, END),
+    Ruling("Q8", "MOVE CONVERSATION moves a conversation to another group of its queue.",
+           DOCUMENTED, "MOVE CONVERSATION"),
     Ruling("U-02", "Broker ids are equal as GUIDs if both are GUIDs, else as they are written.",
            OURS),
     Ruling("U-14", "A dialog that could not be routed tries again when the catalog has changed, "
