@@ -28,6 +28,7 @@ from streams.topology import Topology, apply_sql
 from streams.wire import Envelope
 from streams.wire.records import HOP, MESSAGE, ROUTE, header_of, message_record
 
+from .evidence import shows
 from .harness import START, conversation, topology
 
 AW = topology("""
@@ -91,6 +92,7 @@ def waits(outcome: Outcome) -> bool:
 # --- the examples --------------------------------------------------------------------------------
 
 
+@shows("EX-56", "N1", "N2")
 def test_ex_56_one_request_and_both_dialogs_go() -> None:
     """D1 and D2 wait for one MissingRoute; the route is made, the request ended, both are sent."""
     bench = Bench()
@@ -106,6 +108,7 @@ def test_ex_56_one_request_and_both_dialogs_go() -> None:
     assert len(bench.asked) == 1
 
 
+@shows("EX-58", "N1")
 def test_ex_58_a_request_that_is_never_ended_is_the_last() -> None:
     """No second request ever, however long the conversations wait and however many come."""
     bench = Bench()
@@ -118,6 +121,7 @@ def test_ex_58_a_request_that_is_never_ended_is_the_last() -> None:
 # --- one rule each -------------------------------------------------------------------------------
 
 
+@shows("U-16")
 def test_the_body_is_the_documented_one() -> None:
     """To the letter; the broker id, where one is asked for, in an element of its own (U-16)."""
     assert missing_route("a&b", None) == (
@@ -130,6 +134,7 @@ def test_the_body_is_the_documented_one() -> None:
     assert with_broker is not None and b"  <BROKER_INSTANCE>B</BROKER_INSTANCE>\n" in with_broker
 
 
+@shows("C-13")
 def test_no_route_after_the_end_asks_again_by_the_back_off() -> None:
     """4, 8, 16, 32, 64, 64 s after each end (U-27, C-13), and not a moment earlier."""
     bench = Bench()
@@ -269,6 +274,7 @@ STEPS = st.lists(
 )  # fmt: skip
 
 
+@shows("N1", "N2")
 @settings(max_examples=300, deadline=None)
 @given(STEPS)
 def test_one_request_is_open_and_none_is_forgotten(steps: list[tuple[str, int, int]]) -> None:

@@ -15,6 +15,7 @@ from streams.topology import Role, Topology, failover, flatten, instance_at, unf
 from streams.wire import Envelope
 from streams.wire.records import HOP, MESSAGE, ROUTE, header_of, message_record
 
+from .evidence import shows
 from .harness import START, conversation, topology
 
 GROUP = topology("""
@@ -69,12 +70,14 @@ def live(changed: Topology, version: int) -> World:
     return world_of(unflatten(flatten(changed)), version)
 
 
+@shows("P8")
 def test_a_listener_leads_to_the_primary() -> None:
     """All replicas name the listener; the one with the principal's role is meant, in any case."""
     assert sent_to(at_home(live(GROUP, 1)), "Target") == (Place.TXQ.value, "One")
     assert instance_at(GROUP, LISTENER) == "One"
 
 
+@shows("P8")
 def test_after_a_failover_new_copies_follow_the_listener() -> None:
     """The same forwarder, the same route, the next version of the catalog: the new primary.
 
@@ -98,6 +101,7 @@ def test_a_listener_that_is_given_to_another_instance_moves_new_copies() -> None
     assert forwarder.world.instance_at(LISTENER) is None  # nobody's any more
 
 
+@shows("P7")
 def test_an_address_of_a_mirrored_database_does_not_follow() -> None:
     """Rule 9: a plain address keeps leading to its instance, primary or not."""
     forwarder = at_home(live(failover(GROUP, "AG", "Two"), 2))

@@ -33,6 +33,7 @@ from streams.topology.yaml_file import read_document
 from streams.wire import Envelope, decode_journey
 from streams.wire.records import HOP, MESSAGE, ROUTE, ack_record, header_of, message_record
 
+from .evidence import shows
 from .harness import START, conversation
 
 NETWORK = """
@@ -163,6 +164,7 @@ def to(outcome: Outcome) -> str | None:
 # --- the examples --------------------------------------------------------------------------------
 
 
+@shows("P1", "P6")
 @pytest.mark.parametrize("service", ["OrderParts", "NoBroker"])
 def test_ex_07_both_are_asked_and_only_the_principal_gets_the_message(service: str) -> None:
     """First use: both are asked; nothing is sent before one claims (9794), then all goes there."""
@@ -174,6 +176,7 @@ def test_ex_07_both_are_asked_and_only_the_principal_gets_the_message(service: s
     assert bench.states == [RouteState.OPERATIONAL]
 
 
+@shows("EX-08", "P2", "P6")
 def test_ex_08_the_principal_is_gone_and_the_partner_claims() -> None:
     """Traffic goes to the partner as soon as it says that it is the principal."""
     bench = Bench()
@@ -195,6 +198,7 @@ def test_ex_08_the_principal_is_gone_and_the_partner_claims() -> None:
     assert to(bench.send()) == "partner2"
 
 
+@shows("EX-09", "P3", "U-15")
 def test_ex_09_the_partner_does_not_claim() -> None:
     """Nothing goes to either; both are asked by the back-off until the principal answers."""
     bench = Bench()
@@ -216,6 +220,7 @@ def test_ex_09_the_partner_does_not_claim() -> None:
     ]  # fmt: skip
 
 
+@shows("EX-10", "P2", "P5")
 def test_ex_10_the_principal_says_that_it_no_longer_is() -> None:
     """It is reachable; a copy that nobody acknowledges makes both be asked, and traffic moves."""
     bench = Bench()
@@ -247,6 +252,7 @@ def test_without_roles_nothing_is_known() -> None:
     assert to(outcome) is None and outcome.status is not None and outcome.status.number == 9794
 
 
+@shows("P7")
 def test_a_plain_route_to_a_mirrored_database_does_not_fail_over() -> None:
     """Rule 9: without MIRROR_ADDRESS the one address is used, whoever is the principal."""
     bench = Bench()
@@ -256,6 +262,7 @@ def test_a_plain_route_to_a_mirrored_database_does_not_fail_over() -> None:
     assert bench.asked == []
 
 
+@shows("P5")
 def test_a_doubted_principal_keeps_the_role_until_it_fails_to_answer() -> None:
     """An acknowledgement that is late is no failure; silence when asked is one."""
     bench = Bench()
@@ -276,6 +283,7 @@ def test_a_doubted_principal_keeps_the_role_until_it_fails_to_answer() -> None:
 ADDRESSES = ("tcp://partner1:4022", "tcp://partner2:4022")
 
 
+@shows("P4")
 def test_a_deposed_principal_is_not_believed() -> None:
     """A claim under an epoch that is over counts for nothing, in whatever order answers come."""
     route = MirroredRoute()
@@ -312,6 +320,7 @@ def test_an_older_answer_of_the_same_partner_is_void() -> None:
     assert route.principal is None
 
 
+@shows("P4")
 def test_an_epoch_has_one_holder() -> None:
     """A second claim of the same epoch counts for nothing: never both, and no change of mind."""
     route = MirroredRoute()
@@ -338,6 +347,7 @@ def test_a_principal_may_step_down_without_a_successor() -> None:
     assert route.principal == 0
 
 
+@shows("P6")
 def test_a_partner_that_never_answers() -> None:
     """Subclass 2: the principal is there, the other partner has let a whole round pass."""
     route = MirroredRoute()
@@ -473,6 +483,7 @@ INPUTS = [
 inputs = st.lists(st.tuples(st.sampled_from(INPUTS), st.integers(0, 40)), max_size=80)
 
 
+@shows("P2", "P3", "P4")
 @settings(max_examples=500, deadline=None)
 @given(inputs)
 def test_the_split_that_must_not_happen(

@@ -37,6 +37,7 @@ from streams.services import (
     Turn,
     to_service_name,
 )
+from tests.node.evidence import shows
 
 M1 = b"<message><toServiceName>S4</toServiceName><x>1</x></message>"
 D3 = Handle(uuid.UUID(int=3), is_initiator=False)
@@ -80,6 +81,7 @@ def begun(bench: Bench) -> Handle:
 # --- the examples --------------------------------------------------------------------------------
 
 
+@shows("EX-68", "U-41")
 def test_ex_68_a_dialog_is_classified_once() -> None:
     """m1 on D3 names S4: D4 is begun, both rows are stored, m1 goes on unchanged; so does m2."""
     bench = Bench()
@@ -96,6 +98,7 @@ def test_ex_68_a_dialog_is_classified_once() -> None:
     assert bench.calls == [M1]
 
 
+@shows("EX-69")
 def test_ex_69_a_reply_is_passed_back_without_classification() -> None:
     """S4 answers on D4: the answer is sent on D3."""
     bench = Bench()
@@ -106,6 +109,7 @@ def test_ex_69_a_reply_is_passed_back_without_classification() -> None:
     assert bench.calls == [M1]
 
 
+@shows("EX-70")
 @pytest.mark.parametrize("by_target", [True, False])
 def test_ex_70_the_end_of_one_is_the_end_of_both(by_target: bool) -> None:
     """S4 ends D4, or S3 ends D3: the router ends both, and keeps no row."""
@@ -119,6 +123,7 @@ def test_ex_70_the_end_of_one_is_the_end_of_both(by_target: bool) -> None:
     assert len(actions) == 2 and bench.rows == {}
 
 
+@shows("EX-70", "U-41")
 @pytest.mark.parametrize(
     ("body", "code", "text"),
     [
@@ -141,6 +146,7 @@ def test_ex_70_an_error_is_wrapped(body: bytes, code: int, text: str) -> None:
     assert bench.rows == {}
 
 
+@shows("EX-70")
 @pytest.mark.parametrize(("type_", "body"), [(END_DIALOG, b""), (ERROR, error_body(1, "no"))])
 def test_ex_70_without_a_row_only_that_dialog_is_ended(type_: str, body: bytes) -> None:
     """An end before any message that could have been classified."""
@@ -149,6 +155,7 @@ def test_ex_70_without_a_row_only_that_dialog_is_ended(type_: str, body: bytes) 
     assert isinstance(end, End) and (end.handle, end.code) == (D3, None)
 
 
+@shows("EX-72")
 def test_ex_72_a_dialog_keeps_its_router() -> None:
     """1,000 dialogs, 4 routers behind full routes: all used, each dialog by one only, also locked.
 
@@ -201,6 +208,7 @@ CLASSIFIERS: dict[str, Callable[[bytes], str | None]] = {
 }
 
 
+@shows("U-41")
 @pytest.mark.parametrize("classify", CLASSIFIERS.values(), ids=CLASSIFIERS)
 def test_what_cannot_be_classified_ends_with_error_1(
     classify: Callable[[bytes], str | None],
@@ -255,6 +263,7 @@ def test_the_sample_classifier_never_raises(body: bytes) -> None:
     to_service_name(body)
 
 
+@shows("S1")
 def test_what_is_received_after_the_end_is_left_alone() -> None:
     """It was in the queue when the dialogs ended: neither a new dialog nor an error comes of it."""
     bench = Bench()
@@ -290,6 +299,7 @@ def test_another_router_takes_other_ids() -> None:
 # --- redirection ---------------------------------------------------------------------------------
 
 
+@shows("S2")
 def test_redirection_answers_with_the_name_and_ends() -> None:
     """One reply, one end; the initiator begins a dialog of its own with that service."""
     redirector = Redirector("Routing", "R", to_service_name, "Redirect")
@@ -313,6 +323,7 @@ KINDS = st.sampled_from(["m", "m", "m", "m", "end", "err"])
 STEPS = st.lists(st.tuples(st.integers(0, 2), st.booleans(), KINDS), max_size=60)
 
 
+@shows("U-41", "S1")
 @settings(max_examples=300, deadline=None)
 @given(STEPS)
 def test_any_interleaving_passes_all_on_in_order_and_leaves_no_row(
