@@ -13,7 +13,8 @@ from enum import Enum
 
 from streams.errors import EventKind, Number
 from streams.node.events import Event, event
-from streams.node.ports import EnvelopeCodec, HopView
+from streams.node.mirror import Pair
+from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.world import World
 from streams.protocol import Parties, Status
 from streams.routing import Decision, Origin, Plan, Query, Verdict, pick_broker, plan
@@ -108,7 +109,8 @@ _UNDELIVERABLE = {
 class Forwarder:
     """One instance's routing decision, applied to records.
 
-    ``reachable`` is the presence predicate; ``now`` is epoch milliseconds everywhere.
+    ``reachable`` is the presence predicate; ``roles`` knows the principals of mirrored routes,
+    without it none is known. ``now`` is epoch milliseconds everywhere.
     """
 
     def __init__(
@@ -117,8 +119,10 @@ class Forwarder:
         world: World,
         codec: EnvelopeCodec,
         reachable: Callable[[str], bool],
+        roles: Roles | None = None,
     ) -> None:
         self.instance = instance
+        self._roles = roles
         self._codec = codec
         self._reachable = reachable
         self._ways: dict[tuple[Origin, bytes], _Way] = {}
@@ -144,6 +148,8 @@ class Forwarder:
             return self._send(record, leaf, hop, now)
         if verdict is Verdict.FORWARD:
             return self._forward(record, leaf, hop, now)
+        if verdict is Verdict.PROBE:
+            return self._to_principal(way, record, leaf, hop, now)
         if verdict is Verdict.DELIVER:
             place = Place.ACK if record.is_ack else Place.IN
             edited = hop.edited(self.instance, now, self._block(now), spend=False)
@@ -209,6 +215,26 @@ class Forwarder:
         edited = hop.edited(self.instance, now, self._block(now), spend=True)
         return Outcome((Copy(Place.TXQ, leaf.targets[chosen[0]] or "", leaf.route, edited),))
 
+    def _to_principal(
+        self, way: _Way, record: Record, leaf: _Leaf, hop: HopView, now: int
+    ) -> Outcome:
+        """Send to the principal of a mirrored pair and to nobody else; 9794 while it is unknown."""
+        known = None
+        if self._roles is not None:
+            pair = Pair(way.parties.to_service, leaf.decision.broker, leaf.decision.addresses)
+
+            def reachable(partner: int) -> bool:
+                target = leaf.targets[partner]
+                return target is not None and self._reachable(target)
+
+            known = self._roles.principal(pair, reachable, hop.attempt, now)
+        if known is None:
+            return self.refuse(record, Number.MIRRORING_NOT_READY, now, hop)
+        only = replace(leaf, targets=(leaf.targets[known],))
+        if record.origin is Origin.INSIDE and not leaf.decision.looped_back:
+            return self._send(record, only, hop, now)
+        return self._forward(record, only, hop, now)
+
     def _failover(self, leaf: _Leaf, start: int) -> list[int]:
         """Return the first reachable of the addresses, beginning with the one that is its turn."""
         count = len(leaf.targets)
@@ -232,9 +258,8 @@ class Forwarder:
     # --- what is told ----------------------------------------------------------------------------
 
     def _number(self, leaf: _Leaf) -> Number:
-        if leaf.decision.error is not None:
-            return leaf.decision.error
-        return Number.MIRRORING_NOT_READY  # PROBE: which partner is the principal is not known
+        assert leaf.decision.error is not None, "what is neither sent nor delivered has a reason"
+        return leaf.decision.error
 
     def _status(
         self, record: Record, parties: Parties, number: Number, hop: HopView, now: int

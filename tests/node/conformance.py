@@ -1,4 +1,4 @@
-"""The parts of ``docs/conformance.md`` that are made from the tests of forwarding and dialogs.
+"""The parts of ``docs/conformance.md`` that are made from tests of forwarding, dialogs, services.
 
 ``python -m tests.node.conformance --write`` rewrites them.
 """
@@ -12,16 +12,19 @@ from functools import cache
 from pathlib import Path
 
 from tests.routing.rulings import Ruling
+from tests.services.rulings import SERVICES
 
 from .rulings import DIALOGS, FORWARDING
 
 TESTS = Path(__file__).parents[1]
 PAGE = TESTS.parent / "docs" / "conformance.md"
-BLOCKS = {"forwarding": FORWARDING, "dialogs": DIALOGS}
+BLOCKS = {"forwarding": FORWARDING, "dialogs": DIALOGS, "services": SERVICES}
 LETTERS = {
     "forwarding": "`F` are the rules of a forwarder.",
     "dialogs": "`D` are the rules of a dialog: 1 reception, 2 transmission, 3 the lock, 4 states, "
     "5 closed endpoints, 6 statements, 7 transactions, 8 what is missing.",
+    "services": "`P` are the rules of mirrored pairs and listeners, `N` those of the Broker "
+    "Configuration Notice, `S` those of data-dependent routing.",
 }
 
 
@@ -29,7 +32,8 @@ LETTERS = {
 def evidence() -> dict[str, tuple[str, ...]]:
     """Return the tests that show a rule, by the rule's id: ``file::test``."""
     found: dict[str, list[str]] = defaultdict(list)
-    for path in sorted([*TESTS.glob("node/test_*.py"), *TESTS.glob("protocol/test_*.py")]):
+    folders = ("node", "protocol", "services")
+    for path in sorted(path for name in folders for path in TESTS.glob(f"{name}/test_*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef):
                 for rule in _shown(node):

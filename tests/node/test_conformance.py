@@ -7,11 +7,12 @@ from collections import Counter
 import pytest
 
 from tests.routing.rulings import NOT_EMULATED, Ruling
+from tests.services.rulings import SERVICES
 
 from .conformance import BLOCKS, PAGE, evidence, generated, rewritten
 from .rulings import DIALOGS, ELSEWHERE, FORWARDING
 
-RULINGS = (*FORWARDING, *DIALOGS)
+RULINGS = (*FORWARDING, *DIALOGS, *SERVICES)
 
 
 @pytest.mark.parametrize("ruling", RULINGS, ids=lambda ruling: ruling.id)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from streams.errors import SurroundingsError
-from streams.kafka import KafkaException, change_for, deploy, publish, read_catalog
+from streams.kafka import KafkaException, change_for, deploy, preview, publish, read_catalog
 from streams.kafka.catalog import VERSION_KEY, hash_of
-from streams.topology import Topology
+from streams.topology import Topology, apply_sql
 from streams.wire import decode_event, encode_catalog_object
 from streams.workers import Control
 from tests.workers.rig import HookedCluster, Rig, eventually, pair, pause
@@ -63,6 +63,16 @@ def test_objects_count_only_when_their_version_is_complete(two: Rig) -> None:
     deploy(two.cluster, two.topology)
     eventually(lambda: control.world is not before or pause(), "the next good version")
     assert (routes(control), control.error) == (["ToB"], "")
+
+
+def test_a_folder_that_is_deployed_again_lowers_no_epoch(two: Rig) -> None:
+    """ERROR_BROKER_CONVERSATIONS has been said once; its conversations do not end twice."""
+    sql = "ALTER DATABASE CURRENT SET ERROR_BROKER_CONVERSATIONS"
+    deploy(two.cluster, apply_sql(two.topology, "A", "DatabaseA", sql, 0.0))
+    assert not deploy(two.cluster, two.topology).change
+    assert not preview(two.cluster, two.topology).change
+    live = read_catalog(two.cluster).topology
+    assert live is not None and live.instances["A"].databases["DatabaseA"].error_epoch == 1
 
 
 STRANGE = (
