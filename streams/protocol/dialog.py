@@ -38,9 +38,10 @@ class Limits:
 class Dialog:
     """An endpoint (``sys.conversation_endpoints``). Times are epoch milliseconds.
 
-    Numbers below ``acknowledged`` are stored at the other side (or discarded by END WITH ERROR),
-    those below ``transmitted`` were sent at least once, those below ``send_sequence`` were accepted
-    from the application. Copies of numbers below ``suspect`` were sent before the latest retry or
+    Numbers below ``acknowledged`` are stored at the other side, or were discarded: those from
+    ``discarded_from`` on, by an Error, the end of the lifetime, WITH ERROR or WITH CLEANUP. Those
+    below ``transmitted`` were sent at least once, those below ``send_sequence`` were accepted from
+    the application. Copies of numbers below ``suspect`` were sent before the latest retry or
     refusal and may be lost with what was retried. ``chunks`` holds the position in `cmd` of
     every accepted message from ``acknowledged`` on; ``held`` the position in `in` of what arrived
     out of order. ``last_copy`` is a position in `out` at or behind this dialog's latest copy.
@@ -76,6 +77,7 @@ class Dialog:
     forget_at: int | None = None
     chunks: dict[int, list[int]] = field(default_factory=dict)
     last_copy: int = -1
+    discarded_from: int | None = None
 
     @property
     def parties(self) -> Parties:

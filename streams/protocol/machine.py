@@ -290,6 +290,8 @@ class Machine:
 
     def _discard_unacknowledged(self) -> None:
         dialog = self.dialog
+        if dialog.discarded_from is None and dialog.acknowledged < dialog.send_sequence:
+            dialog.discarded_from = dialog.acknowledged
         dialog.acknowledged = dialog.transmitted = dialog.send_sequence
         dialog.attempt, dialog.status, dialog.suspect, dialog.retry_at = 0, 0, 0, None
         self.touched_chunks.update(dialog.forget_acknowledged())

@@ -46,6 +46,7 @@ _PLAIN = (
     "peer_closed",
     "closed_at",
     "forget_at",
+    "discarded_from",
 )
 
 

@@ -44,7 +44,7 @@ def examples() -> dict[str, bytes]:
         ID, "D", "B1", True, State.CO, "S", "T", "B2", "C", ID, ID, 1, 2,
         locked=True, send_sequence=70, acknowledged=3, transmitted=65, receive_sequence=4,
         held={6: 11, 9: 12}, attempt=2, retry_at=5, first_hop=1, status=9750, status_at=6,
-        peer_closed=True, closed_at=7, forget_at=8, suspect=66,
+        peer_closed=True, closed_at=7, forget_at=8, suspect=66, discarded_from=5,
     )  # fmt: skip
     command = Command(
         ID, ID, CommandKind.END, "D", False, 1, "reply", "S", "T", "B2", "C", 60, ID, "type",
