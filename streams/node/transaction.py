@@ -305,7 +305,8 @@ class Transaction:
                     error=effect.error,
                     header=effect.header,
                     attempt=effect.attempt,
-                    from_initiator=dialog.is_initiator,
+                    # 124 is about the endpoint; 149 and 160 are about a frame of its peer.
+                    from_initiator=dialog.is_initiator is (effect.kind is EventKind.CONVERSATION),
                     from_broker=effect.from_broker,
                     state=dialog.state.name,
                 )
