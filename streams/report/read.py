@@ -2,7 +2,9 @@
 
 State is read first, then the queues, then the commands, then the events: so everything that a state
 says is settled is in the queues that are read, everything in them has its command, and every
-command that a state has seen has its refusal, also while the workers run.
+command that a state has seen has its refusal, also while the workers run. Where several of them
+write to one topic, an open transaction of one hides what another has committed behind it: what is
+held against the state is read to the high watermark, which waits for such transactions.
 """
 
 from __future__ import annotations
@@ -141,7 +143,7 @@ def _note_sides(facts: Facts, topology: Topology) -> None:
 
 
 def _read_queue(facts: Facts, cluster: Cluster, place: str, queue: tuple[str, str, str]) -> None:
-    for message in read_all(cluster, cluster.topics.queue(*queue)):
+    for message in read_all(cluster, cluster.topics.queue(*queue), to_high=True):
         try:
             frame = read_queued(message.value(), headers_of(message))
         except MalformedError:
@@ -185,7 +187,7 @@ def _commands(
     """
     topic = cluster.topics.cmd(instance)
     count = len(partitions_of(cluster, topic))
-    for message in read_all(cluster, topic):
+    for message in read_all(cluster, topic, to_high=True):
         partition, offset = message.partition() or 0, message.offset() or 0
         try:
             command = read_command(
@@ -237,7 +239,7 @@ def _note_ending(said: dict[Endpoint, Ending], by: Endpoint, command: Command) -
 
 
 def _events(cluster: Cluster) -> Iterator[dict[str, object]]:
-    for message in read_all(cluster, cluster.topics.event):
+    for message in read_all(cluster, cluster.topics.event, to_high=True):
         try:
             yield decode_event(message.value())
         except MalformedError:

@@ -74,3 +74,24 @@ def test_every_partition_has_a_position_of_its_own(kafka: str, unique: str) -> N
     assert facts.balance().outcomes == {Outcome.DELIVERED: 12}
     nothing = replace(facts, delivered=[]).balance()
     assert nothing.outcomes == {Outcome.LOST: 12}
+
+
+def test_what_is_committed_behind_an_open_transaction_is_not_lost(kafka: str, unique: str) -> None:
+    """The reader waits for the transaction of a worker that writes to the same queue."""
+    with running(kafka, unique, "two_brokers") as system, system.client() as client:
+        queue = system.cluster.topics.queue(*TARGETS[0], "TargetQueue")
+        other = system.cluster.producer(
+            transactional_id=f"{unique}other", transaction_timeout_ms=6_000
+        )
+        other.init_transactions(30)
+        other.begin_transaction()
+        other.produce(queue, b"this worker dies before it commits")
+        other.flush(30)
+        client.send(client.begin(*SENDER, *SERVICES), b"hello")
+
+        def acknowledged() -> bool:
+            return [e.acknowledged for _, e in read_dialogs(system.cluster, "ServerA")] == [1]
+
+        eventually(acknowledged, "the message is stored behind the open transaction")
+        facts = read_facts(system.cluster, system.topology)
+    assert facts.balance().outcomes == {Outcome.DELIVERED: 1}
