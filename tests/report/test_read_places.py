@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from streams.kafka import read_all
 from streams.report import Outcome, read_dialogs, read_facts
 from streams.resources import topologies_dir
 from streams.topology import load
@@ -56,7 +57,10 @@ def test_what_a_refused_target_has_answered_ends_as_discarded(kafka: str, unique
 
 
 def test_every_partition_has_a_position_of_its_own(kafka: str, unique: str) -> None:
-    """What a worker has read is known partition by partition: none of it counts as unread."""
+    """What a worker has read is known partition by partition: none of it counts as unread.
+
+    And a command on a partition that is not its key's is none: the worker refuses it (161).
+    """
     topology = load(topologies_dir() / "two_brokers", time.time())
     instances = {n: replace(i, partitions=3) for n, i in topology.instances.items()}
     with running(kafka, unique, replace(topology, instances=instances)) as system:
@@ -70,6 +74,14 @@ def test_every_partition_has_a_position_of_its_own(kafka: str, unique: str) -> N
                 return [endpoint.acknowledged for _, endpoint in found] == [1] * 12
 
             eventually(acknowledged, "all is acknowledged")
+        *_, sent = read_all(system.cluster, system.cluster.topics.cmd("ServerA"))
+        elsewhere = ((sent.partition() or 0) + 1) % 3
+        producer = system.cluster.producer()
+        producer.produce(
+            sent.topic(), sent.value(), sent.key(), headers=sent.headers(), partition=elsewhere
+        )
+        producer.flush(30)
+        system.events(161)
         facts = read_facts(system.cluster, system.topology)
     assert facts.balance().outcomes == {Outcome.DELIVERED: 12}
     nothing = replace(facts, delivered=[]).balance()
