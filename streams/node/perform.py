@@ -67,14 +67,11 @@ def perform(tx: Transaction, dialog: Dialog, effect: Effect) -> None:
                 error=effect.error,
                 header=effect.header,
                 attempt=effect.attempt,
-                # What a report about a frame says is the frame's; any other is the endpoint's.
-                from_initiator=dialog.is_initiator != (effect.kind in _ABOUT_FRAMES),
+                # 124 is about the endpoint; 149 and 160 are about a frame of its peer.
+                from_initiator=dialog.is_initiator is (effect.kind is EventKind.CONVERSATION),
                 from_broker=effect.from_broker,
                 state=dialog.state.name,
             )
-
-
-_ABOUT_FRAMES = {EventKind.MESSAGE_UNDELIVERABLE}
 
 
 def send_ack(

@@ -201,6 +201,3 @@ DIALOGS = (
     Ruling("EX-61", "A contract that the target does not accept: Error -8408 at the initiator.",
            f"{DOCUMENTED}; the number is our choice", BEGIN),
 )  # fmt: skip
-
-ELSEWHERE = {"R3.1", "R7.1", "R7.2a", "R7.2b", "R8.4", "R9", "R10", "U-13", "U-18"}
-"""Rules of routing that tests here show besides; they are in the routing block of the page."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from streams.protocol import Flag, State
 from tests.node.evidence import shows
 
@@ -88,6 +90,32 @@ def test_end_discards_what_the_ended_peer_would_not_receive() -> None:
 
 
 # --- END WITH ERROR ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["WITH ERROR", "WITH CLEANUP", "an Error", "the end of life"])
+def test_what_was_discarded_is_known_by_its_first_number(how: str) -> None:
+    """What is acknowledged afterwards in its stead is not stored anywhere; the state says so."""
+    side = conversing(5)
+    side.hears(ack(2))
+    assert side.dialog.discarded_from is None
+    if how == "WITH ERROR":
+        side.ends(with_error=True)
+    elif how == "WITH CLEANUP":
+        side.cleans_up()
+    elif how == "an Error":
+        side.hears(broker_error())
+    else:
+        side.waits(LIFETIME)
+    assert side.dialog.discarded_from == 2
+    side.cleans_up()  # whatever is discarded later does not raise it
+    assert side.dialog.discarded_from == 2
+
+
+def test_nothing_to_discard_discards_nothing() -> None:
+    side = conversing(2)
+    side.hears(ack(2))
+    side.cleans_up()
+    assert side.dialog.discarded_from is None
 
 
 @shows("U-47")
