@@ -9,11 +9,12 @@ import pytest
 from tests.node.rulings import DIALOGS, FORWARDING
 from tests.routing.conformance import ROWS
 from tests.routing.rulings import RULINGS
+from tests.services.rulings import SERVICES
 
 from .evidence import evidence, functions, level_of
 from .reference import SHOWN, VERDICTS, Rule, rules
 
-STATED = {ruling.id for ruling in (*RULINGS, *FORWARDING, *DIALOGS)}
+STATED = {ruling.id for ruling in (*RULINGS, *FORWARDING, *DIALOGS, *SERVICES)}
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)

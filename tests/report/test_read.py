@@ -61,7 +61,7 @@ def run(kafka: str) -> Iterator[Run]:
 def acknowledged(system: System, dialog: Conversation) -> set[int]:
     """Return how much of a dialog each of its sides knows to be stored."""
     return {
-        endpoint.acknowledged
+        endpoint.acknowledged[0]
         for instance in ("ServerA", "ServerB")
         for key, endpoint in read_dialogs(system.cluster, instance)
         if key[1] == dialog.id

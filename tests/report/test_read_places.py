@@ -71,7 +71,7 @@ def test_every_partition_has_a_position_of_its_own(kafka: str, unique: str) -> N
 
             def acknowledged() -> bool:
                 found = read_dialogs(system.cluster, "ServerA")
-                return [endpoint.acknowledged for _, endpoint in found] == [1] * 12
+                return [endpoint.acknowledged[0] for _, endpoint in found] == [1] * 12
 
             eventually(acknowledged, "all is acknowledged")
         *_, sent = read_all(system.cluster, system.cluster.topics.cmd("ServerA"))
@@ -102,7 +102,7 @@ def test_what_is_committed_behind_an_open_transaction_is_not_lost(kafka: str, un
         client.send(client.begin(*SENDER, *SERVICES), b"hello")
 
         def acknowledged() -> bool:
-            return [e.acknowledged for _, e in read_dialogs(system.cluster, "ServerA")] == [1]
+            return [e.acknowledged[0] for _, e in read_dialogs(system.cluster, "ServerA")] == [1]
 
         eventually(acknowledged, "the message is stored behind the open transaction")
         facts = read_facts(system.cluster, system.topology)
