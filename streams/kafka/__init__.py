@@ -19,7 +19,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
-from streams.kafka.reader import Fetcher, partitions_of, read_all, read_live, watermarks
+from streams.kafka.reader import Fetcher, GoneError, partitions_of, read_all, read_live, watermarks
 from streams.kafka.topics import Mismatch, compare, create, demand
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Consumer",
     "Deployment",
     "Fetcher",
+    "GoneError",
     "Headers",
     "KafkaError",
     "KafkaException",

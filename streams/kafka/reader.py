@@ -107,6 +107,10 @@ def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]
         consumer.close()
 
 
+class GoneError(SurroundingsError):
+    """A record that somebody still needs is not in its log any more."""
+
+
 class Fetcher:
     """Fetch records of one partition by their position, with a bounded cache of the latest.
 
@@ -130,18 +134,23 @@ class Fetcher:
             self._cache.popitem(last=False)
 
     def fetch(self, position: int) -> Message:
-        """Return the record at a position; raises SurroundingsError where there is none."""
+        """Return the record at a position; raises GoneError where there is none any more.
+
+        Any other SurroundingsError says that Kafka does not answer.
+        """
         found = self._cache.get(position)
         if found is not None:
             return found
         consumer = self._at(position)
         while True:
             message = consumer.poll(10)
-            if message is None or message.error() is not None:
+            error = message.error() if message is not None else None
+            if message is None or error is not None:
                 self.close()
-                why = "no answer" if message is None else str(message.error())
-                raise SurroundingsError(
-                    f"{self._topic}/{self._partition}@{position} cannot be read again: {why}"
+                gone = error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET
+                raise (GoneError if gone else SurroundingsError)(
+                    f"{self._topic}/{self._partition}@{position} cannot be read again: "
+                    f"{error or 'no answer'}"
                 )
             self.remember(message)
             offset = message.offset() or 0
@@ -149,7 +158,7 @@ class Fetcher:
             if offset == position:
                 return message
             if offset > position:
-                raise SurroundingsError(
+                raise GoneError(
                     f"{self._topic}/{self._partition}@{position} is gone: "
                     f"the log goes on at {offset}"
                 )

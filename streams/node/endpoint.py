@@ -6,6 +6,7 @@ Changed in one way only: :meth:`Endpoint.merge` takes over a transaction that wa
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streams.node.transaction import Bodies, DialogKey, Transaction
@@ -61,11 +62,21 @@ class Endpoint:
 
     # --- transactions ----------------------------------------------------------------------------
 
-    def begin(self, bodies: Bodies, now: int, *, timers: bool = True) -> Transaction:
-        """Open a transaction at ``now``; its first inputs are the timers that are due, if any."""
+    def begin(
+        self,
+        bodies: Bodies,
+        now: int,
+        *,
+        timers: bool = True,
+        due: Iterable[DialogKey] | None = None,
+    ) -> Transaction:
+        """Open a transaction at ``now``; its first inputs are the timers that are due, if any.
+
+        ``due``: what :meth:`take_due` has returned before; whoever took it answers for it.
+        """
         tx = Transaction(self, bodies, now, self.left_out, timers)
         if timers:
-            tx.due(self._pop_due(now))
+            tx.due(self.take_due(now) if due is None else due)
             if self._probe:
                 tx.probe(self._waiting)
         return tx
@@ -119,7 +130,7 @@ class Endpoint:
             self._timers = [(t, n, k) for n, (t, k) in enumerate(due_at) if t is not None]
             heapq.heapify(self._timers)
 
-    def _pop_due(self, now: int) -> list[DialogKey]:
+    def take_due(self, now: int) -> list[DialogKey]:
         """Take what is due; an entry that its dialog has outdated is dropped on the way."""
         keys: dict[DialogKey, None] = {}
         while self._timers and self._timers[0][0] <= now:

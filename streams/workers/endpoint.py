@@ -16,14 +16,21 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
 
 from streams.errors import Number, SurroundingsError
-from streams.kafka import Cluster, Consumer, KafkaError, Message, TopicPartition, partitions_of
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    GoneError,
+    KafkaError,
+    Message,
+    TopicPartition,
+    partitions_of,
+)
 from streams.protocol import Limits
 from streams.workers.control import Control
-from streams.workers.inputs import Inputs, Intake
-from streams.workers.partitions import Partition, Partitions
+from streams.workers.inputs import Inputs, Intake, tell_parked
+from streams.workers.partitions import Partition, Partitions, Work
 from streams.workers.transactions import FencedError, Transactions, number_of
 
 log = logging.getLogger("hopline.endpoint")
@@ -60,6 +67,7 @@ class EndpointWorker:
         consumer = self._consumer = cluster.consumer(
             f"{cluster.topics.prefix}endpoint.{self.instance}",
             partition_assignment_strategy="range",
+            enable_partition_eof=True,
         )
         self.partitions.subscribe(consumer)
         try:
@@ -73,67 +81,61 @@ class EndpointWorker:
         first = consumer.poll(POLL)
         if first is not None:
             for message in [first, *consumer.consume(BATCH, 0)]:
-                if message.error() is not None:
-                    self._consumer_error(message)
-                    continue
-                owned = self.partitions.owned.get(message.partition() or 0)
-                if owned is not None:
-                    owned.pending.append(message)
+                self._sort(message)
         for owned in list(self.partitions.owned.values()):
-            world = self._control.world
-            if world is not owned.endpoint.world:
-                if self.instance not in world.instances:
-                    raise SurroundingsError(f"The catalog has {self.instance} no longer.")
-                owned.endpoint.switch(world)
-            pending, owned.pending = owned.pending, []
-            if pending or self._is_due(owned):
-                self._apply(owned, pending)
+            self._follow_catalog(owned)
+            self.partitions.know_progress(owned, _now())
+            work = Work(owned.take_pending(), owned.take_due(_now()), owned.wants_probes)
+            if work.is_nothing or self._apply(owned, work):
+                owned.read_ends()
+            else:
+                owned.arm(work.due)
 
-    def _is_due(self, owned: Partition) -> bool:
-        """Tell whether timers want a transaction, and know then how far the forwarder has come."""
-        if not owned.caught_up:
-            return False
-        due = owned.endpoint.next_due
-        if owned.endpoint.has_probes:
-            return True
-        return due is not None and due <= time.time_ns() // 1_000_000
+    def _sort(self, message: Message) -> None:
+        owned = self.partitions.owned.get(message.partition() or 0)
+        if message.error() is not None:
+            self._not_a_record(message, owned)
+        elif owned is not None:
+            owned.pending.append(message)
 
-    def _apply(self, owned: Partition, messages: Sequence[Message]) -> bool:
-        """Apply a batch in one transaction; what fails twice is bisected down to one record.
+    def _follow_catalog(self, owned: Partition) -> None:
+        world = self._control.world
+        if world is not owned.endpoint.world:
+            if self.instance not in world.instances:
+                raise SurroundingsError(f"The catalog has {self.instance} no longer.")
+            owned.switch(world)
+
+    def _apply(self, owned: Partition, work: Work) -> bool:
+        """Apply a turn's work in one transaction; what fails twice is bisected until it is one.
 
         ``False``: Kafka has aborted. What follows must not be applied then: it would move the
         positions past records that are read again only to be taken for repeated ones.
         """
-        number = Number.CORRUPTED_HEADER
-        for attempt in range(2):
-            try:  # the second time without timers: what they say must not condemn the records
-                return self._transact(owned, messages, timers=not (attempt and messages))
+        for _ in range(2):
+            try:
+                return self._transact(owned, work)
+            except GoneError as error:
+                failure: Exception = error
             except (FencedError, SurroundingsError):
                 raise
             except Exception as error:
-                log.exception("%s: a batch of %d was not applied", self.instance, len(messages))
-                number = number_of(error)
-        if len(messages) > 1:
-            middle = len(messages) // 2
-            return self._apply(owned, messages[:middle]) and self._apply(owned, messages[middle:])
-        if messages:
-            return self._transact(owned, messages, timers=False, refusal=number)
-        raise SurroundingsError(f"{self.instance}: timers cannot be applied, see the log.")
+                failure = error
+            log.error("%s: %s was not applied", self.instance, work, exc_info=failure)
+        halves = work.halves()
+        if halves is not None:
+            return all(self._apply(owned, half) for half in halves)
+        if work.messages or work.due:
+            return self._transact(owned, work, refusal=number_of(failure))
+        raise SurroundingsError(f"{self.instance}: dialogs cannot be probed, see the log.")
 
-    def _transact(
-        self,
-        owned: Partition,
-        messages: Sequence[Message],
-        *,
-        timers: bool,
-        refusal: Number | None = None,
-    ) -> bool:
-        endpoint, now = owned.endpoint, time.time_ns() // 1_000_000
-        self.partitions.know_progress(owned, now)
-        tx = endpoint.begin(owned.bodies, now, timers=timers and owned.caught_up)
+    def _transact(self, owned: Partition, work: Work, refusal: Number | None = None) -> bool:
+        """Apply work, or with ``refusal`` tell that it cannot be applied; ``False``: aborted."""
+        endpoint = owned.endpoint
+        timers = work.timers and refusal is None
+        tx = endpoint.begin(owned.bodies, _now(), timers=timers, due=work.due)
         positions = dict(owned.positions)
         try:
-            for message in messages:
+            for message in work.messages:
                 topic, offset = message.topic() or "", message.offset() or 0
                 # After a rebalance or a seek, what was fetched before may come once more.
                 if offset < positions[topic]:
@@ -143,6 +145,9 @@ class EndpointWorker:
                 else:
                     self._intake.refuse(tx, message, refusal)
                 positions[topic] = offset + 1
+            if refusal is not None:
+                for key in work.due:
+                    tell_parked(tx, key, refusal)
             tx.close()
             out_end = self._transactions.commit(tx, owned.number, positions, self.partitions.member)
         except BaseException:
@@ -152,19 +157,26 @@ class EndpointWorker:
             endpoint.abandon(tx)
             self._seek_back(owned)
             return False
-        endpoint.merge(tx, out_end)
-        owned.positions = positions
+        owned.merge(tx, out_end, positions, parked=work.due if refusal is not None else ())
         self.committed += 1
         return True
 
     def _seek_back(self, owned: Partition) -> None:
         for topic, position in owned.positions.items():
             self._consumer.seek(TopicPartition(topic, owned.number, position))
-        owned.pending.clear()
+        owned.ends.clear()
 
-    def _consumer_error(self, message: Message) -> None:
+    def _not_a_record(self, message: Message, owned: Partition | None) -> None:
         error = message.error()
         assert error is not None
-        if error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:
+        if error.code() == KafkaError._PARTITION_EOF:
+            if owned is not None:
+                owned.ends.append(message.topic() or "")
+        elif error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(f"{self.instance}: {error.str()}")
-        log.warning("%s: %s", self.instance, error.str())
+        else:
+            log.warning("%s: %s", self.instance, error.str())
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from streams.errors import EventKind, Number, text_of
 from streams.kafka import Cluster, Fetcher, Message, headers_of
-from streams.node import CommandResult, Transaction
+from streams.node import CommandResult, DialogKey, Transaction
 from streams.protocol import Command, Status
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError, Topics
@@ -113,6 +113,19 @@ class Intake:
             tx.results.append(
                 CommandResult(command.reply_to, command.command_id, command.conversation, number)
             )
+
+
+def tell_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
+    """Tell that a dialog's timer cannot be applied (event 160)."""
+    database, conversation, is_initiator = key
+    tx.tell(
+        EventKind.MESSAGE_UNDELIVERABLE,
+        conversation=conversation,
+        database=database,
+        from_initiator=is_initiator,
+        error=number,
+        detail=f"its timer waits, applying it failed twice: {text_of(number)}",
+    )
 
 
 def _tell(
