@@ -105,14 +105,19 @@ class Cluster:
             except KafkaException as error:
                 waited += step
                 if waited >= timeout:
-                    raise SurroundingsError(
-                        f"Kafka at {self.bootstrap} cannot be reached: {_reason(error)}"
-                        f" (gave up after {timeout:.0f} s).",
-                        "Start it (hopline kafka start), or name another with --bootstrap.",
-                    ) from error
-                tell(f"Kafka at {self.bootstrap} does not answer, trying for {timeout:.0f} s ...")
+                    raise self.unreachable(error, timeout) from error
+                left = timeout - waited
+                tell(f"Kafka at {self.bootstrap} does not answer, trying for {left:.0f} s more ...")
             else:
                 return
+
+    def unreachable(self, error: KafkaException, timeout: float) -> SurroundingsError:
+        """Return what tells a user that nothing answered for ``timeout`` seconds."""
+        return SurroundingsError(
+            f"Kafka at {self.bootstrap} cannot be reached: {_reason(error)}"
+            f" (gave up after {timeout:g} s).",
+            "Start it (hopline kafka start), or name another with --bootstrap.",
+        )
 
 
 def _dotted(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import time
 
 from streams.errors import Number, SurroundingsError
 from streams.kafka import (
+    CACHE_BYTES,
     Cluster,
     Consumer,
     GoneError,
@@ -40,7 +41,10 @@ POLL = 0.05
 
 
 class EndpointWorker:
-    """One replica of an instance's endpoint worker; ``slot`` names it across restarts."""
+    """One replica of an instance's endpoint worker; ``slot`` names it across restarts.
+
+    ``cache_bytes`` bounds what it keeps in memory of ``cmd``, and as much of ``in``, per partition.
+    """
 
     def __init__(
         self,
@@ -50,13 +54,16 @@ class EndpointWorker:
         *,
         slot: str = "0",
         limits: Limits | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self.instance = instance
         self._cluster = cluster
         self._control = control
         self._slot = slot
         self._inputs = Inputs.of(cluster.topics, instance)
-        self.partitions = Partitions(cluster, instance, self._inputs, control, limits or Limits())
+        self.partitions = Partitions(
+            cluster, instance, self._inputs, control, limits or Limits(), cache_bytes
+        )
         self.committed = 0
 
     def run(self, stop: threading.Event) -> None:

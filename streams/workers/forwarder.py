@@ -77,7 +77,7 @@ class ForwarderWorker:
 
     def run(self, stop: threading.Event) -> None:
         """Forward until ``stop``; then drain: flush, commit, leave the group."""
-        world = self._control.world
+        world, self._stop = self._control.world, stop
         self._forwarder = Forwarder(self.instance, world, Envelope, self._control.reachable)
         self._holding: Holding[_Held] = Holding(world.forward_bytes[self.instance])
         self._producer = self._cluster.producer(linger_ms=1)
@@ -196,6 +196,10 @@ class ForwarderWorker:
                 return
             except BufferError:  # the local queue is full: wait for room, lose nothing
                 self._producer.poll(0.1)
+                if self._stop.is_set():  # nothing of this batch is committed: it is read again
+                    raise SurroundingsError(
+                        f"{self.instance} was stopped while Kafka took no records."
+                    ) from None
             except KafkaException as error:  # too large: no later attempt would fare better
                 self._rejected(error.args[0], topic, key)
                 return

@@ -36,9 +36,12 @@ class Bodies:
     frames: Fetcher
 
     @classmethod
-    def of(cls, cluster: Cluster, inputs: Inputs, number: int) -> Bodies:
-        """Return the bodies of a partition."""
-        return cls(Fetcher(cluster, inputs.cmd, number), Fetcher(cluster, inputs.inbox, number))
+    def of(cls, cluster: Cluster, inputs: Inputs, number: int, cache_bytes: int) -> Bodies:
+        """Return the bodies of a partition; so much of either topic is kept in memory."""
+        return cls(
+            Fetcher(cluster, inputs.cmd, number, cache_bytes),
+            Fetcher(cluster, inputs.inbox, number, cache_bytes),
+        )
 
     def command(self, position: int) -> Command:
         """Return the command at a position of ``cmd``."""

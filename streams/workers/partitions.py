@@ -147,13 +147,20 @@ class Partitions:
     """
 
     def __init__(
-        self, cluster: Cluster, instance: str, inputs: Inputs, control: Control, limits: Limits
+        self,
+        cluster: Cluster,
+        instance: str,
+        inputs: Inputs,
+        control: Control,
+        limits: Limits,
+        cache_bytes: int,
     ) -> None:
         self._cluster = cluster
         self._instance = instance
         self._inputs = inputs
         self._control = control
         self._limits = limits
+        self._cache_bytes = cache_bytes
         self.owned: dict[int, Partition] = {}
         self.member: Any = None
 
@@ -234,7 +241,7 @@ class Partitions:
             len(restored.dialogs),
             time.monotonic() - started,
         )
-        bodies = Bodies.of(self._cluster, inputs, number)
+        bodies = Bodies.of(self._cluster, inputs, number, self._cache_bytes)
         return Partition(number, endpoint, bodies, positions, backlog)
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Protocol
 
 from streams.errors import HoplineError, SurroundingsError, UsageError
-from streams.kafka import Cluster, demand
+from streams.kafka import CACHE_BYTES, Cluster, demand
 from streams.node import World
 from streams.protocol import Limits
 from streams.wire.specs import cluster_specs, instance_specs
@@ -40,11 +40,12 @@ class Worker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which workers a process runs, and for which instances."""
+    """Which workers a process runs, for which instances, and what an endpoint's caches may hold."""
 
     roles: tuple[str, ...]
     instances: tuple[str, ...]
     slot: str = "0"
+    cache_bytes: int = CACHE_BYTES
 
 
 class Process:
@@ -111,7 +112,12 @@ class Process:
             if "endpoint" in self._plan.roles:
                 workers.append(
                     EndpointWorker(
-                        self._cluster, name, control, slot=self._plan.slot, limits=self._limits
+                        self._cluster,
+                        name,
+                        control,
+                        slot=self._plan.slot,
+                        limits=self._limits,
+                        cache_bytes=self._plan.cache_bytes,
                     )
                 )
         return workers

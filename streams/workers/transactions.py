@@ -60,7 +60,7 @@ class Transactions:
             transactional_id=self._id, linger_ms=0, delivery_report_only_error=False
         )
         self._guard(lambda: self._producer.init_transactions(30))
-        self._output = Output(self._cluster.topics, self._instance, self._producer)
+        self._output = Output(self._cluster.topics, self._instance, self._producer, self._stop)
 
     def commit(
         self, tx: Transaction, partition: int, positions: Mapping[str, int], member: Any
