@@ -70,7 +70,9 @@ class EndpointWorker:
         """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
         cluster, inputs = self._cluster, self._inputs
         self._transactions = Transactions(cluster, self.instance, self._slot, inputs, stop)
-        self._intake = Intake(inputs, len(partitions_of(cluster, inputs.cmd)))
+        self._intake = Intake(
+            inputs, len(partitions_of(cluster, inputs.cmd)), self._control.catch_up
+        )
         consumer = self._consumer = cluster.consumer(
             f"{cluster.topics.prefix}endpoint.{self.instance}",
             partition_assignment_strategy="range",
@@ -89,6 +91,7 @@ class EndpointWorker:
         if first is not None:
             for message in [first, *consumer.consume(BATCH, 0)]:
                 self._sort(message)
+        self._read_at = time.monotonic()
         for owned in list(self.partitions.owned.values()):
             self._follow_catalog(owned)
             self.partitions.know_progress(owned, _now())
@@ -148,7 +151,7 @@ class EndpointWorker:
                 if offset < positions[topic]:
                     continue
                 if refusal is None:
-                    self._intake.take(tx, owned.bodies, message)
+                    self._intake.take(tx, owned.bodies, message, self._read_at)
                 else:
                     self._intake.refuse(tx, message, refusal)
                 positions[topic] = offset + 1

@@ -30,7 +30,13 @@ from streams.kafka import (
 )
 from streams.node import HELD, Forwarder, Holding, Outcome, Place, Record, event
 from streams.routing import Origin
-from streams.wire import Envelope, MalformedError, encode_event, encode_status
+from streams.wire import (
+    Envelope,
+    MalformedError,
+    UnknownSchemaError,
+    encode_event,
+    encode_status,
+)
 from streams.wire.records import (
     HOP,
     INSIDE,
@@ -123,23 +129,30 @@ class ForwarderWorker:
         self._holding.limit = world.forward_bytes[self.instance]
 
     def _pass_on(self, batch: list[Message]) -> None:
-        now = time.time_ns() // 1_000_000
+        now, read_at = time.time_ns() // 1_000_000, time.monotonic()
         for message in batch:
             error = message.error()
             if error is not None:
                 self._not_a_record(message, error)
                 continue
             try:
-                record = self._read(message)
-                outcome = self._forwarder.handle(record, now)
-                if outcome is HELD:
-                    outcome = self._hold(message, record, now)
-                self._perform(message, record, outcome)
+                try:
+                    self._decide(message, now)
+                except UnknownSchemaError:
+                    self._control.catch_up(read_at)
+                    self._decide(message, now)
             except MalformedError as broken:
                 self._corrupted(message, broken, now)
             topic, partition, offset = message.topic(), message.partition(), message.offset()
             assert topic is not None and partition is not None and offset is not None
             self._positions[topic, partition] = offset + 1
+
+    def _decide(self, message: Message, now: int) -> None:
+        record = self._read(message)
+        outcome = self._forwarder.handle(record, now)
+        if outcome is HELD:
+            outcome = self._hold(message, record, now)
+        self._perform(message, record, outcome)
 
     def _read(self, message: Message) -> Record:
         headers = headers_of(message)

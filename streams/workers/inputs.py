@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from streams.errors import EventKind, Number, text_of
+from streams.errors import EventKind, Number, SurroundingsError, text_of
 from streams.kafka import Cluster, Fetcher, Message, headers_of
 from streams.node import CommandResult, DialogKey, Transaction
 from streams.protocol import Command, Status
 from streams.protocol import Message as Frame
-from streams.wire import MalformedError, Topics
+from streams.wire import MalformedError, Topics, UnknownSchemaError
 from streams.wire.partition import partition_of
 from streams.wire.records import conversation_of, read_ack, read_command, read_message
 
@@ -59,30 +60,47 @@ class Bodies:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Read records of an instance's inputs, which have ``partitions`` partitions each."""
+    """Read records of an instance's inputs, which have ``partitions`` partitions each.
+
+    ``catch_up`` returns when everything is known that was announced before a moment.
+    """
 
     inputs: Inputs
     partitions: int
+    catch_up: Callable[[float], None]
 
-    def take(self, tx: Transaction, bodies: Bodies, message: Message) -> None:
-        """Apply a record to a transaction; rubbish is event 161."""
-        topic, position = message.topic(), message.offset() or 0
+    def take(self, tx: Transaction, bodies: Bodies, message: Message, read_at: float) -> None:
+        """Apply a record that was read at ``read_at`` to a transaction; rubbish is event 161.
+
+        Raises SurroundingsError where a statement is written in a schema that nobody has announced:
+        some application was promised that it is accepted.
+        """
         try:
-            self._demand_partition(message)
-            if topic == self.inputs.cmd:
-                bodies.commands.remember(message)
-                tx.command(position, _command(message))
-            elif topic == self.inputs.inbox:
-                bodies.frames.remember(message)
-                tx.message(position, _frame(message))
-            else:
-                read = read_ack(message.key(), message.value(), headers_of(message))
-                if isinstance(read, Status):
-                    tx.status(read)
-                else:
-                    tx.acknowledgement(read)
+            try:
+                self._take(tx, bodies, message)
+            except UnknownSchemaError:
+                self.catch_up(read_at)
+                self._take(tx, bodies, message)
         except MalformedError as error:
+            if isinstance(error, UnknownSchemaError) and message.topic() == self.inputs.cmd:
+                raise not_announced(f"{_place(message)}: {error}") from error
             _tell(tx, message, EventKind.CORRUPTED_MESSAGE, detail=str(error))
+
+    def _take(self, tx: Transaction, bodies: Bodies, message: Message) -> None:
+        topic, position = message.topic(), message.offset() or 0
+        self._demand_partition(message)
+        if topic == self.inputs.cmd:
+            bodies.commands.remember(message)
+            tx.command(position, _command(message))
+        elif topic == self.inputs.inbox:
+            bodies.frames.remember(message)
+            tx.message(position, _frame(message))
+        else:
+            read = read_ack(message.key(), message.value(), headers_of(message))
+            if isinstance(read, Status):
+                tx.status(read)
+            else:
+                tx.acknowledgement(read)
 
     def _demand_partition(self, message: Message) -> None:
         """Refuse a record that its key does not put here: its dialog lives in another partition."""
@@ -116,6 +134,19 @@ class Intake:
             tx.results.append(
                 CommandResult(command.reply_to, command.command_id, command.conversation, number)
             )
+
+
+def not_announced(what: str) -> SurroundingsError:
+    """Return what stops a partition that has a record in an unknown schema."""
+    return SurroundingsError(
+        f"{what}.",
+        "Another version has written it: run the 'hopline apply TOPOLOGY' of that version, which "
+        "announces its schemas.",
+    )
+
+
+def _place(message: Message) -> str:
+    return f"{message.topic()}/{message.partition()}@{message.offset()}"
 
 
 def tell_parked(tx: Transaction, key: DialogKey, number: Number) -> None:

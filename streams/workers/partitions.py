@@ -16,9 +16,10 @@ from streams.errors import SurroundingsError
 from streams.kafka import Cluster, Consumer, KafkaException, Message, TopicPartition, watermarks
 from streams.node import DialogKey, Endpoint, Transaction, World
 from streams.protocol import Limits
+from streams.wire import MalformedError, UnknownSchemaError
 from streams.workers.control import Control
-from streams.workers.inputs import Bodies, Inputs
-from streams.workers.restore import restore_state, start_position
+from streams.workers.inputs import Bodies, Inputs, not_announced
+from streams.workers.restore import Restored, restore_state, start_position
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -221,7 +222,7 @@ class Partitions:
     def _restore(self, consumer: Consumer, number: int) -> Partition:
         started = time.monotonic()
         topics, inputs = self._cluster.topics, self._inputs
-        restored = restore_state(self._cluster, topics.dialog(self._instance), number)
+        restored = self._restored(topics.dialog(self._instance), number)
         state = restored.positions
         known = (state.cmd, state.inbox, state.ack) if state else (None, None, None)
         positions = {
@@ -243,6 +244,19 @@ class Partitions:
         )
         bodies = Bodies.of(self._cluster, inputs, number, self._cache_bytes)
         return Partition(number, endpoint, bodies, positions, backlog)
+
+    def _restored(self, topic: str, number: int) -> Restored:
+        """Read the state; nothing of it is ever skipped."""
+        try:
+            try:
+                return restore_state(self._cluster, topic, number)
+            except UnknownSchemaError:
+                self._control.catch_up(time.monotonic())
+                return restore_state(self._cluster, topic, number)
+        except UnknownSchemaError as error:
+            raise not_announced(f"{topic}/{number}: {error}") from error
+        except MalformedError as error:
+            raise SurroundingsError(f"{topic}/{number} cannot be understood: {error}.") from error
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         # Between two transactions nothing is open, so there is nothing to finish.

@@ -17,8 +17,8 @@ from typing import Protocol
 
 from streams.errors import HoplineError, SurroundingsError, UsageError
 from streams.kafka import CACHE_BYTES, Cluster, demand
-from streams.node import World
 from streams.protocol import Limits
+from streams.wire.evolution import written_schemas
 from streams.wire.specs import cluster_specs, instance_specs
 from streams.workers.control import Control
 from streams.workers.endpoint import EndpointWorker
@@ -72,7 +72,7 @@ class Process:
         control = Control(self._cluster, names if forwards else (), timeout=self._timeout)
         try:
             control.start()
-            self._check(control.world)
+            self._check(control)
             workers = self._workers(names, control)
             threads = [
                 threading.Thread(target=self._guarded, args=(w,), name=f"{type(w).__name__}-{i}")
@@ -88,14 +88,19 @@ class Process:
         if self._failure is not None:
             raise self._failure
 
-    def _check(self, world: World) -> None:
-        """Refuse unknown instances, and topics that would lose something."""
-        names = self._plan.instances
+    def _check(self, control: Control) -> None:
+        """Refuse unknown instances, unannounced schemas, and topics that would lose something."""
+        names, world = self._plan.instances, control.world
         unknown = [n for n in names if n not in world.instances]
         if unknown:
             raise UsageError(
                 f"The catalog knows no instance {unknown[0]}.",
                 f"It has: {', '.join(sorted(world.instances))}.",
+            )
+        if not all(map(control.has, written_schemas())):
+            raise SurroundingsError(
+                "The catalog does not have the schemas that this version writes.",
+                "Run 'hopline apply TOPOLOGY' first: by it every reader learns them.",
             )
         topics = self._cluster.topics
         specs = list(cluster_specs(topics))

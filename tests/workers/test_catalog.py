@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from streams.errors import SurroundingsError
-from streams.kafka import KafkaException, change_for, deploy, publish, read_catalog
+from streams.kafka import (
+    KafkaException,
+    change_for,
+    create,
+    deploy,
+    publish,
+    read_catalog,
+    specs_of,
+)
 from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.topology import Topology
 from streams.wire import decode_event, encode_catalog_object
@@ -48,6 +56,12 @@ def test_running_workers_switch_to_a_new_version(two: Rig, tmp_path: Path) -> No
     deploy(two.cluster, pair(tmp_path, route=""), prune=True)
     eventually(lambda: control.world is not before or pause(), "the new version")
     assert (control.world.version, routes(control), control.error) == (2, [], "")
+
+
+def test_a_worker_begins_with_the_newest_version(two: Rig, tmp_path: Path) -> None:
+    """The log has the older ones, too, as long as it is not compacted."""
+    deploy(two.cluster, pair(tmp_path, route=""), prune=True)
+    assert two.control("A").world.version == 2
 
 
 def test_objects_count_only_when_their_version_is_complete(two: Rig) -> None:
@@ -124,7 +138,7 @@ def test_nothing_is_consumed_before_there_is_a_version(two: Rig) -> None:
     admin = two.cluster.admin()
     for future in admin.delete_topics([two.topics.catalog]).values():
         future.result()
-    deploy(two.cluster, Topology())
+    create(two.cluster, specs_of(Topology(), two.topics))
     assert read_catalog(two.cluster).version == 0
     with pytest.raises(SurroundingsError, match="no complete version"):
         Control(two.cluster, ("A",), timeout=1).start()
