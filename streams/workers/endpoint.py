@@ -31,7 +31,8 @@ from streams.kafka import (
 from streams.protocol import Limits
 from streams.workers.control import Control
 from streams.workers.inputs import Inputs, Intake, tell_parked
-from streams.workers.partitions import Partition, Partitions, Work
+from streams.workers.partition import Partition, Work
+from streams.workers.partitions import Partitions
 from streams.workers.transactions import FencedError, Transactions, number_of
 
 log = logging.getLogger("hopline.endpoint")

@@ -8,135 +8,22 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Consumer, KafkaException, Message, TopicPartition, watermarks
-from streams.node import DialogKey, Endpoint, Transaction, World
+from streams.kafka import Cluster, Consumer, KafkaException, TopicPartition, watermarks
+from streams.node import Endpoint
 from streams.protocol import Limits
 from streams.wire import MalformedError, UnknownSchemaError
 from streams.workers.control import Control
 from streams.workers.inputs import Bodies, Inputs, not_announced
+from streams.workers.partition import Partition
 from streams.workers.restore import Restored, restore_state, start_position
 
 log = logging.getLogger("hopline.endpoint")
+ready = logging.getLogger("hopline.ready")
 
 PROGRESS_EVERY = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What one transaction is to apply: records, then dialogs whose time has come.
-
-    ``probes``: also let dialogs that wait for a route try again.
-    """
-
-    messages: Sequence[Message] = ()
-    due: Sequence[DialogKey] = ()
-    probes: bool = False
-
-    @property
-    def timers(self) -> bool:
-        """Tell whether anything but records is wanted."""
-        return bool(self.due or self.probes)
-
-    @property
-    def is_nothing(self) -> bool:
-        """Tell whether there is nothing to do."""
-        return not self.messages and not self.timers
-
-    def halves(self) -> tuple[Work, Work] | None:
-        """Split what could not be applied; ``None`` where it is one thing."""
-        messages, due = self.messages, self.due
-        if messages and self.timers:  # what timers say must not condemn the records
-            return Work(messages), Work((), due, self.probes)
-        if max(len(messages), len(due)) <= 1:
-            return None
-        m, d = len(messages) // 2, len(due) // 2
-        return Work(messages[:m], due[:d]), Work(messages[m:], due[d:])
-
-    def __str__(self) -> str:
-        return f"a batch of {len(self.messages)} records and {len(self.due)} timers"
-
-
-@dataclass(slots=True)
-class Partition:
-    """Partition p of the three inputs, with the endpoints that live in it.
-
-    Timers run only when the backlog of ``in`` and ``ack`` that was there at assignment is applied:
-    an acknowledgement that waits there must not be answered with a retry. ``backlog`` holds the
-    high watermarks of then; behind the last record there may be markers of transactions, records of
-    aborted ones, and of one that is still open. No position ever gets there, so having read to the
-    end (``ends``) counts as well.
-
-    ``parked`` are dialogs whose timer cannot be applied. It would fail again at once, so it waits
-    until something else touches the dialog, or the catalog changes.
-    """
-
-    number: int
-    endpoint: Endpoint
-    bodies: Bodies
-    positions: dict[str, int]
-    backlog: dict[str, int]
-    progress_at: float = 0.0
-    pending: list[Message] = field(default_factory=list)
-    ends: list[str] = field(default_factory=list)
-    parked: set[DialogKey] = field(default_factory=set)
-
-    @property
-    def caught_up(self) -> bool:
-        """Tell whether the backlog is applied."""
-        return all(self.positions[topic] >= end for topic, end in self.backlog.items())
-
-    def read_ends(self) -> None:
-        """Note, when all before is applied, which topics were read to their ends."""
-        for topic in self.ends:
-            self.backlog.pop(topic, None)
-        self.ends.clear()
-
-    @property
-    def wants_probes(self) -> bool:
-        """Tell whether dialogs may and want to try again after a change of the catalog."""
-        return self.caught_up and self.endpoint.has_probes
-
-    def take_pending(self) -> list[Message]:
-        """Return the records that were read and not applied yet."""
-        pending, self.pending = self.pending, []
-        return pending
-
-    def take_due(self, now: int) -> list[DialogKey]:
-        """Return the dialogs whose time has come; :meth:`arm` gives them back."""
-        if not self.caught_up:
-            return []
-        return [key for key in self.endpoint.take_due(now) if key not in self.parked]
-
-    def arm(self, keys: Iterable[DialogKey]) -> None:
-        """Let dialogs be due again that were taken and not applied."""
-        for key in keys:
-            dialog = self.endpoint.dialogs.get(key)
-            if dialog is not None:
-                self.endpoint.restore(key, dialog)
-
-    def switch(self, world: World) -> None:
-        """Take over a new version of the catalog; under it a parked timer may do."""
-        self.endpoint.switch(world)
-        self.arm(self.parked)
-        self.parked.clear()
-
-    def merge(
-        self,
-        tx: Transaction,
-        out_end: int,
-        positions: dict[str, int],
-        parked: Iterable[DialogKey] = (),
-    ) -> None:
-        """Take over a committed transaction, and what it has told to be parked."""
-        self.endpoint.merge(tx, out_end)
-        self.positions = positions
-        self.parked.difference_update(tx.machines)
-        self.parked.update(parked)
 
 
 class Partitions:
@@ -218,6 +105,11 @@ class Partitions:
             owned = self.owned[number] = self._restore(consumer, number)
             starts += [TopicPartition(t, number, o) for t, o in owned.positions.items()]
         consumer.assign(starts)
+        ready.info("%s endpoint: ready, %s", self._instance, self._described())
+
+    def _described(self) -> str:
+        dialogs = sum(len(owned.endpoint.dialogs) for owned in self.owned.values())
+        return f"{_count(len(self.owned), 'partition')}, {_count(dialogs, 'dialog')}"
 
     def _restore(self, consumer: Consumer, number: int) -> Partition:
         started = time.monotonic()
@@ -271,3 +163,7 @@ class Partitions:
             owned = self.owned.pop(number, None)
             if owned is not None:
                 owned.bodies.close()
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,7 +65,9 @@ def test_a_worker_begins_with_the_newest_version(two: Rig, tmp_path: Path) -> No
     assert two.control("A").world.version == 2
 
 
-def test_objects_count_only_when_their_version_is_complete(two: Rig) -> None:
+def test_objects_count_only_when_their_version_is_complete(
+    two: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
     """An object without the version record that closes it changes nothing."""
     control = two.control("A")
     before, state = control.world, read_catalog(two.cluster)
@@ -74,6 +77,9 @@ def test_objects_count_only_when_their_version_is_complete(two: Rig) -> None:
     eventually(lambda: control.error or pause(), "the version that does not fit")
     assert control.world is before, "half a version was taken"
     assert control.error == "version 2: the hash does not fit the objects that were read"
+    write(two, key, 3, state.objects[key])  # it is told once, not once a record
+    control.catch_up(time.monotonic())
+    assert caplog.text.count("the catalog cannot be read") == 1
     deploy(two.cluster, two.topology)
     eventually(lambda: control.world is not before or pause(), "the next good version")
     assert (routes(control), control.error) == (["ToB"], "")

@@ -33,12 +33,14 @@ def lose_body(two: Rig, dialog: Conversation) -> None:
         future.result()
 
 
-def one_broken(two: Rig, break_it: Callable[[Rig, Conversation], None]) -> list[Conversation]:
+def one_broken(
+    two: Rig, break_it: Callable[[Rig, Conversation], None], lifetime: int | None = None
+) -> list[Conversation]:
     """Leave dialogs whose messages want a retry behind; that of the first one is impossible."""
     first = two.endpoint(limits=QUICK)
     with two.client() as client:
         parties = ("A", "DatabaseA", "InitiatorService", "TargetService")
-        dialogs = [client.begin(*parties) for _ in range(DIALOGS)]
+        dialogs = [client.begin(*parties, lifetime=lifetime) for _ in range(DIALOGS)]
         for dialog in dialogs:
             client.send(dialog, b"x", wait=True)
     first.stop()
@@ -88,3 +90,11 @@ def test_a_parked_timer_is_tried_again_when_its_dialog_is_touched_or_the_catalog
     two.events(2, **about)
     deploy(two.cluster, pair(tmp_path, route=TO_B.replace("ToB", "New")), prune=True)
     two.events(3, **about)
+
+
+def test_a_parked_timer_does_not_let_a_dialog_live_for_ever(two: Rig) -> None:
+    broken, *_ = one_broken(two, lose_body, lifetime=6)
+    two.endpoint(limits=QUICK)
+    two.events(1, event=PARKED, conversation=str(broken.id))
+    [over] = two.events(1, error=Number.LIFETIME_EXCEEDED, conversation=str(broken.id))
+    assert over["event"] == EventKind.CONVERSATION
