@@ -20,6 +20,7 @@ _LOOK = 2.0
 _CONNECTION = ("FAIL ", "ERROR ")
 """What librdkafka begins its lines about connections with; any other line is passed on."""
 
+log = logging.getLogger("hopline.kafka")
 _lines = logging.getLogger("hopline.librdkafka")
 _lines.addHandler(logging.NullHandler())
 _lines.setLevel(logging.ERROR)
@@ -57,8 +58,8 @@ class Outage:
         began, pause = time.monotonic(), threading.Event()
         try:
             if self._answers(_LOOK):
-                # One of several brokers, or one connection: nothing that stops anybody.
-                _told.warning("Kafka at %s: %s", self._bootstrap, text)
+                # One of several brokers, or what a client that is seldom polled says late.
+                log.info("Kafka at %s: %s", self._bootstrap, text)
                 pause.wait(EVERY)
                 return
             _told.error("Kafka at %s is away: %s", self._bootstrap, text)

@@ -93,7 +93,7 @@ class Delivery:
         It has ended where Kafka has it, or will never take it and that is told.
         """
         if self._producer.flush(timeout) > 0:
-            log.warning("%s: not everything is confirmed yet; nothing is committed", self._instance)
+            log.info("%s: not everything is confirmed yet; nothing is committed", self._instance)
             return False
         failed, self._failed = self._failed, []
         for error, message, source in failed:
