@@ -62,7 +62,8 @@ class Outage:
                 log.info("Kafka at %s: %s", self._bootstrap, text)
                 pause.wait(EVERY)
                 return
-            _told.error("Kafka at %s is away: %s", self._bootstrap, text)
+            reason = text.rpartition("]: ")[2]  # without the client and its thread
+            _told.error("Kafka at %s is away: %s", self._bootstrap, reason)
             while not self._answers(EVERY):
                 away = time.monotonic() - began
                 _told.error("Kafka at %s has been away for %.0f s", self._bootstrap, away)

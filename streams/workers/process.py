@@ -89,7 +89,7 @@ class Process:
             raise self._failure
 
     def _check(self, control: Control) -> None:
-        """Refuse unknown instances, unannounced schemas, and topics that would lose something."""
+        """Refuse unknown instances, topics that would lose something, and unannounced schemas."""
         names, world = self._plan.instances, control.world
         unknown = [n for n in names if n not in world.instances]
         if unknown:
@@ -97,17 +97,17 @@ class Process:
                 f"The catalog knows no instance {unknown[0]}.",
                 f"It has: {', '.join(sorted(world.instances))}.",
             )
-        if not all(map(control.has, written_schemas())):
-            raise SurroundingsError(
-                "The catalog does not have the schemas that this version writes.",
-                "Run 'hopline apply TOPOLOGY' first: by it every reader learns them.",
-            )
         topics = self._cluster.topics
         specs = list(cluster_specs(topics))
         for name in names:
             queues = {(d, s.queue) for (i, d, _), s in world.services.items() if i == name}
             specs += instance_specs(topics, name, queues, world.partitions[name])
         demand(self._cluster, specs)
+        if not all(map(control.has, written_schemas())):
+            raise SurroundingsError(
+                "The catalog does not have the schemas that this version writes.",
+                "Run 'hopline apply TOPOLOGY' first: by it every reader learns them.",
+            )
 
     def _workers(self, names: Sequence[str], control: Control) -> list[Worker]:
         workers: list[Worker] = []
