@@ -86,11 +86,21 @@ class Endpoint:
 
     # --- transactions ----------------------------------------------------------------------------
 
-    def begin(self, bodies: Bodies, now: int, *, timers: bool = True) -> Transaction:
-        """Open a transaction at ``now``; its first inputs are the timers that are due, if any."""
+    def begin(
+        self,
+        bodies: Bodies,
+        now: int,
+        *,
+        timers: bool = True,
+        due: Iterable[DialogKey] | None = None,
+    ) -> Transaction:
+        """Open a transaction at ``now``; its first inputs are the timers that are due, if any.
+
+        ``due``: what :meth:`take_due` has returned before; whoever took it answers for it.
+        """
         tx = Transaction(self, bodies, now, self.left_out, timers)
         if timers:
-            tx.due(self._pop_due(now))
+            tx.due(self.take_due(now) if due is None else due)
             if self._changed:
                 tx.wake(self._waiting)
         return tx
@@ -152,7 +162,7 @@ class Endpoint:
             self._timers = [(t, n, k) for n, (t, k) in enumerate(due_at) if t is not None]
             heapq.heapify(self._timers)
 
-    def _pop_due(self, now: int) -> list[DialogKey]:
+    def take_due(self, now: int) -> list[DialogKey]:
         """Take what is due; an entry that its dialog has outdated is dropped on the way."""
         keys: dict[DialogKey, None] = {}
         while self._timers and self._timers[0][0] <= now:

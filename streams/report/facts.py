@@ -56,11 +56,12 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What the committed state of an endpoint says about what it sends.
+    """What the committed state of an endpoint says about what it sends and receives.
 
     ``peer`` is the place of the broker id that the endpoint is locked to, if it is. Numbers below
     ``acknowledged`` are settled: stored at the other side, or discarded from ``discarded_from`` on.
-    ``expired`` says that it was closed by the end of its lifetime.
+    ``expired`` says that it was closed by the end of its lifetime. From ``deaf_from`` on it shows
+    the other side's messages to nobody; those in ``parked`` wait for a queue that is off.
     """
 
     endpoint: Endpoint
@@ -69,10 +70,16 @@ class Side:
     acknowledged: int
     discarded_from: int | None = None
     expired: bool = False
+    deaf_from: int | None = None
+    parked: frozenset[int] = frozenset()
 
     def has_discarded(self, sequence: int) -> bool:
         """Tell whether the endpoint gave a message up before it was acknowledged."""
         return self.discarded_from is not None and sequence >= self.discarded_from
+
+    def hears(self, sequence: int) -> bool:
+        """Tell whether a message of the other side is for the queue, by its number."""
+        return self.deaf_from is None or sequence < self.deaf_from
 
 
 class Ending(Enum):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -103,7 +103,7 @@ def balance(
             arrived[known].append(row)
     for sender, messages in sent.items():
         side = by_endpoint.get(sender)
-        _account(ledger, side, messages, arrived[sender], endings or Endings())
+        _account(ledger, side, messages, arrived[sender], endings or Endings(), by_endpoint)
     for side in by_endpoint.values():
         if side.endpoint.is_initiator and side.peer is not None:
             ledger.locked[side.peer] += 1
@@ -116,6 +116,7 @@ def _account(
     messages: Sequence[Accepted],
     arrived: Sequence[Delivered],
     endings: Endings,
+    sides: Mapping[Endpoint, Side],
 ) -> None:
     """Account for what one endpoint has sent."""
     place = _target(side, arrived)
@@ -138,7 +139,7 @@ def _account(
         elif message.sequence < last:  # in order: what is missing before it can have no reason
             outcome = Outcome.LOST
         else:
-            outcome = endings.outcome(message, side, receivers)
+            outcome = endings.outcome(message, side, receivers, sides)
         ledger.outcomes[outcome] += 1
         if outcome is Outcome.LOST:
             ledger.lost.append(row_of)

@@ -135,6 +135,8 @@ def _note_sides(facts: Facts, topology: Topology) -> None:
                 dialog.acknowledged[0],
                 dialog.discarded_from,
                 dialog.closed_at is not None and dialog.closed_at >= dialog.expires_at,
+                dialog.deaf_from,
+                frozenset(number for number, _ in dialog.parked if number >= 0),
             )
         )
 

@@ -21,16 +21,17 @@ class Outcome(Enum):
     DELIVERED = "at the locked target"
     IN_TRANSMISSION_QUEUE = "in a transmission queue"
     UNREAD = "not read by the endpoint worker yet"
+    PARKED = "parked for a queue that is off"
     EXPIRED = "expired with their dialog"
     ERROR_RECEIVED = "by an Error of the other side"
-    PEER_ENDED = "by END at the receiver"
+    PEER_ENDED = "by the receiver, which had ended or refused"
     ENDED_WITH_ERROR = "by END WITH ERROR"
     CLEANED_UP = "by END WITH CLEANUP"
     NEW_BROKER = "by NEW_BROKER"
     LOST = "lost"
 
 
-WAITING = (Outcome.IN_TRANSMISSION_QUEUE, Outcome.UNREAD)
+WAITING = (Outcome.IN_TRANSMISSION_QUEUE, Outcome.UNREAD, Outcome.PARKED)
 DISCARDED = (
     Outcome.EXPIRED,
     Outcome.ERROR_RECEIVED,
@@ -55,7 +56,13 @@ class Endings:
     end_dialogs: Collection[Endpoint] = ()
     expired: Collection[uuid.UUID] = ()
 
-    def outcome(self, message: Accepted, side: Side | None, receivers: Collection[str]) -> Outcome:
+    def outcome(
+        self,
+        message: Accepted,
+        side: Side | None,
+        receivers: Collection[str],
+        sides: Mapping[Endpoint, Side],
+    ) -> Outcome:
         """Return why a message is in none of its receivers' queues, or that it is lost.
 
         ``side`` is ``None`` where the sender's state is forgotten: it was closed, and then only
@@ -68,8 +75,14 @@ class Endings:
             return Outcome.IN_TRANSMISSION_QUEUE
         if side is not None and side.has_discarded(message.sequence):
             return self._discarded(side)
-        if self._receiver_had_ended(message.sender, receivers):
-            return Outcome.PEER_ENDED
+        sender = message.sender
+        for place in receivers:
+            receiver = Endpoint(place, sender.conversation, not sender.is_initiator)
+            known = sides.get(receiver)
+            if known is not None and message.sequence in known.parked:
+                return Outcome.PARKED
+            if self._is_deaf(receiver, known, message.sequence):
+                return Outcome.PEER_ENDED
         return Outcome.LOST if side is not None else self._forgotten(message.sender)
 
     def _discarded(self, side: Side) -> Outcome:
@@ -99,11 +112,13 @@ class Endings:
             Ending.WITH_CLEANUP: Outcome.CLEANED_UP,
         }.get(self.said.get(sender, Ending.PLAIN))
 
-    def _receiver_had_ended(self, sender: Endpoint, receivers: Collection[str]) -> bool:
-        """Tell whether the receiver's application had ended, unaware that more would come.
+    def _is_deaf(self, receiver: Endpoint, side: Side | None, sequence: int) -> bool:
+        """Tell whether the receiver acknowledges a message and shows it to nobody.
 
-        Such an endpoint acknowledges what still arrives, and shows it to nobody (END
-        CONVERSATION). Where the sender's EndDialog is in its queue, everything before it is too.
+        Its application had ended, unaware that more would come, or it has refused a message. Where
+        its state is forgotten, what was said must do: with the sender's EndDialog in its queue,
+        everything before it is there too.
         """
-        ends = (Endpoint(p, sender.conversation, not sender.is_initiator) for p in receivers)
-        return any(end in self.said and end not in self.end_dialogs for end in ends)
+        if side is not None:
+            return not side.hears(sequence)
+        return receiver in self.said and receiver not in self.end_dialogs

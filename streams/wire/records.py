@@ -41,6 +41,9 @@ ORIGIN, CONVERSATION, COMMAND = "sb-origin", "sb-conversation", "sb-command"
 PRIORITY = "sb-priority"
 INSIDE, OUTSIDE = b"inside", b"outside"
 
+LARGEST_BODY = 900_000
+"""Bytes; a larger body does not fit into one record of a default broker (8459)."""
+
 Headers = list[tuple[str, bytes | None]]
 Wire = tuple[bytes, bytes | None, Headers]
 """Key, value and headers of a record."""

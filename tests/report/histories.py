@@ -99,9 +99,11 @@ class History(Pair):
                 ENDS[who],
                 dialog.state.name,
                 PLACES[1 - who] if dialog.locked else None,
-                dialog.acknowledged,
+                dialog.acknowledged[0],
                 dialog.discarded_from,
                 dialog.closed_at is not None and dialog.closed_at >= dialog.expires_at,
+                dialog.deaf_from,
+                frozenset(number for number, _ in dialog.parked if number >= 0),
             )
             for who, party in enumerate(self.parties)
             if party.exists

@@ -186,10 +186,12 @@ def test_ending_with_error_discards_in_its_own_direction_only() -> None:
 def test_a_receiver_that_has_ended_discards_what_still_arrives() -> None:
     """It acknowledges, and shows nobody; that excuses no gap before what it has shown."""
     messages = accepted()
-    endings = Endings({TARGET: Ending.PLAIN})
-    ledger = balance(messages, delivered(messages[:2]), [SIDE, BACK], endings)
+    endings, deaf = Endings({TARGET: Ending.PLAIN}), replace(BACK, deaf_from=2)
+    ledger = balance(messages, delivered(messages[:2]), [SIDE, deaf], endings)
     assert ledger.outcomes == {Outcome.DELIVERED: 2, Outcome.PEER_ENDED: 1}
-    ledger = balance(messages, delivered(messages[1:2]), [SIDE, BACK], endings)
+    ledger = balance(messages, delivered(messages[:1]), [SIDE, deaf], endings)
+    assert ledger.lost == [missing(messages[1])]
+    ledger = balance(messages, delivered(messages[1:2]), [SIDE, deaf], endings)
     assert ledger.lost == [missing(messages[0])]
 
 
@@ -223,6 +225,15 @@ def test_what_is_not_read_yet_stands_behind_what_is() -> None:
     messages[3] = replace(messages[3], read=False)
     ledger = balance(messages, delivered(messages[:3]), [SIDE])
     assert ledger.outcomes == {Outcome.DELIVERED: 3, Outcome.UNREAD: 1}
+
+
+def test_what_is_parked_waits() -> None:
+    """Acknowledged, in no queue, and not lost: its queue is off."""
+    messages = accepted()
+    off = replace(BACK, parked=frozenset({1, 2}))
+    ledger = balance(messages, delivered(messages[:1]), [SIDE, off])
+    assert ledger.outcomes == {Outcome.DELIVERED: 1, Outcome.PARKED: 2}
+    assert ledger.waiting == 2
 
 
 @pytest.mark.parametrize(
