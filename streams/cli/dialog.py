@@ -214,7 +214,7 @@ def receive(
         left = limit
         while left is None or left > 0:
             try:
-                received = list(receiver.receive(timeout, 1))
+                received = receiver.receive(timeout, 1)
             except MalformedError as error:
                 broken += 1
                 click.echo(f"hopline: {error}", err=True)

@@ -19,6 +19,7 @@ from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, r
 from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.presence import SILENCE, Presence
+from streams.node.queue import Progress, Queue, Row
 from streams.node.roles import Question, RoleBook
 from streams.node.transaction import Bodies, DialogKey, Transaction
 from streams.node.world import Contract, MessageType, Service, World, world_of
@@ -48,13 +49,16 @@ __all__ = [
     "Pair",
     "Place",
     "Presence",
+    "Progress",
     "Question",
+    "Queue",
     "QueueMessage",
     "Record",
     "Request",
     "RoleBook",
     "Roles",
     "RouteState",
+    "Row",
     "Service",
     "Step",
     "Transaction",

@@ -57,8 +57,9 @@ class Progress:
         return order < self.next or any(first <= order <= last for first, last in self.beyond)
 
     def encode(self) -> str:
-        """Return what stands beside the offset ``next``: ``r2 5-7 9``."""
-        runs = [str(a) if a == b else f"{a}-{b}" for a, b in self.beyond]
+        """Return what stands beside the offset ``next``: ``r2 5-7 9``, the runs counted from it."""
+        pairs = [(a - self.next, b - self.next) for a, b in self.beyond]
+        runs = [str(a) if a == b else f"{a}-{b}" for a, b in pairs]
         return " ".join([f"r{self.rollbacks}", *runs])
 
     @classmethod
@@ -67,7 +68,7 @@ class Progress:
         try:
             head, *runs = (text or "r0").split()
             pairs = [run.split("-") for run in runs]
-            beyond = tuple((int(p[0]), int(p[-1])) for p in pairs)
+            beyond = tuple((offset + int(p[0]), offset + int(p[-1])) for p in pairs)
             return cls(offset, beyond, int(head.removeprefix("r")))
         except ValueError:
             return cls(offset)
@@ -94,6 +95,11 @@ class Queue:
         self._seen = max(self._seen, row.order + 1)
         if not self.progress.has(row.order):
             self._add(row)
+
+    def skip(self, order: int) -> None:
+        """Count a record of the topic as received: nobody can read it."""
+        self._seen = max(self._seen, order + 1)
+        self._finish([order])
 
     # --- statements ------------------------------------------------------------------------------
 
@@ -137,10 +143,11 @@ class Queue:
 
     def move(self, side: Side, group: uuid.UUID) -> None:
         """MOVE CONVERSATION: its messages, and those that were sent before it moved, follow."""
-        self._moved[side] = group
         rows = [r for sides in self._ready.values() for r in sides.get(side, {}).values()]
         for row in rows:
             self._remove(row)
+        self._moved[side] = group
+        for row in rows:
             self._add(row)
 
     def end(self, side: Side) -> None:
@@ -176,6 +183,11 @@ class Queue:
         """STATUS = ON: the count of rollbacks begins anew."""
         self.on = True
         self._finish([], rollbacks=0)
+
+    def urgency(self, holder: Holder) -> tuple[int, int] | None:
+        """Return how urgent the next RECEIVE would be, the least first; ``None``: nothing there."""
+        group = self._next_group(holder) if self.on else None
+        return None if group is None else self._urgency(group)
 
     def __len__(self) -> int:
         return sum(len(rows) for sides in self._ready.values() for rows in sides.values())
@@ -220,14 +232,13 @@ class Queue:
         self._ready.setdefault(group, {}).setdefault(row.side, {})[row.order] = row
 
     def _remove(self, row: Row) -> None:
-        for group, sides in list(self._ready.items()):
-            rows = sides.get(row.side, {})
-            if rows.pop(row.order, None) is not None:
-                if not rows:
-                    del sides[row.side]
-                if not sides:
-                    del self._ready[group]
-                return
+        group = self._moved.get(row.side, row.group)
+        sides = self._ready[group]
+        del sides[row.side][row.order]
+        if not sides[row.side]:
+            del sides[row.side]
+        if not sides:
+            del self._ready[group]
 
     def _finish(self, orders: list[int], rollbacks: int | None = None) -> None:
         """Count messages as received for good."""

@@ -142,6 +142,12 @@ def read_message(key: bytes | str | None, value: bytes | None, headers: Headers 
     )
 
 
+def priority_of(headers: Sequence[tuple[str, bytes | None]] | None) -> int:
+    """Read the level of a queue message's endpoint; one without it has the default."""
+    raw = header_of(headers, PRIORITY)
+    return int(raw) if raw is not None and raw.isdigit() else DEFAULT_PRIORITY
+
+
 def read_queued(value: bytes | None, headers: Headers | None) -> Message:
     """Read a record of a queue topic; its conversation stands in a header."""
     raw = header_of(headers, CONVERSATION)
