@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streams.errors import EventKind, Number, SurroundingsError, text_of
 from streams.kafka import Cluster, Fetcher, Message, headers_of
 from streams.node import CommandResult, DialogKey, Transaction
-from streams.protocol import Command, Status
+from streams.protocol import Acknowledgement, Command, Status
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError, Topics, UnknownSchemaError
 from streams.wire.partition import partition_of
@@ -77,30 +77,35 @@ class Intake:
         """
         try:
             try:
-                self._take(tx, bodies, message)
+                read = self._read(bodies, message)
             except UnknownSchemaError:
                 self.catch_up(read_at)
-                self._take(tx, bodies, message)
+                read = self._read(bodies, message)
         except MalformedError as error:
             if isinstance(error, UnknownSchemaError) and message.topic() == self.inputs.cmd:
                 raise not_announced(f"{_place(message)}: {error}") from error
             _tell(tx, message, EventKind.CORRUPTED_MESSAGE, detail=str(error))
-
-    def _take(self, tx: Transaction, bodies: Bodies, message: Message) -> None:
-        topic, position = message.topic(), message.offset() or 0
-        self._demand_partition(message)
-        if topic == self.inputs.cmd:
-            bodies.commands.remember(message)
-            tx.command(position, _command(message))
-        elif topic == self.inputs.inbox:
-            bodies.frames.remember(message)
-            tx.message(position, _frame(message))
-        else:
-            read = read_ack(message.key(), message.value(), headers_of(message))
-            if isinstance(read, Status):
+            return
+        position = message.offset() or 0
+        match read:
+            case Command():
+                tx.command(position, read)
+            case Frame():
+                tx.message(position, read)
+            case Status():
                 tx.status(read)
-            else:
+            case Acknowledgement():
                 tx.acknowledgement(read)
+
+    def _read(self, bodies: Bodies, message: Message) -> Command | Frame | Status | Acknowledgement:
+        self._demand_partition(message)
+        if message.topic() == self.inputs.cmd:
+            bodies.commands.remember(message)
+            return _command(message)
+        if message.topic() == self.inputs.inbox:
+            bodies.frames.remember(message)
+            return _frame(message)
+        return read_ack(message.key(), message.value(), headers_of(message))
 
     def _demand_partition(self, message: Message) -> None:
         """Refuse a record that its key does not put here: its dialog lives in another partition."""
