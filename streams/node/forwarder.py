@@ -209,7 +209,7 @@ class Forwarder:
             return self.refuse(record, Number.HOPS_EXHAUSTED, now, hop)
         if hop.expired(now):
             return self.refuse(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
-        chosen = self._failover(leaf, hop.attempt)
+        chosen = self._failover(leaf, _turn(hop, len(leaf.targets)))
         if not chosen:
             return HELD
         edited = hop.edited(self.instance, now, self._block(now), spend=True)
@@ -340,3 +340,19 @@ class Forwarder:
             )
             leaf = way.leaves[decision] = _Leaf(decision, raw, targets)
         return leaf
+
+
+def _turn(hop: HopView, count: int) -> int:
+    """Return which of ``count`` addresses a copy from outside tries first: attempt 0 the first one.
+
+    Were it the attempt alone, the choices of all instances on a way would move in step, and some
+    ways would never be tried. The n-th on the way adds a step with every round of its own, its
+    rounds' rounds, ...: with equal counts every combination has its turn once, else soon.
+    """
+    attempt = turn = hop.attempt
+    if count < 2 or not attempt:
+        return turn
+    for _ in range(hop.visits):
+        attempt //= count
+        turn += attempt
+    return turn

@@ -47,7 +47,8 @@ def perform(tx: Transaction, dialog: Dialog, effect: Effect) -> None:
         case EnqueueTimer():
             _enqueue_own(tx, dialog, f"timer:{tx.now}", DIALOG_TIMER, Flag.NONE, b"")
         case SendAck(ack):
-            send_ack(tx, dialog.conversation, dialog.parties, ack, dialog.first_hop)
+            hop = dialog.first_hop
+            send_ack(tx, dialog.conversation, dialog.parties, ack, dialog.unheard, hop)
         case SendError(number, to_broker, attempt):
             parties = Parties(
                 dialog.far_service,
@@ -75,10 +76,15 @@ def perform(tx: Transaction, dialog: Dialog, effect: Effect) -> None:
 
 
 def send_ack(
-    tx: Transaction, conversation: uuid.UUID, parties: Parties, ack: Ack, first_hop: int
+    tx: Transaction,
+    conversation: uuid.UUID,
+    parties: Parties,
+    ack: Ack,
+    attempt: int,
+    first_hop: int,
 ) -> None:
     """Send an acknowledgement frame to the other side of ``parties``."""
-    tx.frames.append(OutFrame(conversation, parties, _journey(tx, 0, first_hop), ack=ack))
+    tx.frames.append(OutFrame(conversation, parties, _journey(tx, attempt, first_hop), ack=ack))
 
 
 def send_error(

@@ -29,6 +29,10 @@ class HopView(Protocol):
     def first_hop(self) -> int:
         """Return the preferred index among the sender's next hops."""
 
+    @property
+    def visits(self) -> int:
+        """Return how many instances the copy has met before this one."""
+
     def expired(self, now: int) -> bool:
         """Tell whether the time to live is over at ``now``, epoch milliseconds."""
 

@@ -105,7 +105,7 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
     if parties.contract not in service.contracts:
         copy, sequence = message.journey, header.sequence
         ack = Ack(sequence + 1, sequence, copy.attempt, copy.first_hop, tx.now)
-        send_ack(tx, message.conversation, back, ack, copy.attempt % ADDRESSES)
+        send_ack(tx, message.conversation, back, ack, copy.attempt % ADDRESSES, 0)
         send_error(tx, message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, copy.attempt)
         return _refuse(tx, message, Number.CONTRACT_NOT_USABLE)
     dialog = new_endpoint(

@@ -58,6 +58,9 @@ class Dialog:
     `out` at or behind this dialog's latest copy. ``discarded_from`` is the first number that was
     given up before it was acknowledged.
 
+    ``first_hop`` is the address that worked last. ``unheard`` counts acknowledgements that seem not
+    to have arrived: each lets the next one take other addresses.
+
     Receiving: what is before ``received`` is stored. ``partial`` has the positions in `in` of the
     stored fragments of a message that is not complete, ``held`` of what arrived out of order,
     ``parked`` (number, position) of what waits for a queue that is off; a negative number there is
@@ -91,6 +94,7 @@ class Dialog:
     attempt: int = 0
     retry_at: int | None = None
     first_hop: int = 0
+    unheard: int = 0
     status: int = 0
     status_at: int = 0
     peer_closed: bool = False

@@ -41,7 +41,7 @@ from streams.protocol.sending import Sender
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
 ADDRESSES = 64
-"""The first-hop index is one byte on the wire; it counts modulo the number of addresses."""
+"""What a copy says of its addresses is one byte on the wire as long as it is below this."""
 SERVICE_DROPPED, END_DIALOG_RECEIVED, ERROR_RECEIVED, BROKER_ERROR_RECEIVED = 5, 7, 8, 9
 END_ACKNOWLEDGED = 10
 
@@ -167,7 +167,7 @@ class Machine:
         elif self._receiver.is_duplicate(message):
             self._undeliverable(Number.DUPLICATE, message)
             if journey.attempt:  # our acknowledgement did not arrive: it tries another address
-                self.dialog.first_hop = (self.dialog.first_hop + 1) % ADDRESSES
+                self.dialog.unheard = (self.dialog.unheard + 1) % ADDRESSES
             self._answer_refused(message)
             self._owe(journey)
         elif self.dialog.state is State.CD:
