@@ -26,9 +26,10 @@ How it works, in the order in which a message meets it: ``statements`` makes com
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance
 from streams.simulator.invariants import Violation
 from streams.simulator.read import parse_scenario, read_scenario
-from streams.simulator.result import Result, result_text
+from streams.simulator.result import Result
 from streams.simulator.run import Simulation
 from streams.simulator.scenario import Scenario, Step
+from streams.simulator.text import result_text
 
 __all__ = [
     "MILLISECOND",

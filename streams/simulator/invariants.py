@@ -53,10 +53,14 @@ class Violation:
 
 @dataclass(slots=True)
 class _Received:
-    """What one endpoint has stored: everything below ``next``; its queue ends with ``shown``."""
+    """What one endpoint has stored: everything below ``next``; its queue ends with ``shown``.
+
+    ``peer`` is the broker id that it comes from.
+    """
 
     next: int = 0
     shown: int = -1
+    peer: str | None = None
 
 
 @dataclass(slots=True)
@@ -151,6 +155,7 @@ class Invariants:
             direction = Direction(key[1], not key[2], new.far_broker)
             self.facts.discard(direction, range(deaf, stored), "the receiver had ended")
         seen.next = max(seen.next, stored)
+        seen.peer = None if new.far_broker is None else broker_key(new.far_broker)
         own = Direction(key[1], key[2], broker_key(new.broker_id))
         self._endpoints[own] = (instance, key)
 
@@ -189,7 +194,11 @@ class Invariants:
             return False
         peer = Direction(key[1], not key[2], broker_key(sender.far_broker))
         place = self._endpoints.get(peer)
-        return place is not None and self._received[place].next >= sender.acknowledged[0]
+        if place is None:
+            return False
+        received = self._received[place]
+        mine = received.peer == broker_key(sender.broker_id)
+        return mine and received.next >= sender.acknowledged[0]
 
     def _reason(
         self, key: DialogKey, old: Dialog | None, new: Dialog, tx: Transaction, batch: Batch

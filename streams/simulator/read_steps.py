@@ -26,6 +26,9 @@ from streams.simulator.scenario import (
 from streams.topology.yaml_file.nodes import Node
 
 _MOST = 1 << 31
+_BEGIN = (
+    "dialog", "from", "to", "broker", "contract", "conversation", "lifetime", "group", "count",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -54,13 +57,17 @@ def _demand(node: Node, given: Mapping[str, Node], *names: str) -> None:
 
 
 def _begin(node: Node, reading: Reading) -> Action:
-    keys = ("dialog", "from", "to", "broker", "contract", "conversation", "lifetime", "group")
-    given = node.fields("begin", keys)
+    given = node.fields("begin", _BEGIN)
     _demand(node, given, "dialog", "from", "to")
     name = word(given["dialog"], "a dialog's name")
     if name in reading.dialogs:
         raise given["dialog"].error(f"'{name}' is begun twice", "Give each dialog its own name.")
     reading.dialogs[name] = None
+    count = given["count"].integer("how many dialogs", 1, 100_000) if "count" in given else 1
+    if count > 1 and "conversation" in given:
+        raise given["conversation"].error(
+            f"{count} dialogs cannot have one conversation id", "Leave out one of the two."
+        )
     return Begin(
         name,
         *reading.names.service(given["from"]),
@@ -70,6 +77,7 @@ def _begin(node: Node, reading: Reading) -> Action:
         _guid(given, "conversation"),
         max(duration(given["lifetime"]) // 1_000_000, 0) if "lifetime" in given else None,
         _guid(given, "group"),
+        count,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a run has shown: by the contract's keys, and as a summary for a terminal."""
+"""What a run has shown, by the contract's keys."""
 
 from __future__ import annotations
 
@@ -159,42 +159,3 @@ def _summary(facts: Facts, waiting: set[uuid.UUID]) -> Row:
         "delivered_twice": sum(n - 1 for n in copies.values()),
         "dropped": {str(number): n for number, n in sorted(facts.dropped.items())},
     }
-
-
-def result_text(result: Result) -> str:
-    """Return a summary that fits a terminal."""
-    s = result.summary
-    lines = [
-        f"seed {result.seed}, {result.ended_at / SECOND:g} s of virtual time",
-        "",
-        f"messages  {s['sent']} sent = {s['delivered']} delivered + {s['waiting']} waiting + "
-        f"{s['discarded']} discarded + {s['lost']} lost",
-        f"copies    {s['duplicates']} duplicates removed, {s['delivered_twice']} delivered twice, "
-        + (", ".join(f"{n} dropped ({e})" for e, n in s["dropped"].items()) or "none dropped"),
-        "",
-    ]
-    for name, rows in result.queues.items():
-        dialogs = len({row["conversation"] for row in rows})
-        lines.append(f"{name}: {len(rows)} messages of {dialogs} dialogs")
-    if result.endpoints:
-        lines += ["", f"{'endpoint':40} {'side':9} {'state':5} {'sent':>5} {'got':>5}  far broker"]
-    for row in result.endpoints:
-        where = f"{row['instance']}/{row['database']}/{row['service_name']}"
-        side = "initiator" if row["is_initiator"] else "target"
-        lines.append(
-            f"{where:40} {side:9} {row['state']:5} {row['send_sequence']:5} "
-            f"{row['receive_sequence']:5}  {row['far_broker_instance'] or '-'}"
-        )
-    told = Counter((row["name"], row["error"], row["detail"]) for row in result.events)
-    if any(error for _, error, _ in told):
-        lines.append("")
-    for (name, error, detail), n in sorted(told.items()):
-        if error:
-            lines.append(f"{n:5} x {name} {error}: {detail}")
-    for act in result.acts:
-        where = f"{act['instance']}/{act['database']}/{act['service']}"
-        lines.append(f"{act['at']:g} s: {where} acted for {act['conversation']}")
-    lines += [f"note: {note}" for note in result.notes]
-    if result.violation is not None:
-        lines += ["", f"BROKEN: {result.violation}"]
-    return "\n".join(lines) + "\n"

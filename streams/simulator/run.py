@@ -12,6 +12,7 @@ from streams.simulator.applications import Reader
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance, Clock
 from streams.simulator.endpoint import EndpointProcess
 from streams.simulator.facts import Facts, Queued
+from streams.simulator.finish import judge_finish
 from streams.simulator.forwarder import ForwarderProcess
 from streams.simulator.instance import Instance, Surroundings
 from streams.simulator.invariants import Invariants
@@ -75,7 +76,7 @@ class Simulation:
         )
         self._statements = Statements(seed)
         self._catalog = Chance(seed, "catalog")
-        self._dialogs: dict[str, _Handle] = {}
+        self._dialogs: dict[str, list[_Handle]] = {}
         self._received: dict[tuple[str, str], int] = {}
         self._signs = signs
         self._version = 1
@@ -95,6 +96,8 @@ class Simulation:
         until, invariants = self.scenario.until, self.invariants
         while invariants.violation is None and self.clock.step(until):
             pass
+        if invariants.violation is None:
+            judge_finish(self)
         return result_of(self)
 
     # --- what happens ----------------------------------------------------------------------------
@@ -135,7 +138,8 @@ class Simulation:
             case Begin():
                 self._begin(action)
             case Send() | End():
-                self._say(action)
+                for handle in self._dialogs[action.dialog]:
+                    self._say(action, handle)
             case Receive():
                 self._receive(action)
             case Sql():
@@ -154,13 +158,13 @@ class Simulation:
 
     def _begin(self, action: Begin) -> None:
         instance = self.instances[action.instance]
-        command = self._statements.begin(action, instance.now)
-        handle = _Handle(command.conversation, action.instance, action.database)
-        self._dialogs[action.dialog] = handle
-        instance.command(command)
+        handles = self._dialogs[action.dialog] = []
+        for command in self._statements.begin(action, instance.now):
+            handles.append(_Handle(command.conversation, action.instance, action.database))
+            instance.command(command)
 
-    def _say(self, action: Send | End) -> None:
-        handle, initiator = self._dialogs[action.dialog], action.side is Side.INITIATOR
+    def _say(self, action: Send | End, handle: _Handle) -> None:
+        initiator = action.side is Side.INITIATOR
         place = (handle.instance, handle.database) if initiator else action.at
         place = place or self._target_of(handle)
         if place is None:

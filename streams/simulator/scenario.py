@@ -59,7 +59,10 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """BEGIN DIALOG CONVERSATION; ``lifetime`` in seconds."""
+    """BEGIN DIALOG CONVERSATION; ``lifetime`` in seconds.
+
+    With a ``count`` there are so many dialogs of this name, and what the name says all of them say.
+    """
 
     dialog: str
     instance: str
@@ -71,6 +74,7 @@ class Begin:
     conversation: uuid.UUID | None = None
     lifetime: int | None = None
     group: uuid.UUID | None = None
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

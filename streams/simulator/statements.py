@@ -20,14 +20,15 @@ class Statements:
         self._seed = seed
         self._numbers = count(1)
 
-    def conversation(self, begin: Begin) -> uuid.UUID:
-        """Return a dialog's id: as stated, else another one for every seed."""
-        return begin.conversation or uuid.uuid5(_DIALOGS, f"{self._seed}/{begin.dialog}")
+    def begin(self, step: Begin, now: int) -> Iterator[Command]:
+        """BEGIN DIALOG CONVERSATION, as often as the step says; ``now`` is the instance's clock."""
+        for number in range(step.count):
+            yield self._begin(step, number, now)
 
-    def begin(self, step: Begin, now: int) -> Command:
-        """BEGIN DIALOG CONVERSATION; ``now`` is the instance's clock."""
+    def _begin(self, step: Begin, number: int, now: int) -> Command:
+        name = f"{self._seed}/{step.dialog}/{number}"  # another id for every seed
         return Command(
-            self.conversation(step),
+            step.conversation or uuid.uuid5(_DIALOGS, name),
             self._id(),
             CommandKind.BEGIN,
             step.database,

@@ -1,0 +1,126 @@
+"""Invariant 5: when faults stop and a route exists, every dialog finishes within a bound.
+
+*Finishes* means: no message waits in a transmission queue any more. The bound follows from the
+ceiling of the retries: the next one comes within it, and every retry tries the next address, there
+and back. It is judged once, at the end of a run, and only what has had that much calm time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from streams.analysis import find_paths, find_sender
+from streams.analysis.path import PathVerdict
+from streams.errors import UsageError
+from streams.protocol import Dialog, State
+from streams.routing import broker_key
+from streams.simulator.clock import MILLISECOND, SECOND, START
+from streams.simulator.facts import Direction
+from streams.simulator.scenario import Scenario
+from streams.topology import Topology
+
+if TYPE_CHECKING:
+    from streams.simulator.run import Simulation
+
+SLACK = 10 * SECOND
+"""For everything that is no retry: the way itself, turns, commits, a catalog's propagation."""
+
+
+def judge_finish(run: Simulation) -> None:
+    """Break invariant 5 for the first dialog that has had time and did not finish."""
+    calm = calm_at(run.scenario)
+    if calm is None or not _is_mended(run):
+        return
+    for instance, dialog in _waiting(run):
+        sent = _oldest(run, dialog)
+        if run.clock.now < max(calm, sent) + bound(run.topology, run.scenario, dialog):
+            continue
+        if dialog.expires_at <= run.instances[instance].now or not _has_route(run, dialog):
+            continue
+        waits = dialog.send_sequence - dialog.acknowledged[0]
+        run.invariants.broken(
+            5,
+            f"{waits} messages wait since {max(calm, sent) / SECOND:g} s, when faults had stopped; "
+            f"attempt {dialog.attempt}, status {dialog.status or 'none'}",
+            instance,
+            dialog.conversation,
+        )
+        return
+
+
+def calm_at(scenario: Scenario) -> int | None:
+    """Return when the last fault, change and chance is over; ``None``: chance never ends."""
+    links = (scenario.network.link, *scenario.network.links.values())
+    rough = scenario.aborts or any(k.loss or k.duplicate or k.reorder for k in links)
+    if rough and scenario.network.until is None:
+        return None
+    return max([scenario.network.until or 0 if rough else 0, *(s.at for s in scenario.steps)])
+
+
+def bound(topology: Topology, scenario: Scenario, dialog: Dialog) -> int:
+    """Return how long a message may wait when nothing is wrong any more (microseconds)."""
+    there, back = (_addresses(topology, s) for s in (dialog.far_service, dialog.service))
+    ceiling = scenario.limits.retries[-1] * MILLISECOND
+    return (1 + there * back) * ceiling + scenario.limits.time_to_live * MILLISECOND + SLACK
+
+
+def _addresses(topology: Topology, service: str) -> int:
+    """Return how many addresses a retry may have to try for a service."""
+    tables = [
+        d.routes for i in topology.instances.values() for d in (*i.databases.values(), i.msdb)
+    ]
+    return max(1, *(sum(r.service in (service, None) for r in routes) for routes in tables))
+
+
+def _is_mended(run: Simulation) -> bool:
+    instances = run.instances.values()
+    return run.network.is_whole and all(i.endpoint and i.forwarder for i in instances)
+
+
+def _waiting(run: Simulation) -> Iterator[tuple[str, Dialog]]:
+    for instance in run.instances.values():
+        for dialog in instance.state.restore(0).values():
+            if not dialog.all_acknowledged:
+                yield instance.name, dialog
+
+
+def _oldest(run: Simulation, dialog: Dialog) -> int:
+    """Return when the oldest message that waits was accepted."""
+    direction = Direction(dialog.conversation, dialog.is_initiator, dialog.broker_id)
+    return run.facts.accepted[direction][dialog.acknowledged[0]].at
+
+
+def _has_route(run: Simulation, dialog: Dialog) -> bool:
+    """Tell whether a message of the dialog arrives, and its acknowledgement comes back."""
+    place, initiator, target = None, None, None
+    for instance in run.instances.values():
+        for key, found in instance.state.restore(0).items():
+            if key[1] != dialog.conversation:
+                continue
+            if found.is_initiator:
+                place, initiator = f"{instance.name}/{key[0]}/{found.service}", found
+            elif _is_peer(found, dialog):
+                target = found
+    peer = target if dialog.is_initiator else initiator
+    if place is None or initiator is None or (peer is not None and peer.state is State.ER):
+        return False  # nobody is there who could finish it
+    now = (START + run.clock.now // MILLISECOND) / 1000
+    try:
+        paths = find_paths(
+            run.topology,
+            find_sender(run.topology, place, initiator.far_service),
+            initiator.far_service,
+            now,
+            broker=initiator.far_broker,
+            conversation=dialog.conversation,
+        )
+    except UsageError:  # the service is gone
+        return False
+    return paths.verdict is not PathVerdict.BROKEN
+
+
+def _is_peer(found: Dialog, dialog: Dialog) -> bool:
+    if dialog.far_broker is None or found is dialog:
+        return False
+    return broker_key(found.broker_id) == broker_key(dialog.far_broker)

@@ -1,0 +1,76 @@
+"""A run's result as a person reads it: what fits a terminal, whatever the number of dialogs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from streams.simulator.clock import SECOND
+from streams.simulator.result import Result, Row
+
+
+def result_text(result: Result) -> str:
+    """Return the account of messages, the queues, the endpoints in groups, and what went wrong."""
+    parts = (_account(result), _queues(result), _endpoints(result), _told(result), _acts(result))
+    blocks = ["\n".join(part) for part in parts if part]
+    blocks += ["\n".join(f"note: {note}" for note in result.notes)] if result.notes else []
+    blocks += [f"BROKEN: {result.violation}"] if result.violation is not None else []
+    return "\n\n".join(blocks) + "\n"
+
+
+def _account(result: Result) -> list[str]:
+    s = result.summary
+    dropped = ", ".join(f"{n} dropped ({error})" for error, n in s["dropped"].items())
+    return [
+        f"seed {result.seed}, {result.ended_at / SECOND:g} s of virtual time",
+        f"messages  {s['sent']} sent = {s['delivered']} delivered + {s['waiting']} waiting + "
+        f"{s['discarded']} discarded + {s['lost']} lost",
+        f"copies    {s['duplicates']} duplicates removed, {s['delivered_twice']} delivered twice, "
+        f"{dropped or 'none dropped'}",
+    ]
+
+
+def _queues(result: Result) -> list[str]:
+    return [
+        f"{name}: {len(rows)} messages of {_dialogs(len({row['conversation'] for row in rows}))}"
+        for name, rows in result.queues.items()
+    ]
+
+
+def _endpoints(result: Result) -> list[str]:
+    waiting = Counter((row["conversation_handle"]) for row in result.transmission_queue)
+    groups: dict[tuple[str, str, str, str], list[Row]] = {}
+    for row in result.endpoints:
+        where = f"{row['instance']}/{row['database']}/{row['service_name']}"
+        side = "initiator" if row["is_initiator"] else "target"
+        far = row["far_broker_instance"] or "(not known yet)"
+        groups.setdefault((where, side, row["state_desc"], far), []).append(row)
+    return [
+        f"{where}: {_dialogs(len(rows))}, {side}, {state}, with {far}"
+        + _waits(sum(waiting[row["conversation_handle"]] for row in rows))
+        for (where, side, state, far), rows in groups.items()
+    ]
+
+
+def _dialogs(n: int) -> str:
+    return "1 dialog" if n == 1 else f"{n} dialogs"
+
+
+def _waits(n: int) -> str:
+    return f"; {n} in the transmission queue" if n else ""
+
+
+def _told(result: Result) -> list[str]:
+    told = Counter((row["name"], row["error"], row["detail"]) for row in result.events)
+    return [
+        f"{n} x {name} {error}: {detail}"
+        for (name, error, detail), n in sorted(told.items())
+        if error
+    ]
+
+
+def _acts(result: Result) -> list[str]:
+    acts = Counter((f"{act['instance']}/{act['database']}/{act['service']}") for act in result.acts)
+    lines = [f"{where} has acted for {_dialogs(n)}" for where, n in acts.items()]
+    twice = Counter(act["conversation"] for act in result.acts)
+    n = sum(count > 1 for count in twice.values())
+    return [*lines, f"{_dialogs(n)} acted for at more than one place"] if n else lines
