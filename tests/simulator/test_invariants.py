@@ -147,3 +147,33 @@ def test_0_an_input_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     found = violation()
     assert found.invariant == 0
     assert "ZeroDivisionError: of course" in found.why
+
+
+UNFINISHED = """
+    until: {until}
+    steps:
+      - at: 0s
+        begin: {{dialog: d, from: ServerA/DatabaseA/InitiatorService, to: TargetService}}
+      - {{at: 0s, fault: {{link: [ServerA, ServerB], state: down}}}}
+      - {{at: 0s, send: {{dialog: d, body: m}}}}
+      - {{at: 10s, fault: {{link: [ServerA, ServerB], state: {link}}}}}
+      - {{at: 11s, sql: {{at: ServerA/DatabaseA, text: {sql}}}}}
+"""
+
+
+def test_5_a_dialog_that_never_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    def give_up(machine: Machine) -> None:
+        machine.dialog.retry_at = None
+
+    monkeypatch.setattr(Machine, "_retry", give_up)
+    good = {"until": "300s", "link": "up", "sql": "DROP ROUTE AutoCreatedLocal"}
+    found = violation("two_brokers", UNFINISHED.format(**good))
+    assert found.invariant == 5
+    assert "1 messages wait since 11 s" in found.why
+    # No time, no link, no route: no dialog need have finished.
+    for other in (
+        {"until": "100s"},
+        {"link": "down"},
+        {"sql": "DROP ROUTE TargetRoute; DROP ROUTE AutoCreatedLocal"},
+    ):
+        assert run("two_brokers", UNFINISHED.format(**{**good, **other})).violation is None
