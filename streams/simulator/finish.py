@@ -7,7 +7,7 @@ and back. It is judged once, at the end of a run, and only what has had that muc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from streams.analysis import find_paths, find_sender
@@ -34,7 +34,9 @@ def judge_finish(run: Simulation) -> None:
         return
     for instance, dialog in _waiting(run):
         sent = _oldest(run, dialog)
-        if run.clock.now < max(calm, sent) + bound(run.topology, run.scenario, dialog):
+        if run.clock.now < max(calm, sent) + bound(
+            run.topology, run.scenario, dialog.far_service, dialog.service
+        ):
             continue
         if dialog.expires_at <= run.instances[instance].now or not _has_route(run, dialog):
             continue
@@ -58,11 +60,26 @@ def calm_at(scenario: Scenario) -> int | None:
     return max([scenario.network.until or 0 if rough else 0, *(s.at for s in scenario.steps)])
 
 
-def bound(topology: Topology, scenario: Scenario, dialog: Dialog) -> int:
-    """Return how long a message may wait when nothing is wrong any more (microseconds)."""
-    there, back = (_addresses(topology, s) for s in (dialog.far_service, dialog.service))
+def bound(topology: Topology, scenario: Scenario, there: str, back: str) -> int:
+    """Return how long a message may wait when nothing is wrong any more (microseconds).
+
+    ``there`` and ``back`` are the services that it and its acknowledgement are for.
+    """
+    return _bound(scenario, _addresses(topology, there) * _addresses(topology, back))
+
+
+def tail(topology: Topology, scenario: Scenario, services: Iterable[str]) -> int:
+    """Return how long a run must go on for every dialog between services to be judged.
+
+    A route may be created meanwhile that the topology does not have yet.
+    """
+    most = max((_addresses(topology, service) for service in services), default=1) + 1
+    return _bound(scenario, most * most)
+
+
+def _bound(scenario: Scenario, attempts: int) -> int:
     ceiling = scenario.limits.retries[-1] * MILLISECOND
-    return (1 + there * back) * ceiling + scenario.limits.time_to_live * MILLISECOND + SLACK
+    return (1 + attempts) * ceiling + scenario.limits.time_to_live * MILLISECOND + SLACK
 
 
 def _addresses(topology: Topology, service: str) -> int:
@@ -81,7 +98,8 @@ def _is_mended(run: Simulation) -> bool:
 def _waiting(run: Simulation) -> Iterator[tuple[str, Dialog]]:
     for instance in run.instances.values():
         for dialog in instance.state.restore(0).values():
-            if not dialog.all_acknowledged:
+            # After the other side's end or error nothing is sent: it is the application's turn.
+            if not dialog.all_acknowledged and dialog.state not in (State.DI, State.ER):
                 yield instance.name, dialog
 
 

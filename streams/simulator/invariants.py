@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from streams.simulator.forwarder import ForwarderProcess
     from streams.simulator.instance import Instance
 
-STATE_BYTES = 4_096
-"""A dialog's state record is never larger than this."""
+STATE_BYTES = 1_024
+"""A dialog's state record is never larger than this, but for names and what it holds."""
+OWN = 5
+"""So many messages of its own may be parked: a timer, an Error of each kind, once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,8 @@ class Invariants:
             return "the dialog's lifetime was over"
         if old is not None and not tx.endpoint.is_alive(old):
             return "the database has another broker id"
+        if old is not None and old.error_epoch != new.error_epoch:
+            return "the database was told to end its conversations"
         for command in batch.commands:
             mine = (command.database, command.conversation, command.from_initiator) == key
             if mine and command.kind is CommandKind.END:
@@ -232,10 +236,15 @@ class Invariants:
         """Invariant 7."""
         size = len(at.state.dialogs[key])
         names = len(new.service) + len(new.far_service) + len(new.contract) + len(new.database)
-        kept = len(new.held) + len(new.parked) + len(new.partial)
-        if size > STATE_BYTES + 4 * names or kept > 2 * self.window:
-            why = f"the state record has {size} bytes, {kept} fragments that nobody was shown"
+        kept = len(new.held), len(new.partial), len(new.parked)
+        # A message may have more fragments than the window has room for, and is kept all the same.
+        longest = at.around.scenario.limits.fragments(self.facts.longest)
+        most = self.window, longest, max(self.window, longest) + OWN
+        if any(n > limit for n, limit in zip(kept, most, strict=True)):
+            why = f"{kept} fragments are held, incomplete and parked; at most {most} may be"
             self.broken(7, why, at.name, key[1])
+        if size > STATE_BYTES + 4 * names + 20 * sum(kept):
+            self.broken(7, f"the state record has {size} bytes", at.name, key[1])
         if any(len(chunk) > CHUNK for chunk in new.chunks.values()):
             self.broken(7, f"a chunk has more than {CHUNK} positions", at.name, key[1])
 

@@ -15,6 +15,7 @@ from streams.simulator.scenario import (
     Crash,
     Cut,
     End,
+    Move,
     Part,
     Receive,
     Send,
@@ -22,12 +23,13 @@ from streams.simulator.scenario import (
     Skew,
     Sql,
     Step,
+    Timer,
 )
 from streams.topology.yaml_file.nodes import Node
 
 _MOST = 1 << 31
 _BEGIN = (
-    "dialog", "from", "to", "broker", "contract", "conversation", "lifetime", "group", "count",
+    "dialog", "from", "to", "broker", "contract", "conversation", "lifetime", "group", "count", "related",
 )  # fmt: skip
 
 
@@ -78,7 +80,17 @@ def _begin(node: Node, reading: Reading) -> Action:
         max(duration(given["lifetime"]) // 1_000_000, 0) if "lifetime" in given else None,
         _guid(given, "group"),
         count,
+        _related(given, name, reading),
     )
+
+
+def _related(given: Mapping[str, Node], name: str, reading: Reading) -> str | None:
+    related = _maybe(given, "related")
+    if related is not None and (related == name or related not in reading.dialogs):
+        raise given["related"].error(
+            f"no dialog '{related}' was begun", "Begin it in an earlier step."
+        )
+    return related
 
 
 def _maybe(given: Mapping[str, Node], key: str) -> str | None:
@@ -137,6 +149,31 @@ def _end(node: Node, reading: Reading) -> Action:
     )
 
 
+def _timer(node: Node, reading: Reading) -> Action:
+    given = node.fields("timer", ("dialog", "side", "timeout", "at"))
+    _demand(node, given, "timeout")
+    return Timer(
+        _dialog(node, given, reading),
+        max(duration(given["timeout"]) // 1_000_000, 0),
+        _side(given),
+        reading.names.database(given["at"]) if "at" in given else None,
+    )
+
+
+def _move(node: Node, reading: Reading) -> Action:
+    given = node.fields("move", ("dialog", "side", "group", "at"))
+    _demand(node, given, "group")
+    group = _guid(given, "group")
+    if group is None:
+        given["group"].fail("a GUID")
+    return Move(
+        _dialog(node, given, reading),
+        group,
+        _side(given),
+        reading.names.database(given["at"]) if "at" in given else None,
+    )
+
+
 def _receive(node: Node, reading: Reading) -> Action:
     given = node.fields("receive", ("queue", "count"))
     _demand(node, given, "queue")
@@ -189,6 +226,8 @@ _ACTIONS: Mapping[str, Callable[[Node, Reading], Action]] = {
     "begin": _begin,
     "send": _send,
     "end": _end,
+    "timer": _timer,
+    "move": _move,
     "receive": _receive,
     "sql": _sql,
     "ddl": _sql,

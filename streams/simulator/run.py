@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from streams.errors import InputError
 from streams.node import QueueMessage, world_of
-from streams.protocol import Command
 from streams.simulator.applications import Reader
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance, Clock
 from streams.simulator.endpoint import EndpointProcess
@@ -15,7 +14,7 @@ from streams.simulator.facts import Facts, Queued
 from streams.simulator.finish import judge_finish
 from streams.simulator.forwarder import ForwarderProcess
 from streams.simulator.instance import Instance, Surroundings
-from streams.simulator.invariants import Invariants
+from streams.simulator.invariants import Invariants, Violation
 from streams.simulator.network import Network
 from streams.simulator.result import Result, result_of
 from streams.simulator.scenario import (
@@ -25,6 +24,7 @@ from streams.simulator.scenario import (
     Crash,
     Cut,
     End,
+    Move,
     Part,
     Receive,
     Scenario,
@@ -32,7 +32,9 @@ from streams.simulator.scenario import (
     Side,
     Skew,
     Sql,
+    Statement,
     Step,
+    Timer,
 )
 from streams.simulator.signs import Signs
 from streams.simulator.statements import Statements
@@ -89,6 +91,11 @@ class Simulation:
 
     def run(self) -> Result:
         """Let everything happen up to the scenario's end, or to the first violation."""
+        self.play()
+        return result_of(self)
+
+    def play(self) -> Violation | None:
+        """Run as :meth:`run` does, but make no rows of what was seen."""
         for instance in self.instances.values():
             self._start(instance, Part.INSTANCE)
         for step in self.scenario.steps:
@@ -98,7 +105,7 @@ class Simulation:
             pass
         if invariants.violation is None:
             judge_finish(self)
-        return result_of(self)
+        return invariants.violation
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -137,7 +144,7 @@ class Simulation:
         match action:
             case Begin():
                 self._begin(action)
-            case Send() | End():
+            case Send() | End() | Timer() | Move():
                 for handle in self._dialogs[action.dialog]:
                     self._say(action, handle)
             case Receive():
@@ -159,11 +166,12 @@ class Simulation:
     def _begin(self, action: Begin) -> None:
         instance = self.instances[action.instance]
         handles = self._dialogs[action.dialog] = []
-        for command in self._statements.begin(action, instance.now):
+        related = self._dialogs[action.related][0].conversation if action.related else None
+        for command in self._statements.begin(action, instance.now, related):
             handles.append(_Handle(command.conversation, action.instance, action.database))
             instance.command(command)
 
-    def _say(self, action: Send | End, handle: _Handle) -> None:
+    def _say(self, action: Statement, handle: _Handle) -> None:
         initiator = action.side is Side.INITIATOR
         place = (handle.instance, handle.database) if initiator else action.at
         place = place or self._target_of(handle)
@@ -175,12 +183,7 @@ class Simulation:
             return
         instance = self.instances[place[0]]
         about = (handle.conversation, place[1], initiator, instance.now)
-        commands: list[Command]
-        if isinstance(action, Send):
-            commands = list(self._statements.send(action, *about))
-        else:
-            commands = [self._statements.end(action, *about)]
-        for command in commands:
+        for command in self._statements.say(action, *about):
             instance.command(command)
 
     def _target_of(self, handle: _Handle) -> tuple[str, str] | None:
