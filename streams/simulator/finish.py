@@ -98,6 +98,9 @@ def _has_route(run: Simulation, dialog: Dialog) -> bool:
         for key, found in instance.state.restore(0).items():
             if key[1] != dialog.conversation:
                 continue
+            database = run.topology.instances[instance.name].database(key[0])
+            if database is None or broker_key(database.broker_id) != broker_key(found.broker_id):
+                return False  # NEW_BROKER: that side is dead, and does not say so
             if found.is_initiator:
                 place, initiator = f"{instance.name}/{key[0]}/{found.service}", found
             elif _is_peer(found, dialog):
