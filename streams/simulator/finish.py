@@ -80,7 +80,7 @@ def _is_mended(run: Simulation) -> bool:
 
 def _waiting(run: Simulation) -> Iterator[tuple[str, Dialog]]:
     for instance in run.instances.values():
-        for dialog in instance.state.restore(0).values():
+        for dialog in instance.state.restore().values():
             if dialog.acknowledged < dialog.send_sequence:
                 yield instance.name, dialog
 
@@ -95,7 +95,7 @@ def _has_route(run: Simulation, dialog: Dialog) -> bool:
     """Tell whether a message of the dialog arrives, and its acknowledgement comes back."""
     place, initiator, target = None, None, None
     for instance in run.instances.values():
-        for key, found in instance.state.restore(0).items():
+        for key, found in instance.state.restore().items():
             if key[1] != dialog.conversation:
                 continue
             database = run.topology.instances[instance.name].database(key[0])

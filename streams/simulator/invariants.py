@@ -180,12 +180,12 @@ class Invariants:
             self.broken(2, why, instance, key[1])
         if new.acknowledged == before:
             return
-        if self._is_stored(key, new):
-            if not new.locked:
-                why = "its messages were acknowledged, and it is not locked"
-                self.broken(3, why, instance, key[1])
+        stored, reason = self._is_stored(key, new), self._reason(key, old, new, tx, batch)
+        if stored and reason is None and not new.locked:
+            why = "its messages were acknowledged, and it is not locked"
+            self.broken(3, why, instance, key[1])
+        if stored:
             return
-        reason = self._reason(key, old, new, tx, batch)
         if reason is None:
             why = f"messages below {new.acknowledged} left the transmission queue, not stored"
             self.broken(2, why, instance, key[1])
