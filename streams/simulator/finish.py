@@ -97,7 +97,7 @@ def _is_mended(run: Simulation) -> bool:
 
 def _waiting(run: Simulation) -> Iterator[tuple[str, Dialog]]:
     for instance in run.instances.values():
-        for dialog in instance.state.restore(0).values():
+        for dialog in instance.state.restore().values():
             # After the other side's end or error nothing is sent: it is the application's turn.
             if not dialog.all_acknowledged and dialog.state not in (State.DI, State.ER):
                 yield instance.name, dialog
@@ -113,9 +113,12 @@ def _has_route(run: Simulation, dialog: Dialog) -> bool:
     """Tell whether a message of the dialog arrives, and its acknowledgement comes back."""
     place, initiator, target = None, None, None
     for instance in run.instances.values():
-        for key, found in instance.state.restore(0).items():
+        for key, found in instance.state.restore().items():
             if key[1] != dialog.conversation:
                 continue
+            database = run.topology.instances[instance.name].database(key[0])
+            if database is None or broker_key(database.broker_id) != broker_key(found.broker_id):
+                return False  # NEW_BROKER: that side is dead, and does not say so
             if found.is_initiator:
                 place, initiator = f"{instance.name}/{key[0]}/{found.service}", found
             elif _is_peer(found, dialog):

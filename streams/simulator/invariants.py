@@ -101,6 +101,8 @@ class Invariants:
 
     def committed(self, at: Instance, node: Endpoint, tx: Transaction, batch: Batch) -> None:
         """Check a transaction: ``node`` has what was before, ``tx`` what is now."""
+        for key, machine in tx.machines.items():
+            self._locked(at.name, key, machine.dialog)
         for message in tx.queued:
             self._in_order(at.name, message)
         for event in tx.events:
@@ -108,7 +110,6 @@ class Invariants:
                 self._refused[uuid.UUID(event["conversation"])] = None
         for key, machine in tx.machines.items():
             new, old = machine.dialog, node.dialogs.get(key)
-            self._locked(at.name, key, new)
             self._stored(at.name, key, old, new)
             self._acknowledged(at.name, key, old, new, tx, batch)
             if not machine.forgotten:
@@ -181,9 +182,14 @@ class Invariants:
         if waiting != kept:
             why = f"{waiting} messages are not acknowledged, the transmission queue keeps {kept}"
             self.broken(2, why, instance, key[1])
-        if after == before or self._is_stored(key, new):
+        if after == before:
             return
-        reason = self._reason(key, old, new, tx, batch)
+        stored, reason = self._is_stored(key, new), self._reason(key, old, new, tx, batch)
+        if stored and reason is None and not new.locked:
+            why = "its messages were acknowledged, and it is not locked"
+            self.broken(3, why, instance, key[1])
+        if stored:
+            return
         if reason is None:
             why = f"messages below {after} left the transmission queue, not stored"
             self.broken(2, why, instance, key[1])

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streams.simulator import scenario
-from streams.simulator.clock import MILLISECOND, Chance, Clock
+from streams.simulator.clock import MILLISECOND, SECOND, Chance, Clock
 from streams.simulator.storage import Entry
 
-LATE = 50 * MILLISECOND
-"""How much later than usual a reordered or second copy is, on average."""
+LATE = (50 * MILLISECOND, 50 * MILLISECOND, 50 * MILLISECOND, 5 * SECOND)
+"""How much later than usual a reordered or second copy is, on average: one of these."""
 
 
 @dataclass(slots=True)
@@ -82,9 +82,9 @@ class Network:
             if self._chance.happens(link.loss):
                 return
             if self._chance.happens(link.duplicate):
-                self._schedule(sender, receiver, entry, due + self._chance.heavy(LATE))
+                self._schedule(sender, receiver, entry, due + self._lateness())
             if self._chance.happens(link.reorder):
-                self._schedule(sender, receiver, entry, due + self._chance.heavy(LATE))
+                self._schedule(sender, receiver, entry, due + self._lateness())
                 return
         way.last = max(way.last, due)
         self._schedule(sender, receiver, entry, way.last)
@@ -93,6 +93,9 @@ class Network:
         spread = latency.most - latency.least
         drawn = latency.least + (self._chance.below(spread + 1) if spread else 0)
         return drawn + (self._chance.heavy(latency.heavy) if latency.heavy else 0)
+
+    def _lateness(self) -> int:
+        return self._chance.heavy(self._chance.pick(LATE))
 
     def _schedule(self, sender: str, receiver: str, entry: Entry, at: int) -> None:
         ends = _ends(sender, receiver)

@@ -29,7 +29,8 @@ from streams.topology.yaml_file.nodes import Node
 
 _MOST = 1 << 31
 _BEGIN = (
-    "dialog", "from", "to", "broker", "contract", "conversation", "lifetime", "group", "count", "related",
+    "dialog", "from", "to", "broker", "contract", "conversation", "lifetime", "group", "count",
+    "related",
 )  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def result_of(run: Simulation) -> Result:
     waiting: list[Row] = []
     ids: set[uuid.UUID] = set()
     for instance in run.instances.values():
-        for dialog in instance.state.restore(0).values():
+        for dialog in instance.state.restore().values():
             row = conversation_endpoint(instance.name, dialog, instance.now)
             endpoints += [] if row is None else [row]
             for row, message_id in _transmission_queue(instance, dialog):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from streams.errors import InputError
+from streams.errors import InputError, UsageError
 from streams.node import QueueMessage, world_of
 from streams.simulator.applications import Reader
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance, Clock
@@ -123,8 +123,11 @@ class Simulation:
         readers: dict[tuple[str, str], list[Reader]] = {}
         for number, application in enumerate(self.scenario.applications):
             instance = self.topology.instances[application.instance]
-            queue = queue_of(instance.databases[application.database], application.service)
-            assert queue is not None, "the reader has looked"
+            database = instance.database(application.database)
+            queue = None if database is None else queue_of(database, application.service)
+            if queue is None:
+                where = f"{application.instance}/{application.database}"
+                raise UsageError(f"there is no service '{application.service}' in {where}")
             chance = Chance(self.seed, f"application {number}")
             reader = Reader(
                 application,
@@ -188,16 +191,15 @@ class Simulation:
 
     def _target_of(self, handle: _Handle) -> tuple[str, str] | None:
         """Return where a dialog's target endpoint is: the locked one, else the first there is."""
-        initiator = (
-            self.instances[handle.instance]
-            .state.restore(0)
-            .get((handle.database, handle.conversation, True))
-        )
+        home = self.instances[handle.instance].state
+        mine = (handle.database, handle.conversation, True)
+        initiator = home.dialog(mine) if mine in home.dialogs else None
         locked = initiator.far_broker if initiator is not None and initiator.locked else None
         for instance in self.instances.values():
-            for key, dialog in instance.state.restore(0).items():
-                is_target = key[1] == handle.conversation and not key[2]
-                if is_target and locked in (None, dialog.broker_id):
+            for key in instance.state.dialogs:
+                if key[1] != handle.conversation or key[2]:
+                    continue
+                if locked in (None, instance.state.dialog(key).broker_id):
                     return instance.name, key[0]
         return None
 

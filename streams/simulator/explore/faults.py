@@ -50,7 +50,7 @@ def draw_network(topology: Topology, chance: Chance, calm: int) -> Network:
     def link() -> Link:
         least = (1 + chance.below(20)) * MILLISECOND
         most = least + chance.pick((0, 10, 100)) * MILLISECOND
-        heavy = 30 * MILLISECOND if chance.happens(0.2) else 0
+        heavy = 30 * MILLISECOND if most == least and chance.happens(0.5) else 0
         loss, duplicate, reorder = (
             chance.below(30) / 100 if chance.happens(0.4) else 0.0 for _ in range(3)
         )

@@ -50,9 +50,7 @@ def draw_scenario(estate: Estate, chance: Chance) -> Scenario:
         applications=_applications(estate, chance),
         aborts=chance.below(15) / 100 if chance.happens(0.4) else 0.0,
         skew=skew,
-        memory={
-            name: 20 + chance.below(400) for name in estate.gateways if chance.happens(0.2)
-        },
+        memory={name: 20 + chance.below(400) for name in estate.gateways if chance.happens(0.2)},
         limits=limits,
         batch=chance.pick((100, 100, 3, 1)),
     )

@@ -244,9 +244,7 @@ def _database(
     )
 
 
-_ORDERS = Contract(
-    ORDERS, {"Order": Sender.INITIATOR, "Reply": Sender.TARGET, "Note": Sender.ANY}
-)
+_ORDERS = Contract(ORDERS, {"Order": Sender.INITIATOR, "Reply": Sender.TARGET, "Note": Sender.ANY})
 
 
 def _types(strict: bool) -> dict[str, MessageType]:
