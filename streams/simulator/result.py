@@ -102,6 +102,17 @@ def result_of(run: Simulation) -> Result:
     )
 
 
+def account(run: Simulation) -> Row:
+    """Return the account of messages alone: what every :class:`Result` has as its summary."""
+    ids = {
+        message_id
+        for instance in run.instances.values()
+        for dialog in instance.state.restore().values()
+        for _, message_id in _transmission_queue(instance, dialog)
+    }
+    return _summary(run.facts, ids)
+
+
 def _event(told: Told) -> Row:
     kind = EventKind(told.event["event"])
     row = {**told.event, "at": told.at / SECOND, "name": kind.title}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streams.protocol import Limits
-from streams.simulator.clock import MILLISECOND, SECOND, Chance
+from streams.simulator.clock import MILLISECOND, Chance
 from streams.simulator.explore.topologies import NOBODY, Estate, Home
 from streams.simulator.scenario import (
     Abort,

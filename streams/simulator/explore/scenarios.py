@@ -7,6 +7,7 @@ gives every dialog to finish.
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 from streams.protocol import DEFAULT, Limits
 from streams.simulator.clock import MILLISECOND, SECOND, Chance
@@ -44,7 +45,7 @@ def draw_scenario(estate: Estate, chance: Chance) -> Scenario:
     faults, skew = draw_faults(estate, chance, busy, limits)
     steps = sorted([*steps, *faults], key=lambda step: step.at)
     calm = max(busy, *(step.at for step in steps))
-    scenario = Scenario(
+    drawn = Scenario(
         tuple(steps),
         network=draw_network(estate.topology, chance, calm),
         applications=_applications(estate, chance),
@@ -55,14 +56,7 @@ def draw_scenario(estate: Estate, chance: Chance) -> Scenario:
         batch=chance.pick((100, 100, 3, 1)),
     )
     names = {home.service for home in estate.homes}
-    until = calm + tail(estate.topology, scenario, names)
-    return _lasting(scenario, until)
-
-
-def _lasting(scenario: Scenario, until: int) -> Scenario:
-    from dataclasses import replace
-
-    return replace(scenario, until=until)
+    return replace(drawn, until=calm + tail(estate.topology, drawn, names))
 
 
 def _dialogs(estate: Estate, chance: Chance, busy: int) -> list[Step]:
@@ -140,6 +134,7 @@ def _rarely(name: str, chance: Chance) -> list[Action]:
 def _applications(estate: Estate, chance: Chance) -> tuple[Application, ...]:
     found: list[Application] = []
     kind = DEFAULT if estate.contract == DEFAULT else "Reply"
+    does: tuple[Does, ...]
     sources = {flow.source for flow in estate.flows}
     for home in estate.homes:
         does, limit = (Does.REPLY, Does.END), None

@@ -1,7 +1,8 @@
 """A random topology: who begins dialogs, who answers them, and the ways between the two.
 
-Most of what is drawn works, since nothing is learned from messages that never arrive; some of it is
-what goes wrong in estates: a return route that is missing or stale, several targets, dead addresses.
+Most of what is drawn works, since nothing is learned from messages that never arrive; some of it
+is what goes wrong in estates: a return route that is missing or stale, several targets, an address
+that leads nowhere.
 """
 
 from __future__ import annotations
