@@ -151,6 +151,10 @@ class Invariants:
         # Parked messages wait for their queue; those from `deaf_from` on nobody will receive.
         parked = {number for number, _ in new.parked}
         deaf = stored if new.deaf_from is None else new.deaf_from
+        if new.far_broker is not None:  # an Error skips what its sender has given up
+            parked |= self.facts.discarded.get(
+                Direction(key[1], not key[2], new.far_broker), {}
+            ).keys()
         if any(number not in parked for number in range(seen.shown + 1, min(stored, deaf))):
             why = f"everything below {stored} counts as stored, the queue ends at {seen.shown}"
             self.broken(2, why, instance, key[1])

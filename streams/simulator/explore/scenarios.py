@@ -39,7 +39,7 @@ def draw_scenario(estate: Estate, chance: Chance) -> Scenario:
         hops=chance.pick((16, 16, 3)),
         time_to_live=chance.pick((60_000, 60_000, 20_000, 8_000)),
         retries=chance.pick(_RETRIES),
-        fragment=chance.pick((8, 16, 16, 32, 65_536)),
+        fragment=chance.pick((8, 16, 24, 32, 65_536)),
     )
     steps = _dialogs(estate, chance, busy)
     faults, skew = draw_faults(estate, chance, busy, limits)
@@ -60,7 +60,7 @@ def draw_scenario(estate: Estate, chance: Chance) -> Scenario:
 
 
 def _dialogs(estate: Estate, chance: Chance, busy: int) -> list[Step]:
-    count = chance.pick((4, 5, 5, 6, 6, 7, 8, 10))
+    count = chance.pick((4, 5, 5, 5, 6, 6, 7, 9))
     steps: list[Step] = []
     for number, at in enumerate(sorted(_moment(chance, busy // 2) for _ in range(count))):
         steps += _dialog(number, at, estate, chance, busy)
@@ -73,7 +73,7 @@ def _dialog(number: int, at: int, estate: Estate, chance: Chance, busy: int) -> 
     if chance.happens(0.03):
         contract = ORDERS if contract == DEFAULT else DEFAULT
     steps = [Step(at, _begin(name, number, flow, contract, chance))]
-    for _ in range(chance.pick((1, 2, 2, 3, 4))):
+    for _ in range(chance.pick((1, 2, 2, 3))):
         steps.append(Step(_later(chance, at, busy), _send(name, contract, chance)))
     if chance.happens(0.25):
         said = _send(name, contract, chance, Side.TARGET)
@@ -103,8 +103,8 @@ def _begin(name: str, number: int, flow: Flow, contract: str, chance: Chance) ->
 
 
 def _send(name: str, contract: str, chance: Chance, side: Side = Side.INITIATOR) -> Send:
-    count = chance.pick((1, 1, 2, 3, 4, 6)) if not chance.happens(0.02) else 70
-    size = chance.pick((0, 1, 6, 20, 40, 90, 160)) if count < 70 else 4
+    count = chance.pick((1, 1, 2, 3, 4, 5)) if not chance.happens(0.01) else 70
+    size = chance.pick((0, 1, 6, 12, 20, 40, 90)) if count < 70 else 4
     kind = DEFAULT
     if contract == ORDERS:
         kind = "Order" if side is Side.INITIATOR else "Reply"
@@ -144,7 +144,7 @@ def _applications(estate: Estate, chance: Chance) -> tuple[Application, ...]:
                 does, limit = (Does.REPLY, Does.END), 5
         elif chance.happens(0.1):
             does = (Does.REPLY,)
-        body = "r" * chance.pick((1, 5, 30, 70))
+        body = "r" * chance.pick((1, 5, 5, 40))
         found.append(
             Application(home.instance, home.database, home.service, does, kind, body, limit)
         )

@@ -7,6 +7,7 @@ that leads nowhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from streams.protocol import DEFAULT
@@ -67,8 +68,7 @@ class Estate:
     @property
     def homes(self) -> tuple[Home, ...]:
         """Return every database at an end of a dialog, each once for every service."""
-        found = {home: None for flow in self.flows for home in (flow.source, *flow.targets)}
-        return tuple(found)
+        return _homes(self.flows)
 
 
 @dataclass(slots=True)
@@ -80,6 +80,7 @@ class _Draft:
     gateways: tuple[str, ...]
     listeners: dict[str, str] = field(default_factory=dict)
     routes: dict[tuple[str, str], list[Route]] = field(default_factory=dict)
+    unique: frozenset[str] = frozenset()
 
     def add(
         self, instance: str, database: str, service: str | None, broker: str | None, address: str
@@ -103,7 +104,9 @@ class _Draft:
             return "LOCAL" if source == home.instance else self.address(home.instance)
         first = self.chance.pick(between)
         between.remove(first)
-        broker = home.broker if self.chance.happens(0.7) else None
+        # A gateway does not try its other addresses for an acknowledgement: one name, one place.
+        alone = home.service in self.unique and self.chance.happens(0.3)
+        broker = None if alone else home.broker
         if between and self.chance.happens(0.2):
             self.add(first, MSDB, home.service, broker, self.address(between[0]))
             first, last = first, between[0]
@@ -111,6 +114,10 @@ class _Draft:
             last = first
         self.add(last, MSDB, home.service, broker, self.address(home.instance))
         return self.address(first)
+
+
+def _homes(flows: tuple[Flow, ...]) -> tuple[Home, ...]:
+    return tuple({home: None for flow in flows for home in (flow.source, *flow.targets)})
 
 
 def draw_topology(chance: Chance) -> Estate:
@@ -125,15 +132,15 @@ def draw_topology(chance: Chance) -> Estate:
     draft = _Draft(chance, instances, gateways)
     draft.listeners = {i: f"tcp://Listener{i}:4022" for i in instances if chance.happens(0.15)}
     flows = _flows(draft, databases)
+    places = Counter(home.service for home in _homes(flows))
+    draft.unique = frozenset(name for name, count in places.items() if count == 1)
     for flow in flows:
         _ways_there(draft, flow)
         for target in flow.targets:
             _ways_back(draft, target, flow.source)
     contract = ORDERS if chance.happens(0.4) else DEFAULT
-    homes = {home: None for flow in flows for home in (flow.source, *flow.targets)}
-    built = {
-        name: _instance(draft, name, databases[name], tuple(homes), contract) for name in instances
-    }
+    homes = _homes(flows)
+    built = {name: _instance(draft, name, databases[name], homes, contract) for name in instances}
     return Estate(Topology(built), flows, contract, gateways)
 
 
