@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from streams.analysis import find_paths, find_sender
-from streams.analysis.path import PathVerdict
+from streams.analysis.path import Outcome
 from streams.errors import UsageError
 from streams.protocol import Dialog, State
 from streams.routing import broker_key
@@ -126,6 +126,8 @@ def _has_route(run: Simulation, dialog: Dialog) -> bool:
     peer = target if dialog.is_initiator else initiator
     if place is None or initiator is None or (peer is not None and peer.state is State.ER):
         return False  # nobody is there who could finish it
+    if not dialog.is_initiator and not _is_peer(dialog, initiator):
+        return False  # the initiator converses with another target
     now = (START + run.clock.now // MILLISECOND) / 1000
     try:
         paths = find_paths(
@@ -138,7 +140,13 @@ def _has_route(run: Simulation, dialog: Dialog) -> bool:
         )
     except UsageError:  # the service is gone
         return False
-    return paths.verdict is not PathVerdict.BROKEN
+    return any(_arrives(outcome) for outcome in paths.outcomes)
+
+
+def _arrives(outcome: Outcome) -> bool:
+    """Tell whether a way leads there, and a way back."""
+    back = outcome.back
+    return outcome.way.ending.delivered and back is not None and back.ending.delivered
 
 
 def _is_peer(found: Dialog, dialog: Dialog) -> bool:
