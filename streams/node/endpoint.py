@@ -32,7 +32,7 @@ class Endpoint:
     _timers: list[tuple[int, int, DialogKey]] = field(default_factory=list)
     _waiting: dict[DialogKey, None] = field(default_factory=dict)
     _groups: dict[tuple[str, uuid.UUID], dict[DialogKey, None]] = field(default_factory=dict)
-    _changed: bool = False
+    _changed: bool = True  # who starts does not know what was changed before
     _ticket: int = 0
 
     # --- the catalog -----------------------------------------------------------------------------
@@ -120,7 +120,8 @@ class Endpoint:
         """Put a dialog into the state and arm its timer."""
         self._forget(key)
         self.dialogs[key] = dialog
-        if dialog.status or dialog.parked:
+        told = dialog.error_epoch != self.error_epoch(dialog.database)
+        if dialog.status or dialog.parked or told:
             self._waiting[key] = None
         if dialog.state is not State.CD:
             self._groups.setdefault((dialog.database, dialog.group), {})[key] = None
