@@ -112,6 +112,7 @@ def _oldest(run: Simulation, dialog: Dialog) -> int:
 def _has_route(run: Simulation, dialog: Dialog) -> bool:
     """Tell whether a message of the dialog arrives, and its acknowledgement comes back."""
     place, initiator, target = None, None, None
+    queue_off = False
     for instance in run.instances.values():
         for key, found in instance.state.restore().items():
             if key[1] != dialog.conversation:
@@ -123,9 +124,14 @@ def _has_route(run: Simulation, dialog: Dialog) -> bool:
                 place, initiator = f"{instance.name}/{key[0]}/{found.service}", found
             elif _is_peer(found, dialog):
                 target = found
+            if _is_peer(found, dialog):
+                service = instance.world.services.get((instance.name, key[0], found.service))
+                queue_off = service is not None and not service.queue_on
     peer = target if dialog.is_initiator else initiator
     if place is None or initiator is None or (peer is not None and peer.state is State.ER):
         return False  # nobody is there who could finish it
+    if queue_off:
+        return False  # there may be no room for more of what is parked
     if not dialog.is_initiator and not _is_peer(dialog, initiator):
         return False  # the initiator converses with another target
     now = (START + run.clock.now // MILLISECOND) / 1000
