@@ -152,8 +152,7 @@ class Simulation:
             case Cut(link, up):
                 self._set_link(*link, up=up)
             case Skew(name, by):
-                self.instances[name].skew = by
-                self.instances[name].wake_endpoint()
+                self.instances[name].set_clock(by)
             case Abort(name, count):
                 endpoint = self.instances[name].endpoint
                 if endpoint is not None:
@@ -256,7 +255,6 @@ class Simulation:
             self._signs.before_cut(a, b)
         self.network.set_link(a, b, up=up)
         if up:
-            self._signs.after_mend(a, b)
             self._look_again()
 
     def _look_again(self) -> None:

@@ -91,6 +91,17 @@ def test_an_aborted_transaction_is_read_again() -> None:
     assert endpoint[0] is not None and endpoint[0].aborts == 0
 
 
+def test_the_timers_of_an_aborted_transaction_are_armed_again() -> None:
+    text = scenario(
+        "at: 0s, fault: {link: [ServerA, ServerB], state: down}",
+        "at: 1s, send: {dialog: d, body: m}",
+        "at: 2s, fault: {link: [ServerA, ServerB], state: up}",
+        "at: 3s, fault: {endpoint: ServerA, aborts: 5}",
+    )
+    (row,) = run("two_brokers", text).queues[QUEUE]
+    assert 5 < row["at"] < 5.1
+
+
 def test_the_backlog_comes_before_the_timers(monkeypatch: pytest.MonkeyPatch) -> None:
     """An acknowledgement that waits at a restart must not be answered with a retry."""
     retries: list[int] = []
@@ -220,7 +231,7 @@ def test_ex_47_a_forwarder_holds_no_more_than_its_memory() -> None:
 def test_a_link_that_is_down_takes_everything_and_says_nothing() -> None:
     text = scenario(
         "at: 1s, send: {dialog: d, body: early}",
-        "at: 1002ms, fault: {link: [ServerA, ServerB], state: down}",
+        "at: 1020ms, fault: {link: [ServerA, ServerB], state: down}",
         "at: 2s, send: {dialog: d, body: late}",
         until="4s",
         network="{latency: 50ms}",
@@ -240,6 +251,22 @@ def test_a_hop_is_unreachable_five_seconds_after_its_last_sign() -> None:
     told = [e["at"] for e in run("two_brokers", text).events if e["error"] == 9753]
     # Retries at 14 s and 22 s: at 14 s the last sign of life is four seconds old.
     assert round(told[0]) == 22
+
+
+def test_a_held_copy_leaves_when_its_hop_is_there_again() -> None:
+    text = """
+        steps:
+          - {at: 0s, fault: {link: [SQL2, SQL3], state: down}}
+          - at: 8s
+            begin:
+              dialog: d
+              from: SQL1/DatabaseA///sqltalk/sendTweetService
+              to: //sqltalk/rcvTweetService
+          - {at: 8s, send: {dialog: d, body: m}}
+          - {at: 17500ms, fault: {link: [SQL2, SQL3], state: up}}
+    """
+    result = run("forwarding_chain", text)
+    assert 17.5 < result.queues["SQL3/DatabaseB/rcvTweetQueue"][0]["at"] < 17.6
 
 
 def test_skewed_clocks_do_not_lose_messages() -> None:
