@@ -28,5 +28,5 @@ def test_the_scenario_on_the_page_can_be_read() -> None:
 
 
 def test_the_output_on_the_page_is_real() -> None:
-    (said,) = re.findall(r"two_targets.yaml\n(.*?)```", PAGE, re.S)
+    (said,) = re.findall(r"two_targets\n(.*?)```", PAGE, re.S)
     assert said == result_text(shipped("several_targets/two_targets"))

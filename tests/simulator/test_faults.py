@@ -360,6 +360,28 @@ def test_an_endpoint_worker_that_never_runs_again_is_no_lost_message() -> None:
     assert (summary["delivered"], summary["waiting"], summary["lost"]) == (3, 3, 0)
 
 
+def test_7_state_does_not_grow_with_the_backlog() -> None:
+    text = scenario(
+        "at: 0s, fault: {link: [ServerA, ServerB], state: down}",
+        "at: 0s, send: {dialog: d, body: m, count: 2000}",
+        "at: 30s, fault: {link: [ServerA, ServerB], state: up}",
+        until="300s",
+    )
+    standing = simulation("two_brokers", text)
+    state = standing.instances["ServerA"].state
+
+    def sizes() -> tuple[int, int]:
+        (record,), (chunks,) = state.dialogs.values(), state.chunks.values()
+        return len(record), max(map(len, chunks.values()))
+
+    seen = peek(standing, 29, sizes)
+    result = standing.run()
+    assert result.good
+    assert result.summary["delivered"] == 2000
+    assert max(seen[0]) < 600
+    assert not any(state.chunks.values())
+
+
 def test_a_process_that_starts_twice_is_one() -> None:
     text = scenario("at: 1s, fault: {instance: ServerA, state: up}")
     standing = simulation("two_brokers", text)
