@@ -141,7 +141,7 @@ class Simulation:
             case Begin():
                 self._begin(action)
             case Send() | End():
-                for handle in self._dialogs[action.dialog]:
+                for handle in self._dialogs.get(action.dialog, ()):
                     self._say(action, handle)
             case Receive():
                 self._receive(action)
@@ -217,7 +217,7 @@ class Simulation:
 
     def _change(self, action: Sql, step: Step) -> None:
         now = (START + self.clock.now // MILLISECOND) / 1000
-        told = len(self.topology.findings)
+        told, skipped = len(self.topology.findings), len(self.topology.skipped)
         try:
             self.topology = apply_sql(
                 self.topology, action.instance, action.database, action.text, now
@@ -230,6 +230,8 @@ class Simulation:
             ) from error  # fmt: skip
         at = f"{self.clock.now / SECOND:g} s"
         self.notes += [f"{at}: {f.subject}: {f.message}" for f in self.topology.findings[told:]]
+        read_over = self.topology.skipped[skipped:]
+        self.notes += [f"{at}: {s.kind}: this statement changes nothing here" for s in read_over]
         self._version += 1
         world = world_of(self.topology, self._version)
         for instance in self.instances.values():

@@ -325,9 +325,10 @@ def test_ex_54_delivery_off_in_the_sending_database() -> None:
 
 
 def test_t_sql_that_the_engine_would_refuse_is_noted() -> None:
-    text = scenario("at: 1s, sql: {at: ServerA/DatabaseA, text: DROP ROUTE Missing}")
-    (note,) = run("two_brokers", text).notes
-    assert "no route Missing" in note
+    text = scenario("at: 1s, sql: {at: ServerA/DatabaseA, text: DROP ROUTE Missing; SELECT 1}")
+    refused, skipped = run("two_brokers", text).notes
+    assert refused.startswith("1 s: ServerA/DatabaseA: there is no route Missing")
+    assert skipped == "1 s: SELECT: this statement changes nothing here"
 
 
 def test_ex_61_a_contract_that_the_target_does_not_accept() -> None:
