@@ -236,10 +236,17 @@ def test_a_link_that_is_down_takes_everything_and_says_nothing() -> None:
         until="4s",
         network="{latency: 50ms}",
     )
-    result = run("two_brokers", text)
+    standing = simulation("two_brokers", text)
+    result = standing.run()
     assert not result.queues
     assert not errors(result)
     assert result.summary["waiting"] == 2
+    copies = standing.network.passages
+    assert [(copy.sender, copy.receiver, copy.arrived) for copy in copies] == [
+        ("ServerA", "ServerB", None),
+        ("ServerA", "ServerB", None),
+    ]
+    assert copies[0].sent < 1_020_000 < copies[1].sent
 
 
 def test_a_hop_is_unreachable_five_seconds_after_its_last_sign() -> None:
