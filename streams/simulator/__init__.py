@@ -13,8 +13,9 @@ calls ``read_scenario``, and ``scenario_text`` writes one. Times are whole micro
 
 ``Simulation.run`` returns a ``Result``: events, queues, endpoints and transmission queues as rows,
 the account of messages (``summary``), and ``violation``, the first of the seven invariants
-(:mod:`streams.simulator.invariants`) that did not hold, if any. A run ends with it. Nothing that a
-run does raises; a scenario that asks for nonsense raises InputError or UsageError.
+(:mod:`streams.simulator.invariants`) that did not hold, if any: a run ends with it. Every copy
+between two instances is in ``Simulation.network.passages``, with when it was sent and arrived.
+Nothing that a run does raises; a scenario that asks for nonsense raises InputError or UsageError.
 
 How it works, in the order in which a message meets it: ``statements`` makes commands of steps,
 ``applications`` of what arrives; ``endpoint`` and ``forwarder`` are the two processes of an

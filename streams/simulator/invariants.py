@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from streams.errors import Number
 from streams.node import Copy, DialogKey, Endpoint, Outcome, QueueMessage, Record, Transaction
-from streams.protocol import CHUNK, CommandKind, Dialog, Flag, Stored
+from streams.protocol import CHUNK, CommandKind, Dialog, Flag, State, Stored
 from streams.routing import Origin, broker_key
 from streams.simulator.clock import SECOND, Chance, Clock
 from streams.simulator.codec import Hop
@@ -216,19 +216,25 @@ class Invariants:
         self, key: DialogKey, old: Dialog | None, new: Dialog, tx: Transaction, batch: Batch
     ) -> str | None:
         """Return why a dialog may discard messages in this transaction (4.8), or ``None``."""
-        if new.expires_at <= tx.now:
+        over = new.state in (State.ER, State.CD)
+        if over and new.expires_at <= tx.now:
             return "the dialog's lifetime was over"
-        if old is not None and not tx.endpoint.is_alive(old):
+        if over and old is not None and not tx.endpoint.is_alive(old):
             return "the database has another broker id"
         if old is not None and old.error_epoch != new.error_epoch:
             return "the database was told to end its conversations"
         for command in batch.commands:
             mine = (command.database, command.conversation, command.from_initiator) == key
-            if mine and command.kind is CommandKind.END:
-                return "the sender ended WITH ERROR or WITH CLEANUP"
+            # Without an error END discards only where nobody is left to be told.
+            if (
+                mine
+                and command.kind is CommandKind.END
+                and (over or command.error_code is not None)
+            ):
+                return "the sender ended the dialog"
         for message in batch.messages:
             to_me = (message.conversation, message.parties.from_initiator) == (key[1], not key[2])
-            if to_me and message.header.flags & Flag.ERROR:
+            if over and to_me and message.header.flags & Flag.ERROR:
                 return "the other side sent an Error"
         return "the target refused the contract" if key[1] in self._refused else None
 

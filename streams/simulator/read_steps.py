@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from streams.protocol import DEFAULT
+from streams.simulator.clock import SECOND
 from streams.simulator.read_values import Names, duration, word
 from streams.simulator.scenario import (
     Abort,
@@ -36,10 +37,11 @@ _BEGIN = (
 
 @dataclass(slots=True)
 class Reading:
-    """What the steps read so far have begun."""
+    """When the dialogs of the steps read so far begin, and when the step at hand happens."""
 
     names: Names
-    dialogs: dict[str, None] = field(default_factory=dict)
+    dialogs: dict[str, int] = field(default_factory=dict)
+    at: int = 0
 
 
 def read_step(node: Node, reading: Reading) -> Step:
@@ -49,8 +51,9 @@ def read_step(node: Node, reading: Reading) -> Step:
     if len(actions) != 1:
         remedy = f"Write it like {{at: 5s, begin: {{...}}}}; actions: {', '.join(_ACTIONS)}."
         raise node.error(f"a step has one action, this one has {len(actions)}", remedy)
-    at = duration(given["at"]) if "at" in given else 0
-    return Step(at, _ACTIONS[actions[0]](given[actions[0]], reading), node.source)
+    reading.at = duration(given["at"]) if "at" in given else 0
+    action = _ACTIONS[actions[0]](given[actions[0]], reading)
+    return Step(reading.at, action, node.source)
 
 
 def _demand(node: Node, given: Mapping[str, Node], *names: str) -> None:
@@ -65,7 +68,7 @@ def _begin(node: Node, reading: Reading) -> Action:
     name = word(given["dialog"], "a dialog's name")
     if name in reading.dialogs:
         raise given["dialog"].error(f"'{name}' is begun twice", "Give each dialog its own name.")
-    reading.dialogs[name] = None
+    reading.dialogs[name] = reading.at
     count = given["count"].integer("how many dialogs", 1, 100_000) if "count" in given else 1
     if count > 1 and "conversation" in given:
         raise given["conversation"].error(
@@ -114,6 +117,9 @@ def _dialog(node: Node, given: Mapping[str, Node], reading: Reading) -> str:
         known = ", ".join(reading.dialogs) or "none"
         remedy = f"Begin it in an earlier step; begun so far: {known}."
         raise given["dialog"].error(f"no dialog '{name}' was begun", remedy)
+    if reading.at < reading.dialogs[name]:
+        begun = f"{reading.dialogs[name] / SECOND:g} s"
+        raise given["dialog"].error(f"'{name}' is begun at {begun} only", "Say it later than that.")
     return name
 
 

@@ -148,7 +148,7 @@ class Simulation:
             case Begin():
                 self._begin(action)
             case Send() | End() | Timer() | Move():
-                for handle in self._dialogs[action.dialog]:
+                for handle in self._dialogs.get(action.dialog, ()):
                     self._say(action, handle)
             case Receive():
                 self._receive(action)
@@ -159,8 +159,7 @@ class Simulation:
             case Cut(link, up):
                 self._set_link(*link, up=up)
             case Skew(name, by):
-                self.instances[name].skew = by
-                self.instances[name].wake_endpoint()
+                self.instances[name].set_clock(by)
             case Abort(name, count):
                 endpoint = self.instances[name].endpoint
                 if endpoint is not None:
@@ -221,7 +220,7 @@ class Simulation:
 
     def _change(self, action: Sql, step: Step) -> None:
         now = (START + self.clock.now // MILLISECOND) / 1000
-        told = len(self.topology.findings)
+        told, skipped = len(self.topology.findings), len(self.topology.skipped)
         try:
             self.topology = apply_sql(
                 self.topology, action.instance, action.database, action.text, now
@@ -234,6 +233,8 @@ class Simulation:
             ) from error  # fmt: skip
         at = f"{self.clock.now / SECOND:g} s"
         self.notes += [f"{at}: {f.subject}: {f.message}" for f in self.topology.findings[told:]]
+        read_over = self.topology.skipped[skipped:]
+        self.notes += [f"{at}: {s.kind}: this statement changes nothing here" for s in read_over]
         self._version += 1
         world = world_of(self.topology, self._version)
         for instance in self.instances.values():
@@ -259,7 +260,6 @@ class Simulation:
             self._signs.before_cut(a, b)
         self.network.set_link(a, b, up=up)
         if up:
-            self._signs.after_mend(a, b)
             self._look_again()
 
     def _look_again(self) -> None:
