@@ -7,22 +7,70 @@ from pathlib import Path
 
 import click
 
+from streams.cli.explore import run_exploration
+from streams.resources import topologies_dir
 from streams.simulator import Simulation, read_scenario, result_text
 
 _BAD_NEWS = 1
 
 
+class ScenarioFile(click.ParamType):
+    """A scenario's file, or the name of a shipped one: ``topology/scenario``."""
+
+    name = "scenario"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path:
+        """Return the file's path; whether there is one is seen when it is read."""
+        path = Path(str(value))
+        if not path.exists() and len(path.parts) == 2 and not path.is_absolute():
+            topology, scenario = path.parts
+            shipped = topologies_dir() / topology / "scenarios" / f"{scenario}.yaml"
+            return shipped if shipped.is_file() else path
+        return path
+
+
 @click.command()
-@click.argument("scenario", type=click.Path(path_type=Path))
+@click.argument("scenario", required=False, type=ScenarioFile())
 @click.option("--seed", default=0, show_default=True, help="Of all chance in the run.")
 @click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@click.option(
+    "--explore",
+    "count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run N random topologies, scenarios and faults instead, from --seed on.",
+)
+@click.option("--processes", type=click.IntRange(min=1), help="Of --explore; default: the cores.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("explored"),
+    show_default=True,
+    help="Of --explore: the folder for what fails, made small.",
+)
 @click.pass_context
-def simulate(ctx: click.Context, scenario: Path, seed: int, format_: str) -> None:
-    """Run a scenario's file and say what became of every message.
+def simulate(
+    ctx: click.Context,
+    scenario: Path | None,
+    seed: int,
+    format_: str,
+    count: int | None,
+    processes: int | None,
+    output: Path,
+) -> None:
+    """Run a scenario and say what became of every message.
 
-    The same seed gives the same run, byte for byte. The exit code is 1 where a message was lost or
-    came twice, or where an invariant was broken.
+    SCENARIO is a file, or the name of a shipped one, such as load_balanced/dialogs. The same seed
+    gives the same run, byte for byte. The exit code is 1 where a message was lost or came twice,
+    or where an invariant was broken.
     """
+    if (scenario is None) == (count is None):
+        raise click.UsageError("Name a scenario's file, or say --explore N, and not both.")
+    if count is not None:
+        ctx.exit(0 if run_exploration(seed, count, processes, output) else _BAD_NEWS)
+    assert scenario is not None, "one of the two was given"
     topology, read = read_scenario(scenario)
     result = Simulation(topology, read, seed).run()
     if format_ == "json":

@@ -32,7 +32,7 @@ class Endpoint:
     _timers: list[tuple[int, int, DialogKey]] = field(default_factory=list)
     _waiting: dict[DialogKey, None] = field(default_factory=dict)
     _groups: dict[tuple[str, uuid.UUID], dict[DialogKey, None]] = field(default_factory=dict)
-    _changed: bool = False
+    _changed: bool = True  # who starts does not know what was changed before
     _ticket: int = 0
 
     # --- the catalog -----------------------------------------------------------------------------
@@ -140,8 +140,18 @@ class Endpoint:
         if dialog.status or dialog.parked:
             self._waiting[key] = None
         if dialog.state is not State.CD:
+            if not self._is_untouched(dialog):
+                self._waiting[key] = None
             self._groups.setdefault((dialog.database, dialog.group), {})[key] = None
         self._arm(key, dialog)
+
+    def _is_untouched(self, dialog: Dialog) -> bool:
+        """Tell whether nothing was done to the dialog's database or service that ends it."""
+        return (
+            self.is_alive(dialog)
+            and dialog.error_epoch == self.error_epoch(dialog.database)
+            and self.service(dialog.database, dialog.service) is not None
+        )
 
     def _forget(self, key: DialogKey) -> None:
         known = self.dialogs.pop(key, None)

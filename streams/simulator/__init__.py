@@ -9,12 +9,13 @@ The same seed gives the same run, byte for byte, on every platform::
 A run is ``(Topology, Scenario, seed)``. ``Scenario`` and what it is made of (``Step``, ``Begin``,
 ``Send``, ``End``, ``Sql``, ``Crash``, ``Cut``, ...) are frozen values in
 :mod:`streams.simulator.scenario`: who generates scenarios makes them directly, who reads files
-calls ``read_scenario``. Times are whole microseconds from 0.
+calls ``read_scenario``, and ``scenario_text`` writes one. Times are whole microseconds from 0.
 
 ``Simulation.run`` returns a ``Result``: events, queues, endpoints and transmission queues as rows,
 the account of messages (``summary``), and ``violation``, the first of the seven invariants
-(:mod:`streams.simulator.invariants`) that did not hold, if any. A run ends with it. Nothing that a
-run does raises; a scenario that asks for nonsense raises InputError or UsageError.
+(:mod:`streams.simulator.invariants`) that did not hold, if any: a run ends with it. Every copy
+between two instances is in ``Simulation.network.passages``, with when it was sent and arrived.
+Nothing that a run does raises; a scenario that asks for nonsense raises InputError or UsageError.
 
 How it works, in the order in which a message meets it: ``statements`` makes commands of steps,
 ``applications`` of what arrives; ``endpoint`` and ``forwarder`` are the two processes of an
@@ -30,6 +31,7 @@ from streams.simulator.result import Result
 from streams.simulator.run import Simulation
 from streams.simulator.scenario import Scenario, Step
 from streams.simulator.text import result_text
+from streams.simulator.write import scenario_text
 
 __all__ = [
     "MILLISECOND",
@@ -44,4 +46,5 @@ __all__ = [
     "parse_scenario",
     "read_scenario",
     "result_text",
+    "scenario_text",
 ]

@@ -20,10 +20,14 @@ START = 1_767_225_600_000
 
 
 class Clock:
-    """The event queue; :attr:`now` moves only from one event to the next."""
+    """The event queue; :attr:`now` moves only from one event to the next.
+
+    :attr:`passed` is how many events there were.
+    """
 
     def __init__(self) -> None:
         self.now = 0
+        self.passed = 0
         self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
         self._ticket = 0
 
@@ -38,6 +42,7 @@ class Clock:
             self.now = max(self.now, until)
             return False
         self.now, _, action, args = heapq.heappop(self._events)
+        self.passed += 1
         action(*args)
         return True
 

@@ -59,7 +59,10 @@ class Told(NamedTuple):
 
 @dataclass(slots=True)
 class Facts:
-    """All of it; ``senders`` says where the endpoint of a direction lives."""
+    """All of it; ``senders`` says where the endpoint of a direction lives.
+
+    ``longest`` is the size of the largest body that was accepted.
+    """
 
     accepted: dict[Direction, dict[int, Accepted]] = field(default_factory=dict)
     senders: dict[Direction, tuple[str, DialogKey]] = field(default_factory=dict)
@@ -69,6 +72,7 @@ class Facts:
     received: list[dict[str, Any]] = field(default_factory=list)
     dropped: Counter[int] = field(default_factory=Counter)
     duplicates: int = 0
+    longest: int = 0
     discarded: dict[Direction, dict[int, str]] = field(default_factory=dict)
 
     def discard(self, direction: Direction, numbers: range, why: str) -> None:
@@ -83,6 +87,7 @@ class Facts:
         """Note that an endpoint gave a message this number."""
         direction = Direction(command.conversation, command.from_initiator, broker)
         self.senders[direction] = (instance, key)
+        self.longest = max(self.longest, len(command.body or b""))
         self.accepted.setdefault(direction, {})[sequence] = Accepted(
             command.command_id, command.kind, command.body or b"", at
         )

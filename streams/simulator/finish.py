@@ -7,11 +7,11 @@ and back. It is judged once, at the end of a run, and only what has had that muc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from streams.analysis import find_paths, find_sender
-from streams.analysis.path import PathVerdict
+from streams.analysis.path import Outcome
 from streams.errors import UsageError
 from streams.protocol import Dialog, State
 from streams.routing import broker_key
@@ -34,7 +34,9 @@ def judge_finish(run: Simulation) -> None:
         return
     for instance, dialog in _waiting(run):
         sent = _oldest(run, dialog)
-        if run.clock.now < max(calm, sent) + bound(run.topology, run.scenario, dialog):
+        if run.clock.now < max(calm, sent) + bound(
+            run.topology, run.scenario, dialog.far_service, dialog.service
+        ):
             continue
         if dialog.expires_at <= run.instances[instance].now or not _has_route(run, dialog):
             continue
@@ -58,11 +60,26 @@ def calm_at(scenario: Scenario) -> int | None:
     return max([scenario.network.until or 0 if rough else 0, *(s.at for s in scenario.steps)])
 
 
-def bound(topology: Topology, scenario: Scenario, dialog: Dialog) -> int:
-    """Return how long a message may wait when nothing is wrong any more (microseconds)."""
-    there, back = (_addresses(topology, s) for s in (dialog.far_service, dialog.service))
+def bound(topology: Topology, scenario: Scenario, there: str, back: str) -> int:
+    """Return how long a message may wait when nothing is wrong any more (microseconds).
+
+    ``there`` and ``back`` are the services that it and its acknowledgement are for.
+    """
+    return _bound(scenario, _addresses(topology, there) * _addresses(topology, back))
+
+
+def tail(topology: Topology, scenario: Scenario, services: Iterable[str]) -> int:
+    """Return how long a run must go on for every dialog between services to be judged.
+
+    A route may be created meanwhile that the topology does not have yet.
+    """
+    most = max((_addresses(topology, service) for service in services), default=1) + 1
+    return _bound(scenario, most * most)
+
+
+def _bound(scenario: Scenario, attempts: int) -> int:
     ceiling = scenario.limits.retries[-1] * MILLISECOND
-    return (1 + there * back) * ceiling + scenario.limits.time_to_live * MILLISECOND + SLACK
+    return (1 + attempts) * ceiling + scenario.limits.time_to_live * MILLISECOND + SLACK
 
 
 def _addresses(topology: Topology, service: str) -> int:
@@ -80,8 +97,8 @@ def _is_mended(run: Simulation) -> bool:
 
 def _waiting(run: Simulation) -> Iterator[tuple[str, Dialog]]:
     for instance in run.instances.values():
-        for dialog in instance.state.restore(0).values():
-            # After the other side's end, or an Error, what is left waits for the application.
+        for dialog in instance.state.restore().values():
+            # After the other side's end or error nothing is sent: it is the application's turn.
             if not dialog.all_acknowledged and dialog.state not in (State.DI, State.ER):
                 yield instance.name, dialog
 
@@ -95,17 +112,28 @@ def _oldest(run: Simulation, dialog: Dialog) -> int:
 def _has_route(run: Simulation, dialog: Dialog) -> bool:
     """Tell whether a message of the dialog arrives, and its acknowledgement comes back."""
     place, initiator, target = None, None, None
+    queue_off = False
     for instance in run.instances.values():
-        for key, found in instance.state.restore(0).items():
+        for key, found in instance.state.restore().items():
             if key[1] != dialog.conversation:
                 continue
+            database = run.topology.instances[instance.name].database(key[0])
+            if database is None or broker_key(database.broker_id) != broker_key(found.broker_id):
+                return False  # NEW_BROKER: that side is dead, and does not say so
             if found.is_initiator:
                 place, initiator = f"{instance.name}/{key[0]}/{found.service}", found
             elif _is_peer(found, dialog):
                 target = found
+            if _is_peer(found, dialog):
+                service = instance.world.services.get((instance.name, key[0], found.service))
+                queue_off = service is not None and not service.queue_on
     peer = target if dialog.is_initiator else initiator
     if place is None or initiator is None or (peer is not None and peer.state is State.ER):
         return False  # nobody is there who could finish it
+    if queue_off:
+        return False  # there may be no room for more of what is parked
+    if not dialog.is_initiator and not _is_peer(dialog, initiator):
+        return False  # the initiator converses with another target
     now = (START + run.clock.now // MILLISECOND) / 1000
     try:
         paths = find_paths(
@@ -118,7 +146,13 @@ def _has_route(run: Simulation, dialog: Dialog) -> bool:
         )
     except UsageError:  # the service is gone
         return False
-    return paths.verdict is not PathVerdict.BROKEN
+    return any(_arrives(outcome) for outcome in paths.outcomes)
+
+
+def _arrives(outcome: Outcome) -> bool:
+    """Tell whether a way leads there, and a way back."""
+    back = outcome.back
+    return outcome.way.ending.delivered and back is not None and back.ending.delivered
 
 
 def _is_peer(found: Dialog, dialog: Dialog) -> bool:

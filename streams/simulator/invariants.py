@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from streams.errors import Number
 from streams.node import Copy, DialogKey, Endpoint, Outcome, QueueMessage, Record, Transaction
-from streams.protocol import CHUNK, CommandKind, Dialog, Flag, Stored
+from streams.protocol import CHUNK, CommandKind, Dialog, Flag, State, Stored
 from streams.routing import Origin, broker_key
 from streams.simulator.clock import SECOND, Chance, Clock
 from streams.simulator.codec import Hop
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from streams.simulator.forwarder import ForwarderProcess
     from streams.simulator.instance import Instance
 
-STATE_BYTES = 4_096
-"""A dialog's state record is never larger than this."""
+STATE_BYTES = 1_024
+"""A dialog's state record is never larger than this, but for names and what it holds."""
+OWN = 5
+"""So many messages of its own may be parked: a timer, an Error of each kind, once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class Invariants:
 
     def committed(self, at: Instance, node: Endpoint, tx: Transaction, batch: Batch) -> None:
         """Check a transaction: ``node`` has what was before, ``tx`` what is now."""
+        for key, machine in tx.machines.items():
+            self._locked(at.name, key, machine.dialog)
         for message in tx.queued:
             self._in_order(at.name, message)
         for event in tx.events:
@@ -106,7 +110,6 @@ class Invariants:
                 self._refused[uuid.UUID(event["conversation"])] = None
         for key, machine in tx.machines.items():
             new, old = machine.dialog, node.dialogs.get(key)
-            self._locked(at.name, key, new)
             self._stored(at.name, key, old, new)
             self._acknowledged(at.name, key, old, new, tx, batch)
             if not machine.forgotten:
@@ -148,6 +151,10 @@ class Invariants:
         # Parked messages wait for their queue; those from `deaf_from` on nobody will receive.
         parked = {number for number, _ in new.parked}
         deaf = stored if new.deaf_from is None else new.deaf_from
+        if new.far_broker is not None:  # an Error skips what its sender has given up
+            parked |= self.facts.discarded.get(
+                Direction(key[1], not key[2], new.far_broker), {}
+            ).keys()
         if any(number not in parked for number in range(seen.shown + 1, min(stored, deaf))):
             why = f"everything below {stored} counts as stored, the queue ends at {seen.shown}"
             self.broken(2, why, instance, key[1])
@@ -179,9 +186,14 @@ class Invariants:
         if waiting != kept:
             why = f"{waiting} messages are not acknowledged, the transmission queue keeps {kept}"
             self.broken(2, why, instance, key[1])
-        if after == before or self._is_stored(key, new):
+        if after == before:
             return
-        reason = self._reason(key, old, new, tx, batch)
+        stored, reason = self._is_stored(key, new), self._reason(key, old, new, tx, batch)
+        if stored and reason is None and not new.locked:
+            why = "its messages were acknowledged, and it is not locked"
+            self.broken(3, why, instance, key[1])
+        if stored:
+            return
         if reason is None:
             why = f"messages below {after} left the transmission queue, not stored"
             self.broken(2, why, instance, key[1])
@@ -204,17 +216,25 @@ class Invariants:
         self, key: DialogKey, old: Dialog | None, new: Dialog, tx: Transaction, batch: Batch
     ) -> str | None:
         """Return why a dialog may discard messages in this transaction (4.8), or ``None``."""
-        if new.expires_at <= tx.now:
+        over = new.state in (State.ER, State.CD)
+        if over and new.expires_at <= tx.now:
             return "the dialog's lifetime was over"
-        if old is not None and not tx.endpoint.is_alive(old):
+        if over and old is not None and not tx.endpoint.is_alive(old):
             return "the database has another broker id"
+        if old is not None and old.error_epoch != new.error_epoch:
+            return "the database was told to end its conversations"
         for command in batch.commands:
             mine = (command.database, command.conversation, command.from_initiator) == key
-            if mine and command.kind is CommandKind.END:
-                return "the sender ended WITH ERROR or WITH CLEANUP"
+            # Without an error END discards only where nobody is left to be told.
+            if (
+                mine
+                and command.kind is CommandKind.END
+                and (over or command.error_code is not None)
+            ):
+                return "the sender ended the dialog"
         for message in batch.messages:
             to_me = (message.conversation, message.parties.from_initiator) == (key[1], not key[2])
-            if to_me and message.header.flags & Flag.ERROR:
+            if over and to_me and message.header.flags & Flag.ERROR:
                 return "the other side sent an Error"
         return "the target refused the contract" if key[1] in self._refused else None
 
@@ -232,10 +252,15 @@ class Invariants:
         """Invariant 7."""
         size = len(at.state.dialogs[key])
         names = len(new.service) + len(new.far_service) + len(new.contract) + len(new.database)
-        kept = len(new.held) + len(new.parked) + len(new.partial)
-        if size > STATE_BYTES + 4 * names or kept > 2 * self.window:
-            why = f"the state record has {size} bytes, {kept} fragments that nobody was shown"
+        kept = len(new.held), len(new.partial), len(new.parked)
+        # A message may have more fragments than the window has room for, and is kept all the same.
+        longest = at.around.scenario.limits.fragments(self.facts.longest)
+        most = self.window, longest, max(self.window, longest) + OWN
+        if any(n > limit for n, limit in zip(kept, most, strict=True)):
+            why = f"{kept} fragments are held, incomplete and parked; at most {most} may be"
             self.broken(7, why, at.name, key[1])
+        if size > STATE_BYTES + 4 * names + 20 * sum(kept):
+            self.broken(7, f"the state record has {size} bytes", at.name, key[1])
         if any(len(chunk) > CHUNK for chunk in new.chunks.values()):
             self.broken(7, f"a chunk has more than {CHUNK} positions", at.name, key[1])
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streams.simulator import scenario
-from streams.simulator.clock import MILLISECOND, Chance, Clock
+from streams.simulator.clock import MILLISECOND, SECOND, Chance, Clock
 from streams.simulator.storage import Entry
 
-LATE = 50 * MILLISECOND
-"""How much later than usual a reordered or second copy is, on average."""
+LATE = (50 * MILLISECOND, 50 * MILLISECOND, 50 * MILLISECOND, 5 * SECOND)
+"""How much later than usual a reordered or second copy is, on average: one of these."""
 
 
 @dataclass(slots=True)
@@ -26,8 +26,22 @@ class _Way:
     last: int = 0
 
 
+@dataclass(slots=True)
+class Passage:
+    """A copy between two instances; ``arrived`` stays ``None`` where it was lost on its way."""
+
+    sent: int
+    sender: str
+    receiver: str
+    entry: Entry
+    arrived: int | None = None
+
+
 class Network:
-    """All links; ``arrive(instance, entry)`` is called when a copy is there."""
+    """All links; ``arrive(instance, entry)`` is called when a copy is there.
+
+    ``passages`` is every copy of the run, in the order in which they were sent.
+    """
 
     def __init__(
         self,
@@ -40,6 +54,7 @@ class Network:
         self._clock = clock
         self._chance = chance
         self._arrive = arrive
+        self.passages: list[Passage] = []
         self._ways: dict[tuple[str, str], _Way] = {}
         self._cuts: dict[tuple[str, str], int] = {}
         self._down: dict[tuple[str, str], None] = {}
@@ -70,37 +85,48 @@ class Network:
 
     def send(self, sender: str, receiver: str, entry: Entry) -> None:
         """Take a copy that a forwarder hands over; it sees no error, whatever becomes of it."""
+        copy = self._sent(sender, receiver, entry)
         if not self.is_up(sender, receiver):
             return
         way = self._ways.get((sender, receiver))
         if way is None:
             link = self._settings.links.get(_ends(sender, receiver), self._settings.link)
             way = self._ways[sender, receiver] = _Way(link)
-        link, now = way.link, self._clock.now
-        due = now + self._latency(link.latency)
+        link = way.link
+        due = self._clock.now + self._latency(link.latency)
         if not self.calm:
             if self._chance.happens(link.loss):
                 return
             if self._chance.happens(link.duplicate):
-                self._schedule(sender, receiver, entry, due + self._chance.heavy(LATE))
+                second = self._sent(sender, receiver, entry)
+                self._schedule(second, due + self._lateness())
             if self._chance.happens(link.reorder):
-                self._schedule(sender, receiver, entry, due + self._chance.heavy(LATE))
+                self._schedule(copy, due + self._lateness())
                 return
         way.last = max(way.last, due)
-        self._schedule(sender, receiver, entry, way.last)
+        self._schedule(copy, way.last)
+
+    def _sent(self, sender: str, receiver: str, entry: Entry) -> Passage:
+        copy = Passage(self._clock.now, sender, receiver, entry)
+        self.passages.append(copy)
+        return copy
 
     def _latency(self, latency: scenario.Latency) -> int:
         spread = latency.most - latency.least
         drawn = latency.least + (self._chance.below(spread + 1) if spread else 0)
         return drawn + (self._chance.heavy(latency.heavy) if latency.heavy else 0)
 
-    def _schedule(self, sender: str, receiver: str, entry: Entry, at: int) -> None:
-        ends = _ends(sender, receiver)
-        self._clock.at(at, self._deliver, ends, self._cuts.get(ends, 0), receiver, entry)
+    def _lateness(self) -> int:
+        return self._chance.heavy(self._chance.pick(LATE))
 
-    def _deliver(self, ends: tuple[str, str], cuts: int, receiver: str, entry: Entry) -> None:
+    def _schedule(self, copy: Passage, at: int) -> None:
+        ends = _ends(copy.sender, copy.receiver)
+        self._clock.at(at, self._deliver, copy, ends, self._cuts.get(ends, 0))
+
+    def _deliver(self, copy: Passage, ends: tuple[str, str], cuts: int) -> None:
         if self._cuts.get(ends, 0) == cuts:  # else it was on the link when that went down
-            self._arrive(receiver, entry)
+            copy.arrived = self._clock.now
+            self._arrive(copy.receiver, copy.entry)
 
 
 def _ends(a: str, b: str) -> tuple[str, str]:

@@ -154,7 +154,7 @@ def _each(
 
 
 def _limits(node: Node) -> Limits:
-    known = {"window": int, "hops": int, "time_to_live": duration, "retries": duration}
+    known = ("window", "hops", "time_to_live", "retries", "fragment")
     given = node.fields("the limits", known)
     made: dict[str, object] = {}
     if "window" in given:
@@ -163,6 +163,8 @@ def _limits(node: Node) -> Limits:
         made["hops"] = given["hops"].integer("the hop count", 0, 63)
     if "time_to_live" in given:
         made["time_to_live"] = duration(given["time_to_live"]) // 1_000
+    if "fragment" in given:
+        made["fragment"] = given["fragment"].integer("bytes of a fragment", 1, _MOST)
     if "retries" in given:
         made["retries"] = tuple(duration(n) // 1_000 for n in given["retries"].items("durations"))
     return Limits(**made)  # type: ignore[arg-type]

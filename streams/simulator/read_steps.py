@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from streams.protocol import DEFAULT
+from streams.simulator.clock import SECOND
 from streams.simulator.read_values import Names, duration, word
 from streams.simulator.scenario import (
     Abort,
@@ -15,6 +16,7 @@ from streams.simulator.scenario import (
     Crash,
     Cut,
     End,
+    Move,
     Part,
     Receive,
     Send,
@@ -22,21 +24,24 @@ from streams.simulator.scenario import (
     Skew,
     Sql,
     Step,
+    Timer,
 )
 from streams.topology.yaml_file.nodes import Node
 
 _MOST = 1 << 31
 _BEGIN = (
     "dialog", "from", "to", "broker", "contract", "conversation", "lifetime", "group", "count",
+    "related",
 )  # fmt: skip
 
 
 @dataclass(slots=True)
 class Reading:
-    """What the steps read so far have begun."""
+    """When the dialogs of the steps read so far begin, and when the step at hand happens."""
 
     names: Names
-    dialogs: dict[str, None] = field(default_factory=dict)
+    dialogs: dict[str, int] = field(default_factory=dict)
+    at: int = 0
 
 
 def read_step(node: Node, reading: Reading) -> Step:
@@ -46,8 +51,9 @@ def read_step(node: Node, reading: Reading) -> Step:
     if len(actions) != 1:
         remedy = f"Write it like {{at: 5s, begin: {{...}}}}; actions: {', '.join(_ACTIONS)}."
         raise node.error(f"a step has one action, this one has {len(actions)}", remedy)
-    at = duration(given["at"]) if "at" in given else 0
-    return Step(at, _ACTIONS[actions[0]](given[actions[0]], reading), node.source)
+    reading.at = duration(given["at"]) if "at" in given else 0
+    action = _ACTIONS[actions[0]](given[actions[0]], reading)
+    return Step(reading.at, action, node.source)
 
 
 def _demand(node: Node, given: Mapping[str, Node], *names: str) -> None:
@@ -62,7 +68,7 @@ def _begin(node: Node, reading: Reading) -> Action:
     name = word(given["dialog"], "a dialog's name")
     if name in reading.dialogs:
         raise given["dialog"].error(f"'{name}' is begun twice", "Give each dialog its own name.")
-    reading.dialogs[name] = None
+    reading.dialogs[name] = reading.at
     count = given["count"].integer("how many dialogs", 1, 100_000) if "count" in given else 1
     if count > 1 and "conversation" in given:
         raise given["conversation"].error(
@@ -78,7 +84,17 @@ def _begin(node: Node, reading: Reading) -> Action:
         max(duration(given["lifetime"]) // 1_000_000, 0) if "lifetime" in given else None,
         _guid(given, "group"),
         count,
+        _related(given, name, reading),
     )
+
+
+def _related(given: Mapping[str, Node], name: str, reading: Reading) -> str | None:
+    related = _maybe(given, "related")
+    if related is not None and (related == name or related not in reading.dialogs):
+        raise given["related"].error(
+            f"no dialog '{related}' was begun", "Begin it in an earlier step."
+        )
+    return related
 
 
 def _maybe(given: Mapping[str, Node], key: str) -> str | None:
@@ -101,6 +117,9 @@ def _dialog(node: Node, given: Mapping[str, Node], reading: Reading) -> str:
         known = ", ".join(reading.dialogs) or "none"
         remedy = f"Begin it in an earlier step; begun so far: {known}."
         raise given["dialog"].error(f"no dialog '{name}' was begun", remedy)
+    if reading.at < reading.dialogs[name]:
+        begun = f"{reading.dialogs[name] / SECOND:g} s"
+        raise given["dialog"].error(f"'{name}' is begun at {begun} only", "Say it later than that.")
     return name
 
 
@@ -133,6 +152,31 @@ def _end(node: Node, reading: Reading) -> Action:
         _side(given),
         error,
         given["cleanup"].switch("cleanup") if "cleanup" in given else False,
+        reading.names.database(given["at"]) if "at" in given else None,
+    )
+
+
+def _timer(node: Node, reading: Reading) -> Action:
+    given = node.fields("timer", ("dialog", "side", "timeout", "at"))
+    _demand(node, given, "timeout")
+    return Timer(
+        _dialog(node, given, reading),
+        max(duration(given["timeout"]) // 1_000_000, 0),
+        _side(given),
+        reading.names.database(given["at"]) if "at" in given else None,
+    )
+
+
+def _move(node: Node, reading: Reading) -> Action:
+    given = node.fields("move", ("dialog", "side", "group", "at"))
+    _demand(node, given, "group")
+    group = _guid(given, "group")
+    if group is None:
+        given["group"].fail("a GUID")
+    return Move(
+        _dialog(node, given, reading),
+        group,
+        _side(given),
         reading.names.database(given["at"]) if "at" in given else None,
     )
 
@@ -189,6 +233,8 @@ _ACTIONS: Mapping[str, Callable[[Node, Reading], Action]] = {
     "begin": _begin,
     "send": _send,
     "end": _end,
+    "timer": _timer,
+    "move": _move,
     "receive": _receive,
     "sql": _sql,
     "ddl": _sql,

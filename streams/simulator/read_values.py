@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
+from streams.analysis import find_at, find_sender
+from streams.analysis.places import find_instance, unknown
+from streams.errors import UsageError
 from streams.protocol import DEFAULT
 from streams.simulator.clock import MILLISECOND, SECOND
 from streams.topology import Database, Instance, Topology, queues_of
 from streams.topology.yaml_file.nodes import Node
+
+T = TypeVar("T")
 
 _DURATION = re.compile(r"(-?)(\d+(?:\.\d+)?)(us|ms|s|m|h)?")
 _UNITS: Mapping[str | None, int] = {
@@ -56,7 +61,7 @@ class Names:
 
     def instance(self, node: Node) -> str:
         """Return an instance's name."""
-        return self._instance(node, word(node, "an instance")).name
+        return _found(node, lambda: find_instance(self._topology, word(node, "an instance"))).name
 
     def link(self, node: Node) -> tuple[str, str]:
         """Return the two ends of a link."""
@@ -67,69 +72,51 @@ class Names:
 
     def database(self, node: Node) -> tuple[str, str]:
         """Read ``INSTANCE/DATABASE``."""
-        instance, _, rest = word(node, "INSTANCE/DATABASE").partition("/")
-        found = self._instance(node, instance)
-        database = found.database(rest)
-        if database is None:
-            raise _unknown(node, "database", rest, (*found.databases, "msdb"), found.name)
-        return found.name, database.name
+        instance, database = self._at(node, word(node, "INSTANCE/DATABASE"))
+        return instance.name, database.name
 
     def service(self, node: Node) -> tuple[str, str, str]:
         """Read ``INSTANCE/DATABASE/SERVICE``; a service's name may have slashes itself."""
-        instance, database, service = self._three(node, "SERVICE")
-        found = self._database(instance, database)
-        if service not in found.services:
-            raise _unknown(node, "service", service, found.services, f"{instance}/{database}")
-        return instance, database, service
+        text = word(node, "INSTANCE/DATABASE/SERVICE")
+        place = _found(node, lambda: find_sender(self._topology, text, ""))
+        return place.instance.name, place.database.name, place.service
 
     def queue(self, node: Node) -> tuple[str, str, str]:
         """Read ``INSTANCE/DATABASE/QUEUE``."""
-        instance, database, queue = self._three(node, "QUEUE")
-        known = {q.name for q in queues_of(self._database(instance, database))}
-        if queue not in known:
-            raise _unknown(node, "queue", queue, known, f"{instance}/{database}")
-        return instance, database, queue
+        where, _, queue = word(node, "INSTANCE/DATABASE/QUEUE").rpartition("/")
+        instance, database = self._at(node, where)
+        _demand(node, "queue", queue, [q.name for q in queues_of(database)], where)
+        return instance.name, database.name, queue
 
     def message_type(self, node: Node) -> str:
         """Return a message type that some database declares."""
-        return _known(node, "message type", self._types)
+        name = word(node, "a message type")
+        return _demand(node, "message type", name, self._types, "the topology")
 
     def contract(self, node: Node) -> str:
         """Return a contract that some database declares."""
-        return _known(node, "contract", self._contracts)
+        name = word(node, "a contract")
+        return _demand(node, "contract", name, self._contracts, "the topology")
 
-    def _three(self, node: Node, last: str) -> tuple[str, str, str]:
-        parts = word(node, f"INSTANCE/DATABASE/{last}").split("/", 2)
-        if len(parts) != 3:
-            node.fail(f"INSTANCE/DATABASE/{last}")
-        found = self._instance(node, parts[0])
-        database = found.database(parts[1])
+    def _at(self, node: Node, text: str) -> tuple[Instance, Database]:
+        instance, database = _found(node, lambda: find_at(self._topology, text))
         if database is None:
-            raise _unknown(node, "database", parts[1], found.databases, found.name)
-        return found.name, database.name, parts[2]
-
-    def _instance(self, node: Node, name: str) -> Instance:
-        found = self._topology.instance(name)
-        if found is None:
-            raise _unknown(node, "instance", name, self._topology.instances, "the topology")
-        return found
-
-    def _database(self, instance: str, database: str) -> Database:
-        found = self._topology.instances[instance].database(database)
-        assert found is not None, "its name was found a moment ago"
-        return found
+            node.fail("INSTANCE/DATABASE")
+        return instance, database
 
 
-def _known(node: Node, what: str, names: Iterable[str]) -> str:
-    name = word(node, f"a {what}")
-    if name not in names:
-        raise _unknown(node, what, name, names, "the topology")
-    return name
+def _found(node: Node, find: Callable[[], T]) -> T:
+    """Return what is found; that there is no such thing is an error at the node's place."""
+    try:
+        return find()
+    except UsageError as error:
+        raise node.error(error.message, error.remedy) from error
 
 
-def _unknown(node: Node, what: str, name: str, known: Iterable[str], where: str) -> Exception:
+def _demand(node: Node, what: str, name: str, known: Iterable[str], where: str) -> str:
+    """Return the name of something that is there."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    meant = f"Did you mean '{near[0]}'? " if near else ""
-    has = ", ".join(names[:20]) or "none"
-    return node.error(f"there is no {what} '{name}'", f"{meant}{where} has: {has}.")
+    if name not in names:
+        error = unknown(what, name, names, where)
+        raise node.error(error.message, error.remedy)
+    return name

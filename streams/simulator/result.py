@@ -14,7 +14,7 @@ from streams.protocol import Dialog
 from streams.simulator.clock import SECOND
 from streams.simulator.facts import Facts, Queued, Told
 from streams.simulator.invariants import Violation
-from streams.simulator.storage import read_command
+from streams.simulator.storage import read_command, read_message
 
 if TYPE_CHECKING:
     from streams.simulator.instance import Instance
@@ -80,12 +80,13 @@ def result_of(run: Simulation) -> Result:
     waiting: list[Row] = []
     ids: set[uuid.UUID] = set()
     for instance in run.instances.values():
-        for dialog in instance.state.restore(0).values():
+        for dialog in instance.state.restore().values():
             row = conversation_endpoint(instance.name, dialog, instance.now)
             endpoints += [] if row is None else [row]
             for row, message_id in _transmission_queue(instance, dialog):
                 waiting.append(row)
                 ids.add(message_id)
+            ids.update(_parked(instance, dialog))
     return Result(
         run.seed,
         tuple(_event(told) for told in run.facts.events),
@@ -100,6 +101,16 @@ def result_of(run: Simulation) -> Result:
         run.clock.now,
         run.facts,
     )
+
+
+def account(run: Simulation) -> Row:
+    """Return the account of messages alone: what every :class:`Result` has as its summary."""
+    ids: set[uuid.UUID] = set()
+    for instance in run.instances.values():
+        for dialog in instance.state.restore().values():
+            ids.update(message_id for _, message_id in _transmission_queue(instance, dialog))
+            ids.update(_parked(instance, dialog))
+    return _summary(run.facts, ids)
 
 
 def _event(told: Told) -> Row:
@@ -134,6 +145,13 @@ def _transmission_queue(instance: Instance, dialog: Dialog) -> Iterator[tuple[Ro
         body = row["message_body"]
         row["message_body"] = None if body is None else body.decode("utf-8", "backslashreplace")
         yield row, read_command(commands[position]).command_id
+
+
+def _parked(instance: Instance, dialog: Dialog) -> Iterator[uuid.UUID]:
+    """Yield what waits at its target, for a queue that is off (4.6)."""
+    for number, position in dialog.parked:
+        if number >= 0:
+            yield read_message(instance.topics.inbox[position]).header.message_id
 
 
 def _summary(facts: Facts, waiting: set[uuid.UUID]) -> Row:

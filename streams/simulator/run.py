@@ -5,9 +5,8 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from streams.errors import InputError
+from streams.errors import InputError, UsageError
 from streams.node import QueueMessage, world_of
-from streams.protocol import Command
 from streams.simulator.applications import Reader
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance, Clock
 from streams.simulator.endpoint import EndpointProcess
@@ -15,7 +14,7 @@ from streams.simulator.facts import Facts, Queued
 from streams.simulator.finish import judge_finish
 from streams.simulator.forwarder import ForwarderProcess
 from streams.simulator.instance import Instance, Surroundings
-from streams.simulator.invariants import Invariants
+from streams.simulator.invariants import Invariants, Violation
 from streams.simulator.network import Network
 from streams.simulator.result import Result, result_of
 from streams.simulator.scenario import (
@@ -25,6 +24,7 @@ from streams.simulator.scenario import (
     Crash,
     Cut,
     End,
+    Move,
     Part,
     Receive,
     Scenario,
@@ -32,7 +32,9 @@ from streams.simulator.scenario import (
     Side,
     Skew,
     Sql,
+    Statement,
     Step,
+    Timer,
 )
 from streams.simulator.signs import Signs
 from streams.simulator.statements import Statements
@@ -89,6 +91,11 @@ class Simulation:
 
     def run(self) -> Result:
         """Let everything happen up to the scenario's end, or to the first violation."""
+        self.play()
+        return result_of(self)
+
+    def play(self) -> Violation | None:
+        """Run as :meth:`run` does, but make no rows of what was seen."""
         for instance in self.instances.values():
             self._start(instance, Part.INSTANCE)
         for step in self.scenario.steps:
@@ -98,7 +105,7 @@ class Simulation:
             pass
         if invariants.violation is None:
             judge_finish(self)
-        return result_of(self)
+        return invariants.violation
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -116,8 +123,11 @@ class Simulation:
         readers: dict[tuple[str, str], list[Reader]] = {}
         for number, application in enumerate(self.scenario.applications):
             instance = self.topology.instances[application.instance]
-            queue = queue_of(instance.databases[application.database], application.service)
-            assert queue is not None, "the reader has looked"
+            database = instance.database(application.database)
+            queue = None if database is None else queue_of(database, application.service)
+            if queue is None:
+                where = f"{application.instance}/{application.database}"
+                raise UsageError(f"there is no service '{application.service}' in {where}")
             chance = Chance(self.seed, f"application {number}")
             reader = Reader(
                 application,
@@ -137,8 +147,8 @@ class Simulation:
         match action:
             case Begin():
                 self._begin(action)
-            case Send() | End():
-                for handle in self._dialogs[action.dialog]:
+            case Send() | End() | Timer() | Move():
+                for handle in self._dialogs.get(action.dialog, ()):
                     self._say(action, handle)
             case Receive():
                 self._receive(action)
@@ -149,8 +159,7 @@ class Simulation:
             case Cut(link, up):
                 self._set_link(*link, up=up)
             case Skew(name, by):
-                self.instances[name].skew = by
-                self.instances[name].wake_endpoint()
+                self.instances[name].set_clock(by)
             case Abort(name, count):
                 endpoint = self.instances[name].endpoint
                 if endpoint is not None:
@@ -159,11 +168,12 @@ class Simulation:
     def _begin(self, action: Begin) -> None:
         instance = self.instances[action.instance]
         handles = self._dialogs[action.dialog] = []
-        for command in self._statements.begin(action, instance.now):
+        related = self._dialogs[action.related][0].conversation if action.related else None
+        for command in self._statements.begin(action, instance.now, related):
             handles.append(_Handle(command.conversation, action.instance, action.database))
             instance.command(command)
 
-    def _say(self, action: Send | End, handle: _Handle) -> None:
+    def _say(self, action: Statement, handle: _Handle) -> None:
         initiator = action.side is Side.INITIATOR
         place = (handle.instance, handle.database) if initiator else action.at
         place = place or self._target_of(handle)
@@ -175,26 +185,20 @@ class Simulation:
             return
         instance = self.instances[place[0]]
         about = (handle.conversation, place[1], initiator, instance.now)
-        commands: list[Command]
-        if isinstance(action, Send):
-            commands = list(self._statements.send(action, *about))
-        else:
-            commands = [self._statements.end(action, *about)]
-        for command in commands:
+        for command in self._statements.say(action, *about):
             instance.command(command)
 
     def _target_of(self, handle: _Handle) -> tuple[str, str] | None:
         """Return where a dialog's target endpoint is: the locked one, else the first there is."""
-        initiator = (
-            self.instances[handle.instance]
-            .state.restore(0)
-            .get((handle.database, handle.conversation, True))
-        )
+        home = self.instances[handle.instance].state
+        mine = (handle.database, handle.conversation, True)
+        initiator = home.dialog(mine) if mine in home.dialogs else None
         locked = initiator.far_broker if initiator is not None and initiator.locked else None
         for instance in self.instances.values():
-            for key, dialog in instance.state.restore(0).items():
-                is_target = key[1] == handle.conversation and not key[2]
-                if is_target and locked in (None, dialog.broker_id):
+            for key in instance.state.dialogs:
+                if key[1] != handle.conversation or key[2]:
+                    continue
+                if locked in (None, instance.state.dialog(key).broker_id):
                     return instance.name, key[0]
         return None
 
@@ -216,7 +220,7 @@ class Simulation:
 
     def _change(self, action: Sql, step: Step) -> None:
         now = (START + self.clock.now // MILLISECOND) / 1000
-        told = len(self.topology.findings)
+        told, skipped = len(self.topology.findings), len(self.topology.skipped)
         try:
             self.topology = apply_sql(
                 self.topology, action.instance, action.database, action.text, now
@@ -229,6 +233,8 @@ class Simulation:
             ) from error  # fmt: skip
         at = f"{self.clock.now / SECOND:g} s"
         self.notes += [f"{at}: {f.subject}: {f.message}" for f in self.topology.findings[told:]]
+        read_over = self.topology.skipped[skipped:]
+        self.notes += [f"{at}: {s.kind}: this statement changes nothing here" for s in read_over]
         self._version += 1
         world = world_of(self.topology, self._version)
         for instance in self.instances.values():
@@ -254,7 +260,6 @@ class Simulation:
             self._signs.before_cut(a, b)
         self.network.set_link(a, b, up=up)
         if up:
-            self._signs.after_mend(a, b)
             self._look_again()
 
     def _look_again(self) -> None:

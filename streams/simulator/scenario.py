@@ -62,6 +62,7 @@ class Begin:
     """BEGIN DIALOG CONVERSATION; ``lifetime`` in seconds.
 
     With a ``count`` there are so many dialogs of this name, and what the name says all of them say.
+    ``related`` is the name of a dialog whose group this one joins.
     """
 
     dialog: str
@@ -75,6 +76,7 @@ class Begin:
     lifetime: int | None = None
     group: uuid.UUID | None = None
     count: int = 1
+    related: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,26 @@ class End:
     side: Side = Side.INITIATOR
     error: tuple[int, str] | None = None
     cleanup: bool = False
+    at: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """BEGIN CONVERSATION TIMER; ``timeout`` in seconds."""
+
+    dialog: str
+    timeout: int
+    side: Side = Side.INITIATOR
+    at: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """MOVE CONVERSATION to another group."""
+
+    dialog: str
+    group: uuid.UUID
+    side: Side = Side.INITIATOR
     at: tuple[str, str] | None = None
 
 
@@ -160,7 +182,9 @@ class Abort:
     count: int
 
 
-Action = Begin | Send | End | Receive | Sql | Crash | Cut | Skew | Abort
+Statement = Send | End | Timer | Move
+"""What one side of a dialog says."""
+Action = Begin | Statement | Receive | Sql | Crash | Cut | Skew | Abort
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from itertools import count
 
 from streams.node import QueueMessage
 from streams.protocol import Command, CommandKind
-from streams.simulator.scenario import Begin, End, Send
+from streams.simulator.scenario import Begin, End, Move, Send, Statement, Timer
 
 _DIALOGS = uuid.UUID("0d9f7c52-5d1a-5f0e-8f5e-2d6f4a3b9c11")
 
@@ -20,12 +20,12 @@ class Statements:
         self._seed = seed
         self._numbers = count(1)
 
-    def begin(self, step: Begin, now: int) -> Iterator[Command]:
+    def begin(self, step: Begin, now: int, related: uuid.UUID | None = None) -> Iterator[Command]:
         """BEGIN DIALOG CONVERSATION, as often as the step says; ``now`` is the instance's clock."""
         for number in range(step.count):
-            yield self._begin(step, number, now)
+            yield self._begin(step, number, now, related)
 
-    def _begin(self, step: Begin, number: int, now: int) -> Command:
+    def _begin(self, step: Begin, number: int, now: int, related: uuid.UUID | None) -> Command:
         name = f"{self._seed}/{step.dialog}/{number}"  # another id for every seed
         return Command(
             step.conversation or uuid.uuid5(_DIALOGS, name),
@@ -39,7 +39,23 @@ class Statements:
             contract=step.contract,
             lifetime=step.lifetime,
             group=step.group,
+            related=related,
         )
+
+    def say(
+        self, step: Statement, conversation: uuid.UUID, database: str, initiator: bool, now: int
+    ) -> Iterator[Command]:
+        """Return what a step says on a conversation."""
+        about = (conversation, database, initiator, now)
+        match step:
+            case Send():
+                yield from self.send(step, *about)
+            case End():
+                yield self.end(step, *about)
+            case Timer():
+                yield self._other(CommandKind.TIMER, *about, timeout=step.timeout)
+            case Move():
+                yield self._other(CommandKind.MOVE, *about, group=step.group)
 
     def send(
         self, step: Send, conversation: uuid.UUID, database: str, initiator: bool, now: int
@@ -79,6 +95,19 @@ class Statements:
         mine = not to.parties.from_initiator
         return Command(
             to.conversation, self._id(), kind, to.database, mine, now, **said  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def _other(
+        self,
+        kind: CommandKind,
+        conversation: uuid.UUID,
+        database: str,
+        initiator: bool,
+        now: int,
+        **said: object,
+    ) -> Command:
+        return Command(
+            conversation, self._id(), kind, database, initiator, now, **said  # type: ignore[arg-type]
         )  # fmt: skip
 
     def _id(self) -> uuid.UUID:

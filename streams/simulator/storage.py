@@ -78,17 +78,19 @@ class State:
                 else:
                     records[number] = marshal.dumps(chunk, 2)
 
-    def restore(self, out_end: int) -> dict[DialogKey, Dialog]:
+    def restore(self, out_end: int = 0) -> dict[DialogKey, Dialog]:
         """Return the dialogs; ``out_end`` is how long ``out`` is now."""
-        return {
-            key: DIALOG.loads(
-                raw,
-                conversation=key[1],
-                chunks={n: marshal.loads(c) for n, c in self.chunks.get(key, {}).items()},
-                last_copy=out_end - 1,  # unknown which: at or before the end of out
-            )
-            for key, raw in self.dialogs.items()
-        }
+        return {key: self.dialog(key, out_end) for key in self.dialogs}
+
+    def dialog(self, key: DialogKey, out_end: int = 0) -> Dialog:
+        """Return one dialog."""
+        chunks = self.chunks.get(key, {})
+        return DIALOG.loads(
+            self.dialogs[key],
+            conversation=key[1],
+            chunks={number: marshal.loads(raw) for number, raw in chunks.items()},
+            last_copy=out_end - 1,  # unknown which: at or before the end of out
+        )
 
 
 def command_entry(command: Command, at: int) -> Entry:

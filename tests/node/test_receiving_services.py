@@ -182,6 +182,20 @@ def test_ex_55_queue_off_at_the_target() -> None:
 
 
 @shows("D8.2")
+def test_a_queue_that_came_on_while_the_worker_was_down() -> None:
+    """Who starts looks at what waits: nobody will tell it again that the queue is on."""
+    net = pair()
+    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = OFF")
+    net.begin(A, D1)
+    net.send(A, D1, b"1", b"2")
+    net.settle()
+    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = ON")
+    net["ServerB"].restart_endpoint()
+    net.settle()
+    assert net["ServerB"].bodies(TARGET) == [b"1", b"2"]
+
+
+@shows("D8.2")
 def test_more_than_can_be_parked_stays_with_the_sender() -> None:
     """The sender's window closes; when the queue is on everything comes, once and in order."""
     net = pair(Limits(window=4))
@@ -274,6 +288,20 @@ def test_error_broker_conversations() -> None:
     net.send(A, conversation(2), b"2")
     net.settle()
     assert net["ServerB"].bodies(TARGET)[-1] == b"2"
+
+
+@shows("D8.5")
+def test_error_broker_conversations_while_the_worker_was_down() -> None:
+    """Who starts tells its conversations what the database was told meanwhile."""
+    net = pair()
+    net.begin(A, D1)
+    net.send(A, D1, b"1")
+    net.settle()
+    net.sql(B, "ALTER DATABASE DatabaseB SET ERROR_BROKER_CONVERSATIONS")
+    net["ServerB"].restart_endpoint()
+    net.run(2)
+    assert b"<Code>-9719</Code>" in net["ServerB"].bodies(TARGET)[-1]
+    assert b"<Code>-9720</Code>" in net["ServerA"].bodies(INITIATOR)[-1]
 
 
 @shows("D7.4")

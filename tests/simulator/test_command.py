@@ -45,6 +45,15 @@ def test_the_text_fits_a_terminal() -> None:
     assert "ServerB/DatabaseB/TargetQueue: 38 messages of 19 dialogs" in done.stdout
 
 
+def test_a_shipped_scenario_has_a_name() -> None:
+    by_name, by_path = hopline("local/request_reply"), hopline(path_of("local", "request_reply"))
+    assert by_name.exit_code == 0
+    assert by_name.stdout == by_path.stdout
+    unknown = hopline("local/nothing")
+    assert unknown.exit_code == 2
+    assert "there is no scenario at local" in unknown.stderr
+
+
 def test_another_seed_is_another_run() -> None:
     path = path_of("load_balanced", "table_change")
     assert hopline(path, "--seed", "1").stdout != hopline(path, "--seed", "2").stdout

@@ -91,6 +91,17 @@ def test_an_aborted_transaction_is_read_again() -> None:
     assert endpoint[0] is not None and endpoint[0].aborts == 0
 
 
+def test_the_timers_of_an_aborted_transaction_are_armed_again() -> None:
+    text = scenario(
+        "at: 0s, fault: {link: [ServerA, ServerB], state: down}",
+        "at: 1s, send: {dialog: d, body: m}",
+        "at: 2s, fault: {link: [ServerA, ServerB], state: up}",
+        "at: 3s, fault: {endpoint: ServerA, aborts: 5}",
+    )
+    (row,) = run("two_brokers", text).queues[QUEUE]
+    assert 5 < row["at"] < 5.1
+
+
 def test_the_backlog_comes_before_the_timers(monkeypatch: pytest.MonkeyPatch) -> None:
     """An acknowledgement that waits at a restart must not be answered with a retry."""
     retries: list[int] = []
@@ -220,15 +231,22 @@ def test_ex_47_a_forwarder_holds_no_more_than_its_memory() -> None:
 def test_a_link_that_is_down_takes_everything_and_says_nothing() -> None:
     text = scenario(
         "at: 1s, send: {dialog: d, body: early}",
-        "at: 1002ms, fault: {link: [ServerA, ServerB], state: down}",
+        "at: 1020ms, fault: {link: [ServerA, ServerB], state: down}",
         "at: 2s, send: {dialog: d, body: late}",
         until="4s",
         network="{latency: 50ms}",
     )
-    result = run("two_brokers", text)
+    standing = simulation("two_brokers", text)
+    result = standing.run()
     assert not result.queues
     assert not errors(result)
     assert result.summary["waiting"] == 2
+    copies = standing.network.passages
+    assert [(copy.sender, copy.receiver, copy.arrived) for copy in copies] == [
+        ("ServerA", "ServerB", None),
+        ("ServerA", "ServerB", None),
+    ]
+    assert copies[0].sent < 1_020_000 < copies[1].sent
 
 
 def test_a_hop_is_unreachable_five_seconds_after_its_last_sign() -> None:
@@ -240,6 +258,22 @@ def test_a_hop_is_unreachable_five_seconds_after_its_last_sign() -> None:
     told = [e["at"] for e in run("two_brokers", text).events if e["error"] == 9753]
     # Retries at 14 s and 22 s: at 14 s the last sign of life is four seconds old.
     assert round(told[0]) == 22
+
+
+def test_a_held_copy_leaves_when_its_hop_is_there_again() -> None:
+    text = """
+        steps:
+          - {at: 0s, fault: {link: [SQL2, SQL3], state: down}}
+          - at: 8s
+            begin:
+              dialog: d
+              from: SQL1/DatabaseA///sqltalk/sendTweetService
+              to: //sqltalk/rcvTweetService
+          - {at: 8s, send: {dialog: d, body: m}}
+          - {at: 17500ms, fault: {link: [SQL2, SQL3], state: up}}
+    """
+    result = run("forwarding_chain", text)
+    assert 17.5 < result.queues["SQL3/DatabaseB/rcvTweetQueue"][0]["at"] < 17.6
 
 
 def test_skewed_clocks_do_not_lose_messages() -> None:
@@ -298,9 +332,10 @@ def test_ex_54_delivery_off_in_the_sending_database() -> None:
 
 
 def test_t_sql_that_the_engine_would_refuse_is_noted() -> None:
-    text = scenario("at: 1s, sql: {at: ServerA/DatabaseA, text: DROP ROUTE Missing}")
-    (note,) = run("two_brokers", text).notes
-    assert "no route Missing" in note
+    text = scenario("at: 1s, sql: {at: ServerA/DatabaseA, text: DROP ROUTE Missing; SELECT 1}")
+    refused, skipped = run("two_brokers", text).notes
+    assert refused.startswith("1 s: ServerA/DatabaseA: there is no route Missing")
+    assert skipped == "1 s: SELECT: this statement changes nothing here"
 
 
 def test_ex_61_a_contract_that_the_target_does_not_accept() -> None:
@@ -331,6 +366,28 @@ def test_an_endpoint_worker_that_never_runs_again_is_no_lost_message() -> None:
     )
     summary = run("two_brokers", text).summary
     assert (summary["delivered"], summary["waiting"], summary["lost"]) == (3, 3, 0)
+
+
+def test_7_state_does_not_grow_with_the_backlog() -> None:
+    text = scenario(
+        "at: 0s, fault: {link: [ServerA, ServerB], state: down}",
+        "at: 0s, send: {dialog: d, body: m, count: 2000}",
+        "at: 30s, fault: {link: [ServerA, ServerB], state: up}",
+        until="300s",
+    )
+    standing = simulation("two_brokers", text)
+    state = standing.instances["ServerA"].state
+
+    def sizes() -> tuple[int, int]:
+        (record,), (chunks,) = state.dialogs.values(), state.chunks.values()
+        return len(record), max(map(len, chunks.values()))
+
+    seen = peek(standing, 29, sizes)
+    result = standing.run()
+    assert result.good
+    assert result.summary["delivered"] == 2000
+    assert max(seen[0]) < 1_200  # a chunk has 64 positions
+    assert not any(state.chunks.values())
 
 
 def test_a_process_that_starts_twice_is_one() -> None:

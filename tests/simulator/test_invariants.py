@@ -75,6 +75,19 @@ def test_2_a_message_that_leaves_the_transmission_queue(monkeypatch: pytest.Monk
     assert violation().invariant == 2
 
 
+def test_2_an_end_that_does_not_wait_for_what_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    end = Machine.end
+
+    def hasty(machine: Machine, position: int, *, with_error: bool = False) -> Any:
+        machine._sender.discard()
+        return end(machine, position, with_error=with_error)
+
+    text = f"{DIALOG}      - {{at: 1ms, end: {{dialog: d}}}}\n"
+    assert run("two_brokers", text).violation is None
+    monkeypatch.setattr(Machine, "end", hasty)
+    assert violation("two_brokers", text).invariant == 2
+
+
 def test_3_a_lock_that_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     finish = Machine.finish
 

@@ -133,6 +133,9 @@ WRONG = {
     "steps: [{at: 0s}]": (2, "a step has one action"),
     "steps: [{at: 0s, jump: {}}]": (2, "'jump' is no setting of a step"),
     "steps:\n  - {at: 0s, send: {dialog: d}}": (3, "no dialog 'd' was begun"),
+    "steps:\n"
+    "  - {at: 2s, begin: {dialog: d, from: ServerA/DatabaseA/InitiatorService, to: T}}\n"
+    "  - {at: 1s, end: {dialog: d}}": (4, "'d' is begun at 2 s only"),
     f"steps:\n  - {BEGIN}\n  - {BEGIN}": (4, "'d' is begun twice"),
     f"steps:\n  - {BEGIN}\n  - {{send: {{dialog: d, type: Ordr}}}}": (4, "no message type 'Ordr'"),
     "steps:\n  - {begin: {dialog: d, from: ServerX/D/S, to: T}}": (3, "no instance 'ServerX'"),

@@ -111,3 +111,13 @@ def test_a_run_can_be_looked_at_while_it_stands() -> None:
     standing = simulation("local", "steps: []")
     assert standing.clock.now == 0
     assert list(standing.instances) == ["ServerA"]
+
+
+def test_the_base_install_can_simulate() -> None:
+    """Neither Kafka's client nor Avro is imported."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('confluent_kafka', 'fastavro', 'avro')));"
+        "import streams.cli.simulate"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr

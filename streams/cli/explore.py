@@ -1,0 +1,59 @@
+"""``hopline simulate --explore``: many random runs, what they show, and failures made small."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from streams.simulator.explore import Failure, Tale, explore, explored_text, reduce, write_case
+
+_SMALL = 3
+"""So many failures are made small: one for each invariant, those of the lowest seeds."""
+
+
+def run_exploration(first: int, count: int, processes: int | None, output: Path) -> bool:
+    """Explore; tell what was seen on stdout and how fast on stderr. Returns whether all is well."""
+    began = time.monotonic()
+    tales = list(_with_progress(explore(first, count, processes), count))
+    seconds = time.monotonic() - began
+    click.echo(explored_text(tales), nl=False)
+    click.echo(f"{seconds:.1f} s, {count / seconds:.1f} runs per second", err=True)
+    for tale in _worth_reducing(tales):
+        _tell_failure(reduce(tale), output)
+    return all(tale.violation is None for tale in tales)
+
+
+def _with_progress(tales: Iterable[Tale], count: int) -> Iterator[Tale]:
+    every, failed = max(1, min(100, count // 20)), 0
+    for done, tale in enumerate(tales, 1):
+        failed += tale.violation is not None
+        if sys.stderr.isatty() and (done % every == 0 or done == count):
+            end = "\n" if done == count else ""
+            click.echo(f"\r{done} of {count} runs, {failed} failed{end}", err=True, nl=False)
+        yield tale
+
+
+def _worth_reducing(tales: Iterable[Tale]) -> list[Tale]:
+    """Return the first failure of each invariant, a few at most."""
+    first: dict[int, Tale] = {}
+    for tale in tales:
+        if tale.violation is not None:
+            first.setdefault(tale.violation.invariant, tale)
+    return list(first.values())[:_SMALL]
+
+
+def _tell_failure(failure: Failure, output: Path) -> None:
+    comment = (
+        f"Explored with seed {failure.seed}, made small.\n{failure.small_violation}\n"
+        f"hopline simulate THIS FILE --seed {failure.seed}"
+    )
+    folder = output / f"seed-{failure.seed}"
+    path = write_case(failure.small, folder, comment)
+    click.echo(
+        f"\nseed {failure.seed}, made small: {failure.small_violation}\n"
+        f"replay it: hopline simulate {path} --seed {failure.seed}"
+    )

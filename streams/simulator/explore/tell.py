@@ -1,0 +1,30 @@
+"""What an exploration has shown, as text: medians and totals, and every failure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from streams.simulator.explore.case import Tale
+
+COLUMNS = ("instances", "dialogs", "messages", "faults", "events")
+
+
+def medians(tales: Sequence[Tale]) -> dict[str, float]:
+    """Return the median of every column."""
+    return {name: median(getattr(tale, name) for tale in tales) for name in COLUMNS}
+
+
+def explored_text(tales: Sequence[Tale]) -> str:
+    """Return a table of medians and totals; the same for the same seeds, byte for byte."""
+    failed = [tale for tale in tales if tale.violation is not None]
+    middle = medians(tales)
+    lines = [f"{'per run':12}{'median':>10}{'total':>14}"]
+    for name in COLUMNS:
+        total = sum(getattr(tale, name) for tale in tales)
+        lines.append(f"{name:12}{middle[name]:>10g}{total:>14,}")
+    lines += ["", f"{len(tales):,} runs, {len(failed):,} broke an invariant"]
+    lines += [f"seed {tale.seed}: {tale.violation}" for tale in failed[:20]]
+    if len(failed) > 20:
+        lines.append(f"and {len(failed) - 20} more")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,32 @@
+"""The page about the simulator says what is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from streams.resources import topologies_dir
+from streams.simulator import parse_scenario, result_text
+from tests.simulator.build import SHIPPED, shipped
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "simulator.md").read_text(encoding="utf-8")
+
+
+def test_every_shipped_scenario_is_listed_with_its_examples() -> None:
+    rows = dict(re.findall(r"^\| `(\S+/\S+)` \| (EX-.*) \|$", PAGE, re.M))
+    texts = {f"{p.parent.parent.name}/{p.stem}": p.read_text(encoding="utf-8") for p in SHIPPED}
+    assert rows.keys() == texts.keys()
+    for name, examples in rows.items():
+        assert all(example in texts[name] for example in examples.split(", ")), name
+
+
+def test_the_scenario_on_the_page_can_be_read() -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.S)
+    text = text.replace("../../load_balanced", "load_balanced")
+    _, scenario = parse_scenario(text, topologies_dir() / "s.yaml")
+    assert len(scenario.steps) == 6
+
+
+def test_the_output_on_the_page_is_real() -> None:
+    (said,) = re.findall(r"two_targets\n(.*?)```", PAGE, re.S)
+    assert said == result_text(shipped("several_targets/two_targets"))
