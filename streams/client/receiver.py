@@ -115,11 +115,11 @@ class Receiver:
         if not self._on:
             raise StatementError(Number.QUEUE_DISABLED)
         self._read(0)
-        found = self._choose(top, conversation, group)
+        found = () if self._broken else self._choose(top, conversation, group)
         if not found and not self._broken:
             self._read(timeout)
-            found = self._choose(top, conversation, group)
-        if not found and self._broken:
+            found = () if self._broken else self._choose(top, conversation, group)
+        if self._broken:
             raise self._broken.pop(0)
         return found
 

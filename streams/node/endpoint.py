@@ -149,7 +149,7 @@ class Endpoint:
         """Tell whether nothing was done to the dialog's database or service that ends it."""
         return (
             self.is_alive(dialog)
-            and dialog.error_epoch == self.error_epoch(dialog.database)
+            and dialog.error_epoch >= self.error_epoch(dialog.database)
             and self.service(dialog.database, dialog.service) is not None
         )
 

@@ -29,7 +29,6 @@ from streams.protocol import (
     Machine,
     Message,
     Refusal,
-    State,
     Status,
     Transmit,
 )
@@ -99,8 +98,9 @@ class Transaction:
             return self._begin(command)
         key = (command.database, command.conversation, command.from_initiator)
         machine = self.machine(key)
-        if machine is None or not self.endpoint.is_alive(machine.dialog):
+        if machine is None:
             return Number.HANDLE_UNKNOWN
+        self._obey(machine)
         match command.kind:
             case CommandKind.SEND:
                 refused = check_send(self.endpoint, command, machine.dialog)
@@ -169,34 +169,32 @@ class Transaction:
             machine.status(status)
 
     def due(self, keys: Iterable[DialogKey]) -> None:
-        """Look at the dialogs whose time has come; one whose broker is gone ends (NEW_BROKER)."""
+        """Look at the dialogs whose time has come."""
         for key in keys:
             machine = self.machine(key)
-            if machine is not None and self._lives(key, machine):
+            if machine is not None:
+                self._obey(machine)
                 machine.due()
 
     def wake(self, keys: Iterable[DialogKey]) -> None:
         """Let dialogs look again after a catalog change, retries spread over a second (U-14)."""
         for key in keys:
             machine = self.machine(key)
-            if machine is not None and self._lives(key, machine):
+            if machine is not None:
+                self._obey(machine)
                 machine.wake(key[1].int % 1000)
 
-    def _lives(self, key: DialogKey, machine: Machine) -> bool:
-        """Do what the database was told about all its conversations; tells whether it lives on."""
-        dialog = machine.dialog
-        if not self.endpoint.is_alive(dialog):
-            if machine.cleanup() is None:
-                self._report(key, _CLEANUP)
-            return False
-        if self.endpoint.service(dialog.database, dialog.service) is None:
-            machine.service_dropped()
-            return dialog.state is State.CD
+    def _obey(self, machine: Machine) -> None:
+        """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""
+        dialog, here = machine.dialog, Number.CONVERSATIONS_ENDED_HERE
         epoch = self.endpoint.error_epoch(dialog.database)
-        if dialog.error_epoch != epoch:
-            dialog.error_epoch = epoch
-            machine.broker_error(Number.CONVERSATIONS_ENDED_HERE, Number.CONVERSATIONS_ENDED_THERE)
-        return True
+        if not self.endpoint.is_alive(dialog):  # whoever has its old id is not spoken to any more
+            machine.broker_error(here)
+        elif self.endpoint.service(dialog.database, dialog.service) is None:
+            machine.service_dropped()
+        elif dialog.error_epoch < epoch:
+            machine.broker_error(here, Number.CONVERSATIONS_ENDED_THERE)
+        dialog.error_epoch = max(dialog.error_epoch, epoch)
 
     # --- the overlay -----------------------------------------------------------------------------
 

@@ -244,11 +244,12 @@ class Machine:
             if dialog.received != expected:
                 self.owed = self._receiver.acknowledgement(self.now, 0, dialog.first_hop)
 
-    def broker_error(self, number: Number, told: Number) -> None:
-        """End with an Error of the broker's own, and tell the other side (``told``)."""
+    def broker_error(self, number: Number, told: Number | None = None) -> None:
+        """End with an Error of the broker's own, and tell the other side if it has a number."""
         if self._move(Input.BROKER_ERROR):
-            self._tell_peer(told, 0)
-            self.dialog.refusal = int(told)
+            if told is not None:
+                self._tell_peer(told, 0)
+                self.dialog.refusal = int(told)
             self._fail(number)
             self._report_state(0, number)
 

@@ -306,15 +306,19 @@ def test_error_broker_conversations_while_the_worker_was_down() -> None:
 
 @shows("D7.4")
 def test_new_broker() -> None:
-    """The conversations of the old broker id end at once; the other side hears nothing."""
+    """Every conversation ends with an error; the other side hears nothing; END is possible."""
     net = pair()
     net.begin(A, D1)
     net.send(A, D1, b"1")
     net.settle()
     net.sql(A, "ALTER DATABASE DatabaseA SET NEW_BROKER")
     net.run(2)
-    assert net["ServerA"].dialog(D1, initiator=True).state is State.CD
+    assert net["ServerA"].dialog(D1, initiator=True).state is State.ER
+    assert b"<Code>-9719</Code>" in net["ServerA"].bodies(INITIATOR)[-1]
     assert net["ServerB"].dialog(D1, initiator=False).state is State.CO
+    net.end(A, D1)
+    net.settle()
+    assert net["ServerA"].dialog(D1, initiator=True).state is State.CD
 
 
 @shows("U-32")
