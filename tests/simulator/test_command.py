@@ -60,13 +60,13 @@ def test_another_seed_is_another_run() -> None:
 
 
 def test_a_broken_invariant_is_bad_news(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Machine._store
+    show = Machine._show
 
     def twice(machine: Machine, message: Message) -> None:
-        store(machine, message)
+        show(machine, message)
         machine.effects.append(machine.effects[-1])
 
-    monkeypatch.setattr(Machine, "_store", twice)
+    monkeypatch.setattr(Machine, "_show", twice)
     done = hopline(path_of("local", "request_reply"))
     assert done.exit_code == 1
     assert "BROKEN: invariant 1 at 0.0" in done.stdout

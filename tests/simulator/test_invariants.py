@@ -79,7 +79,7 @@ def test_2_an_end_that_does_not_wait_for_what_was_sent(monkeypatch: pytest.Monke
     end = Machine.end
 
     def hasty(machine: Machine, position: int, *, with_error: bool = False) -> Any:
-        machine._discard_unacknowledged()
+        machine._sender.discard()
         return end(machine, position, with_error=with_error)
 
     text = f"{DIALOG}      - {{at: 1ms, end: {{dialog: d}}}}\n"
@@ -175,10 +175,10 @@ UNFINISHED = """
 
 
 def test_5_a_dialog_that_never_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    def give_up(machine: Machine) -> None:
-        machine.dialog.retry_at = None
+    def give_up(sender: Sender) -> None:
+        sender.dialog.retry_at = None
 
-    monkeypatch.setattr(Machine, "_retry", give_up)
+    monkeypatch.setattr(Sender, "retry", give_up)
     good = {"until": "300s", "link": "up", "sql": "DROP ROUTE AutoCreatedLocal"}
     found = violation("two_brokers", UNFINISHED.format(**good))
     assert found.invariant == 5

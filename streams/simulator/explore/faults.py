@@ -29,7 +29,7 @@ def draw_faults(
     estate: Estate, chance: Chance, busy: int, limits: Limits
 ) -> tuple[list[Step], dict[str, int]]:
     """Draw faults and changes, each with its end; and by how much each clock is off."""
-    quarter = limits.time_to_live // 4 * MILLISECOND // 2  # two clocks may be off both ways
+    quarter = limits.time_to_live // 4 * MILLISECOND
     steps: list[Step] = []
     for _ in range(2 + chance.pick((1, 1, 2, 3, 5))):
         steps += _fault(estate, chance, busy, quarter)
