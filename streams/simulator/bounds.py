@@ -56,7 +56,7 @@ def excesses(at: Instance, key: DialogKey, new: Dialog) -> Iterator[str]:
 def crowds(at: Instance, tx: Transaction) -> Iterator[str]:
     """Yield what of a transaction's retries waits in ``out`` too often."""
     for frame in tx.frames:
-        if frame.header is None or frame.journey.attempt == 0:
+        if frame.header is None or not frame.header.sequenced or frame.journey.attempt == 0:
             continue
         ahead = at.topics.out[at.forwarded[0] :]
         raw, dialog = HEADER.dumps(frame.header), frame.conversation.bytes
