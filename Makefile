@@ -1,5 +1,6 @@
 # make setup   everything into .venv, locked; Kafka's and Spark's jars into the user's cache
 # make test    what CI runs
+# make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way
 # make lock    resolve the dependencies anew
 
@@ -8,7 +9,7 @@ BIN    := .venv/bin
 STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: setup test demo lock clean
+.PHONY: setup test explore demo lock clean
 
 setup: $(STAMP)
 	@$(BIN)/python requirements/check.py
@@ -27,6 +28,9 @@ test: setup
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
 	$(BIN)/pytest
+
+explore: setup
+	$(BIN)/hopline simulate --explore $(or $(SEEDS),10000) --seed $(or $(SEED),0)
 
 demo: setup
 	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage)

@@ -151,6 +151,9 @@ class Forwarder:
         if verdict is Verdict.PROBE:
             return self._to_principal(way, record, leaf, hop, now)
         if verdict is Verdict.DELIVER:
+            # A closed endpoint's key is kept no longer than a copy of its dialog may come.
+            if record.origin is Origin.OUTSIDE and not record.is_ack and hop.expired(now):
+                return self.refuse(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
             place = Place.ACK if record.is_ack else Place.IN
             edited = hop.edited(self.instance, now, self._block(now), spend=False)
             inside = record.origin is Origin.INSIDE and not leaf.decision.looped_back

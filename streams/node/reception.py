@@ -87,8 +87,6 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
     service = tx.endpoint.service(database, parties.to_service)
     if service is None:
         return _refuse(tx, message, Number.TO_SERVICE_NOT_FOUND)
-    if message.journey.expires_at <= tx.now:  # it may be older than what is known of closed dialogs
-        return _refuse(tx, message, Number.TIME_TO_LIVE_EXCEEDED)
     if header.dialog_expires_at <= tx.now:  # a closed endpoint's key is kept no longer than that
         return _refuse(tx, message, Number.LIFETIME_EXCEEDED)
     if not header.sequenced or header.sequence >= tx.endpoint.limits.window:

@@ -37,6 +37,14 @@ class Limits:
     fragment: int = 65_536  # U-23
     body: int = 100_000_000  # U-24
 
+    @property
+    def late(self) -> int:
+        """Return until when after the other side's last word a copy of it may still come.
+
+        Its time to live, by two clocks of which each may be off by a quarter of that.
+        """
+        return self.time_to_live + self.time_to_live // 2
+
     def retry_after(self, attempt: int) -> int:
         """Return how long to wait for an acknowledgement of this attempt."""
         return self.retries[min(attempt, len(self.retries) - 1)]

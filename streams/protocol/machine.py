@@ -197,7 +197,7 @@ class Machine:
         if ack.closed and not dialog.peer_closed:
             dialog.peer_closed = True
             if dialog.state is State.CD:
-                dialog.forget_at = self.now + self.limits.time_to_live
+                dialog.forget_at = self.now + self.limits.late
         if not self._sender.possible(ack):
             impossible = Number.IMPOSSIBLE_ACKNOWLEDGEMENT
             self.effects.append(Report(EventKind.MESSAGE_UNDELIVERABLE, 2, impossible))
@@ -411,9 +411,9 @@ class Machine:
                     self.now, attempt, first_hop, closed=True
                 )
         elif dialog.peer_closed:
-            dialog.forget_at = self.now + limits.time_to_live
+            dialog.forget_at = self.now + limits.late
         else:
-            dialog.forget_at = max(dialog.expires_at, self.now + limits.time_to_live)
+            dialog.forget_at = max(dialog.expires_at, self.now + limits.late)
 
     def _undeliverable(self, number: Number, message: Message) -> None:
         attempt, broker = message.journey.attempt, message.parties.from_broker

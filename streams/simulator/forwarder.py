@@ -142,6 +142,7 @@ class ForwarderProcess:
         number = self.holding.add(key, _Held(entry, record), record.size)
         if number is not None:
             return self.node.refuse(record, number, now)
+        self.instance.around.invariants.holds(self)
         self._release_at.set(self.instance.instant(Hop(record.hop).expires_at))
         return HELD
 

@@ -6,7 +6,7 @@
 4. hops never exceed the limit; nothing is forwarded after its time to live
 5. when faults stop and a route exists, every dialog finishes (:mod:`streams.simulator.finish`)
 6. a forwarder holds no dialog state: a new one decides as the old one does
-7. state per dialog stays bounded however long the backlog
+7. state per dialog stays bounded however long the backlog (:mod:`streams.simulator.bounds`)
 
 Nothing here raises because of what a run does: what is broken is a :class:`Violation`.
 """
@@ -18,10 +18,11 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from streams.errors import Number
+from streams.errors import EventKind, Number
 from streams.node import Copy, DialogKey, Endpoint, Outcome, QueueMessage, Record, Transaction
 from streams.protocol import CHUNK, CommandKind, Dialog, Flag, State, Stored
 from streams.routing import Origin, broker_key
+from streams.simulator.bounds import crowds, excesses
 from streams.simulator.clock import SECOND, Chance, Clock
 from streams.simulator.codec import Hop
 from streams.simulator.facts import Direction, Facts
@@ -31,10 +32,8 @@ if TYPE_CHECKING:
     from streams.simulator.forwarder import ForwarderProcess
     from streams.simulator.instance import Instance
 
-STATE_BYTES = 1_024
-"""A dialog's state record is never larger than this, but for names and what it holds."""
-OWN = 5
-"""So many messages of its own may be parked: a timer, an Error of each kind, once."""
+
+_EXPIRED = EventKind.CONVERSATION, Number.LIFETIME_EXCEEDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,6 @@ class Invariants:
     facts: Facts
     chance: Chance
     hops: int
-    window: int
     fresh: float = 1.0
     violation: Violation | None = None
     _received: dict[tuple[str, DialogKey], _Received] = field(default_factory=dict)
@@ -108,12 +106,16 @@ class Invariants:
         for event in tx.events:
             if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged all the same (5.3)
                 self._refused[uuid.UUID(event["conversation"])] = None
+            if (event["event"], event["error"]) == _EXPIRED:
+                self._expired(at.name, tx, uuid.UUID(event["conversation"]))
         for key, machine in tx.machines.items():
             new, old = machine.dialog, node.dialogs.get(key)
             self._stored(at.name, key, old, new)
             self._acknowledged(at.name, key, old, new, tx, batch)
-            if not machine.forgotten:
-                self._bounded(at, key, new)
+            for why in () if machine.forgotten else excesses(at, key, new):
+                self.broken(7, why, at.name, key[1])
+        for why in crowds(at, tx):
+            self.broken(7, why, at.name)
 
     def _in_order(self, instance: str, message: QueueMessage) -> None:
         """Invariant 1: each message once, in order, and as it was accepted."""
@@ -186,6 +188,8 @@ class Invariants:
         if waiting != kept:
             why = f"{waiting} messages are not acknowledged, the transmission queue keeps {kept}"
             self.broken(2, why, instance, key[1])
+        if new.state is State.CD and waiting:
+            self.broken(2, f"it is closed, and {waiting} messages wait", instance, key[1])
         if after == before:
             return
         stored, reason = self._is_stored(key, new), self._reason(key, old, new, tx, batch)
@@ -238,6 +242,14 @@ class Invariants:
                 return "the other side sent an Error"
         return "the target refused the contract" if key[1] in self._refused else None
 
+    def _expired(self, instance: str, tx: Transaction, conversation: uuid.UUID) -> None:
+        """Invariant 2: messages are given up when the lifetime is over, and not before."""
+        for key, machine in tx.machines.items():
+            left = machine.dialog.expires_at - tx.now
+            if key[1] == conversation and left > 0:
+                why = f"its lifetime counts as over {left} ms before it is"
+                self.broken(2, why, instance, conversation)
+
     def _locked(self, instance: str, key: DialogKey, new: Dialog) -> None:
         """Invariant 3."""
         known = self._locks.get((instance, key))
@@ -248,22 +260,6 @@ class Invariants:
             why = f"the dialog was locked to {known} and is to {now or 'nobody'} now"
             self.broken(3, why, instance, key[1])
 
-    def _bounded(self, at: Instance, key: DialogKey, new: Dialog) -> None:
-        """Invariant 7."""
-        size = len(at.state.dialogs[key])
-        names = len(new.service) + len(new.far_service) + len(new.contract) + len(new.database)
-        kept = len(new.held), len(new.partial), len(new.parked)
-        # A message may have more fragments than the window has room for, and is kept all the same.
-        longest = at.around.scenario.limits.fragments(self.facts.longest)
-        most = self.window, longest, max(self.window, longest) + OWN
-        if any(n > limit for n, limit in zip(kept, most, strict=True)):
-            why = f"{kept} fragments are held, incomplete and parked; at most {most} may be"
-            self.broken(7, why, at.name, key[1])
-        if size > STATE_BYTES + 4 * names + 20 * sum(kept):
-            self.broken(7, f"the state record has {size} bytes", at.name, key[1])
-        if any(len(chunk) > CHUNK for chunk in new.chunks.values()):
-            self.broken(7, f"a chunk has more than {CHUNK} positions", at.name, key[1])
-
     # --- a forwarder has decided -----------------------------------------------------------------
 
     def decided(self, by: ForwarderProcess, record: Record, outcome: Outcome, now: int) -> None:
@@ -272,11 +268,18 @@ class Invariants:
             why = "a forwarder started anew decides otherwise than the one that has run"
             self.broken(6, why, by.instance.name, uuid.UUID(bytes=record.key))
 
+    def holds(self, by: ForwarderProcess) -> None:
+        """Invariant 7, of a forwarder: it holds no more than MESSAGE_FORWARD_SIZE."""
+        held = sum(item.record.size for _, item in by.holding.items())
+        if held > by.holding.limit:
+            why = f"a forwarder holds {held} bytes and may hold {by.holding.limit}"
+            self.broken(7, why, by.instance.name)
+
     def forwarded(self, at: Instance, record: Record, copy: Copy, now: int) -> None:
         """Invariant 4."""
         hop = Hop(copy.hop)
         conversation = uuid.UUID(bytes=record.key)
-        if hop.hops_remaining < 0 or hop.visits > self.hops + 1:
+        if hop.hops_remaining < 0 or hop.hops_remaining + hop.visits - 1 > self.hops:
             why = f"a copy leaves with {hop.hops_remaining} hops left, after {hop.visits} instances"
             self.broken(4, why, at.name, conversation)
         if record.origin is Origin.OUTSIDE and hop.expired(now):

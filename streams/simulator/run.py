@@ -71,7 +71,7 @@ class Simulation:
         signs = Signs(topology.instances, clock, self.network.is_up)
         limits = scenario.limits
         self.invariants = Invariants(
-            clock, self.facts, Chance(seed, "invariants"), limits.hops, limits.window, fresh
+            clock, self.facts, Chance(seed, "invariants"), limits.hops, fresh
         )
         around = Surroundings(
             scenario, clock, self.network, signs, self.facts, self.invariants, seed, self._queued

@@ -210,6 +210,14 @@ def test_a_copy_that_has_outlived_its_time_is_dropped() -> None:
     assert number(gate.handle(frame("One", OUTSIDE), end)) == 11291
 
 
+@shows("F10")
+def test_a_copy_that_has_outlived_its_time_is_not_delivered_either() -> None:
+    """Who it is for may have forgotten by now that the dialog is over; an acknowledgement may."""
+    gate, end = forwarder("Gate"), COPY.expires_at
+    assert where(gate.handle(frame("Here", OUTSIDE), end - 1)) == [(Place.IN, "Gate")]
+    assert number(gate.handle(frame("Here", OUTSIDE), end)) == 11291
+
+
 @shows("U-38")
 def test_hops_are_asked_before_time() -> None:
     """A message without hops and without time is dropped for its hops."""

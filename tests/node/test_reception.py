@@ -51,11 +51,10 @@ def arriving(
     attempt: int = 0,
     first_hop: int = 0,
     inside: bool = False,
-    lives: int = 60_000,
 ) -> Message:
     """Return a message frame as it stands in ``in``."""
     header = Header(uuid.UUID(int=9), DEFAULT, sequence, START, expires, flags)
-    journey = Journey(16, START + lives, attempt, START, first_hop)
+    journey = Journey(16, START + 60_000, attempt, START, first_hop)
     return Message(dialog, parties, header, journey, b"%d" % sequence, inside)
 
 
@@ -113,16 +112,6 @@ def test_a_message_that_is_not_the_first_creates_it_too() -> None:
     assert tx.queued == []
     tx = reads(net, "ServerB", arriving(0))
     assert [m.body for m in tx.queued] == [b"0", b"1"]
-
-
-@shows("D5.3")
-def test_a_copy_that_has_outlived_its_time_begins_nothing() -> None:
-    """It may be older than what is known of closed dialogs; the sender's retry is younger."""
-    net = pair()
-    tx = reads(net, "ServerB", arriving(lives=0))
-    assert errors(tx) == [11291]
-    assert (tx.frames, tx.queued) == ([], [])
-    assert reads(net, "ServerB", arriving(attempt=1)).queued
 
 
 @shows("U-30")

@@ -63,6 +63,8 @@ def test_a_crash_loses_the_last_copy_and_nothing_else() -> None:
     assert old.chunks.keys() == {0, 1}  # type: ignore[attr-defined]
     assert new.last_copy == out_end[0] - 1  # type: ignore[attr-defined]
     new.last_copy = old.last_copy  # type: ignore[attr-defined]
+    assert new.in_flight == -1  # type: ignore[attr-defined]
+    new.in_flight = old.in_flight  # type: ignore[attr-defined]
     assert new == old
     assert bodies(result, QUEUE) == [f"m {n}" for n in range(70)]
 

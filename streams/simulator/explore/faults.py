@@ -29,7 +29,7 @@ def draw_faults(
     estate: Estate, chance: Chance, busy: int, limits: Limits
 ) -> tuple[list[Step], dict[str, int]]:
     """Draw faults and changes, each with its end; and by how much each clock is off."""
-    quarter = limits.time_to_live // 4 * MILLISECOND // 2  # two clocks may be off both ways
+    quarter = limits.time_to_live // 4 * MILLISECOND
     steps: list[Step] = []
     for _ in range(2 + chance.pick((1, 1, 2, 3, 5))):
         steps += _fault(estate, chance, busy, quarter)
@@ -115,7 +115,10 @@ def _route_added(estate: Estate, chance: Chance, busy: int) -> list[Step]:
     start, end = _span(chance, busy)
     other = f"tcp://{chance.pick(sorted(estate.topology.instances))}:4022"
     address = other if chance.happens(0.7) else NOBODY
-    steps = [_sql(start, home, _create("Added", route, address))]
+    added = _create("Added", route, address)
+    if chance.happens(0.3):
+        return [_sql(start, home, f"{added}, LIFETIME = {1 + chance.below(20)}")]
+    steps = [_sql(start, home, added)]
     if chance.happens(0.6):
         steps.append(_sql(end, home, "DROP ROUTE Added"))
     return steps

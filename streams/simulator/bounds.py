@@ -1,0 +1,65 @@
+"""Invariant 7: state per dialog stays bounded however long the backlog, and so does a forwarder's.
+
+What is bounded: the state record, fragments that nobody was shown, positions per chunk, chunk
+records (those of messages that wait, no others), what is in flight, copies of one fragment that the
+forwarder has not come to yet, and the bytes that it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from streams.node import DialogKey, Transaction
+from streams.protocol import CHUNK, Dialog, State
+from streams.simulator.codec import HEADER
+
+if TYPE_CHECKING:
+    from streams.simulator.instance import Instance
+
+STATE_BYTES = 1_024
+"""A dialog's state record is never larger than this, but for names and what it holds."""
+OWN = 5
+"""So many messages of its own may be parked: a timer, an Error of each kind, once."""
+COPIES = 4
+"""So many copies of one fragment may be in ``out`` and not passed on yet.
+
+One retry waits there at most; the others went before a position that was not committed yet.
+"""
+
+
+def excesses(at: Instance, key: DialogKey, new: Dialog) -> Iterator[str]:
+    """Yield what of a dialog's committed state is more than it may be."""
+    limits, longest = at.around.scenario.limits, at.around.facts.longest
+    kept = len(new.held), len(new.partial), len(new.parked)
+    # A message may have more fragments than the window has room for, and is kept all the same.
+    whole = limits.fragments(longest)
+    most = limits.window, whole, max(limits.window, whole) + OWN
+    if any(n > limit for n, limit in zip(kept, most, strict=True)):
+        yield f"{kept} fragments are held, incomplete and parked; at most {most} may be"
+    if any(place < new.received for place in new.held):
+        yield "fragments are held that were taken already"
+    if new.state in (State.ER, State.CD) and (new.held or new.partial):
+        yield f"fragments are held in state {new.state.name}, which takes none any more"
+    names = len(new.service) + len(new.far_service) + len(new.contract) + len(new.database)
+    size = len(at.state.dialogs[key])
+    if size > STATE_BYTES + 4 * names + 20 * sum(kept):
+        yield f"the state record has {size} bytes"
+    if any(len(chunk) > CHUNK for chunk in new.chunks.values()):
+        yield f"a chunk has more than {CHUNK} positions"
+    if at.state.chunks.get(key, {}).keys() != new.chunks.keys():
+        yield "the chunk records are not those of the messages that wait"
+    if new.transmitted[0] - new.acknowledged[0] > limits.window:
+        yield "more messages are in flight than the window has room for"
+
+
+def crowds(at: Instance, tx: Transaction) -> Iterator[str]:
+    """Yield what of a transaction's retries waits in ``out`` too often."""
+    for frame in tx.frames:
+        if frame.header is None or not frame.header.sequenced or frame.journey.attempt == 0:
+            continue
+        ahead = at.topics.out[at.forwarded[0] :]
+        raw, dialog = HEADER.dumps(frame.header), frame.conversation.bytes
+        if sum(e.message == raw and e.key == dialog for e in ahead) > COPIES:
+            number = frame.header.sequence
+            yield f"more than {COPIES} copies of message {number} wait for the forwarder"

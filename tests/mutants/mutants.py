@@ -1,0 +1,244 @@
+"""Lines of ``protocol`` and ``node``, each with a fault that somebody might make there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A fault: in this file, the only place with this text says something else."""
+
+    name: str
+    file: str
+    text: str
+    instead: str
+
+
+_MACHINE = "protocol/machine.py"
+_SENDING = "protocol/sending.py"
+_RECEIVING = "protocol/receiving.py"
+_DIALOG = "protocol/dialog.py"
+_ENDPOINT = "node/endpoint.py"
+_FORWARDER = "node/forwarder.py"
+
+MUTANTS = (
+    # --- the lock
+    Mutant(
+        "forget the lock",
+        _MACHINE,
+        "dialog.far_broker, dialog.locked, dialog.confirmed = broker, True, True",
+        "dialog.confirmed = True",
+    ),
+    Mutant(
+        "lock on messages only",
+        _MACHINE,
+        "            self._lock(broker)\n            return True",
+        "            header is not None and self._lock(broker)\n            return True",
+    ),
+    Mutant(
+        "accept another broker's frame",
+        _MACHINE,
+        "if dialog.is_initiator and not dialog.locked and dialog.far_broker is None:",
+        "if dialog.is_initiator:",
+    ),
+    # --- what is stored, and what is said about it
+    Mutant(
+        "acknowledge what was seen instead of what is stored",
+        _RECEIVING,
+        "            dialog.received[0], highest,",
+        "            highest + 1, highest,",
+    ),
+    Mutant(
+        "acknowledge before storing",
+        _RECEIVING,
+        "        dialog.held[header.at] = (position, header.fragments)\n",
+        "        dialog.received = header.after\n",
+    ),
+    Mutant(
+        "skip the duplicate check",
+        _MACHINE,
+        "elif self._receiver.is_duplicate(message):",
+        "elif False:",
+    ),
+    Mutant(
+        "take a duplicate for one only below what is stored in order",
+        _RECEIVING,
+        "return at < self.dialog.received or at in self.dialog.held",
+        "return at in self.dialog.held",
+    ),
+    Mutant(
+        "do not acknowledge a duplicate again",
+        _MACHINE,
+        "            self._answer_refused(message)\n            self._owe(journey)\n",
+        "            self._answer_refused(message)\n",
+    ),
+    Mutant(
+        "lose a fragment",
+        _RECEIVING,
+        "                dialog.partial.append(position)\n",
+        "",
+    ),
+    Mutant(
+        "deliver what was held twice",
+        _RECEIVING,
+        "            del dialog.held[dialog.received]\n",
+        "            dialog.held.get(dialog.received)\n",
+    ),
+    Mutant(
+        "park without end",
+        _RECEIVING,
+        "return not self.parks or not parked or len(parked) + fragments <= self.limits.window",
+        "return True",
+    ),
+    Mutant(
+        "drop parked messages",
+        _RECEIVING,
+        "        self.dialog.parked += [(sequence, position) for position in positions]\n",
+        "        self.dialog.parked += []\n",
+    ),
+    Mutant(
+        "deliver parked messages again",
+        _RECEIVING,
+        "parked, self.dialog.parked = self.dialog.parked, []",
+        "parked = list(self.dialog.parked)",
+    ),
+    Mutant(
+        "let new messages pass those that are parked",
+        _RECEIVING,
+        "return not self.queue_on or bool(self.dialog.parked)",
+        "return not self.queue_on",
+    ),
+    Mutant(
+        "do not discard what is held on an error",
+        _MACHINE,
+        "            self._receiver.forget_incomplete()\n            self._sender.stop()\n",
+        "            self._sender.stop()\n",
+    ),
+    # --- sending
+    Mutant(
+        "reuse a sequence number after a restart",
+        _DIALOG,
+        "        self.send_sequence += 1\n",
+        "        self.send_sequence += self.in_flight >= 0 or self.send_sequence == 0\n",
+    ),
+    Mutant(
+        "forget the chunk of an accepted message",
+        _SENDING,
+        "self.touched_chunks.add(self.dialog.remember(position, fragments))",
+        "self.dialog.remember(position, fragments)",
+    ),
+    Mutant(
+        "forget the chunks of acknowledged messages",
+        _SENDING,
+        "        self.touched_chunks.update(dialog.forget_acknowledged())\n"
+        "        self.fill_window()",
+        "        dialog.forget_acknowledged()\n        self.fill_window()",
+    ),
+    Mutant(
+        "send without regard to the window",
+        _SENDING,
+        "while in_flight < self.limits.window and at[0] < dialog.send_sequence:",
+        "while at[0] < dialog.send_sequence:",
+    ),
+    Mutant(
+        "never retry",
+        _SENDING,
+        "if dialog.retry_at is None and in_flight:",
+        "if dialog.retry_at is None and not in_flight:",
+    ),
+    Mutant(
+        "retry while the last copy is ahead",
+        _SENDING,
+        "elif dialog.last_copy >= self.left_out:",
+        "elif False:",
+    ),
+    Mutant(
+        "do not advance the attempt",
+        _SENDING,
+        "            dialog.attempt += 1\n",
+        "            dialog.attempt += 0\n",
+    ),
+    Mutant(
+        "believe an old acknowledgement",
+        _MACHINE,
+        "elif ack.next > dialog.acknowledged:",
+        "elif ack.next != dialog.acknowledged:",
+    ),
+    Mutant(
+        "take the first acknowledgement for the last",
+        _MACHINE,
+        "if dialog.all_acknowledged and self._move(Input.LAST_ACKNOWLEDGED):",
+        "if self._move(Input.LAST_ACKNOWLEDGED):",
+    ),
+    # --- ending
+    Mutant(
+        "discard what was sent on every END",
+        _MACHINE,
+        "if with_error:  # U-47",
+        "if True:  # U-47",
+    ),
+    Mutant(
+        "an Error that does not skip what was discarded",
+        "node/perform.py",
+        "return ERROR, Flag.ERROR | Flag.SKIPS, body",
+        "return ERROR, Flag.ERROR, body",
+    ),
+    Mutant(
+        "expire early",
+        _MACHINE,
+        "if dialog.expires_at <= self.now and",
+        "if dialog.expires_at <= self.now + 5_000 and",
+    ),
+    Mutant(
+        "forget a closed target at once",
+        _MACHINE,
+        "dialog.forget_at = max(dialog.expires_at, self.now + limits.late)",
+        "dialog.forget_at = self.now",
+    ),
+    # --- the endpoint worker
+    Mutant(
+        "do not re-arm timers on abort",
+        _ENDPOINT,
+        "                self._arm(key, self.dialogs[key])\n",
+        "                pass\n",
+    ),
+    Mutant(
+        "do not look at what waits after a restart",
+        _ENDPOINT,
+        "    _changed: bool = True",
+        "    _changed: bool = False",
+    ),
+    Mutant(
+        "do not wake who waits for the catalog",
+        _ENDPOINT,
+        "        self._changed = True\n",
+        "",
+    ),
+    # --- the forwarder
+    Mutant(
+        "count hops the wrong way",
+        _FORWARDER,
+        "edited = hop.edited(self.instance, now, self._block(now), spend=True)",
+        "edited = hop.edited(self.instance, now, self._block(now), spend=False)",
+    ),
+    Mutant(
+        "ignore the time to live",
+        _FORWARDER,
+        "        if hop.expired(now):\n"
+        "            return self.refuse(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)\n",
+        "",
+    ),
+    Mutant(
+        "hold without budget",
+        "node/holding.py",
+        "if self.size + size > self.limit:",
+        "if False:",
+    ),
+    Mutant(
+        "keep plans when the catalog changes",
+        _FORWARDER,
+        "        self._ways.clear()\n",
+        "",
+    ),
+)

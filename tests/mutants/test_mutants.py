@@ -1,0 +1,77 @@
+"""Every mutant of the real source is caught by an invariant of the exploration."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streams
+from tests.mutants.mutants import MUTANTS, Mutant
+
+SOURCE = Path(streams.__file__).parent
+HUNT = Path(__file__).with_name("hunt.py")
+SEEDS = 600
+"""A mutant that lives so long is a finding about the invariants, or about what is generated."""
+
+
+def mutated(text: str, mutant: Mutant) -> str:
+    """Return the file's text with the fault in it."""
+    found = text.count(mutant.text)
+    assert found == 1, (
+        f"{mutant.file} has {found} places with {mutant.text!r}: "
+        f"write the mutant '{mutant.name}' anew for what stands there now"
+    )
+    return text.replace(mutant.text, mutant.instead)
+
+
+def hunt(mutant: Mutant, folder: Path) -> dict[str, Any] | None:
+    """Return which seed breaks which invariant on a mutated copy of the source, if any does."""
+    copy = folder / "streams"
+    shutil.copytree(SOURCE, copy)
+    file = copy / mutant.file
+    file.write_text(mutated(file.read_text(encoding="utf-8"), mutant), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, HUNT, folder, "0", str(SEEDS)], capture_output=True, text=True, cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] | None = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def hunts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Any]]]:
+    """Hunt all mutants, as many at a time as there are cores."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {
+            mutant.name: pool.submit(hunt, mutant, tmp_path_factory.mktemp("mutant"))
+            for mutant in MUTANTS
+        }
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "_"))
+def test_a_mutant_is_caught_by_an_invariant(
+    mutant: Mutant, hunts: dict[str, Future[Any]], record_property: Any
+) -> None:
+    found = hunts[mutant.name].result()
+    assert found is not None, f"{SEEDS} seeds do not tell '{mutant.name}' from the real source"
+    record_property("seeds", found["seed"] + 1)
+    record_property("invariant", found["invariant"])
+
+
+def test_there_are_enough_mutants_and_no_two_alike() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 24
+
+
+def test_a_mutant_whose_line_is_gone_says_so() -> None:
+    gone = Mutant("gone", "protocol/machine.py", "a line that nobody wrote", "another")
+    with pytest.raises(AssertionError, match="write the mutant 'gone' anew"):
+        mutated("", gone)
