@@ -147,13 +147,17 @@ def _unknown(tx: Transaction, message: Message) -> Machine | None:
 
 
 def reply_parties(tx: Transaction, message: Message, database: str) -> Parties:
-    """Return the parties of an answer to a frame that has no endpoint here."""
-    asked = message.parties
+    """Return the parties of an answer to a message that has no endpoint here."""
+    return answering(message.parties, tx.endpoint.here.databases[database].broker_id)
+
+
+def answering(asked: Parties, broker_id: str) -> Parties:
+    """Return the parties of an answer to a frame, from the broker that it came to."""
     return Parties(
         asked.from_service,
         asked.from_broker,
         asked.to_service,
-        tx.endpoint.here.databases[database].broker_id,
+        broker_id,
         asked.contract,
         not asked.from_initiator,
     )

@@ -17,10 +17,12 @@ from streams.errors import EventKind, Number, text_of
 from streams.node.commands import begin, check_end, check_send
 from streams.node.events import Event, event
 from streams.node.output import CommandResult, OutFrame, QueueMessage
-from streams.node.perform import perform
-from streams.node.reception import admit
+from streams.node.perform import perform, send_ack
+from streams.node.reception import admit, answering
 from streams.node.validation import judge
 from streams.protocol import (
+    ADDRESSES,
+    Ack,
     Acknowledgement,
     Command,
     CommandKind,
@@ -152,15 +154,22 @@ class Transaction:
             machine.message(message, position)
 
     def acknowledgement(self, frame: Acknowledgement) -> None:
-        """Apply an acknowledgement frame; one for a dialog that is not known means nothing."""
-        database = self.endpoint.here.with_broker_id(frame.parties.to_broker or "")
+        """Apply an acknowledgement frame.
+
+        A target that asks about a dialog that its initiator has forgotten by now is told that it is
+        closed; any other frame for a dialog that is not known means nothing.
+        """
+        parties, ack = frame.parties, frame.ack
+        database = self.endpoint.here.with_broker_id(parties.to_broker or "")
         if database is None:
             return
-        machine = self.machine(
-            (database.name, frame.conversation, not frame.parties.from_initiator)
-        )
+        machine = self.machine((database.name, frame.conversation, not parties.from_initiator))
         if machine is not None:
             machine.acknowledgement(frame)
+        elif not parties.from_initiator:
+            back = answering(parties, database.broker_id)
+            said = Ack(0, -1, ack.attempt, ack.first_hop, self.now, closed=True)
+            send_ack(self, frame.conversation, back, said, ack.attempt % ADDRESSES, 0)
 
     def status(self, status: Status) -> None:
         """Apply what the local forwarder says about a copy that it could not send."""

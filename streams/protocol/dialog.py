@@ -13,6 +13,7 @@ CHUNK = 64
 HELD_RUNS = 8
 """An acknowledgement names at most so many runs of fragments that are held out of order."""
 DEFAULT_PRIORITY = 5
+DAY = 86_400_000
 
 Stored = tuple[int, int]
 """(position, how many fragments its message has)"""
@@ -48,6 +49,10 @@ class Limits:
     def retry_after(self, attempt: int) -> int:
         """Return how long to wait for an acknowledgement of this attempt."""
         return self.retries[min(attempt, len(self.retries) - 1)]
+
+    def ask_after(self, attempt: int) -> int:
+        """Return how long a closed target waits before it asks whether the initiator is too."""
+        return min(self.retries[-1] << min(attempt, 30), DAY)
 
     def fragments(self, size: int) -> int:
         """Return in how many fragments a body of ``size`` bytes travels."""

@@ -110,7 +110,8 @@ DIALOGS = (
     Ruling("D5.1", "An initiator that is closed says so with its last acknowledgement, and answers "
            "a late EndDialog.", OURS),
     Ruling("D5.2", "A closed target's key is kept until the initiator is closed and a time to "
-           "live and a half is over, else for the dialog's lifetime.", OURS),
+           "live and a half is over, else for the dialog's lifetime; it asks, ever more rarely, "
+           "whether the initiator is.", OURS),
     Ruling("D5.3", "A replayed first message cannot reopen a dialog.",
            DOCUMENTED, "articles on the lifetime of conversation endpoints"),
     Ruling("D6.1", "BEGIN is no network activity; it needs an active broker (8442), a service "

@@ -241,12 +241,23 @@ def test_a_service_that_was_dropped() -> None:
 
 @shows("D3.1")
 def test_acknowledgements_for_nobody_mean_nothing() -> None:
-    """An acknowledgement for an unknown dialog or an unknown broker id changes nothing."""
+    """An acknowledgement for an unknown target or an unknown broker id changes nothing."""
+    net = pair()
+    for parties in (replace(FROM_A, to_broker="B"), replace(FROM_A, to_broker="X"), FROM_A):
+        tx = reads(net, "ServerB", Acknowledgement(D1, parties, Ack(1)))
+        assert (tx.frames, tx.events, tx.machines) == ([], [], {})
+
+
+@shows("D5.2")
+def test_a_forgotten_initiator_is_closed() -> None:
+    """A target that asks about it is told so: it may forget the dialog too."""
     net = pair()
     back = Parties("InitiatorService", "A", "TargetService", "B", DEFAULT, False)
-    for parties in (back, replace(back, to_broker="X"), replace(back, to_broker=None)):
-        tx = reads(net, "ServerA", Acknowledgement(D1, parties, Ack(1)))
-        assert (tx.frames, tx.events, tx.machines) == ([], [], {})
+    tx = reads(net, "ServerA", Acknowledgement(D1, back, Ack(1)))
+    (frame,) = tx.frames
+    assert frame.ack is not None
+    assert frame.ack.closed
+    assert (frame.parties.to_broker, frame.parties.from_initiator) == ("B", True)
 
 
 @shows("U-02")
