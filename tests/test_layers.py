@@ -22,6 +22,7 @@ LIBRARIES = {
     "py4j": {"monitor"},
     "pyspark": {"monitor"},
     "sqlalchemy": {"store"},
+    "xmlschema": {"node"},  # VALID_XML: a receiver validates what it shows
     "yaml": {"topology"},
 }
 """Each client library and the packages that may import it."""

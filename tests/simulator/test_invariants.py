@@ -164,6 +164,7 @@ def test_0_an_input_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 UNFINISHED = """
     until: {until}
+    skew: {{ServerB: {skew}}}
     steps:
       - at: 0s
         begin: {{dialog: d, from: ServerA/DatabaseA/InitiatorService, to: TargetService}}
@@ -179,7 +180,7 @@ def test_5_a_dialog_that_never_retries(monkeypatch: pytest.MonkeyPatch) -> None:
         sender.dialog.retry_at = None
 
     monkeypatch.setattr(Sender, "retry", give_up)
-    good = {"until": "300s", "link": "up", "sql": "DROP ROUTE AutoCreatedLocal"}
+    good = {"until": "300s", "link": "up", "skew": "15s", "sql": "DROP ROUTE AutoCreatedLocal"}
     found = violation("two_brokers", UNFINISHED.format(**good))
     assert found.invariant == 5
     assert "1 messages wait since 11 s" in found.why
@@ -187,6 +188,7 @@ def test_5_a_dialog_that_never_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     for other in (
         {"until": "100s"},
         {"link": "down"},
+        {"skew": "16s"},
         {"sql": "DROP ROUTE TargetRoute; DROP ROUTE AutoCreatedLocal"},
     ):
         assert run("two_brokers", UNFINISHED.format(**{**good, **other})).violation is None
