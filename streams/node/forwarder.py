@@ -206,7 +206,9 @@ class Forwarder:
             return self.refuse(record, Number.HOPS_EXHAUSTED, now, hop)
         if hop.expired(now):
             return self.refuse(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
-        chosen = self._failover(leaf, hop.attempt)
+        # One step more in every round: else a sender with as many addresses would change in step,
+        # and some pairs of an address there and one here would never be tried.
+        chosen = self._failover(leaf, hop.attempt + hop.attempt // max(1, len(leaf.targets)))
         if not chosen:
             return HELD
         edited = hop.edited(self.instance, now, self._block(now), spend=True)

@@ -80,8 +80,12 @@ _ABOUT_FRAMES = {EventKind.MESSAGE_UNDELIVERABLE}
 def send_ack(
     tx: Transaction, conversation: uuid.UUID, parties: Parties, ack: Ack, first_hop: int
 ) -> None:
-    """Send an acknowledgement frame to the other side of ``parties``."""
-    tx.frames.append(OutFrame(conversation, parties, _journey(tx, 0, first_hop), ack=ack))
+    """Send an acknowledgement frame to the other side of ``parties``.
+
+    ``first_hop`` goes up with every one that was not heard; as the attempt of the copy it lets
+    gateways on the way change their address, too.
+    """
+    tx.frames.append(OutFrame(conversation, parties, _journey(tx, first_hop, 0), ack=ack))
 
 
 def send_error(

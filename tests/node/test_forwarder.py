@@ -277,9 +277,12 @@ def test_failover_skips_what_is_unreachable() -> None:
 
 @shows("U-19")
 def test_a_forwarder_fails_over_too() -> None:
-    """A forwarder with two addresses takes the one whose turn the attempt says, or the other."""
+    """A forwarder takes the address whose turn the attempt says, or the next that is reachable.
+
+    It begins one further in every round, and so does not change in step with the sender.
+    """
     gate = forwarder("Gate")
-    for attempt, instance in enumerate("XYXY"):
+    for attempt, instance in enumerate("XYYXXYYX"):
         copy = only(gate.handle(frame("Two", OUTSIDE, attempt=attempt), START))
         assert copy.instance == instance
     gate = forwarder("Gate", down=["X"])
