@@ -28,13 +28,15 @@ def run_exploration(first: int, count: int, processes: int | None, output: Path)
 
 
 def _with_progress(tales: Iterable[Tale], count: int) -> Iterator[Tale]:
-    every, failed = max(1, min(100, count // 20)), 0
+    terminal = sys.stderr.isatty()
+    every, failed = max(1, count // (200 if terminal else 20)), 0
     for done, tale in enumerate(tales, 1):
         failed += tale.violation is not None
-        if sys.stderr.isatty() and (done % every == 0 or done == count):
-            end = "\n" if done == count else ""
-            click.echo(f"\r{done} of {count} runs, {failed} failed{end}", err=True, nl=False)
+        if done % every == 0 or done == count:
+            line = f"{done} of {count} runs, {failed} failed"
+            click.echo(f"\r{line}" if terminal else line, err=True, nl=not terminal)
         yield tale
+    click.echo(err=True, nl=terminal)
 
 
 def _worth_reducing(tales: Iterable[Tale]) -> list[Tale]:

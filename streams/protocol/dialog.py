@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 
 from streams.protocol.frames import Fragment, Parties, Run
 from streams.protocol.states import State
@@ -158,13 +159,10 @@ class Dialog:
 
     def copy(self) -> Dialog:
         """Return an independent copy, to be changed by one transaction."""
-        return replace(
-            self,
-            held=dict(self.held),
-            partial=list(self.partial),
-            parked=list(self.parked),
-            chunks={number: list(chunk) for number, chunk in self.chunks.items()},
-        )
+        made = Dialog(*_values(self))
+        made.held, made.partial, made.parked = dict(self.held), self.partial[:], self.parked[:]
+        made.chunks = {number: chunk[:] for number, chunk in self.chunks.items()}
+        return made
 
     # --- what is stored out of order -------------------------------------------------------------
 
@@ -211,3 +209,7 @@ class Dialog:
         for number in done:
             del self.chunks[number]
         return done
+
+
+_values = attrgetter(*(f.name for f in fields(Dialog)))
+"""All fields of a dialog; several times as fast as ``dataclasses.replace``."""

@@ -56,7 +56,7 @@ class Shape(Generic[T]):
 def _turns(hint: Any) -> tuple[_Turn, _Turn] | None:
     """Return how a type is turned into what marshal knows, and back; ``None``: it is known."""
     if hint is uuid.UUID:
-        return (lambda value: value.bytes), (lambda raw: uuid.UUID(bytes=raw))
+        return attrgetter("bytes"), _guid
     if isinstance(hint, type) and issubclass(hint, (IntEnum, IntFlag)):
         return int, hint
     if isinstance(hint, type) and issubclass(hint, Enum):
@@ -81,6 +81,11 @@ def _turns(hint: Any) -> tuple[_Turn, _Turn] | None:
     if origin in (tuple, list) and len(arguments) == 1:
         return _each(origin, there[0]), _each(origin, back[0])
     raise TypeError(f"no shape for {hint}")
+
+
+@lru_cache(maxsize=65536)
+def _guid(raw: bytes) -> uuid.UUID:
+    return uuid.UUID(bytes=raw)
 
 
 def _same(value: Any) -> Any:
@@ -174,7 +179,7 @@ class Codec:
     @staticmethod
     def conversation(key: bytes) -> uuid.UUID:
         """Read the conversation id."""
-        return uuid.UUID(bytes=key)
+        return _guid(key)
 
     @staticmethod
     def parties(raw: bytes) -> Parties:

@@ -47,25 +47,25 @@ def scenario_text(scenario: Scenario, comment: str = "") -> str:
         "limits": _limits(scenario.limits),
     }
     lines = [f"# {line}".rstrip() for line in comment.splitlines()]
-    lines += [f"{key}: {_flow(value)}" for key, value in settings.items() if value]
+    lines += [f"{key}: {flow(value)}" for key, value in settings.items() if value]
     if scenario.batch != Scenario().batch:
         lines.append(f"batch: {scenario.batch}")
     if scenario.applications:
         lines.append("applications:")
-        lines += [f"  - {_flow(_application(each))}" for each in scenario.applications]
+        lines += [f"  - {flow(_application(each))}" for each in scenario.applications]
     lines.append("steps:" if scenario.steps else "steps: []")
     lines += [
-        f"  - {_flow({'at': _time(step.at), **_action(step.action)})}" for step in scenario.steps
+        f"  - {flow({'at': _time(step.at), **_action(step.action)})}" for step in scenario.steps
     ]
     return "\n".join(lines) + "\n"
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
     """Return a value in YAML's flow style."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_flow(k)}: {_flow(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{flow(k)}: {flow(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(flow, value)) + "]"
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.casefold() not in _WORDS:
         return value
     if isinstance(value, str) and re.fullmatch(r"-?\d+(us|ms|s)", value):

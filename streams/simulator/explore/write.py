@@ -5,17 +5,17 @@ Writes what explored topologies have; mirrors, bindings, schemas and clusters ar
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from streams.routing import AUTO_CREATED_LOCAL
 from streams.simulator.explore.case import Case
-from streams.simulator.write import scenario_text
+from streams.simulator.write import flow, scenario_text
 from streams.topology import FILE, Database, Endpoint, Instance, Route, Topology
 
-_WIDTH = 100
+_DEEP = 5
+"""Down to what a database has (instances, NAME, databases, NAME, KEY) everything has its line."""
 
 
 def write_case(case: Case, folder: Path, comment: str) -> Path:
@@ -32,10 +32,20 @@ def write_case(case: Case, folder: Path, comment: str) -> Path:
 def topology_text(topology: Topology) -> str:
     """Return the text of ``topology.yaml``."""
     rows = {name: _instance(instance) for name, instance in topology.instances.items()}
-    text: str = yaml.safe_dump(
-        {"instances": rows}, sort_keys=False, default_flow_style=None, width=_WIDTH
-    )
-    return text
+    return "\n".join(_lines({"instances": rows}, 0)) + "\n"
+
+
+def _lines(made: Mapping[str, Any], depth: int) -> Iterator[str]:
+    indent = "  " * depth
+    for key, value in made.items():
+        if isinstance(value, Mapping) and value and depth + 1 < _DEEP:
+            yield f"{indent}{flow(key)}:"
+            yield from _lines(value, depth + 1)
+        elif isinstance(value, list) and value:
+            yield f"{indent}{flow(key)}:"
+            yield from (f"{indent}  - {flow(item)}" for item in value)
+        else:
+            yield f"{indent}{flow(key)}: {flow(value)}"
 
 
 def _instance(instance: Instance) -> dict[str, Any]:
