@@ -42,7 +42,7 @@ from streams.routing import Address
 from streams.topology import Role
 
 _PAIRS = uuid.UUID("4f0b2f0e-5a53-5d0c-8b47-0c7a52b1d9aa")
-_NEVER = (-1, False)
+_NEVER = (-1, -1, False)
 
 
 class RouteState(IntEnum):
@@ -97,7 +97,7 @@ class Step:
 class _Partner:
     """What is known of one partner: ``silent`` is one that let a whole round pass."""
 
-    heard: tuple[int, bool] = _NEVER
+    heard: tuple[int, int, bool] = _NEVER
     owes: bool = False
     silent: bool = False
 
@@ -117,6 +117,7 @@ class MirroredRoute:
     state: RouteState | None = None
     _partners: tuple[_Partner, _Partner] = field(default_factory=lambda: (_Partner(), _Partner()))
     _asked_at: int | None = None
+    _since: int = 0
     _rounds: int = 0
     _used: bool = False
 
@@ -134,7 +135,7 @@ class MirroredRoute:
         It keeps the role while it is asked again; if it does not answer, it loses it.
         """
         asked = self._partners[partner]
-        if partner == self.principal and not asked.owes and asked.heard[0] <= sent_at:
+        if partner == self.principal and not asked.owes and asked.heard[1] <= sent_at:
             asked.owes = True
             self._rounds = 0
         return self._round(now)
@@ -142,9 +143,10 @@ class MirroredRoute:
     def answer(self, said: Answer, now: int) -> Step:
         """Take a partner's answer; one that is older than another of the same partner is void."""
         partner = self._partners[said.partner]
-        # Of two answers to one question the one that claims nothing counts.
-        heard = (said.as_of, said.role is Role.MIRROR)
-        if self._asked_at is None or heard < partner.heard:
+        # What a partner knows of epochs only grows, so a higher one was said later, whenever it was
+        # asked for. Of two answers to one question the one that claims nothing counts.
+        heard = (said.epoch, said.as_of, said.role is Role.MIRROR)
+        if self._asked_at is None or said.as_of < self._since or heard < partner.heard:
             return Step()
         partner.heard, partner.owes, partner.silent = heard, False, False
         if said.epoch > self.epoch:
@@ -180,8 +182,7 @@ class MirroredRoute:
         if due is None or now < due:
             return Step(changed=self._change())
         if self._asked_at is None:
-            for partner in self._partners:  # what was answered to whoever asked before is void
-                partner.heard = (now, False)
+            self._since = now  # what was answered to whoever asked before is void
         if self._rounds:
             for partner in self._partners:
                 partner.silent = partner.owes

@@ -111,7 +111,7 @@ def _transmit(tx: Transaction, dialog: Dialog, effect: Transmit) -> None:
         size = -(-len(body) // effect.fragments)
         body = body[effect.fragment * size : (effect.fragment + 1) * size]
     header = Header(
-        command.command_id,
+        command.message_id(dialog.conversation),
         kind,
         effect.sequence,
         command.stored_at,

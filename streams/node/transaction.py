@@ -105,14 +105,32 @@ class Transaction:
         self._obey(machine)
         match command.kind:
             case CommandKind.SEND:
-                refused = check_send(self.endpoint, command, machine.dialog)
-                return refused or machine.send(position, len(command.body or b""))
+                return self._send(position, command)
             case CommandKind.TIMER:
                 return machine.set_timer(command.timeout or 0)
             case CommandKind.MOVE:
                 return self._move(command, machine)
             case _:
                 return self._end(position, command, key, machine)
+
+    def _send(self, position: int, command: Command) -> Number | None:
+        """SEND on one or several conversations: on all of them or on none (EX-66)."""
+        machines: list[Machine] = []
+        for conversation in (command.conversation, *command.also):
+            machine = self.machine((command.database, conversation, command.from_initiator))
+            if machine is None or any(machine is other for other in machines):
+                return Number.HANDLE_UNKNOWN  # each at most once
+            self._obey(machine)
+            machines.append(machine)
+        for machine in machines:
+            refused = check_send(self.endpoint, command, machine.dialog)
+            if refused is None and not machine.may_send:
+                refused = Number.SEND_STATE
+            if refused is not None:
+                return refused
+        for machine in machines:
+            machine.send(position, len(command.body or b""))
+        return None
 
     def _end(
         self, position: int, command: Command, key: DialogKey, machine: Machine

@@ -158,7 +158,8 @@ class Command:
     """A statement of an application. ``stored_at`` is when the broker stored it.
 
     ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
-    whose group BEGIN joins; ``group`` is the group that BEGIN or MOVE names.
+    whose group BEGIN joins; ``group`` is the group that BEGIN or MOVE names; ``also`` are further
+    conversations of the same side on which SEND sends the same message, on all of them or on none.
     """
 
     conversation: uuid.UUID
@@ -182,3 +183,10 @@ class Command:
     stored_at: int = 0
     related: uuid.UUID | None = None
     timeout: int | None = None
+    also: tuple[uuid.UUID, ...] = ()
+
+    def message_id(self, conversation: uuid.UUID) -> uuid.UUID:
+        """Return the id of the message that it sends on one of its conversations."""
+        if conversation == self.conversation:
+            return self.command_id
+        return uuid.uuid5(self.command_id, conversation.hex)

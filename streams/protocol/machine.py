@@ -94,6 +94,11 @@ class Machine:
 
     # --- what the application says ---------------------------------------------------------------
 
+    @property
+    def may_send(self) -> bool:
+        """Tell whether the state allows SEND."""
+        return (self.dialog.state, Input.SEND) in TRANSITIONS
+
     def send(self, position: int, size: int = 0) -> Number | None:
         """Accept a message of ``size`` bytes; returns the error number that refuses it."""
         refused = self._statement(Input.SEND)

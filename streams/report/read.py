@@ -210,16 +210,12 @@ def _note_commands(facts: Facts, commands: list[tuple[str, Command, bool]], now:
         place = f"{instance}/{command.database}"
         said_by = Endpoint(place, command.conversation, command.from_initiator)
         if command.kind is CommandKind.SEND:
-            facts.accepted.append(
-                Accepted(
-                    said_by,
-                    command.command_id,
-                    numbers[said_by],
-                    command.body or b"",
-                    read,
-                )
-            )
-            numbers[said_by] += 1
+            for conversation in (command.conversation, *command.also):
+                sender = Endpoint(place, conversation, command.from_initiator)
+                message_id, number = command.message_id(conversation), numbers[sender]
+                body = command.body or b""
+                facts.accepted.append(Accepted(sender, message_id, number, body, read))
+                numbers[sender] += 1
         elif command.kind is CommandKind.BEGIN:
             if command.lifetime and command.stored_at + command.lifetime * 1000 <= now:
                 facts.expired.add(command.conversation)

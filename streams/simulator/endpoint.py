@@ -132,12 +132,14 @@ class EndpointProcess:
 
     def _read_command(self, tx: Transaction, batch: Batch, position: int, entry: Entry) -> None:
         command = read_command(entry)
-        key = (command.database, command.conversation, command.from_initiator)
-        before = self._send_sequence(tx, key)
+        conversations = (command.conversation, *command.also)
+        keys = [(command.database, c, command.from_initiator) for c in conversations]
+        before = [self._send_sequence(tx, key) for key in keys]
         tx.command(position, command)
         batch.commands.append(command)
-        if command.kind is not CommandKind.BEGIN and self._send_sequence(tx, key) != before:
-            batch.accepted.append((key, before, command))
+        for key, sequence in zip(keys, before, strict=True):
+            if command.kind is not CommandKind.BEGIN and self._send_sequence(tx, key) != sequence:
+                batch.accepted.append((key, sequence, command))
 
     def _send_sequence(self, tx: Transaction, key: DialogKey) -> int:
         machine = tx.machines.get(key)

@@ -85,11 +85,12 @@ class Facts:
         self, instance: str, key: DialogKey, broker: str, sequence: int, command: Command, at: int
     ) -> None:
         """Note that an endpoint gave a message this number."""
-        direction = Direction(command.conversation, command.from_initiator, broker)
+        conversation = key[1]
+        direction = Direction(conversation, command.from_initiator, broker)
         self.senders[direction] = (instance, key)
         self.longest = max(self.longest, len(command.body or b""))
         self.accepted.setdefault(direction, {})[sequence] = Accepted(
-            command.command_id, command.kind, command.body or b"", at
+            command.message_id(conversation), command.kind, command.body or b"", at
         )
 
     def tell(self, at: int, event: Event) -> None:

@@ -144,7 +144,7 @@ def _transmission_queue(instance: Instance, dialog: Dialog) -> Iterator[tuple[Ro
         position = dialog.stored(row["message_sequence_number"])[0]
         body = row["message_body"]
         row["message_body"] = None if body is None else body.decode("utf-8", "backslashreplace")
-        yield row, read_command(commands[position]).command_id
+        yield row, read_command(commands[position]).message_id(dialog.conversation)
 
 
 def _parked(instance: Instance, dialog: Dialog) -> Iterator[uuid.UUID]:

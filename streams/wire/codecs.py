@@ -134,6 +134,8 @@ def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status
     if STATUS.knows(raw):
         return Status(conversation=conversation, **STATUS.decode(raw))
     record = ACK.decode(raw)
+    if record["highest_seen"] < record["next_sequence"] - 1:
+        raise MalformedError("Ack: what was seen ends before what is stored (28007)")
     record["held"] = tuple(
         ((run["first"], run["first_fragment"]), (run["last"], run["last_fragment"]))
         for run in record["held"]
@@ -167,6 +169,7 @@ def encode_command(command: Command) -> bytes:
     record["kind"] = command.kind.value
     record["group"] = str(command.group) if command.group is not None else None
     record["related"] = str(command.related) if command.related is not None else None
+    record["also"] = [str(conversation) for conversation in command.also]
     return COMMAND.encode(record)
 
 
@@ -182,6 +185,7 @@ def decode_command(
     try:
         record["group"] = uuid.UUID(record["group"]) if record["group"] else None
         record["related"] = uuid.UUID(record["related"]) if record["related"] else None
+        record["also"] = tuple(map(uuid.UUID, record["also"]))
     except ValueError as error:
         raise MalformedError(f"Command: a conversation or its group is no UUID: {error}") from error
     return Command(conversation=conversation, body=body, stored_at=stored_at, **record)

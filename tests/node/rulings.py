@@ -199,6 +199,8 @@ DIALOGS = (
            "the lifetime.", DOCUMENTED, "DROP ROUTE"),
     Ruling("EX-59", "The end of the lifetime: Error -8489 in one's own queue, SEND is refused.",
            DOCUMENTED, BEGIN),
+    Ruling("EX-66", "One SEND on two handles is atomic: each dialog gets it once, or none does.",
+           DOCUMENTED, SEND),
     Ruling("EX-61", "A contract that the target does not accept: Error -8408 at the initiator.",
            f"{DOCUMENTED}; the number is our choice", BEGIN),
 )  # fmt: skip

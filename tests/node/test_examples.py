@@ -476,3 +476,26 @@ def test_every_way_over_gateways_with_two_addresses_has_its_turn(dead: str) -> N
     net.run(700)
     assert net["ServerB"].bodies(TARGET) == [b"1"]
     assert net["ServerA"].dialog(D1, initiator=True).all_acknowledged
+
+
+@shows("EX-66")
+def test_ex_66_one_send_on_two_handles() -> None:
+    """Atomic: each of two dialogs gets it once; where one handle is refused, none does."""
+    net, second = pair(), conversation(2)
+    net.begin(A, D1)
+    net.begin(A, second, to="Fussy", contract="Orders")
+    net.begin(A, conversation(3))
+    net.send(A, D1, b"tweet", also=(conversation(3),))
+    net.settle()
+    rows = net["ServerB"].queues[TARGET]
+    assert sorted((m.conversation.int, m.body) for m in rows) == [(1, b"tweet"), (3, b"tweet")]
+    assert len({m.header.message_id for m in rows}) == 2
+    for other in (second, conversation(9), D1):  # another contract, unknown, twice
+        net.send(A, D1, b"no", also=(other,))
+    net.end(A, conversation(3))
+    net.send(A, D1, b"no", also=(conversation(3),))
+    net.settle()
+    assert net["ServerB"].bodies(TARGET).count(b"no") == 0
+    refused = [n for n in net["ServerA"].errors(EventKind.CONVERSATION) if n]
+    assert refused == [8431, 8426, 8426, 8429]
+    assert net["ServerA"].dialog(D1, initiator=True).send_sequence == 1

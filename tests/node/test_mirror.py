@@ -472,7 +472,7 @@ def message(model: Model, n: int) -> None:
     claims = [(a.partner, a.role, a.epoch) for a in model.heard]
     assert (chosen, Role.PRINCIPAL, newest) in claims, "sent to who did not claim"
     assert model.holders[newest] == chosen, "sent to who does not hold the newest epoch"
-    last = max((a for a in model.heard if a.partner == chosen), key=lambda a: a.as_of)
+    last = max((a for a in model.heard if a.partner == chosen), key=lambda a: (a.epoch, a.as_of))
     assert last.role is Role.PRINCIPAL, "sent to who has said since that it is the mirror"
 
 
@@ -484,7 +484,7 @@ inputs = st.lists(st.tuples(st.sampled_from(INPUTS), st.integers(0, 40)), max_si
 
 
 @shows("P2", "P3", "P4")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500, deadline=None, derandomize=True)
 @given(inputs)
 def test_the_split_that_must_not_happen(
     steps: list[tuple[Callable[[Model, int], None], int]],
@@ -496,7 +496,7 @@ def test_the_split_that_must_not_happen(
         message(model, 0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(inputs)
 def test_when_faults_stop_the_holder_is_found(
     steps: list[tuple[Callable[[Model, int], None], int]],

@@ -224,6 +224,13 @@ def test_a_queued_message_without_its_conversation() -> None:
         r.read_queued(value, [h for h in headers if h[0] != "sb-conversation"])
 
 
+def test_header_rules_of_acknowledgements() -> None:
+    """What was seen cannot end before what is stored (28007): a Corrupted Message."""
+    with pytest.raises(MalformedError, match="28007"):
+        c.decode_ack_value(c.encode_ack(Ack(3, 1)), ID)
+    assert c.decode_ack_value(c.encode_ack(Ack(3, 2)), ID) == Ack(3, 2)
+
+
 # --- header rules (Corrupted Message) ------------------------------------------------------------
 
 
@@ -397,7 +404,7 @@ def test_bytes_that_are_left_over(name: str, decode: Callable[[bytes], object]) 
     raw = {
         "Presence": c.encode_presence("I", "r", 1, 2),
         "Positions": s.encode_positions(s.Positions()),
-        "Ack": c.encode_ack(Ack(1)),
+        "Ack": c.encode_ack(Ack(1, 0)),
     }.get(name)
     if raw is not None:
         with pytest.raises(MalformedError):

@@ -50,7 +50,7 @@ def examples() -> dict[str, bytes]:
     )  # fmt: skip
     command = Command(
         ID, ID, CommandKind.END, "D", False, 1, "reply", "S", "T", "B2", "C", 60, ID, "type",
-        42, "text", True, None, 0, ID, 30,
+        42, "text", True, None, 0, ID, 30, (ID,),
     )  # fmt: skip
     flags = Flag.ERROR | Flag.SKIPS
     event = {

@@ -238,7 +238,7 @@ def test_state_records_say_what_they_are_about() -> None:
         (record(TOPICS.cmd("S"), b"x"), "Command: no Avro single-object encoding"),
         (record(TOPICS.cmd("S"), b"x", key=b"\xff"), "the key is no conversation id"),
         (record(TOPICS.out("S"), b"x"), "Route: no Avro single-object encoding"),
-        (record(TOPICS.ack("S"), encode_ack(Ack(1))), "Route: no Avro"),
+        (record(TOPICS.ack("S"), encode_ack(Ack(1, 0))), "Route: no Avro"),
         (record(TOPICS.ack("S"), b"x"), "Ack: no Avro single-object encoding"),
         (record(TOPICS.queue("S", "D", "Q"), b"x"), "without its conversation id"),
         (record(TOPICS.event, b"\xc3\x01" + b"\0" * 9), "Event: unknown fingerprint"),
@@ -322,7 +322,7 @@ def _samples() -> list[bytes]:
     found = [v for _, v in (*headers, *command[2]) if v is not None]
     return [
         *found,
-        encode_ack(Ack(1)),
+        encode_ack(Ack(1, 0)),
         encode_event({"event": 124, "at": 1, "instance": "S", "conversation": str(DIALOG)}),
         encode_presence("S", "r", 1, 1),
         encode_result(ResultRecord(GROUP, DIALOG)),

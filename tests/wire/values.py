@@ -67,7 +67,19 @@ journeys = st.builds(
 )
 places = st.tuples(longs, ints)
 runs = st.lists(st.tuples(places, places), max_size=8).map(tuple)
-acks = st.builds(Ack, longs, longs, ints, ints, longs, st.booleans(), held=runs, next_fragment=ints)
+acks = st.builds(
+    lambda next_sequence, seen, *rest, **named: Ack(
+        next_sequence, max(seen, next_sequence - 1), *rest, **named
+    ),
+    longs,
+    longs,
+    ints,
+    ints,
+    longs,
+    st.booleans(),
+    held=runs,
+    next_fragment=ints,
+)
 chunks = st.lists(st.tuples(longs, ints), max_size=64)
 statuses = st.builds(Status, uuids, names, st.booleans(), ints, ints, longs)
 commands = st.builds(
@@ -93,6 +105,7 @@ commands = st.builds(
     stored_at=longs,
     related=st.none() | uuids,
     timeout=st.none() | longs,
+    also=st.lists(uuids, max_size=3).map(tuple),
 )
 results = st.builds(ResultRecord, uuids, uuids, ints, names)
 positions = st.builds(Positions, longs, longs, longs)

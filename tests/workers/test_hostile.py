@@ -275,7 +275,7 @@ def test_well_formed_nonsense_stops_nobody(
     ack = ack_record(
         uuid.uuid4(),
         parties(**{"to_broker": "DatabaseA", "from_broker": "DatabaseB", **in_parties}),
-        Ack(2**62, -(2**62), 2**31 - 1, -9, -1, True),
+        Ack(2**62, 2**62, 2**31 - 1, -9, -1, True),
         journey(**in_journey),
     )
     topics = system.cluster.topics
