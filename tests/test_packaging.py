@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCES = ["pyproject.toml", "setup.py", "MANIFEST.in", "LICENSE", "README.md", "CHANGELOG.md"]
 FOLDERS = ["streams", "schemas", "topologies"]
-BASE = ["click", "PyYAML"]
+BASE = ["click", "PyYAML", "xmlschema", "elementpath"]
 
 
 @dataclass(frozen=True)

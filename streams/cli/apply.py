@@ -47,7 +47,10 @@ def apply(
 
 
 def _show(plan: Deployment) -> None:
-    rows = [("topic", t) for t in plan.topics]
+    rows = []
+    for topic in plan.topics:
+        missing = topic.removesuffix(" does not exist")
+        rows.append(("+" if missing != topic else "~", f"topic {missing}"))
     change = plan.change
     rows += [("+", k) for k in change.added]
     rows += [("~", k) for k in change.changed]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ import click
 from streams.analysis import find_at
 from streams.analysis.places import unknown
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.record_text import said, shorten
+from streams.cli.record_text import said
 from streams.cli.topology_argument import ConversationId
 from streams.client import Client, Conversation, Received, Receiver, StatementError
 from streams.errors import UsageError
@@ -201,7 +200,8 @@ def receive(
 ) -> None:
     """RECEIVE: print the messages of a queue until none comes any more.
 
-    What was printed is committed for the group and does not come again.
+    What was printed is committed for the group and does not come again: bodies are printed whole,
+    as text where they are UTF-8, else as hexadecimal digits.
     """
     cluster = _reached(bootstrap, prefix, max(timeout, 5.0))
     instance, database = _place(cluster, at)
@@ -214,7 +214,7 @@ def receive(
         left = limit
         while left is None or left > 0:
             try:
-                received = list(receiver.receive(timeout, 1 if left is None else min(left, 1)))
+                received = receiver.receive(timeout, 1)
             except MalformedError as error:
                 broken += 1
                 click.echo(f"hopline: {error}", err=True)
@@ -243,9 +243,9 @@ def _end_here(client: Client, message: Received) -> None:
 def _show(message: Received, format_: str) -> None:
     header, parties = message.frame.header, message.frame.parties
     if format_ == "text":
-        text = said(header.type, body_of(message.body), 30)
-        line = f"{message.conversation.id}  {header.sequence:>4}  {text}"
-        click.echo(shorten(line, shutil.get_terminal_size((100, 24)).columns))
+        # Whole, on one line however long it is: what was printed does not come again.
+        text = said(header.type, body_of(message.body), sys.maxsize)
+        click.echo(f"{message.conversation.id}  {header.sequence:>4}  {text}")
         return
     record = {
         "conversation": str(message.conversation.id),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import click
 
 from streams.cli.options import cluster_of, cluster_options, log_to_stderr
@@ -38,6 +40,7 @@ def worker(
     Any number of processes may serve an instance. A killed one loses nothing: start it again.
     """
     log_to_stderr(verbose=verbose)
+    logging.getLogger("hopline.ready").setLevel(logging.INFO)
     if bool(instances) == every:
         raise UsageError("Name the instances to serve.", "Give --instance NAME ... or --all.")
     cluster = cluster_of(bootstrap, prefix)

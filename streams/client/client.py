@@ -16,6 +16,7 @@ from streams.kafka import (
     Cluster,
     Consumer,
     KafkaError,
+    KafkaException,
     Message,
     TopicPartition,
     partitions_of,
@@ -24,10 +25,7 @@ from streams.kafka import (
 from streams.protocol import Command, CommandKind
 from streams.wire import MalformedError, decode_result
 from streams.wire.codecs import ResultRecord
-from streams.wire.records import command_record
-
-LARGEST_BODY = 900_000
-"""Bytes; a larger body does not fit into one record of a default broker (8459)."""
+from streams.wire.records import LARGEST_BODY, command_record
 
 
 class StatementError(HoplineError):
@@ -75,10 +73,12 @@ class Client:
 
     def close(self) -> None:
         """Deliver what is on its way and let the broker go."""
-        self.flush()
-        for consumer in self._results.values():
-            consumer.close()
-        self._results.clear()
+        try:
+            self.flush()
+        finally:
+            for consumer in self._results.values():
+                consumer.close()
+            self._results.clear()
 
     def begin(
         self,
@@ -138,24 +138,38 @@ class Client:
     ) -> None:
         """Hand over a statement; with ``wait`` raises StatementError where it is refused."""
         timeout = self._timeout if timeout is None else timeout
-        topic = self._cluster.topics.cmd(instance)
         if wait:
-            self._listen(instance)
+            self._listen(instance, timeout)
             command = replace(command, reply_to=self._reply_to)
-        key, value, headers = command_record(command)
-        self._producer.produce(
-            topic,
-            key=key,
-            value=value,
-            headers=headers,  # type: ignore[arg-type]
-            on_delivery=self._reported,
-        )
-        self._producer.poll(0)
+        self._hand_over(instance, command, timeout)
         if wait:
             self.flush(timeout)
             answer = self._await(instance, command.command_id, timeout)
             if answer.number:
                 raise StatementError(answer.number, answer.text)
+
+    def _hand_over(self, instance: str, command: Command, timeout: float) -> None:
+        key, value, headers = command_record(command)
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                self._producer.produce(
+                    self._cluster.topics.cmd(instance),
+                    key=key,
+                    value=value,
+                    headers=headers,  # type: ignore[arg-type]
+                    on_delivery=self._reported,
+                )
+                self._producer.poll(0)
+                return
+            except BufferError:  # more statements are under way than memory is meant for
+                if time.monotonic() > deadline:
+                    raise SurroundingsError(
+                        f"{len(self._producer)} statements wait for Kafka at "
+                        f"{self._cluster.bootstrap}: no answer within {timeout:g} s.",
+                        "Is the broker up?",
+                    ) from None
+                self._producer.poll(0.1)
 
     def flush(self, timeout: float | None = None) -> None:
         """Return when Kafka has every statement; raises SurroundingsError where it has not."""
@@ -183,26 +197,35 @@ class Client:
         if error is not None:
             self._failed.append(error)
 
-    def _listen(self, instance: str) -> None:
+    def _listen(self, instance: str, timeout: float) -> None:
         if instance in self._results:
             return
         topic = self._cluster.topics.result(instance)
-        partitions_of(self._cluster, topic)  # an instance that nobody has applied is told at once
+        # An instance that nobody has applied is told at once.
+        partitions_of(self._cluster, topic, timeout=timeout)
         consumer = self._cluster.consumer(self._reply_to)
-        _, high = watermarks(consumer, topic, 0)
+        try:
+            _, high = watermarks(consumer, topic, 0, timeout=timeout)
+        except KafkaException as error:
+            consumer.close()
+            raise self._cluster.unreachable(error, timeout) from error
         consumer.assign([TopicPartition(topic, 0, high)])
         self._results[instance] = consumer
 
     def _await(self, instance: str, command_id: uuid.UUID, timeout: float) -> ResultRecord:
-        deadline = time.monotonic() + timeout
+        deadline, why = time.monotonic() + timeout, ""
         while command_id not in self._answers:
-            message = self._results[instance].poll(max(0.0, deadline - time.monotonic()))
-            if message is None:
+            left = deadline - time.monotonic()
+            message = self._results[instance].poll(max(0.0, left))
+            if message is None or left < 0:
                 raise SurroundingsError(
-                    f"{instance} has not answered within {timeout:.0f} s.",
+                    f"{instance} has not answered within {timeout:g} s{why}.",
                     f"Does its worker run? (hopline worker endpoint --instance {instance})",
                 )
-            if message.error() is None and message.key() == self._reply_to.encode():
+            error = message.error()
+            if error is not None:  # it may pass: the client goes on trying
+                why = f": {error.str()}"
+            elif message.key() == self._reply_to.encode():
                 try:
                     answer = decode_result(message.value())
                 except MalformedError:

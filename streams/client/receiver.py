@@ -1,22 +1,30 @@
 """RECEIVE: an application reads its queue.
 
-A queue topic is keyed by conversation group, so owning a partition of it is holding the group's
-lock. Messages arrive in order and exactly once; what was received and not committed comes again.
+A queue topic is keyed by conversation group, so owning a partition of it is holding the groups'
+locks. Within a partition :class:`~streams.node.queue.Queue` decides what comes next; a few hundred
+messages are read ahead for that. What was received and not committed comes again. Because messages
+are not received in the order of the topic, a committed offset alone does not say which: the rest
+stands in the offset's metadata.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, field
 
-from streams.client.client import Conversation
-from streams.errors import SurroundingsError
+from streams.client.client import Conversation, StatementError
+from streams.client.queues import disable_queue, queue_settings
+from streams.errors import Number, SurroundingsError
 from streams.kafka import Cluster, Consumer, KafkaError, Message, TopicPartition, headers_of
+from streams.node import Progress, Queue, Row
 from streams.protocol import END_DIALOG, ERROR
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError
-from streams.wire.records import read_queued
+from streams.wire.records import priority_of, read_queued
+
+READ_AHEAD = 300
+"""Messages of a partition among which the next one is chosen; bounds the offset's metadata."""
+_HOLDER = "application"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +47,50 @@ class Received:
         return self.frame.body
 
     @property
+    def confirmed(self) -> bool:
+        """Tell whether this side is known to be the one that the initiator locked.
+
+        With several targets only one of them ever gets a message that says so: who acts on such
+        messages alone acts once (the three-way handshake).
+        """
+        return self.frame.parties.locked
+
+    @property
     def ends_dialog(self) -> bool:
         """Tell whether the other side has ended: it is our turn to END."""
         return self.type in (END_DIALOG, ERROR)
 
 
+@dataclass(slots=True)
+class _Partition:
+    """What is read of one partition; ``stored`` is the progress that Kafka knows."""
+
+    queue: Queue
+    stored: Progress
+    frames: dict[int, Frame] = field(default_factory=dict)
+    paused: bool = False
+
+
 class Receiver:
-    """Receive from one queue as a member of an application's group; a context manager."""
+    """Receive from one queue as a member of an application's group; a context manager.
+
+    One transaction at a time: any number of :meth:`receive`, then :meth:`commit` or
+    :meth:`rollback`. After five rollbacks in a row the queue is turned off (event 143).
+    """
 
     def __init__(
         self, cluster: Cluster, instance: str, database: str, queue: str, group: str
     ) -> None:
-        self._instance, self._database = instance, database
+        self._cluster = cluster
+        self._where = (instance, database, queue)
         self._topic = cluster.topics.queue(instance, database, queue)
+        self._on, self._poison_handling = queue_settings(cluster, *self._where)
+        self._partitions: dict[int, _Partition] = {}
+        self._broken: list[MalformedError] = []
         self._consumer = cluster.consumer(group, auto_offset_reset="earliest")
-        self._consumer.subscribe([self._topic], on_revoke=self._gone, on_lost=self._gone)
-        self._read: deque[Message] = deque()
-        self._next: dict[int, int] = {}
+        self._consumer.subscribe(
+            [self._topic], on_assign=self._assigned, on_revoke=self._gone, on_lost=self._gone
+        )
 
     def __enter__(self) -> Receiver:
         return self
@@ -63,58 +98,135 @@ class Receiver:
     def __exit__(self, *_: object) -> None:
         self._consumer.close()
 
-    def receive(self, timeout: float, limit: int = 500) -> Iterator[Received]:
-        """Yield what is there, waiting up to ``timeout`` seconds for the first message.
+    def receive(
+        self,
+        timeout: float,
+        top: int = 500,
+        *,
+        conversation: Conversation | None = None,
+        group: uuid.UUID | None = None,
+    ) -> tuple[Received, ...]:
+        """Return up to ``top`` messages of one conversation group, the most urgent one's.
 
-        Whoever stops in the middle finds the rest at the next call. Raises MalformedError on a
-        record that is no queue message (nobody but the endpoint worker writes a queue); the next
-        call goes on behind it.
+        Waits up to ``timeout`` seconds where nothing is there. Raises StatementError where the
+        queue is off (9617), and MalformedError on a record that is no queue message (nobody but
+        the endpoint worker writes a queue): that record counts as received.
         """
-        if not self._read:
-            first = self._consumer.poll(timeout)
-            if first is None:
-                return
-            self._read.extend([first, *self._consumer.consume(limit - 1, 0)])
-        for _ in range(min(limit, len(self._read))):
-            if not self._read:  # another member of the group has them now
-                return
-            message = self._read.popleft()
-            error = message.error()
-            if error is not None:
-                self._failed(error)
-                continue
-            yield self._received(message)
+        if not self._on:
+            raise StatementError(Number.QUEUE_DISABLED)
+        self._read(0)
+        found = () if self._broken else self._choose(top, conversation, group)
+        if not found and not self._broken:
+            self._read(timeout)
+            found = () if self._broken else self._choose(top, conversation, group)
+        if self._broken:
+            raise self._broken.pop(0)
+        return found
 
     def commit(self) -> None:
         """Commit what was received: it does not come again."""
-        if self._next:
-            offsets = [TopicPartition(self._topic, p, o) for p, o in self._next.items()]
-            self._consumer.commit(offsets=offsets, asynchronous=False)
-            self._next.clear()
+        for partition in self._partitions.values():
+            partition.queue.commit(_HOLDER)
+        self._store()
 
-    def _received(self, message: Message) -> Received:
-        partition, offset = message.partition(), message.offset()
-        assert partition is not None and offset is not None
-        self._next[partition] = offset + 1
+    def rollback(self) -> None:
+        """Return what was received to its place; the fifth time in a row turns the queue off."""
+        for partition in self._partitions.values():
+            partition.queue.rollback(_HOLDER)
+        self._store()
+        if not all(partition.queue.on for partition in self._partitions.values()):
+            self._on = False
+            disable_queue(self._cluster, *self._where)
+
+    # --- choosing --------------------------------------------------------------------------------
+
+    def _choose(
+        self, top: int, conversation: Conversation | None, group: uuid.UUID | None
+    ) -> tuple[Received, ...]:
+        side = None if conversation is None else (conversation.id, conversation.is_initiator)
+        urgent = {n: p.queue.urgency(_HOLDER) for n, p in self._partitions.items()}
+        ranked = sorted((u, n) for n, u in urgent.items() if u is not None)
+        for _, number in ranked:
+            partition = self._partitions[number]
+            rows = partition.queue.receive(_HOLDER, top, conversation=side, group=group)
+            if rows and not isinstance(rows, Number):
+                return tuple(self._received(number, partition, row) for row in rows)
+        return ()
+
+    def _received(self, number: int, partition: _Partition, row: Row) -> Received:
+        instance, database, _ = self._where
+        side = Conversation(instance, database, row.side[0], is_initiator=row.side[1])
+        return Received(side, partition.frames[row.order], number, row.order)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def _read(self, timeout: float) -> None:
+        """Read ahead; waits for the first record only."""
+        self._pace()
+        first = self._consumer.poll(timeout)
+        while first is not None:
+            for message in [first, *self._consumer.consume(READ_AHEAD, 0)]:
+                error = message.error()
+                if error is not None:
+                    self._failed(error)
+                else:
+                    self._take(message)
+            self._pace()
+            first = self._consumer.poll(0)
+
+    def _pace(self) -> None:
+        """Read no more of a partition than is needed to choose well."""
+        for number, partition in self._partitions.items():
+            full = len(partition.queue) >= READ_AHEAD
+            if full != partition.paused:
+                what = [TopicPartition(self._topic, number)]
+                (self._consumer.pause if full else self._consumer.resume)(what)
+                partition.paused = full
+
+    def _take(self, message: Message) -> None:
+        number, order = message.partition(), message.offset()
+        assert number is not None and order is not None
+        partition = self._partitions.get(number)
+        if partition is None:  # another member of the group has it by now
+            return
+        headers = headers_of(message)
         try:
-            frame = read_queued(message.value(), headers_of(message))
-        except MalformedError as error:
-            raise MalformedError(f"{self._topic}/{partition}@{offset}: {error}") from error
-        side = Conversation(
-            self._instance,
-            self._database,
-            frame.conversation,
-            is_initiator=not frame.parties.from_initiator,
-        )
-        return Received(side, frame, partition, offset)
+            frame = read_queued(message.value(), headers)
+            group = uuid.UUID((message.key() or b"").decode("ascii"))
+        except (MalformedError, ValueError) as error:
+            told = MalformedError(f"{self._topic}/{number}@{order}: {error}")
+            self._broken.append(told)
+            partition.queue.skip(order)
+            return
+        side = (frame.conversation, not frame.parties.from_initiator)
+        partition.frames[order] = frame
+        partition.queue.put(Row(order, group, side, frame.header.type, priority_of(headers)))
+
+    def _store(self) -> None:
+        """Tell Kafka what was received for good."""
+        offsets = []
+        for number, partition in self._partitions.items():
+            progress = partition.queue.progress
+            if progress != partition.stored:
+                partition.stored = progress
+                at = TopicPartition(self._topic, number, progress.next, progress.encode())
+                offsets.append(at)
+                done = [order for order in partition.frames if progress.has(order)]
+                for order in done:
+                    del partition.frames[order]
+        if offsets:
+            self._consumer.commit(offsets=offsets, asynchronous=False)
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        for known in consumer.committed(partitions, timeout=30):
+            stored = Progress.decode(max(known.offset, 0), known.metadata)
+            queue = Queue(stored, poison_handling=self._poison_handling)
+            self._partitions[known.partition] = _Partition(queue, stored)
 
     def _gone(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         """Forget what was read of partitions that another member reads again."""
-        numbers = {p.partition for p in partitions}
-        kept = [m for m in self._read if m.error() or m.partition() not in numbers]
-        self._read = deque(kept)
-        for number in numbers:
-            self._next.pop(number, None)
+        for partition in partitions:
+            self._partitions.pop(partition.partition, None)
 
     def _failed(self, error: KafkaError) -> None:
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:

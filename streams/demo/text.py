@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streams.errors import Number, text_of
-from streams.report import Delivered, Facts, Ledger
+from streams.report import DISCARDED, WAITING, Delivered, Facts, Ledger, Outcome
 from streams.store import Report, percentile
 from streams.topology import Topology
 
@@ -77,8 +77,8 @@ def report(ledger: Ledger, facts: Facts, seen: Report, killed: Killed) -> str:
         "\nWhat Kafka holds now, read back with read_committed:",
         _row("accepted", f"{ledger.accepted:,} messages"),
         _row("delivered", f"{ledger.delivered:,} exactly once and in order at the locked target"),
-        _row("still waiting", f"{ledger.waiting:,}"),
-        _row("discarded with their dialog", f"{ledger.discarded:,}"),
+        _row("still waiting", _outcomes(ledger, WAITING)),
+        _row("discarded with their dialog", _outcomes(ledger, DISCARDED)),
         _row("copies removed", f"{facts.duplicates.total():,}{f' ({causes})' if causes else ''}"),
         _row("copies dropped", _by_number(facts.drops)),
         _row("delayed", _by_number(facts.delays)),
@@ -110,13 +110,13 @@ def several_targets() -> str:
 def several_targets_report(ledger: Ledger, facts: Facts) -> str:
     """Explain what happened in the third act."""
     locked = next(iter(ledger.locked), "nobody")
-    sides = [s for s in facts.sides if not s.from_initiator]
-    refused = [s for s in sides if s.place != locked]
-    endpoints = ", ".join(f"{s.place} ({s.state})" for s in sorted(sides, key=lambda s: s.place))
+    sides = {s.endpoint.place: s.state for s in facts.sides if not s.endpoint.is_initiator}
+    refused = [place for place in sides if place != locked]
+    endpoints = ", ".join(f"{place} ({state})" for place, state in sorted(sides.items()))
     lines = [
         _row("target endpoints", f"{len(sides)} for one dialog: {endpoints}"),
         _row("locked", f"{locked}: its frame was the first to be processed"),
-        _row("refused", _refusal([s.place for s in refused])),
+        _row("refused", _refusal(refused)),
         _row("at the refused target", f"{ledger.at_refused_targets} message(s), kept apart"),
         _row("second message", _second(facts.delivered, locked)),
         _row("copies dropped", _by_number(facts.drops)),
@@ -147,6 +147,11 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
 
 def _row(name: str, value: str) -> str:
     return f"  {name:<{_NAME}}{value}"
+
+
+def _outcomes(ledger: Ledger, wanted: Sequence[Outcome]) -> str:
+    rows = [f"{n:,} {outcome.value}" for outcome in wanted if (n := ledger.outcomes[outcome])]
+    return f"\n{'':<{_NAME + 2}}".join(rows) or "0"
 
 
 def _by_number(counts: Counter[int]) -> str:

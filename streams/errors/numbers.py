@@ -48,6 +48,7 @@ class Number(IntEnum):
     ANOTHER_INSTANCE_ACKNOWLEDGED = 8495
     TYPE_NOT_ACCEPTED = 8498
     VALIDATION_FAILED = 9615
+    SERVICE_DROPPED_HERE = 9684
     CONVERSATIONS_ENDED_HERE = 9719
     CONVERSATIONS_ENDED_THERE = 9720
     # DDL
@@ -161,6 +162,7 @@ _TEXTS: dict[int, str] = {
     9660: "the clause is too long",
     9661: "MIRROR_ADDRESS needs both SERVICE_NAME and BROKER_INSTANCE",
     9662: "BROKER_INSTANCE needs SERVICE_NAME",
+    9684: "the service has been dropped, and its conversations with it",
     9704: "the message failed XML validation",
     9719: "the database was told to end its conversations with an error",
     9720: "the remote database was told to end its conversations with an error",

@@ -19,16 +19,26 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
-from streams.kafka.reader import Fetcher, partitions_of, read_all, read_live, watermarks
+from streams.kafka.reader import (
+    CACHE_BYTES,
+    Fetcher,
+    GoneError,
+    partitions_of,
+    read_all,
+    read_live,
+    watermarks,
+)
 from streams.kafka.topics import Mismatch, compare, create, demand
 
 __all__ = [
+    "CACHE_BYTES",
     "CatalogState",
     "Change",
     "Cluster",
     "Consumer",
     "Deployment",
     "Fetcher",
+    "GoneError",
     "Headers",
     "KafkaError",
     "KafkaException",

@@ -18,6 +18,7 @@ from streams.kafka.cluster import Cluster, Message
 from streams.kafka.reader import read_all
 from streams.topology import Topology, flatten, unflatten
 from streams.wire import MalformedError, decode_catalog_object, encode_catalog_object
+from streams.wire.evolution import is_schema, learn, written_schemas
 
 VERSION_KEY = "version"
 Objects = Mapping[str, Mapping[str, Any]]
@@ -25,7 +26,10 @@ Objects = Mapping[str, Mapping[str, Any]]
 
 @dataclass(slots=True)
 class CatalogState:
-    """What was read of the catalog so far; ``topology`` is that of ``version``, the last good."""
+    """What was read of the catalog so far; ``topology`` is that of ``version``, the last good.
+
+    Schemas count at once and for the whole process: knowing one more does no harm.
+    """
 
     version: int = 0
     topology: Topology | None = None
@@ -43,6 +47,8 @@ class CatalogState:
             number, body = decode_catalog_object(value)
             if key != VERSION_KEY:
                 self.objects[key] = body
+                if is_schema(key):
+                    learn(key, json.loads(body))
                 return False
             return self._complete(number, json.loads(body)["hash"])
         except (MalformedError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -88,16 +94,21 @@ class Change:
 
 
 def _bodies(topology: Topology) -> dict[str, str]:
-    return {k: json.dumps(v, sort_keys=True) for k, v in flatten(topology).items()}
+    objects = {**flatten(topology), **written_schemas()}
+    return {k: json.dumps(v, sort_keys=True) for k, v in objects.items()}
 
 
 def change_for(state: CatalogState | None, topology: Topology, *, prune: bool = False) -> Change:
-    """Compare a topology with the catalog, if there is one; only ``prune`` removes anything."""
+    """Compare a topology, and the schemas that we write, with the catalog, if there is one.
+
+    Only ``prune`` removes anything, and never a schema.
+    """
     state = state or CatalogState()
     new, old = _bodies(topology), state.objects
     added = tuple(sorted(k for k in new if k not in old))
     changed = tuple(sorted(k for k in new if k in old and old[k] != new[k]))
-    removed = tuple(sorted(k for k in old if k not in new)) if prune else ()
+    gone = (k for k in old if k not in new and not is_schema(k))
+    removed = tuple(sorted(gone)) if prune else ()
     return Change(state.version, added, changed, removed)
 
 

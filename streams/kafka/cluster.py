@@ -12,17 +12,16 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient
 
 from streams.errors import SurroundingsError
+from streams.kafka.outage import Outage
 from streams.wire import MalformedError, Topics
 
 Headers = list[tuple[str, bytes | None]]
 
 log = logging.getLogger("hopline.kafka")
-# librdkafka retries by itself and tells every time; what it gives up on comes back as an error.
-_quiet = logging.getLogger("hopline.librdkafka")
-_quiet.addHandler(logging.NullHandler())
-_quiet.setLevel(logging.ERROR)
 
-
+_LOOK = 5.0
+"""Seconds between two lines that tell how long a cluster is still waited for."""
+_outages: dict[object, Outage] = {}
 _headers = operator.methodcaller("headers")
 
 
@@ -52,10 +51,17 @@ class Cluster:
     def _common(self) -> dict[str, Any]:
         return {
             "bootstrap.servers": self.bootstrap,
-            "logger": _quiet,
+            "logger": self._outage(),
             "reconnect.backoff.max.ms": 1000,
             **self.properties,
         }
+
+    def _outage(self) -> Outage:
+        """Return what all clients of this cluster log to, however often the value was copied."""
+        key = (self.bootstrap, frozenset(self.properties.items()))
+        return _outages.setdefault(
+            key, Outage(self.bootstrap, lambda timeout: self.admin().list_topics(timeout=timeout))
+        )
 
     def producer(self, *, transactional_id: str | None = None, **config: Any) -> Producer:
         """Build a producer: idempotent, keyed like Java's, success reports only if asked for."""
@@ -99,20 +105,25 @@ class Cluster:
         admin = self.admin()
         waited = 0.0
         while True:
-            step = max(0.1, min(timeout - waited, 5.0))
+            step = max(0.1, min(timeout - waited, _LOOK))
             try:
                 admin.list_topics(timeout=step)
             except KafkaException as error:
                 waited += step
                 if waited >= timeout:
-                    raise SurroundingsError(
-                        f"Kafka at {self.bootstrap} cannot be reached: {_reason(error)}"
-                        f" (gave up after {timeout:.0f} s).",
-                        "Start it (hopline kafka start), or name another with --bootstrap.",
-                    ) from error
-                tell(f"Kafka at {self.bootstrap} does not answer, trying for {timeout:.0f} s ...")
+                    raise self.unreachable(error, timeout) from error
+                left = timeout - waited
+                tell(f"Kafka at {self.bootstrap} does not answer, trying for {left:.0f} s more ...")
             else:
                 return
+
+    def unreachable(self, error: KafkaException, timeout: float) -> SurroundingsError:
+        """Return what tells a user that nothing answered for ``timeout`` seconds."""
+        return SurroundingsError(
+            f"Kafka at {self.bootstrap} cannot be reached: {_reason(error)}"
+            f" (gave up after {timeout:g} s).",
+            "Start it (hopline kafka start), or name another with --bootstrap.",
+        )
 
 
 def _dotted(config: Mapping[str, Any]) -> dict[str, Any]:

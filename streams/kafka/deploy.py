@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.kafka.catalog import Change, change_for, publish, read_catalog
+from streams.kafka.catalog import CatalogState, Change, change_for, publish, read_catalog
 from streams.kafka.cluster import Cluster
 from streams.kafka.topics import compare, create
-from streams.topology import Topology, queues_of
+from streams.topology import Topology, queues_of, with_history
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec, cluster_specs, instance_specs
 
@@ -34,7 +34,8 @@ def preview(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Dep
     """Return what :func:`deploy` would do; changes nothing."""
     mismatches = compare(cluster, specs_of(topology, cluster.topics))
     new = any(m.missing and m.topic == cluster.topics.catalog for m in mismatches)
-    change = change_for(None if new else read_catalog(cluster), topology, prune=prune)
+    state = CatalogState() if new else read_catalog(cluster)
+    change = change_for(state, _wanted(topology, state), prune=prune)
     return Deployment(tuple(f"{m.topic} {m.what}" for m in mismatches), change, change.base)
 
 
@@ -44,6 +45,12 @@ def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Depl
     Without ``prune`` nothing is removed from the catalog.
     """
     done = create(cluster, specs_of(topology, cluster.topics))
-    change = change_for(read_catalog(cluster), topology, prune=prune)
-    version = publish(cluster, topology, change) if change else change.base
+    state = read_catalog(cluster)
+    wanted = _wanted(topology, state)
+    change = change_for(state, wanted, prune=prune)
+    version = publish(cluster, wanted, change) if change else change.base
     return Deployment(tuple(done), change, version)
+
+
+def _wanted(topology: Topology, state: CatalogState) -> Topology:
+    return topology if state.topology is None else with_history(topology, state.topology)

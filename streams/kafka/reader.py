@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 
@@ -20,10 +21,13 @@ _PASSING = (
 """What a broker answers about a topic that it has only just made."""
 
 
-def partitions_of(cluster: Cluster, topic: str) -> list[int]:
+def partitions_of(cluster: Cluster, topic: str, *, timeout: float = 30) -> list[int]:
     """Return a topic's partitions; raises SurroundingsError where it does not exist."""
     # All topics are listed: asking for one by name creates it on a broker that allows that.
-    metadata = cluster.admin().list_topics(timeout=30).topics.get(topic)
+    try:
+        metadata = cluster.admin().list_topics(timeout=timeout).topics.get(topic)
+    except KafkaException as error:
+        raise cluster.unreachable(error, timeout) from error
     if metadata is None or metadata.error is not None:
         raise SurroundingsError(
             f"Topic {topic} does not exist.", "Run 'hopline apply TOPOLOGY' to create it."
@@ -31,19 +35,21 @@ def partitions_of(cluster: Cluster, topic: str) -> list[int]:
     return sorted(metadata.partitions)
 
 
-def watermarks(consumer: Consumer, topic: str, partition: int) -> tuple[int, int]:
+def watermarks(
+    consumer: Consumer, topic: str, partition: int, *, timeout: float = 30
+) -> tuple[int, int]:
     """Return where a partition's log begins and ends; waits for the leader of a new topic.
 
+    Raises KafkaException where there is none within ``timeout`` seconds.
     The end is the last stable offset for a consumer that reads what is committed, and the high
     watermark for one that reads everything.
     """
-    where, tries = TopicPartition(topic, partition), 60
+    where, deadline = TopicPartition(topic, partition), time.monotonic() + timeout
     while True:
         try:
-            return consumer.get_watermark_offsets(where, timeout=10)
+            return consumer.get_watermark_offsets(where, timeout=min(timeout, 10))
         except KafkaException as error:
-            tries -= 1
-            if not tries or error.args[0].code() not in _PASSING:
+            if time.monotonic() > deadline or error.args[0].code() not in _PASSING:
                 raise
             consumer.poll(0.5)  # a pause that keeps the client's callbacks served
 
@@ -107,16 +113,30 @@ def _ends(cluster: Cluster, topic: str, partitions: list[int]) -> dict[int, int]
         consumer.close()
 
 
+CACHE_BYTES = 64 << 20
+"""What the cache of one :class:`Fetcher` may hold."""
+RECORD_BYTES = 1_024
+"""What a record takes beside its key and value: headers, and Python's own objects."""
+
+
+class GoneError(SurroundingsError):
+    """A record that somebody still needs is not in its log any more."""
+
+
 class Fetcher:
-    """Fetch records of one partition by their position, with a bounded cache of the latest.
+    """Fetch records of one partition by their position, with a cache of the latest.
 
     Positions are kept instead of bodies, so a body that is needed again is read again. Reads go
-    forward where they can: dialogs retry roughly in the order in which they were written.
+    forward where they can: dialogs retry roughly in the order in which they were written. The cache
+    holds up to ``cache_bytes``, counting keys, values and :data:`RECORD_BYTES` for each record.
     """
 
-    def __init__(self, cluster: Cluster, topic: str, partition: int, size: int = 20_000) -> None:
-        self._topic, self._partition, self._size = topic, partition, size
+    def __init__(
+        self, cluster: Cluster, topic: str, partition: int, cache_bytes: int = CACHE_BYTES
+    ) -> None:
+        self._topic, self._partition, self._limit = topic, partition, cache_bytes
         self._cluster = cluster
+        self._size = 0
         self._consumer: Consumer | None = None
         self._cache: OrderedDict[int, Message] = OrderedDict()
         self._next: int | None = None  # where the consumer goes on; None: nowhere yet
@@ -125,23 +145,32 @@ class Fetcher:
         """Keep a record that was just read by somebody else."""
         offset = message.offset()
         assert offset is not None
+        if offset in self._cache:
+            return
         self._cache[offset] = message
-        if len(self._cache) > self._size:
-            self._cache.popitem(last=False)
+        self._size += len(message) + RECORD_BYTES
+        while self._size > self._limit:
+            _, oldest = self._cache.popitem(last=False)
+            self._size -= len(oldest) + RECORD_BYTES
 
     def fetch(self, position: int) -> Message:
-        """Return the record at a position; raises SurroundingsError where there is none."""
+        """Return the record at a position; raises GoneError where there is none any more.
+
+        Any other SurroundingsError says that Kafka does not answer.
+        """
         found = self._cache.get(position)
         if found is not None:
             return found
         consumer = self._at(position)
         while True:
             message = consumer.poll(10)
-            if message is None or message.error() is not None:
+            error = message.error() if message is not None else None
+            if message is None or error is not None:
                 self.close()
-                why = "no answer" if message is None else str(message.error())
-                raise SurroundingsError(
-                    f"{self._topic}/{self._partition}@{position} cannot be read again: {why}"
+                gone = error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET
+                raise (GoneError if gone else SurroundingsError)(
+                    f"{self._topic}/{self._partition}@{position} cannot be read again: "
+                    f"{error or 'no answer'}"
                 )
             self.remember(message)
             offset = message.offset() or 0
@@ -149,7 +178,7 @@ class Fetcher:
             if offset == position:
                 return message
             if offset > position:
-                raise SurroundingsError(
+                raise GoneError(
                     f"{self._topic}/{self._partition}@{position} is gone: "
                     f"the log goes on at {offset}"
                 )

@@ -3,21 +3,35 @@
 ``Forwarder`` decides records of ``out`` and ``txq``; ``Endpoint`` and ``Transaction`` run dialogs.
 """
 
+from streams.node.configuration import (
+    BeginNotice,
+    Configuration,
+    MissingRoute,
+    Request,
+    TryAgain,
+    parse_missing_route,
+)
 from streams.node.endpoint import Endpoint
 from streams.node.events import Event, event
 from streams.node.forwarder import HELD, Copy, Forwarder, Outcome, Place, Record
 from streams.node.holding import Holding
+from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
 from streams.node.output import CommandResult, OutFrame, QueueMessage
-from streams.node.ports import EnvelopeCodec, HopView
+from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.presence import SILENCE, Presence
+from streams.node.queue import Progress, Queue, Row
+from streams.node.roles import Question, RoleBook
 from streams.node.transaction import Bodies, DialogKey, Transaction
 from streams.node.world import Contract, MessageType, Service, World, world_of
 
 __all__ = [
     "HELD",
     "SILENCE",
+    "Answer",
+    "BeginNotice",
     "Bodies",
     "CommandResult",
+    "Configuration",
     "Contract",
     "Copy",
     "DialogKey",
@@ -28,15 +42,30 @@ __all__ = [
     "Holding",
     "HopView",
     "MessageType",
+    "MirroredRoute",
+    "MissingRoute",
     "OutFrame",
     "Outcome",
+    "Pair",
     "Place",
     "Presence",
+    "Progress",
+    "Question",
+    "Queue",
     "QueueMessage",
     "Record",
+    "Request",
+    "RoleBook",
+    "Roles",
+    "RouteState",
+    "Row",
     "Service",
+    "Step",
     "Transaction",
+    "TryAgain",
     "World",
     "event",
+    "parse_missing_route",
+    "role_of",
     "world_of",
 ]

@@ -71,19 +71,36 @@ class Endpoint:
 
     def switch(self, world: World) -> None:
         """Take over a new version of the catalog; dialogs that wait for it look again at once."""
-        epochs = {d.database: d.error_epoch for d in self.dialogs.values()}
+        before = self._identities()
         self.world = world
         self._changed = True
-        if any(self.error_epoch(database) != epoch for database, epoch in epochs.items()):
+        if self._identities() != before:
             self._waiting.update(dict.fromkeys(self.dialogs))
+
+    def _identities(self) -> dict[str, tuple[str, int, frozenset[str]]]:
+        """Return what ends conversations when it changes: NEW_BROKER, DROP SERVICE, ..."""
+        return {
+            d.name: (d.broker_id, self.error_epoch(d.name), frozenset(d.services))
+            for d in self.here.databases.values()
+        }
 
     # --- transactions ----------------------------------------------------------------------------
 
-    def begin(self, bodies: Bodies, now: int, *, timers: bool = True) -> Transaction:
-        """Open a transaction at ``now``; its first inputs are the timers that are due, if any."""
+    def begin(
+        self,
+        bodies: Bodies,
+        now: int,
+        *,
+        timers: bool = True,
+        due: Iterable[DialogKey] | None = None,
+    ) -> Transaction:
+        """Open a transaction at ``now``; its first inputs are the timers that are due, if any.
+
+        ``due``: what :meth:`take_due` has returned before; whoever took it answers for it.
+        """
         tx = Transaction(self, bodies, now, self.left_out, timers)
         if timers:
-            tx.due(self._pop_due(now))
+            tx.due(self.take_due(now) if due is None else due)
             if self._changed:
                 tx.wake(self._waiting)
         return tx
@@ -120,12 +137,21 @@ class Endpoint:
         """Put a dialog into the state and arm its timer."""
         self._forget(key)
         self.dialogs[key] = dialog
-        told = dialog.error_epoch != self.error_epoch(dialog.database)
-        if dialog.status or dialog.parked or told:
+        if dialog.status or dialog.parked:
             self._waiting[key] = None
         if dialog.state is not State.CD:
+            if not self._is_untouched(dialog):
+                self._waiting[key] = None
             self._groups.setdefault((dialog.database, dialog.group), {})[key] = None
         self._arm(key, dialog)
+
+    def _is_untouched(self, dialog: Dialog) -> bool:
+        """Tell whether nothing was done to the dialog's database or service that ends it."""
+        return (
+            self.is_alive(dialog)
+            and dialog.error_epoch >= self.error_epoch(dialog.database)
+            and self.service(dialog.database, dialog.service) is not None
+        )
 
     def _forget(self, key: DialogKey) -> None:
         known = self.dialogs.pop(key, None)
@@ -146,7 +172,7 @@ class Endpoint:
             self._timers = [(t, n, k) for n, (t, k) in enumerate(due_at) if t is not None]
             heapq.heapify(self._timers)
 
-    def _pop_due(self, now: int) -> list[DialogKey]:
+    def take_due(self, now: int) -> list[DialogKey]:
         """Take what is due; an entry that its dialog has outdated is dropped on the way."""
         keys: dict[DialogKey, None] = {}
         while self._timers and self._timers[0][0] <= now:

@@ -13,7 +13,8 @@ from enum import Enum
 
 from streams.errors import EventKind, Number
 from streams.node.events import Event, event
-from streams.node.ports import EnvelopeCodec, HopView
+from streams.node.mirror import Pair
+from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.world import World
 from streams.protocol import Parties, Status
 from streams.routing import Decision, Origin, Plan, Query, Verdict, pick_broker, plan
@@ -108,7 +109,8 @@ _UNDELIVERABLE = {
 class Forwarder:
     """One instance's routing decision, applied to records.
 
-    ``reachable`` is the presence predicate; ``now`` is epoch milliseconds everywhere.
+    ``reachable`` is the presence predicate; ``roles`` knows the principals of mirrored routes,
+    without it none is known. ``now`` is epoch milliseconds everywhere.
     """
 
     def __init__(
@@ -117,8 +119,10 @@ class Forwarder:
         world: World,
         codec: EnvelopeCodec,
         reachable: Callable[[str], bool],
+        roles: Roles | None = None,
     ) -> None:
         self.instance = instance
+        self._roles = roles
         self._codec = codec
         self._reachable = reachable
         self._ways: dict[tuple[Origin, bytes], _Way] = {}
@@ -144,6 +148,8 @@ class Forwarder:
             return self._send(record, leaf, hop, now)
         if verdict is Verdict.FORWARD:
             return self._forward(record, leaf, hop, now)
+        if verdict is Verdict.PROBE:
+            return self._to_principal(way, record, leaf, hop, now)
         if verdict is Verdict.DELIVER:
             # A closed endpoint's key is kept no longer than a copy of its dialog may come.
             if record.origin is Origin.OUTSIDE and not record.is_ack and hop.expired(now):
@@ -206,13 +212,31 @@ class Forwarder:
             return self.refuse(record, Number.HOPS_EXHAUSTED, now, hop)
         if hop.expired(now):
             return self.refuse(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
-        # One step more in every round: else a sender with as many addresses would change in step,
-        # and some pairs of an address there and one here would never be tried.
-        chosen = self._failover(leaf, hop.attempt + hop.attempt // max(1, len(leaf.targets)))
+        chosen = self._failover(leaf, _turn(hop, len(leaf.targets)))
         if not chosen:
             return HELD
         edited = hop.edited(self.instance, now, self._block(now), spend=True)
         return Outcome((Copy(Place.TXQ, leaf.targets[chosen[0]] or "", leaf.route, edited),))
+
+    def _to_principal(
+        self, way: _Way, record: Record, leaf: _Leaf, hop: HopView, now: int
+    ) -> Outcome:
+        """Send to the principal of a mirrored pair and to nobody else; 9794 while it is unknown."""
+        known = None
+        if self._roles is not None:
+            pair = Pair(way.parties.to_service, leaf.decision.broker, leaf.decision.addresses)
+
+            def reachable(partner: int) -> bool:
+                target = leaf.targets[partner]
+                return target is not None and self._reachable(target)
+
+            known = self._roles.principal(pair, reachable, hop.attempt, now)
+        if known is None:
+            return self.refuse(record, Number.MIRRORING_NOT_READY, now, hop)
+        only = replace(leaf, targets=(leaf.targets[known],))
+        if record.origin is Origin.INSIDE and not leaf.decision.looped_back:
+            return self._send(record, only, hop, now)
+        return self._forward(record, only, hop, now)
 
     def _failover(self, leaf: _Leaf, start: int) -> list[int]:
         """Return the first reachable of the addresses, beginning with the one that is its turn."""
@@ -237,9 +261,8 @@ class Forwarder:
     # --- what is told ----------------------------------------------------------------------------
 
     def _number(self, leaf: _Leaf) -> Number:
-        if leaf.decision.error is not None:
-            return leaf.decision.error
-        return Number.MIRRORING_NOT_READY  # PROBE: which partner is the principal is not known
+        assert leaf.decision.error is not None, "what is neither sent nor delivered has a reason"
+        return leaf.decision.error
 
     def _status(
         self, record: Record, parties: Parties, number: Number, hop: HopView, now: int
@@ -320,3 +343,19 @@ class Forwarder:
             )
             leaf = way.leaves[decision] = _Leaf(decision, raw, targets)
         return leaf
+
+
+def _turn(hop: HopView, count: int) -> int:
+    """Return which of ``count`` addresses a copy from outside tries first: attempt 0 the first one.
+
+    Were it the attempt alone, the choices of all instances on a way would move in step, and some
+    ways would never be tried. The n-th on the way adds a step with every round of its own, its
+    rounds' rounds, ...: with equal counts every combination has its turn once, else soon.
+    """
+    attempt = turn = hop.attempt
+    if count < 2 or not attempt:
+        return turn
+    for _ in range(hop.visits):
+        attempt //= count
+        turn += attempt
+    return turn

@@ -47,7 +47,8 @@ def perform(tx: Transaction, dialog: Dialog, effect: Effect) -> None:
         case EnqueueTimer():
             _enqueue_own(tx, dialog, f"timer:{tx.now}", DIALOG_TIMER, Flag.NONE, b"")
         case SendAck(ack):
-            send_ack(tx, dialog.conversation, dialog.parties, ack, dialog.first_hop)
+            hop = dialog.first_hop
+            send_ack(tx, dialog.conversation, dialog.parties, ack, dialog.unheard, hop)
         case SendError(number, to_broker, attempt):
             parties = Parties(
                 dialog.far_service,
@@ -67,25 +68,23 @@ def perform(tx: Transaction, dialog: Dialog, effect: Effect) -> None:
                 error=effect.error,
                 header=effect.header,
                 attempt=effect.attempt,
-                # What a report about a frame says is the frame's; any other is the endpoint's.
-                from_initiator=dialog.is_initiator != (effect.kind in _ABOUT_FRAMES),
+                # 124 is about the endpoint; 149 and 160 are about a frame of its peer.
+                from_initiator=dialog.is_initiator is (effect.kind is EventKind.CONVERSATION),
                 from_broker=effect.from_broker,
                 state=dialog.state.name,
             )
 
 
-_ABOUT_FRAMES = {EventKind.MESSAGE_UNDELIVERABLE}
-
-
 def send_ack(
-    tx: Transaction, conversation: uuid.UUID, parties: Parties, ack: Ack, first_hop: int
+    tx: Transaction,
+    conversation: uuid.UUID,
+    parties: Parties,
+    ack: Ack,
+    attempt: int,
+    first_hop: int,
 ) -> None:
-    """Send an acknowledgement frame to the other side of ``parties``.
-
-    ``first_hop`` goes up with every one that was not heard; as the attempt of the copy it lets
-    gateways on the way change their address, too.
-    """
-    tx.frames.append(OutFrame(conversation, parties, _journey(tx, first_hop, 0), ack=ack))
+    """Send an acknowledgement frame to the other side of ``parties``."""
+    tx.frames.append(OutFrame(conversation, parties, _journey(tx, attempt, first_hop), ack=ack))
 
 
 def send_error(

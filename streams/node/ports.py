@@ -1,10 +1,12 @@
-"""What a forwarder needs to know about bytes: the envelope as it sees it, given by ``wire``."""
+"""What a forwarder asks others: the envelope as ``wire`` reads it, and who is the principal."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Protocol
 
+from streams.node.mirror import Pair
 from streams.protocol import Header, Parties
 
 
@@ -27,6 +29,10 @@ class HopView(Protocol):
     def first_hop(self) -> int:
         """Return the preferred index among the sender's next hops."""
 
+    @property
+    def visits(self) -> int:
+        """Return how many instances the copy has met before this one."""
+
     def expired(self, now: int) -> bool:
         """Tell whether the time to live is over at ``now``, epoch milliseconds."""
 
@@ -34,6 +40,15 @@ class HopView(Protocol):
         self, instance: str, at: int, block: bytes, *, spend: bool, first_hop: int | None = None
     ) -> bytes:
         """Return the bytes for the next instance."""
+
+
+class Roles(Protocol):
+    """Who of a mirrored pair is the principal, as far as this instance knows (reference 2.4)."""
+
+    def principal(
+        self, pair: Pair, reachable: Callable[[int], bool], attempt: int, now: int
+    ) -> int | None:
+        """Return the partner that gets a copy, 0 or 1; ``None``: nobody does for the time being."""
 
 
 class EnvelopeCodec(Protocol):

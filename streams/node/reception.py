@@ -42,6 +42,10 @@ def admit(tx: Transaction, message: Message) -> Machine | None:
     if dialog.contract != parties.contract:
         return _refuse(tx, message, Number.CONTRACT_DIFFERS)
     if tx.endpoint.service(database, dialog.service) is None:
+        if message.header.sequenced:  # U-32: it was there when the dialog was established
+            back = reply_parties(tx, message, database)
+            dropped, attempt = Number.SERVICE_DROPPED_THERE, message.journey.attempt
+            send_error(tx, message.conversation, back, dropped, attempt)
         return _refuse(tx, message, Number.TO_SERVICE_NOT_FOUND)
     return machine
 
@@ -101,7 +105,7 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
     if parties.contract not in service.contracts:
         copy, sequence = message.journey, header.sequence
         ack = Ack(sequence + 1, sequence, copy.attempt, copy.first_hop, tx.now)
-        send_ack(tx, message.conversation, back, ack, copy.attempt % ADDRESSES)
+        send_ack(tx, message.conversation, back, ack, copy.attempt % ADDRESSES, 0)
         send_error(tx, message.conversation, back, Number.CONTRACT_NOT_ACCEPTED, copy.attempt)
         return _refuse(tx, message, Number.CONTRACT_NOT_USABLE)
     dialog = new_endpoint(
@@ -143,13 +147,17 @@ def _unknown(tx: Transaction, message: Message) -> Machine | None:
 
 
 def reply_parties(tx: Transaction, message: Message, database: str) -> Parties:
-    """Return the parties of an answer to a frame that has no endpoint here."""
-    asked = message.parties
+    """Return the parties of an answer to a message that has no endpoint here."""
+    return answering(message.parties, tx.endpoint.here.databases[database].broker_id)
+
+
+def answering(asked: Parties, broker_id: str) -> Parties:
+    """Return the parties of an answer to a frame, from the broker that it came to."""
     return Parties(
         asked.from_service,
         asked.from_broker,
         asked.to_service,
-        tx.endpoint.here.databases[database].broker_id,
+        broker_id,
         asked.contract,
         not asked.from_initiator,
     )

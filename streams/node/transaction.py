@@ -17,10 +17,12 @@ from streams.errors import EventKind, Number, text_of
 from streams.node.commands import begin, check_end, check_send
 from streams.node.events import Event, event
 from streams.node.output import CommandResult, OutFrame, QueueMessage
-from streams.node.perform import perform
-from streams.node.reception import admit
+from streams.node.perform import perform, send_ack
+from streams.node.reception import admit, answering
 from streams.node.validation import judge
 from streams.protocol import (
+    ADDRESSES,
+    Ack,
     Acknowledgement,
     Command,
     CommandKind,
@@ -98,8 +100,9 @@ class Transaction:
             return self._begin(command)
         key = (command.database, command.conversation, command.from_initiator)
         machine = self.machine(key)
-        if machine is None or not self.endpoint.is_alive(machine.dialog):
+        if machine is None:
             return Number.HANDLE_UNKNOWN
+        self._obey(machine)
         match command.kind:
             case CommandKind.SEND:
                 refused = check_send(self.endpoint, command, machine.dialog)
@@ -151,15 +154,22 @@ class Transaction:
             machine.message(message, position)
 
     def acknowledgement(self, frame: Acknowledgement) -> None:
-        """Apply an acknowledgement frame; one for a dialog that is not known means nothing."""
-        database = self.endpoint.here.with_broker_id(frame.parties.to_broker or "")
+        """Apply an acknowledgement frame.
+
+        A target that asks about a dialog that its initiator has forgotten by now is told that it is
+        closed; any other frame for a dialog that is not known means nothing.
+        """
+        parties, ack = frame.parties, frame.ack
+        database = self.endpoint.here.with_broker_id(parties.to_broker or "")
         if database is None:
             return
-        machine = self.machine(
-            (database.name, frame.conversation, not frame.parties.from_initiator)
-        )
+        machine = self.machine((database.name, frame.conversation, not parties.from_initiator))
         if machine is not None:
             machine.acknowledgement(frame)
+        elif not parties.from_initiator:
+            back = answering(parties, database.broker_id)
+            said = Ack(0, -1, ack.attempt, ack.first_hop, self.now, closed=True)
+            send_ack(self, frame.conversation, back, said, ack.attempt % ADDRESSES, 0)
 
     def status(self, status: Status) -> None:
         """Apply what the local forwarder says about a copy that it could not send."""
@@ -168,31 +178,32 @@ class Transaction:
             machine.status(status)
 
     def due(self, keys: Iterable[DialogKey]) -> None:
-        """Look at the dialogs whose time has come; one whose broker is gone ends (NEW_BROKER)."""
+        """Look at the dialogs whose time has come."""
         for key in keys:
             machine = self.machine(key)
-            if machine is not None and self._lives(key, machine):
+            if machine is not None:
+                self._obey(machine)
                 machine.due()
 
     def wake(self, keys: Iterable[DialogKey]) -> None:
         """Let dialogs look again after a catalog change, retries spread over a second (U-14)."""
         for key in keys:
             machine = self.machine(key)
-            if machine is not None and self._lives(key, machine):
+            if machine is not None:
+                self._obey(machine)
                 machine.wake(key[1].int % 1000)
 
-    def _lives(self, key: DialogKey, machine: Machine) -> bool:
-        """Do what the database was told about all its conversations; tells whether it lives on."""
-        dialog = machine.dialog
-        if not self.endpoint.is_alive(dialog):
-            if machine.cleanup() is None:
-                self._report(key, _CLEANUP)
-            return False
+    def _obey(self, machine: Machine) -> None:
+        """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""
+        dialog, here = machine.dialog, Number.CONVERSATIONS_ENDED_HERE
         epoch = self.endpoint.error_epoch(dialog.database)
-        if dialog.error_epoch != epoch:
-            dialog.error_epoch = epoch
-            machine.broker_error(Number.CONVERSATIONS_ENDED_HERE, Number.CONVERSATIONS_ENDED_THERE)
-        return True
+        if not self.endpoint.is_alive(dialog):  # whoever has its old id is not spoken to any more
+            machine.broker_error(here)
+        elif self.endpoint.service(dialog.database, dialog.service) is None:
+            machine.service_dropped()
+        elif dialog.error_epoch < epoch:
+            machine.broker_error(here, Number.CONVERSATIONS_ENDED_THERE)
+        dialog.error_epoch = max(dialog.error_epoch, epoch)
 
     # --- the overlay -----------------------------------------------------------------------------
 

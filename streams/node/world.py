@@ -13,6 +13,7 @@ from streams.routing import Address, Instance
 from streams.topology import (
     SYSTEM_MESSAGE_TYPES,
     Database,
+    Mirror,
     Priority,
     Topology,
     Transport,
@@ -77,7 +78,8 @@ class World:
     """All instances of a cluster at one version of its catalog.
 
     ``addresses`` maps (host in lower case, port) to the instance there; ``forward_bytes`` is each
-    instance's MESSAGE_FORWARD_SIZE, ``partitions`` how many its topics have.
+    instance's MESSAGE_FORWARD_SIZE, ``partitions`` how many its topics have; ``mirrors`` maps
+    (instance, database) to its part in a mirrored pair.
     """
 
     version: int
@@ -91,6 +93,7 @@ class World:
     message_types: Mapping[Key, MessageType]
     priorities: Mapping[tuple[str, str], tuple[Priority, ...]]
     error_epochs: Mapping[tuple[str, str], int]
+    mirrors: Mapping[tuple[str, str], Mirror]
 
     def instance_at(self, address: Address) -> str | None:
         """Return the instance that an address leads to; ``None`` where no one lives there."""
@@ -145,6 +148,7 @@ def world_of(topology: Topology, version: int) -> World:
         types,
         {(name, d.name): d.priorities for name, d in databases if d.priorities},
         {(name, d.name): d.error_epoch for name, d in databases},
+        {(name, d.name): d.mirror for name, d in databases if d.mirror is not None},
     )
 
 

@@ -14,6 +14,7 @@ CHUNK = 64
 HELD_RUNS = 8
 """An acknowledgement names at most so many runs of fragments that are held out of order."""
 DEFAULT_PRIORITY = 5
+DAY = 86_400_000
 
 Stored = tuple[int, int]
 """(position, how many fragments its message has)"""
@@ -50,6 +51,10 @@ class Limits:
         """Return how long to wait for an acknowledgement of this attempt."""
         return self.retries[min(attempt, len(self.retries) - 1)]
 
+    def ask_after(self, attempt: int) -> int:
+        """Return how long a closed target waits before it asks whether the initiator is too."""
+        return min(self.retries[-1] << min(attempt, 30), DAY)
+
     def fragments(self, size: int) -> int:
         """Return in how many fragments a body of ``size`` bytes travels."""
         return max(1, -(-size // self.fragment))
@@ -66,6 +71,9 @@ class Dialog:
     of every message that is accepted and not wholly acknowledged. ``last_copy`` is a position in
     `out` at or behind this dialog's latest copy. ``discarded_from`` is the first number that was
     given up before it was acknowledged.
+
+    ``first_hop`` is the address that worked last. ``unheard`` counts acknowledgements that seem not
+    to have arrived: each lets the next one take other addresses.
 
     Receiving: what is before ``received`` is stored. ``partial`` has the positions in `in` of the
     stored fragments of a message that is not complete, ``held`` of what arrived out of order,
@@ -100,6 +108,7 @@ class Dialog:
     attempt: int = 0
     retry_at: int | None = None
     first_hop: int = 0
+    unheard: int = 0
     status: int = 0
     status_at: int = 0
     peer_closed: bool = False
@@ -114,7 +123,7 @@ class Dialog:
     error_epoch: int = 0
     chunks: dict[int, list[Stored]] = field(default_factory=dict)
     last_copy: int = -1
-    in_flight: int = -1
+    in_flight: int = field(default=-1, compare=False)
     """Fragments between ``acknowledged`` and ``transmitted``; -1: to be counted."""
 
     @property

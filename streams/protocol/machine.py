@@ -41,8 +41,9 @@ from streams.protocol.sending import Sender
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
 ADDRESSES = 64
-"""The first-hop index is one byte on the wire; it counts modulo the number of addresses."""
-END_DIALOG_RECEIVED, ERROR_RECEIVED, BROKER_ERROR_RECEIVED, END_ACKNOWLEDGED = 7, 8, 9, 10
+"""What a copy says of its addresses is one byte on the wire as long as it is below this."""
+SERVICE_DROPPED, END_DIALOG_RECEIVED, ERROR_RECEIVED, BROKER_ERROR_RECEIVED = 5, 7, 8, 9
+END_ACKNOWLEDGED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ class Machine:
         elif self._receiver.is_duplicate(message):
             self._undeliverable(Number.DUPLICATE, message)
             if journey.attempt:  # our acknowledgement did not arrive: it tries another address
-                self.dialog.first_hop = (self.dialog.first_hop + 1) % ADDRESSES
+                self.dialog.unheard = (self.dialog.unheard + 1) % ADDRESSES
             self._answer_refused(message)
             self._owe(journey)
         elif self.dialog.state is State.CD:
@@ -196,7 +197,7 @@ class Machine:
         if ack.closed and not dialog.peer_closed:
             dialog.peer_closed = True
             if dialog.state is State.CD:
-                dialog.forget_at = self.now + self.limits.late
+                dialog.forget_at, dialog.retry_at = self.now + self.limits.late, None
         if not self._sender.possible(ack):
             impossible = Number.IMPOSSIBLE_ACKNOWLEDGEMENT
             self.effects.append(Report(EventKind.MESSAGE_UNDELIVERABLE, 2, impossible))
@@ -205,6 +206,8 @@ class Machine:
             if dialog.all_acknowledged and self._move(Input.LAST_ACKNOWLEDGED):
                 self._close()
                 self._report_state(END_ACKNOWLEDGED)
+        if dialog.is_initiator and dialog.state is State.CD and self.owed is None:
+            self._owe_closed(ack.attempt, ack.first_hop)  # somebody asks
 
     def status(self, status: Status) -> None:
         """Note why the local forwarder could not send a copy."""
@@ -221,7 +224,11 @@ class Machine:
         if dialog.timer_at is not None and dialog.timer_at <= self.now:
             dialog.timer_at = None
             self._enqueue_own(TIMER)
-        self._sender.retry()
+        if dialog.retry_at is not None and dialog.retry_at <= self.now:
+            if dialog.state is State.CD:
+                self._ask()
+            else:
+                self._sender.retry()
 
     def wake(self, probe_after: int) -> None:
         """Look again after a catalog change: the queue may be on, a route may be there.
@@ -242,13 +249,23 @@ class Machine:
             if dialog.received != expected:
                 self.owed = self._receiver.acknowledgement(self.now, 0, dialog.first_hop)
 
-    def broker_error(self, number: Number, told: Number) -> None:
-        """End with an Error of the broker's own, and tell the other side (``told``)."""
+    def broker_error(self, number: Number, told: Number | None = None) -> None:
+        """End with an Error of the broker's own, and tell the other side if it has a number."""
         if self._move(Input.BROKER_ERROR):
-            self._tell_peer(told, 0)
-            self.dialog.refusal = int(told)
+            if told is not None:
+                self._tell_peer(told, 0)
+                self.dialog.refusal = int(told)
             self._fail(number)
             self._report_state(0, number)
+
+    def service_dropped(self) -> None:
+        """Go with the service: nobody is left to be told here, the other side is (-8470)."""
+        if self._move(Input.CLEANUP):
+            self._tell_peer(Number.SERVICE_DROPPED_THERE, 0)
+            self._stop_listening()
+            self._sender.discard()
+            self._close(tell=False)
+            self._report_state(SERVICE_DROPPED, Number.SERVICE_DROPPED_HERE)
 
     @property
     def forgotten(self) -> bool:
@@ -392,16 +409,28 @@ class Machine:
         if dialog.is_initiator:
             dialog.forget_at = self.now + limits.closed_initiator
             if tell and dialog.send_sequence:
-                attempt, first_hop = 0, dialog.first_hop
-                if self.owed is not None:
-                    attempt, first_hop = self.owed.attempt, self.owed.first_hop
-                self.owed = self._receiver.acknowledgement(
-                    self.now, attempt, first_hop, closed=True
-                )
+                provoked = self.owed or Ack(0, first_hop=dialog.first_hop)
+                self._owe_closed(provoked.attempt, provoked.first_hop)
         elif dialog.peer_closed:
             dialog.forget_at = self.now + limits.late
         else:
             dialog.forget_at = max(dialog.expires_at, self.now + limits.late)
+            dialog.attempt, dialog.retry_at = 0, self.now + limits.ask_after(0)
+
+    def _owe_closed(self, attempt: int, first_hop: int) -> None:
+        """Say that nothing of the dialog is unacknowledged here, and nothing will be sent again."""
+        self.owed = self._receiver.acknowledgement(self.now, attempt, first_hop, closed=True)
+
+    def _ask(self) -> None:
+        """Repeat the last acknowledgement: an initiator that is closed answers that it is.
+
+        It says so once by itself; where that is lost, the key here would be kept for the lifetime.
+        """
+        dialog = self.dialog
+        dialog.attempt += 1
+        dialog.unheard = (dialog.unheard + 1) % ADDRESSES
+        dialog.retry_at = self.now + self.limits.ask_after(dialog.attempt)
+        self.owed = self._receiver.acknowledgement(self.now, 0, dialog.first_hop)
 
     def _undeliverable(self, number: Number, message: Message) -> None:
         attempt, broker = message.journey.attempt, message.parties.from_broker

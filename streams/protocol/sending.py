@@ -49,10 +49,8 @@ class Sender:
             dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
 
     def retry(self) -> None:
-        """Send the oldest fragment again, if its time has come and its last copy has left."""
+        """Send the oldest fragment again, if its last copy has left."""
         dialog = self.dialog
-        if dialog.retry_at is None or dialog.retry_at > self.now:
-            return
         if dialog.all_acknowledged:
             dialog.retry_at = None
         elif dialog.last_copy >= self.left_out:

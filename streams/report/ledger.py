@@ -1,88 +1,32 @@
 """The ledger of messages: what was accepted, and what became of every one of it.
 
-For each message that an application's endpoint accepted exactly one of these is true:
-
-    delivered     it is in the queue of the locked target, once and in its place
-    waiting       it is still in a transmission queue
-    discarded     its dialog ended in error, expired, or was cleaned up before it arrived
-    lost          none of these; the list must be empty
+    accepted = delivered at the locked target
+             + waiting: in a transmission queue, or not read yet
+             + discarded: expired with the dialog, or by an Error, END, CLEANUP or NEW_BROKER
+             + lost: none of these; the list must be empty
 
 Deliveries at targets that were refused (several targets) are counted apart, and so are copies.
+What a refused target's application sent is accepted like any other message, and ends as discarded.
 Pure: facts in, verdict out; :mod:`streams.report.read` collects the facts from Kafka.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-Direction = tuple[uuid.UUID, bool]
-"""(conversation, from the initiator)"""
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A message that an application handed over and its endpoint did not refuse."""
-
-    conversation: uuid.UUID
-    from_initiator: bool
-    message_id: uuid.UUID
-    sequence: int
-    digest: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """A message in a queue topic; ``place`` is instance/database, ``offset`` its position."""
-
-    conversation: uuid.UUID
-    from_initiator: bool
-    message_id: uuid.UUID
-    sequence: int
-    digest: bytes
-    place: str
-    offset: int
-    latency_ms: int
-    path: tuple[str, ...]
-    arrived_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """What the committed state of one endpoint says about its sending direction.
-
-    ``peer`` is the place of the broker id that the endpoint is locked to, if it is.
-    """
-
-    conversation: uuid.UUID
-    from_initiator: bool
-    place: str
-    state: str
-    peer: str | None
-    acknowledged: int
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A message without an excuse."""
-
-    conversation: uuid.UUID
-    from_initiator: bool
-    sequence: int
-    message_id: uuid.UUID
+from streams.report.facts import Accepted, Delivered, Endpoint, Missing, Side
+from streams.report.reasons import DISCARDED, WAITING, Endings, Outcome
 
 
 @dataclass(slots=True)
 class Ledger:
     """The account; ``balanced`` is the verdict "nothing lost"."""
 
-    accepted: int = 0
-    delivered: int = 0
-    waiting: int = 0
-    discarded: int = 0
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
     lost: list[Missing] = field(default_factory=list)
     twice: list[Missing] = field(default_factory=list)
     disordered: list[Missing] = field(default_factory=list)
@@ -90,6 +34,26 @@ class Ledger:
     unknown: int = 0
     at_refused_targets: int = 0
     locked: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def accepted(self) -> int:
+        """Return how many messages the account is about."""
+        return self.outcomes.total()
+
+    @property
+    def delivered(self) -> int:
+        """Return how many are in the queue of their locked target; each counts once."""
+        return self.outcomes[Outcome.DELIVERED]
+
+    @property
+    def waiting(self) -> int:
+        """Return how many are still to be delivered."""
+        return sum(self.outcomes[outcome] for outcome in WAITING)
+
+    @property
+    def discarded(self) -> int:
+        """Return how many ended with their dialog, for a reason that has a name."""
+        return sum(self.outcomes[outcome] for outcome in DISCARDED)
 
     @property
     def balanced(self) -> bool:
@@ -119,79 +83,89 @@ def balance(
     accepted: Iterable[Accepted],
     delivered: Iterable[Delivered],
     sides: Iterable[Side],
-    discarding: Collection[Direction] = (),
+    endings: Endings | None = None,
 ) -> Ledger:
-    """Hold what was accepted against what is in the queues and in the endpoints' state.
-
-    ``discarding``: directions whose sender ended WITH ERROR or WITH CLEANUP, which discards what
-    was not acknowledged.
-    """
+    """Hold what was accepted against what is in the queues and in the endpoints' state."""
     ledger = Ledger()
-    by_direction = {(s.conversation, s.from_initiator): s for s in sides}
-    arrived = _by_direction(delivered)
-    known: dict[Direction, list[Accepted]] = {}
+    by_endpoint = {side.endpoint: side for side in sides}
+    sent: defaultdict[Endpoint, list[Accepted]] = defaultdict(list)
+    senders: dict[tuple[uuid.UUID, bool, uuid.UUID], Endpoint] = {}
     for message in accepted:
-        known.setdefault((message.conversation, message.from_initiator), []).append(message)
-    for direction, messages in known.items():
-        side = by_direction.get(direction)
-        excused = direction in discarding or (side is not None and side.state == "ER")
-        _account(ledger, side, messages, arrived.pop(direction, []), excused=excused)
-    ledger.unknown += sum(len(rows) for rows in arrived.values())
-    for side in by_direction.values():
-        if side.from_initiator and side.peer is not None:
+        sender = message.sender
+        sent[sender].append(message)
+        senders[sender.conversation, sender.is_initiator, message.message_id] = sender
+    arrived: defaultdict[Endpoint, list[Delivered]] = defaultdict(list)
+    for row in delivered:
+        known = senders.get((row.conversation, row.from_initiator, row.message_id))
+        if known is None:
+            ledger.unknown += 1
+        else:
+            arrived[known].append(row)
+    for sender, messages in sent.items():
+        side = by_endpoint.get(sender)
+        _account(ledger, side, messages, arrived[sender], endings or Endings(), by_endpoint)
+    for side in by_endpoint.values():
+        if side.endpoint.is_initiator and side.peer is not None:
             ledger.locked[side.peer] += 1
     return ledger
-
-
-def _by_direction(delivered: Iterable[Delivered]) -> dict[Direction, list[Delivered]]:
-    rows: dict[Direction, list[Delivered]] = {}
-    for row in delivered:
-        rows.setdefault((row.conversation, row.from_initiator), []).append(row)
-    return rows
 
 
 def _account(
     ledger: Ledger,
     side: Side | None,
-    messages: list[Accepted],
-    arrived: list[Delivered],
-    *,
-    excused: bool,
+    messages: Sequence[Accepted],
+    arrived: Sequence[Delivered],
+    endings: Endings,
+    sides: Mapping[Endpoint, Side],
 ) -> None:
-    """Account for one direction of one dialog."""
-    here = [d for d in arrived if side is None or side.peer is None or d.place == side.peer]
+    """Account for what one endpoint has sent."""
+    place = _target(side, arrived)
+    here = sorted((d for d in arrived if d.place == place), key=lambda d: d.offset)
     ledger.at_refused_targets += len(arrived) - len(here)
-    here.sort(key=lambda d: d.offset)
-    found: Mapping[uuid.UUID, list[Delivered]] = _by_id(here)
+    found: defaultdict[uuid.UUID, list[Delivered]] = defaultdict(list)
+    for row in here:
+        found[row.message_id].append(row)
+    last = max((d.sequence for d in here), default=-1)
+    receivers = _receivers(messages[0].sender, place, endings)
     for message in messages:
-        ledger.accepted += 1
-        copies = found.get(message.message_id, [])
-        row = Missing(
-            message.conversation, message.from_initiator, message.sequence, message.message_id
-        )
+        row_of = _missing(message)
+        copies = found[message.message_id]
         if copies:
-            ledger.delivered += 1
+            outcome = Outcome.DELIVERED
             if len(copies) > 1:
-                ledger.twice.append(row)
+                ledger.twice.append(row_of)
             if copies[0].digest != message.digest or copies[0].sequence != message.sequence:
-                ledger.changed.append(row)
-        elif excused:
-            ledger.discarded += 1
-        elif side is not None and message.sequence >= side.acknowledged:
-            ledger.waiting += 1
+                ledger.changed.append(row_of)
+        elif message.sequence < last:  # in order: what is missing before it can have no reason
+            outcome = Outcome.LOST
         else:
-            ledger.lost.append(row)
-    sent = {m.message_id for m in messages}
-    ledger.unknown += sum(d.message_id not in sent for d in here)
-    for before, after in pairwise(here):
-        if after.sequence < before.sequence:
-            ledger.disordered.append(
-                Missing(after.conversation, after.from_initiator, after.sequence, after.message_id)
-            )
+            outcome = endings.outcome(message, side, receivers, sides)
+        ledger.outcomes[outcome] += 1
+        if outcome is Outcome.LOST:
+            ledger.lost.append(row_of)
+    ledger.disordered += [
+        Missing(after.conversation, after.from_initiator, after.sequence, after.message_id)
+        for before, after in pairwise(here)
+        if after.sequence < before.sequence
+    ]
 
 
-def _by_id(rows: list[Delivered]) -> dict[uuid.UUID, list[Delivered]]:
-    found: dict[uuid.UUID, list[Delivered]] = {}
-    for row in rows:
-        found.setdefault(row.message_id, []).append(row)
-    return found
+def _target(side: Side | None, arrived: Sequence[Delivered]) -> str | None:
+    """Return the locked target; where nobody knows it (any more), the one that has the most."""
+    if side is not None and side.peer is not None:
+        return side.peer
+    counts = Counter(sorted(d.place for d in arrived))
+    return next((place for place, _ in counts.most_common(1)), None)
+
+
+def _receivers(sender: Endpoint, place: str | None, endings: Endings) -> Sequence[str]:
+    """Return where the other side is: the target, else wherever somebody has spoken for it."""
+    if place is not None:
+        return (place,)
+    other = (sender.conversation, not sender.is_initiator)
+    return [e.place for e in endings.said if (e.conversation, e.is_initiator) == other]
+
+
+def _missing(message: Accepted) -> Missing:
+    sender = message.sender
+    return Missing(sender.conversation, sender.is_initiator, message.sequence, message.message_id)

@@ -1,22 +1,39 @@
-"""Collecting the ledger's facts from Kafka: commands, refusals, queues, and endpoints' state."""
+"""Collecting the ledger's facts from Kafka: commands, refusals, queues, and endpoints' state.
+
+State is read first, then the queues, then the commands, then the events: so everything that a state
+says is settled is in the queues that are read, everything in them has its command, and every
+command that a state has seen has its refusal, also while the workers run. Where several of them
+write to one topic, an open transaction of one hides what another has committed behind it: what is
+held against the state is read to the high watermark, which waits for such transactions.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import time
 import uuid
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from streams.errors import EventKind
-from streams.kafka import Cluster, headers_of, read_all, read_live
-from streams.protocol import ERROR, Command, CommandKind, Dialog, Flag
-from streams.report.ledger import Accepted, Delivered, Direction, Ledger, Side, balance
+from streams.kafka import Cluster, headers_of, partitions_of, read_all, read_live
+from streams.protocol import ERROR, Command, CommandKind, Dialog, Flag, Message
+from streams.report.facts import Accepted, Delivered, Ending, Endpoint, Side
+from streams.report.ledger import Ledger, balance
+from streams.report.reasons import Endings
 from streams.routing import broker_key
 from streams.topology import Topology, queues_of
 from streams.wire import MalformedError, decode_event
+from streams.wire.partition import partition_of
 from streams.wire.records import read_command, read_queued
-from streams.wire.state import POSITIONS_KEY, StateKey, decode_dialog
+from streams.wire.state import POSITIONS_KEY, StateKey, decode_dialog, decode_positions
+
+DialogKey = tuple[str, uuid.UUID, bool]
+"""(database, conversation, is initiator)"""
+
+_CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
 
 @dataclass(slots=True)
@@ -27,31 +44,82 @@ class Facts:
     delivered: list[Delivered] = field(default_factory=list)
     sides: list[Side] = field(default_factory=list)
     dialogs: dict[tuple[str, str, uuid.UUID, bool], Dialog] = field(default_factory=dict)
+    said: dict[Endpoint, Ending] = field(default_factory=dict)
+    errors: dict[Endpoint, int] = field(default_factory=dict)
+    end_dialogs: set[Endpoint] = field(default_factory=set)
+    expired: set[uuid.UUID] = field(default_factory=set)
     duplicates: Counter[str] = field(default_factory=Counter)
     drops: Counter[int] = field(default_factory=Counter)
     delays: Counter[int] = field(default_factory=Counter)
     corrupted: int = 0
-    discarding: set[Direction] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
     events: list[dict[str, object]] = field(default_factory=list)
 
     def balance(self) -> Ledger:
         """Return the account of these facts."""
-        return balance(self.accepted, self.delivered, self.sides, self.discarding)
+        endings = Endings(self.said, self.errors, self.end_dialogs, self.expired)
+        return balance(self.accepted, self.delivered, self.sides, endings)
+
+    def hiding(self, message_id: uuid.UUID) -> Facts:
+        """Return the facts without one delivered message: to show that the ledger would notice."""
+        return replace(self, delivered=[d for d in self.delivered if d.message_id != message_id])
 
 
-def read_facts(cluster: Cluster, topology: Topology, *, hide: uuid.UUID | None = None) -> Facts:
-    """Read a topology's topics to their ends; ``hide`` leaves one delivered message out.
-
-    Only committed records are read. ``hide`` exists to show that the ledger would notice.
-    """
+def read_facts(cluster: Cluster, topology: Topology) -> Facts:
+    """Read a topology's topics to their ends; only committed records are read."""
     facts = Facts()
+    now = time.time_ns() // 1_000_000
+    positions: dict[tuple[str, int], int] = {}
+    for instance in topology.instances:
+        for partition, live in _state(cluster, instance):
+            read = live.get(POSITIONS_KEY)
+            positions[instance, partition] = 0 if read is None else decode_positions(read).cmd
+            for key, dialog in _dialogs(live):
+                facts.dialogs[instance, *key] = dialog
+    _note_sides(facts, topology)
+    for name, instance_ in topology.instances.items():
+        for d in instance_.databases.values():
+            for queue in queues_of(d):
+                _read_queue(facts, cluster, f"{name}/{d.name}", (name, d.name, queue.name))
+    commands = [(i, *c) for i in topology.instances for c in _commands(cluster, i, positions)]
     for event in _events(cluster):
         _note(facts, event)
-    for instance in topology.instances:
-        _read_commands(facts, cluster, instance)
-        for key, dialog in read_dialogs(cluster, instance):
-            facts.dialogs[instance, *key] = dialog
+    _note_commands(facts, commands, now)
+    return facts
+
+
+def read_dialogs(cluster: Cluster, instance: str) -> Iterator[tuple[DialogKey, Dialog]]:
+    """Yield the endpoints of an instance as their state records have them now."""
+    for _, live in _state(cluster, instance):
+        yield from _dialogs(live)
+
+
+def digest_of(body: bytes) -> bytes:
+    """Return what tells two bodies apart."""
+    return hashlib.blake2b(body, digest_size=16).digest()
+
+
+# --- state ---------------------------------------------------------------------------------------
+
+
+def _state(cluster: Cluster, instance: str) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+    """Yield the live state records of each partition: every one has positions of its own."""
+    topic = cluster.topics.dialog(instance)
+    for partition in partitions_of(cluster, topic):
+        yield partition, read_live(cluster, topic, partition)
+
+
+def _dialogs(live: dict[bytes, bytes]) -> Iterator[tuple[DialogKey, Dialog]]:
+    for raw, value in live.items():
+        if raw == POSITIONS_KEY:
+            continue
+        about = StateKey.decode(raw)
+        if about.chunk is None:
+            key = (about.database, about.conversation, about.is_initiator)
+            yield key, decode_dialog(value, about.conversation)
+
+
+def _note_sides(facts: Facts, topology: Topology) -> None:
     places = {
         broker_key(d.broker_id): f"{name}/{d.name}"
         for name, i in topology.instances.items()
@@ -61,101 +129,119 @@ def read_facts(cluster: Cluster, topology: Topology, *, hide: uuid.UUID | None =
         locked = dialog.locked and dialog.far_broker is not None
         facts.sides.append(
             Side(
-                conversation,
-                is_initiator,
-                f"{instance}/{database}",
+                Endpoint(f"{instance}/{database}", conversation, is_initiator),
                 dialog.state.name,
                 places.get(broker_key(dialog.far_broker or "")) if locked else None,
                 dialog.acknowledged[0],
+                dialog.discarded_from,
+                dialog.closed_at is not None and dialog.closed_at >= dialog.expires_at,
+                dialog.deaf_from,
+                frozenset(number for number, _ in dialog.parked if number >= 0),
             )
         )
-    for name, instance_ in topology.instances.items():
-        for d in instance_.databases.values():
-            for queue in queues_of(d):
-                rows = _delivered(cluster, name, d.name, queue.name)
-                facts.delivered += [r for r in rows if r.message_id != hide]
-    return facts
 
 
-def read_dialogs(
-    cluster: Cluster, instance: str
-) -> Iterator[tuple[tuple[str, uuid.UUID, bool], Dialog]]:
-    """Yield the endpoints of an instance as their state records have them now."""
-    for raw, value in read_live(cluster, cluster.topics.dialog(instance)).items():
-        if raw == POSITIONS_KEY:
-            continue
-        about = StateKey.decode(raw)
-        if about.chunk is None:
-            key3 = (about.database, about.conversation, about.is_initiator)
-            yield key3, decode_dialog(value, about.conversation)
+# --- queues --------------------------------------------------------------------------------------
 
 
-def digest_of(body: bytes) -> bytes:
-    """Return what tells two bodies apart."""
-    return hashlib.blake2b(body, digest_size=16).digest()
-
-
-def _read_commands(facts: Facts, cluster: Cluster, instance: str) -> None:
-    next_number: Counter[tuple[str, uuid.UUID, bool]] = Counter()
-    for command in _commands(cluster, instance):
-        if str(command.command_id) in facts.refused:
-            continue
-        if command.cleanup or command.error_code is not None:
-            facts.discarding.add((command.conversation, command.from_initiator))
-        if command.kind is not CommandKind.SEND:
-            continue
-        key = (command.database, command.conversation, command.from_initiator)
-        facts.accepted.append(
-            Accepted(
-                command.conversation,
-                command.from_initiator,
-                command.command_id,
-                next_number[key],
-                digest_of(command.body or b""),
-            )
-        )
-        next_number[key] += 1
-
-
-def _commands(cluster: Cluster, instance: str) -> Iterator[Command]:
-    for message in read_all(cluster, cluster.topics.cmd(instance)):
-        try:
-            yield read_command(
-                message.key(),
-                message.value(),
-                headers_of(message),
-                message.timestamp()[1],
-            )
-        except MalformedError:
-            continue  # told as event 161 by the endpoint worker
-
-
-def _delivered(cluster: Cluster, instance: str, database: str, queue: str) -> Iterable[Delivered]:
-    place = f"{instance}/{database}"
-    for message in read_all(cluster, cluster.topics.queue(instance, database, queue)):
+def _read_queue(facts: Facts, cluster: Cluster, place: str, queue: tuple[str, str, str]) -> None:
+    for message in read_all(cluster, cluster.topics.queue(*queue), to_high=True):
         try:
             frame = read_queued(message.value(), headers_of(message))
         except MalformedError:
             continue  # nobody of ours wrote it: no message of any dialog
-        header, path = frame.header, frame.journey.path
-        if header.type == ERROR or header.flags & (Flag.END | Flag.UNSEQUENCED):
+        header, parties = frame.header, frame.parties
+        receiver = Endpoint(place, frame.conversation, not parties.from_initiator)
+        if header.type == ERROR:
+            code = _CODE.search(frame.body)
+            facts.errors[receiver] = int(code[1]) if code else 0
+        elif header.flags & Flag.END:
+            facts.end_dialogs.add(receiver)
+        else:
+            facts.delivered.append(_delivered(frame, place, message.offset() or 0))
+
+
+def _delivered(frame: Message, place: str, offset: int) -> Delivered:
+    header, path = frame.header, frame.journey.path
+    return Delivered(
+        frame.conversation,
+        frame.parties.from_initiator,
+        header.message_id,
+        header.sequence,
+        digest_of(frame.body),
+        place,
+        offset,
+        path[-1][1] - header.enqueued_at if path else 0,
+        tuple(name for name, _ in path),
+        path[-1][1] if path else 0,
+    )
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def _commands(
+    cluster: Cluster, instance: str, positions: dict[tuple[str, int], int]
+) -> Iterator[tuple[Command, bool]]:
+    """Yield an instance's commands, and whether its endpoint worker has read them.
+
+    A body's digest stands for it: nobody wants all bodies in memory.
+    """
+    topic = cluster.topics.cmd(instance)
+    count = len(partitions_of(cluster, topic))
+    for message in read_all(cluster, topic, to_high=True):
+        partition, offset = message.partition() or 0, message.offset() or 0
+        try:
+            command = read_command(
+                message.key(), message.value(), headers_of(message), message.timestamp()[1]
+            )
+        except MalformedError:
+            continue  # told as event 161 by the endpoint worker
+        if partition_of(command.conversation, count) == partition:  # else 161 as well
+            short = replace(command, body=digest_of(command.body or b""))
+            yield short, offset < positions.get((instance, partition), 0)
+
+
+def _note_commands(facts: Facts, commands: list[tuple[str, Command, bool]], now: int) -> None:
+    numbers: defaultdict[Endpoint, int] = defaultdict(int)
+    for instance, command, read in commands:
+        if str(command.command_id) in facts.refused:
             continue
-        yield Delivered(
-            frame.conversation,
-            frame.parties.from_initiator,
-            header.message_id,
-            header.sequence,
-            digest_of(frame.body),
-            place,
-            message.offset() or 0,
-            path[-1][1] - header.enqueued_at if path else 0,
-            tuple(name for name, _ in path),
-            path[-1][1] if path else 0,
-        )
+        place = f"{instance}/{command.database}"
+        said_by = Endpoint(place, command.conversation, command.from_initiator)
+        if command.kind is CommandKind.SEND:
+            facts.accepted.append(
+                Accepted(
+                    said_by,
+                    command.command_id,
+                    numbers[said_by],
+                    command.body or b"",
+                    read,
+                )
+            )
+            numbers[said_by] += 1
+        elif command.kind is CommandKind.BEGIN:
+            if command.lifetime and command.stored_at + command.lifetime * 1000 <= now:
+                facts.expired.add(command.conversation)
+        elif read:
+            _note_ending(facts.said, said_by, command)
+
+
+def _note_ending(said: dict[Endpoint, Ending], by: Endpoint, command: Command) -> None:
+    """Note how a side ended; what WITH ERROR has discarded is not discarded once more."""
+    if said.get(by) is Ending.WITH_ERROR:
+        return
+    if command.cleanup:
+        said[by] = Ending.WITH_CLEANUP
+    else:
+        said[by] = Ending.PLAIN if command.error_code is None else Ending.WITH_ERROR
+
+
+# --- events --------------------------------------------------------------------------------------
 
 
 def _events(cluster: Cluster) -> Iterator[dict[str, object]]:
-    for message in read_all(cluster, cluster.topics.event):
+    for message in read_all(cluster, cluster.topics.event, to_high=True):
         try:
             yield decode_event(message.value())
         except MalformedError:

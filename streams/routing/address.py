@@ -31,7 +31,6 @@ class Address:
     kind: AddressKind
     host: str = ""
     port: int = 0
-    port_given: bool = True
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -74,4 +73,4 @@ def _network(match: re.Match[str] | None) -> Address | None:
     port = int(given) if given else DEFAULT_PORT
     if not 0 < port < 65536:
         return None
-    return Address(AddressKind.NETWORK, match["host"], port, given is not None)
+    return Address(AddressKind.NETWORK, match["host"], port)

@@ -6,6 +6,7 @@ has read: a turn happens as a whole. So it is never killed half-way, and needs n
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 
 from streams.node import QueueMessage
@@ -22,10 +23,10 @@ THINK = 5 * MILLISECOND
 def confirmed(message: QueueMessage) -> bool:
     """Tell whether a message proves that the initiator has locked the dialog to its receiver.
 
-    A later message than the first one does, where the initiator waits for an answer before it sends
-    it: by then it has locked one target, and the broker id in the message says which.
+    What the initiator sends after its lock says so; what it sent before the first acknowledgement,
+    however much that was, does not.
     """
-    return message.header.sequence > 0
+    return message.parties.locked
 
 
 class Reader:
@@ -46,6 +47,7 @@ class Reader:
         self._queue = instance.queues.setdefault(f"{application.database}/{queue}", [])
         self._position = 0
         self._replies = 0
+        self._acted: dict[uuid.UUID, None] = {}
         self._alarm = Alarm(instance.around.clock, self._turn)
         self._does: dict[Does, Callable[[QueueMessage], None]] = {
             Does.REPLY: self._reply,
@@ -92,7 +94,8 @@ class Reader:
             return
         if message.header.sequence == 0:
             self._send(message)
-        if confirmed(message) and message.header.sequence == 1:
+        if confirmed(message) and message.conversation not in self._acted:
+            self._acted[message.conversation] = None
             self._act(message)
 
     def _act(self, message: QueueMessage) -> None:

@@ -28,6 +28,7 @@ class Signs:
         self._lives: dict[str, int] = {}
         self._since: dict[str, int] = {}
         self._views: dict[str, Presence] = {}
+        self._heard: dict[str, int] = {}
 
     def start(self, instance: str) -> None:
         """Let an instance's forwarder begin to give signs, and to read those of others."""
@@ -35,6 +36,7 @@ class Signs:
         self._lives[instance] = self._lives.get(instance, 0) + 1
         self._since[instance] = now
         self._views[instance] = Presence(instance, now / SECOND)
+        self._heard[instance] = -1
         for reader in self._all:
             self._look(reader, instance)
 
@@ -53,17 +55,25 @@ class Signs:
     def reachable(self, reader: str, instance: str) -> bool:
         """Tell whether an instance may be written to, as its reader sees it."""
         view = self._views[reader]
-        self._look(reader, reader)
-        view.end_read(self._clock.now / SECOND)
         self._look(reader, instance)
+        view.end_read(self._clock.now / SECOND)
         return view.reachable(instance, self._clock.now / SECOND)
 
     def _look(self, reader: str, instance: str) -> None:
         """Tell a reader of the last beat of an instance, unless there is nothing between them."""
         view, since = self._views.get(reader), self._since.get(instance)
-        if view is None or since is None:
+        if view is None:
             return
-        if reader == instance or self._is_up(reader, instance):
+        self._hear_own(reader, view)
+        if since is not None and reader != instance and self._is_up(reader, instance):
             beat = (self._clock.now - since) // BEAT
             seen_at = (since + beat * BEAT) / SECOND
             view.seen(instance, str(self._lives[instance]), beat, seen_at)
+
+    def _hear_own(self, reader: str, view: Presence) -> None:
+        """Tell a reader of each beat of its own since the last time: they move its clock."""
+        since, life = self._since[reader], str(self._lives[reader])
+        last = (self._clock.now - since) // BEAT
+        for beat in range(self._heard.get(reader, -1) + 1, last + 1):
+            view.seen(reader, life, beat, (since + beat * BEAT) / SECOND)
+        self._heard[reader] = last

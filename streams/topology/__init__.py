@@ -8,14 +8,14 @@ for the files that :func:`load` reads; time is an argument. The model is in
 
 from streams.topology.catalog import catalog_key, flatten, split_key, unflatten
 from streams.topology.compile import directory, instance_at, routing_instance, routing_instances
+from streams.topology.failover import failover
 from streams.topology.findings import NOWHERE, Finding, Severity, Skipped, Source
+from streams.topology.history import with_history
 from streams.topology.load import FILE, apply_sql, load
 from streams.topology.lookup import (
     accepted_contracts,
     accepts,
     contract_of,
-    message_type_of,
-    messages_of,
     queue_named,
     queue_of,
     queues_of,
@@ -86,11 +86,10 @@ __all__ = [
     "default_broker_id",
     "directory",
     "empty_database",
+    "failover",
     "flatten",
     "instance_at",
     "load",
-    "message_type_of",
-    "messages_of",
     "queue_name",
     "queue_named",
     "queue_of",
@@ -100,4 +99,5 @@ __all__ = [
     "schema_of",
     "split_key",
     "unflatten",
+    "with_history",
 ]

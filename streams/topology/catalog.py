@@ -1,7 +1,8 @@
 """A topology as objects of the ``catalog`` topic: ``instance/database/kind/name`` > plain values.
 
 Each part of a key is percent-escaped, so that a name may hold anything. The instance itself has an
-empty database part, clusters and expectations an empty instance part too.
+empty database part, clusters an empty instance part too. What a topology expects of itself
+(``expect``) is no object: it is a question to the whole, and stays in its file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from urllib.parse import quote, unquote
 from streams.topology.model import (
     MSDB,
     Cluster,
-    Expectation,
     Instance,
     Topology,
     empty_database,
@@ -58,12 +58,10 @@ def split_key(key: str) -> tuple[str, str, str, str]:
 
 
 def flatten(topology: Topology) -> dict[str, dict[str, Any]]:
-    """Return every object by its key; :func:`unflatten` is the way back."""
+    """Return every object by its key; :func:`unflatten` is the way back, without ``expect``."""
     found: dict[str, dict[str, Any]] = {}
     for cluster in topology.clusters.values():
         found[catalog_key("", "", "cluster", cluster.name)] = encode(cluster)
-    for number, expectation in enumerate(topology.expect):
-        found[catalog_key("", "", "expectation", str(number))] = encode(expectation)
     for instance in topology.instances.values():
         key = catalog_key(instance.name, "", "instance", instance.name)
         found[key] = encode(instance, _INSTANCE_FIELDS)
@@ -95,15 +93,12 @@ def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
     databases: dict[str, dict[str, Mapping[str, Any]]] = {}
     inside: dict[tuple[str, str], dict[str, list[Mapping[str, Any]]]] = {}
     clusters: dict[str, Cluster] = {}
-    expect: list[tuple[int, Expectation]] = []
     for key, value in objects.items():
         if key.count("/") != 3:
             continue
         instance, database, kind, name = split_key(key)
         if kind == "cluster":
             clusters[name] = decode(Cluster, value)
-        elif kind == "expectation":
-            expect.append((int(name), decode(Expectation, value)))
         elif kind == "instance":
             instances[instance] = value
         elif kind == "database":
@@ -122,7 +117,6 @@ def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
             for name, value in instances.items()
         },
         clusters,
-        tuple(item for _, item in sorted(expect, key=lambda row: row[0])),
     )
 
 

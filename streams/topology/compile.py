@@ -104,16 +104,30 @@ def directory(topology: Topology) -> Mapping[tuple[str, int], str]:
         port = instance.address.port
         for host in (instance.name, *instance.aliases):
             found.setdefault((host.casefold(), port), instance.name)
-    # Replicas of a group all name its listener; it leads to the one that is primary.
-    for instance in sorted(instances, key=lambda i: not _is_primary(i)):
+    replicas: dict[tuple[str, int], list[Instance]] = {}
+    for instance in instances:
         for listener in _addresses(instance.listeners):
-            found.setdefault(_key(listener), instance.name)
+            replicas.setdefault(_key(listener), []).append(instance)
+    for key, named in replicas.items():
+        found.setdefault(key, _primary(named).name)
     return found
 
 
-def _is_primary(instance: Instance) -> bool:
-    mirrors = [d.mirror for d in instance.databases.values() if d.mirror is not None]
-    return not mirrors or any(m.role is Role.PRINCIPAL for m in mirrors)
+def _primary(replicas: list[Instance]) -> Instance:
+    """Return to which of the instances that name a listener it leads.
+
+    Replicas of a group all name its listener, and may take part in other groups as well: what they
+    have in common is the group. Where nothing has roles, the first is meant.
+    """
+    roles = [_roles(i) for i in replicas]
+    common = set(roles[0]).intersection(*roles)
+    primary = (n for n, held in enumerate(roles) if any(held[p] is Role.PRINCIPAL for p in common))
+    return replicas[next(primary, 0)]
+
+
+def _roles(instance: Instance) -> dict[str, Role]:
+    mirrors = (d.mirror for d in instance.databases.values())
+    return {m.pair: m.role for m in mirrors if m is not None}
 
 
 def _key(address: Address) -> tuple[str, int]:

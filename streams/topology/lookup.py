@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from streams.topology.objects import Contract, Database, MessageType, Queue, Sender
-from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
+from streams.topology.objects import Contract, Database, MessageType, Queue
+from streams.topology.system import SYSTEM_CONTRACTS
 
 
 def contract_of(database: Database, name: str) -> Contract | None:
     """Return a contract of the database, its own or one that every database has."""
     return database.contracts.get(name) or SYSTEM_CONTRACTS.get(name)
-
-
-def messages_of(database: Database, contract: str) -> Mapping[str, Sender] | None:
-    """Return who may send which message type under a contract; ``None`` where it is unknown."""
-    found = contract_of(database, contract)
-    return None if found is None else found.messages
-
-
-def message_type_of(database: Database, name: str) -> MessageType | None:
-    """Return a message type of the database, its own or one that every database has."""
-    return database.message_types.get(name) or SYSTEM_MESSAGE_TYPES.get(name)
 
 
 def accepted_contracts(database: Database, service: str) -> tuple[str, ...]:

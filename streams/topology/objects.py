@@ -127,10 +127,14 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """The mirrored pair that a database belongs to, and its part in it."""
+    """The mirrored pair that a database belongs to, and its part in it.
+
+    ``epoch`` counts the pair's failovers: of two claims of the role the one with the higher counts.
+    """
 
     pair: str
     role: Role = Role.PRINCIPAL
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ def encode_status(status: Status) -> bytes:
 
 def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status:
     """Decode a value of the ``ack`` topic; raises MalformedError."""
-    if raw is not None and raw.startswith(STATUS.prefix):
+    if STATUS.knows(raw):
         return Status(conversation=conversation, **STATUS.decode(raw))
     record = ACK.decode(raw)
     record["held"] = tuple(

@@ -67,6 +67,11 @@ class Hop:
         """Return the preferred or used index of the sender's next hops."""
         return self._journey.first_hop if self._journey else self.raw[_FIRST_HOP] >> 1
 
+    @property
+    def visits(self) -> int:
+        """Return how many instances the copy has met; only this decodes the path."""
+        return len((self._journey or decode_journey(self.raw)).path)
+
     def expired(self, now: int) -> bool:
         """Tell whether the copy has outlived its time to live; ``now`` in epoch milliseconds."""
         if self._journey:

@@ -41,6 +41,9 @@ ORIGIN, CONVERSATION, COMMAND = "sb-origin", "sb-conversation", "sb-command"
 PRIORITY = "sb-priority"
 INSIDE, OUTSIDE = b"inside", b"outside"
 
+LARGEST_BODY = 900_000
+"""Bytes; a larger body does not fit into one record of a default broker (8459)."""
+
 Headers = list[tuple[str, bytes | None]]
 Wire = tuple[bytes, bytes | None, Headers]
 """Key, value and headers of a record."""
@@ -137,6 +140,12 @@ def read_message(key: bytes | str | None, value: bytes | None, headers: Headers 
         value or b"",
         header_of(headers, ORIGIN) == INSIDE,
     )
+
+
+def priority_of(headers: Sequence[tuple[str, bytes | None]] | None) -> int:
+    """Read the level of a queue message's endpoint; one without it has the default."""
+    raw = header_of(headers, PRIORITY)
+    return int(raw) if raw is not None and raw.isdigit() else DEFAULT_PRIORITY
 
 
 def read_queued(value: bytes | None, headers: Headers | None) -> Message:

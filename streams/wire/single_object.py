@@ -51,10 +51,14 @@ class Codec:
         """Learn an older or newer writer's schema; returns its prefix."""
         try:
             prefix = prefix_of(schema)
-            self._writers[prefix] = fastavro.parse_schema(schema)
+            self._writers.setdefault(prefix, fastavro.parse_schema(schema))
         except (SchemaParseException, ValueError, LookupError, TypeError) as error:
             raise MalformedError(f"{self.name}: no schema: {error}") from error
         return prefix
+
+    def knows(self, raw: bytes | None) -> bool:
+        """Tell whether bytes say that they were written under a schema of this record."""
+        return raw is not None and raw[:PREFIX_LENGTH] in self._writers
 
     def encode(self, record: Record) -> bytes:
         """Return a record's bytes; raises ValueError or TypeError where it does not fit."""

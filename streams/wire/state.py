@@ -37,6 +37,7 @@ _PLAIN = (
     "attempt",
     "retry_at",
     "first_hop",
+    "unheard",
     "status",
     "status_at",
     "peer_closed",

@@ -1,9 +1,10 @@
 """The Kafka workers: forwarder and endpoint, and the process that runs them."""
 
 from streams.workers.control import Control
-from streams.workers.endpoint import EndpointWorker, FencedError
+from streams.workers.endpoint import EndpointWorker
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.process import ROLES, Plan, Process, stop_on_signals
+from streams.workers.transactions import FencedError
 
 __all__ = [
     "ROLES",

@@ -9,7 +9,15 @@ import uuid
 from collections.abc import Sequence
 
 from streams.errors import SurroundingsError
-from streams.kafka import CatalogState, Cluster, KafkaError, TopicPartition, watermarks
+from streams.kafka import (
+    CatalogState,
+    Cluster,
+    Consumer,
+    KafkaError,
+    Message,
+    TopicPartition,
+    watermarks,
+)
 from streams.node import Presence, World, world_of
 from streams.wire import MalformedError, decode_presence, encode_presence
 
@@ -39,10 +47,16 @@ class Control:
         self._presence = Presence(self._forwarders[0] if forwarders else "", time.monotonic())
         self._world: World | None = None
         self._failure: Exception | None = None
+        self._told = ""
+        self._asking = threading.Lock()
+        self._aside: Consumer | None = None
+        self._through = float("-inf")
+        self._moved = threading.Condition()
+        self._position = 0
         self._thread = threading.Thread(target=self._guarded, name="control", daemon=True)
 
     def start(self) -> None:
-        """Read the catalog to its first complete version; without one nothing may be consumed."""
+        """Read the catalog to its end; without a complete version nothing may be consumed."""
         self._cluster.wait(self._timeout, log.warning)
         self._thread.start()
         if not self._ready.wait(self._timeout):
@@ -57,6 +71,8 @@ class Control:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(5)
+        if self._aside is not None:
+            self._aside.close()
 
     @property
     def world(self) -> World:
@@ -71,6 +87,31 @@ class Control:
         """Return why the newest version of the catalog cannot be used, if so."""
         return self._catalog.error
 
+    def has(self, key: str) -> bool:
+        """Tell whether the catalog has an object."""
+        return key in self._catalog.objects
+
+    def catch_up(self, since: float) -> None:
+        """Return when the catalog was read to its end as of some moment after ``since``.
+
+        ``since`` is monotonic time. What a record refers to and is unknown even then, nobody has
+        announced before it was written.
+        """
+        with self._asking:
+            if self._through >= since:
+                return
+            if self._aside is None:
+                self._aside = self._cluster.consumer(f"{self._cluster.topics.prefix}control")
+            now = time.monotonic()
+            end = watermarks(self._aside, self._cluster.topics.catalog, 0)[1]
+            with self._moved:
+                self._moved.wait_for(lambda: self._position >= end or self._failure, self._timeout)
+                if self._position < end:
+                    raise SurroundingsError(
+                        f"The catalog is read to {self._position} and ends at {end}."
+                    )
+            self._through = now
+
     def reachable(self, instance: str) -> bool:
         """Tell whether an instance's forwarder gives signs of life."""
         return self._presence.reachable(instance, time.monotonic())
@@ -80,7 +121,9 @@ class Control:
             self._run()
         except Exception as error:  # without signs of life and catalog no worker may go on
             log.exception("control has failed")
-            self._failure = error
+            with self._moved:
+                self._failure = error
+                self._moved.notify_all()
 
     def _run(self) -> None:
         topics = self._cluster.topics
@@ -108,31 +151,38 @@ class Control:
                     continue
                 error = message.error()
                 if error is not None:
-                    if error.code() == KafkaError._PARTITION_EOF:
-                        if message.topic() == topics.presence:
-                            self._presence.end_read(time.monotonic())
-                    else:
+                    if error.code() != KafkaError._PARTITION_EOF:
                         log.warning("control: %s", error)
+                    elif message.topic() == topics.presence:
+                        self._presence.end_read(time.monotonic())
+                    else:
+                        self._move(message.offset() or 0)
+                        if self._world is not None:
+                            self._ready.set()
                 elif message.topic() == topics.catalog:
                     self._read_catalog(message)
+                    self._move((message.offset() or 0) + 1)
                 else:
                     self._read_presence(message.value())
         finally:
             producer.flush(1)
             consumer.close()
 
-    def _read_catalog(self, message: object) -> None:
-        if self._catalog.read(message):  # type: ignore[arg-type]
+    def _move(self, position: int) -> None:
+        with self._moved:
+            self._position = position
+            self._moved.notify_all()
+
+    def _read_catalog(self, message: Message) -> None:
+        if self._catalog.read(message):
             assert self._catalog.topology is not None
             try:
                 self._world = world_of(self._catalog.topology, self._catalog.version)
             except Exception as error:  # objects that make no sense together
                 self._catalog.error = f"version {self._catalog.version}: {error!r}"
-            else:
-                self._ready.set()
-                return
-        if self._catalog.error:
+        if self._catalog.error and self._catalog.error != self._told:
             log.error("the catalog cannot be read: %s", self._catalog.error)
+        self._told = self._catalog.error
 
     def _read_presence(self, value: bytes | None) -> None:
         try:

@@ -30,7 +30,12 @@ from streams.kafka import (
 )
 from streams.node import HELD, Forwarder, Holding, Outcome, Place, Record, event
 from streams.routing import Origin
-from streams.wire import Envelope, MalformedError, encode_event, encode_status
+from streams.wire import (
+    Envelope,
+    MalformedError,
+    UnknownSchemaError,
+    encode_status,
+)
 from streams.wire.records import (
     HOP,
     INSIDE,
@@ -41,14 +46,15 @@ from streams.wire.records import (
     header_of,
 )
 from streams.workers.control import Control
+from streams.workers.delivery import Delivery, short, source_of
 
 log = logging.getLogger("hopline.forwarder")
+ready = logging.getLogger("hopline.ready")
 
 BATCH = 2_000
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _BEGINNING = -2
-_LONGEST_KEY = 64
 _HEADER_BYTES = 256  # what a held copy's envelope counts against MESSAGE_FORWARD_SIZE
 
 
@@ -72,7 +78,7 @@ class ForwarderWorker:
         self._txq = topics.txq(instance)
         self._names: dict[tuple[Place, str], str] = {}
         self._positions: dict[tuple[str, int], int] = {}
-        self._failed: list[tuple[KafkaError, Message]] = []
+        self._ready = False
         self.passed = 0
 
     def run(self, stop: threading.Event) -> None:
@@ -80,7 +86,7 @@ class ForwarderWorker:
         world = self._control.world
         self._forwarder = Forwarder(self.instance, world, Envelope, self._control.reachable)
         self._holding: Holding[_Held] = Holding(world.forward_bytes[self.instance])
-        self._producer = self._cluster.producer(linger_ms=1)
+        self._delivery = Delivery(self._cluster, self.instance, stop)
         consumer = self._consumer = self._cluster.consumer(
             f"{self._cluster.topics.prefix}forwarder.{self.instance}",
             partition_assignment_strategy="cooperative-sticky",
@@ -123,23 +129,29 @@ class ForwarderWorker:
         self._holding.limit = world.forward_bytes[self.instance]
 
     def _pass_on(self, batch: list[Message]) -> None:
-        now = time.time_ns() // 1_000_000
+        now, read_at = time.time_ns() // 1_000_000, time.monotonic()
         for message in batch:
             error = message.error()
             if error is not None:
                 self._not_a_record(message, error)
                 continue
+            topic, partition, offset = source_of(message)
             try:
-                record = self._read(message)
-                outcome = self._forwarder.handle(record, now)
-                if outcome is HELD:
-                    outcome = self._hold(message, record, now)
-                self._perform(message, record, outcome)
+                try:
+                    self._decide(message, now)
+                except UnknownSchemaError:
+                    self._control.catch_up(read_at)
+                    self._decide(message, now)
             except MalformedError as broken:
                 self._corrupted(message, broken, now)
-            topic, partition, offset = message.topic(), message.partition(), message.offset()
-            assert topic is not None and partition is not None and offset is not None
             self._positions[topic, partition] = offset + 1
+
+    def _decide(self, message: Message, now: int) -> None:
+        record = self._read(message)
+        outcome = self._forwarder.handle(record, now)
+        if outcome is HELD:
+            outcome = self._hold(message, record, now)
+        self._perform(message, record, outcome)
 
     def _read(self, message: Message) -> Record:
         headers = headers_of(message)
@@ -154,6 +166,7 @@ class ForwarderWorker:
         return Record(origin, key, route, hop, len(message), body is None, body)
 
     def _perform(self, message: Message, record: Record, outcome: Outcome) -> None:
+        source = source_of(message)
         stamp = min(max(message.timestamp()[1], 0), time.time_ns() // 1_000_000)
         for copy in outcome.copies:
             headers: Headers = [(ROUTE, copy.route), (HOP, copy.hop)]
@@ -161,7 +174,8 @@ class ForwarderWorker:
                 headers.insert(1, (MESSAGE, record.message))
             if copy.place is Place.IN:
                 headers.append((ORIGIN, INSIDE if copy.inside else OUTSIDE))
-            self._produce(
+            self._delivery.produce(
+                source,
                 self._topic(copy.place, copy.instance),
                 record.key,
                 message.value(),
@@ -170,39 +184,10 @@ class ForwarderWorker:
             )
         if outcome.status is not None:
             topic = self._topic(Place.ACK, self.instance)
-            self._produce(topic, record.key, encode_status(outcome.status))
+            self._delivery.produce(source, topic, record.key, encode_status(outcome.status))
         if outcome.event is not None:
-            self._produce(self._cluster.topics.event, record.key, encode_event(outcome.event))
+            self._delivery.emit(source, record.key, outcome.event)
         self.passed += 1
-
-    def _produce(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | str | None,
-        headers: Headers | None = None,
-        timestamp: int = 0,
-    ) -> None:
-        while True:
-            try:
-                self._producer.produce(
-                    topic,
-                    key=key,
-                    value=value,
-                    headers=headers,  # type: ignore[arg-type]
-                    timestamp=timestamp,
-                    on_delivery=self._reported,
-                )
-                return
-            except BufferError:  # the local queue is full: wait for room, lose nothing
-                self._producer.poll(0.1)
-            except KafkaException as error:  # too large: no later attempt would fare better
-                self._rejected(error.args[0], topic, key)
-                return
-
-    def _reported(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self._failed.append((error, message))
 
     def _topic(self, place: Place, instance: str) -> str:
         name = self._names.get((place, instance))
@@ -213,17 +198,18 @@ class ForwarderWorker:
         return name
 
     def _corrupted(self, message: Message, error: MalformedError, now: int) -> None:
+        topic, partition, offset = source = source_of(message)
         told = event(
             EventKind.CORRUPTED_MESSAGE,
             at=now,
             instance=self.instance,
             error=Number.CORRUPTED_HEADER,
             detail=str(error),
-            topic=message.topic(),
-            partition=message.partition(),
-            offset=message.offset(),
+            topic=topic,
+            partition=partition,
+            offset=offset,
         )
-        self._produce(self._cluster.topics.event, _short(message.key()), encode_event(told))
+        self._delivery.emit(source, short(message.key()), told)
 
     # --- held copies -----------------------------------------------------------------------------
 
@@ -246,15 +232,9 @@ class ForwarderWorker:
     def _commit(self, timeout: float) -> None:
         """Flush, then commit what is confirmed; what is not stays uncommitted for the next time."""
         if not self._positions:
-            self._producer.poll(0)
+            self._delivery.serve()
             return
-        if self._producer.flush(timeout) > 0:
-            log.warning("%s: not everything is confirmed yet; nothing is committed", self.instance)
-            return
-        failed, self._failed = self._failed, []
-        for error, message in failed:
-            self._rejected(error, message.topic() or "", message.key())
-        if failed and self._producer.flush(timeout) > 0:
+        if not self._delivery.confirm(timeout):
             return
         offsets = [TopicPartition(t, p, o) for (t, p), o in self._positions.items()]
         try:
@@ -266,31 +246,15 @@ class ForwarderWorker:
             return
         self._positions.clear()
 
-    def _rejected(self, error: KafkaError, topic: str, key: bytes | str | None) -> None:
-        """Tell that Kafka has refused a record for good: the sender keeps its message (11292)."""
-        about = _short(key)
-        told = event(
-            EventKind.FORWARDED_MESSAGE_DROPPED,
-            at=time.time_ns() // 1_000_000,
-            instance=self.instance,
-            conversation=about.decode("utf-8", "replace") if about is not None else None,
-            error=Number.TRANSPORT_SEND_ERROR,
-            detail=f"{error.str()} ({topic})",
-            topic=topic,
-        )
-        log.error("%s: %s", self.instance, told["detail"])
-        if error.fatal():
-            raise KafkaException(error)
-        if topic == self._cluster.topics.event:
-            return  # an event about an event that cannot be written cannot be written either
-        self._produce(self._cluster.topics.event, about, encode_event(told))
-
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         committed = consumer.committed(partitions, timeout=10)
         for partition in committed:
             if partition.offset < 0:
                 partition.offset = _BEGINNING
         consumer.incremental_assign(committed)
+        if not self._ready:
+            self._ready = True
+            ready.info("%s forwarder: ready", self.instance)
         log.info("%s forwards %s", self.instance, _named(partitions))
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -312,8 +276,7 @@ class ForwarderWorker:
         if error.code() == KafkaError._PARTITION_EOF:
             # The end lies behind the markers of transactions, which are no records: without this
             # the position would never say that everything has left `out`, and retries would wait.
-            topic, partition, offset = message.topic(), message.partition(), message.offset()
-            assert topic is not None and partition is not None and offset is not None
+            topic, partition, offset = source_of(message)
             self._positions[topic, partition] = offset
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(
@@ -324,11 +287,6 @@ class ForwarderWorker:
             raise KafkaException(error)
         else:
             log.warning("%s: %s", self.instance, error.str())
-
-
-def _short(key: bytes | str | None) -> bytes | None:
-    """Return a key for an event about a record; one that is no id may be as large as a record."""
-    return key if isinstance(key, bytes) and len(key) <= _LONGEST_KEY else None
 
 
 def _named(partitions: list[TopicPartition]) -> str:

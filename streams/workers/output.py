@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+
+from streams.errors import SurroundingsError
 from streams.kafka import Headers, KafkaError, Message, Producer
 from streams.node import OutFrame, Transaction
 from streams.wire import Topics, encode_event, encode_result
@@ -20,14 +23,18 @@ from streams.wire.state import (
 class Output:
     """Produce the records of a transaction; ``out_end`` is then the offset of its last copy.
 
+    ``stop`` ends the wait for room where Kafka takes none of them: SurroundingsError.
     Only that copy is reported: a transaction with any record that was not delivered cannot be
     committed, so success needs no other report.
     """
 
-    def __init__(self, topics: Topics, instance: str, producer: Producer) -> None:
+    def __init__(
+        self, topics: Topics, instance: str, producer: Producer, stop: threading.Event
+    ) -> None:
         self._topics = topics
         self._instance = instance
         self._producer = producer
+        self._stop = stop
         self._out = topics.out(instance)
         self._dialog = topics.dialog(instance)
         self.out_end = -1
@@ -102,6 +109,10 @@ class Output:
                 return
             except BufferError:
                 self._producer.poll(0.1)
+                if self._stop.is_set():  # the transaction is dropped, and its inputs read again
+                    raise SurroundingsError(
+                        f"{self._instance} was stopped while Kafka took no records."
+                    ) from None
 
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
         if error is None:

@@ -16,9 +16,9 @@ from types import FrameType
 from typing import Protocol
 
 from streams.errors import HoplineError, SurroundingsError, UsageError
-from streams.kafka import Cluster, demand
-from streams.node import World
+from streams.kafka import CACHE_BYTES, Cluster, demand
 from streams.protocol import Limits
+from streams.wire.evolution import written_schemas
 from streams.wire.specs import cluster_specs, instance_specs
 from streams.workers.control import Control
 from streams.workers.endpoint import EndpointWorker
@@ -40,11 +40,12 @@ class Worker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which workers a process runs, and for which instances."""
+    """Which workers a process runs, for which instances, and what an endpoint's caches may hold."""
 
     roles: tuple[str, ...]
     instances: tuple[str, ...]
     slot: str = "0"
+    cache_bytes: int = CACHE_BYTES
 
 
 class Process:
@@ -71,7 +72,7 @@ class Process:
         control = Control(self._cluster, names if forwards else (), timeout=self._timeout)
         try:
             control.start()
-            self._check(control.world)
+            self._check(control)
             workers = self._workers(names, control)
             threads = [
                 threading.Thread(target=self._guarded, args=(w,), name=f"{type(w).__name__}-{i}")
@@ -87,9 +88,9 @@ class Process:
         if self._failure is not None:
             raise self._failure
 
-    def _check(self, world: World) -> None:
-        """Refuse unknown instances, and topics that would lose something."""
-        names = self._plan.instances
+    def _check(self, control: Control) -> None:
+        """Refuse unknown instances, topics that would lose something, and unannounced schemas."""
+        names, world = self._plan.instances, control.world
         unknown = [n for n in names if n not in world.instances]
         if unknown:
             raise UsageError(
@@ -102,6 +103,11 @@ class Process:
             queues = {(d, s.queue) for (i, d, _), s in world.services.items() if i == name}
             specs += instance_specs(topics, name, queues, world.partitions[name])
         demand(self._cluster, specs)
+        if not all(map(control.has, written_schemas())):
+            raise SurroundingsError(
+                "The catalog does not have the schemas that this version writes.",
+                "Run 'hopline apply TOPOLOGY' first: by it every reader learns them.",
+            )
 
     def _workers(self, names: Sequence[str], control: Control) -> list[Worker]:
         workers: list[Worker] = []
@@ -111,7 +117,12 @@ class Process:
             if "endpoint" in self._plan.roles:
                 workers.append(
                     EndpointWorker(
-                        self._cluster, name, control, slot=self._plan.slot, limits=self._limits
+                        self._cluster,
+                        name,
+                        control,
+                        slot=self._plan.slot,
+                        limits=self._limits,
+                        cache_bytes=self._plan.cache_bytes,
                     )
                 )
         return workers

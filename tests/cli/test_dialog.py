@@ -84,6 +84,19 @@ def test_a_dialog_from_the_first_statement_to_the_last(system: System, tmp_path:
     assert [r["state"] for r in rows if r["conversation_id"] == dialog] == ["CD"]
 
 
+def test_a_body_is_printed_whole(system: System) -> None:
+    """What was printed is committed: nothing of it may be left out, however narrow the terminal."""
+    dialog = begun(system)
+    on = ("--at", A, "--conversation", dialog)
+    text, octets = "<order/>" * 400, b"\xff\x00" * 400
+    assert hopline("send", *on, "-", system=system, stdin=text.encode())[0] == 0
+    assert hopline("send", *on, "-", system=system, stdin=octets)[0] == 0
+    assert lines(system, B, "TargetQueue", "--limit", 2) == [
+        f'{dialog}     0  DEFAULT "{text}"',
+        f"{dialog}     1  DEFAULT 0x{octets.hex()}",
+    ]
+
+
 def test_an_error_reaches_the_other_side_with_code_and_text(system: System) -> None:
     dialog = begun(system)
     on = ("--at", A, "--conversation", dialog)

@@ -321,7 +321,7 @@ def test_a_broker_that_does_not_answer_is_one_sentence_after_the_stated_time() -
     assert (code, out) == (3, "")
     [sentence, remedy] = err.splitlines()
     assert sentence.startswith(f"hopline: Kafka at {address} cannot be reached: ")
-    assert sentence.endswith("(gave up after 2 s).")
+    assert sentence.endswith("(gave up after 1.5 s).")
     assert "hopline kafka start" in remedy
     assert 1.4 <= took < 5
 

@@ -8,16 +8,18 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from streams.client import LARGEST_BODY, Client, Conversation, Receiver, StatementError
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster
+from streams.kafka import Cluster, Producer
 from streams.protocol import Command, CommandKind
 from streams.wire import MalformedError, Topics
 from streams.wire.records import command_record
-from tests.running import System, eventually, running
+from tests.running import DEADLINE, System, eventually, running
+from tests.workers.rig import HookedCluster, pause
 
 AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
 SERVICES = ("InitiatorService", "TargetService")
@@ -156,8 +158,81 @@ def test_an_endpoint_worker_that_does_not_run_is_told_after_the_timeout(
     with (
         running(kafka, unique, "two_brokers", start=False) as system,
         system.client(timeout=0.5) as client,
-        pytest.raises(SurroundingsError, match="ServerA has not answered within 0 s"),
+        pytest.raises(SurroundingsError, match=r"ServerA has not answered within 0\.5 s"),
     ):
+        client.begin(*AT_A, *SERVICES)
+
+
+def test_answers_to_others_do_not_keep_a_client_waiting(kafka: str, unique: str) -> None:
+    """However many of them come: its time is over all the same."""
+    with running(kafka, unique, "two_brokers", start=False) as system:
+        noise, others = system.cluster.producer(), 500
+
+        def poll(method: Any, _: float) -> Any:
+            """Find somebody else's answer, as long as there are any."""
+            nonlocal others
+            others -= 1
+            pause()
+            if others > 0:
+                noise.produce(system.cluster.topics.result("ServerA"), key=b"other", value=b"")
+                noise.flush()
+            return method(1)
+
+        hooked = HookedCluster(kafka, system.cluster.topics, hooks={"poll": poll})
+        with (
+            Client(hooked, timeout=0.5) as client,
+            pytest.raises(SurroundingsError, match="ServerA has not answered"),
+        ):
+            client.begin(*AT_A, *SERVICES)
+        assert others > 0, "it has waited until they fell silent"
+
+
+def test_closing_lets_the_broker_go_whatever_happens(kafka: str, unique: str) -> None:
+    with running(kafka, unique, "two_brokers") as system:
+        hooked = HookedCluster(kafka, system.cluster.topics)
+        client = Client(hooked, timeout=DEADLINE)
+        client.begin(*AT_A, *SERVICES)
+        [answers] = hooked.consumers.values()
+        hooked.hooks["flush"] = lambda *_: 1
+        with pytest.raises(SurroundingsError, match="1 statements did not reach Kafka"):
+            client.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            answers.poll(0)
+
+
+class SmallCluster(Cluster):
+    """A cluster whose producers have room for a few records only."""
+
+    def producer(self, **config: Any) -> Producer:
+        """Build a producer."""
+        return super().producer(**config, queue_buffering_max_messages=10)
+
+
+def test_more_statements_than_memory_is_meant_for_all_arrive(system: System) -> None:
+    """Whoever hands over faster than Kafka takes them is slowed down, not refused."""
+    small = SmallCluster(system.cluster.bootstrap, system.cluster.topics)
+    with Client(small, timeout=DEADLINE) as client:
+        dialog = client.begin(*AT_A, *SERVICES)
+        for number in range(100):
+            client.send(dialog, b"%d" % number)
+    received = system.received(*AT_B, "TargetQueue", 100)
+    assert [m.body for m in received] == [b"%d" % n for n in range(100)]
+
+
+def test_a_full_memory_and_no_kafka_is_told_after_the_timeout(unique: str) -> None:
+    nowhere = SmallCluster("127.0.0.1:1", Topics(unique), {"message.timeout.ms": "500000"})
+    client, dialog = Client(nowhere, timeout=0.3), Conversation(*AT_A, uuid.uuid4())
+    with pytest.raises(SurroundingsError) as told:
+        for _ in range(11):
+            client.send(dialog, b"x")
+    assert told.value.message == (
+        "10 statements wait for Kafka at 127.0.0.1:1: no answer within 0.3 s."
+    )
+
+
+def test_waiting_for_an_answer_without_kafka_is_told_after_the_timeout(unique: str) -> None:
+    client = Client(Cluster("127.0.0.1:1", Topics(unique)), timeout=0.3)
+    with pytest.raises(SurroundingsError, match=r"127\.0\.0\.1:1 cannot be reached: .*0\.3 s"):
         client.begin(*AT_A, *SERVICES)
 
 
@@ -166,7 +241,7 @@ def test_a_queue_that_does_not_exist_is_told(system: System) -> None:
         Receiver(system.cluster, *AT_A, "Nothing", f"{system.cluster.topics.prefix}x") as receiver,
         pytest.raises(SurroundingsError, match=r"Queue topic .*Nothing does not exist"),
     ):
-        eventually(lambda: list(receiver.receive(1)), "an error")
+        eventually(lambda: receiver.receive(1), "an error")
 
 
 def test_a_cluster_that_cannot_be_reached_gives_up(unique: str) -> None:
@@ -193,7 +268,7 @@ def test_who_stops_in_the_middle_finds_the_rest(kafka: str, unique: str) -> None
             return Receiver(system.cluster, *AT_B, "TargetQueue", f"{unique}readers")
 
         def first(of: Receiver) -> bytes:
-            return eventually(lambda: next(of.receive(1), None), "a message").body
+            return eventually(lambda: next(iter(of.receive(1, 1)), None), "a message").body
 
         with receiver() as one:
             assert [first(one) for _ in range(3)] == [b"0", b"1", b"2"]
@@ -203,7 +278,7 @@ def test_who_stops_in_the_middle_finds_the_rest(kafka: str, unique: str) -> None
             assert [first(two) for _ in range(7)] == [b"%d" % n for n in range(3, 10)]
             two.commit()
         with receiver() as three:
-            assert list(three.receive(1)) == []
+            assert three.receive(1) == ()
 
 
 def test_a_record_that_is_no_message_hides_none(kafka: str, unique: str) -> None:

@@ -8,8 +8,8 @@ from concurrent.futures import TimeoutError as Waiting
 
 import pytest
 
-from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Fetcher, create, read_all
+from streams.kafka import Cluster, Fetcher, GoneError, create, read_all
+from streams.kafka.reader import RECORD_BYTES
 from streams.protocol import Dialog, State
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
@@ -37,7 +37,7 @@ def test_a_record_is_fetched_by_its_position_in_any_order(
 ) -> None:
     cluster, topic = made(kafka, unique)
     write(cluster, topic, 3_000)
-    fetcher = Fetcher(cluster, topic, 0, size=10)
+    fetcher = Fetcher(cluster, topic, 0, cache_bytes=10 * RECORD_BYTES)
     assert [fetcher.fetch(n).value() for n in order] == [b"%d" % n for n in order]
     fetcher.close()
     assert fetcher.fetch(order[0]).value() == b"%d" % order[0], "a closed one begins anew"
@@ -53,8 +53,29 @@ def test_a_position_whose_record_is_gone_is_told(kafka: str, unique: str) -> Non
     producer.flush()
     producer.abort_transaction(30)
     write(cluster, topic, 1)
-    with pytest.raises(SurroundingsError, match="@0 is gone: the log goes on at 2"):
+    with pytest.raises(GoneError, match="@0 is gone: the log goes on at 2"):
         Fetcher(cluster, topic, 0).fetch(0)
+
+
+@pytest.mark.parametrize(("cache_bytes", "kept"), [(10_000, 2), (1, 0), (1 << 20, 8)])
+def test_the_cache_is_bounded_by_bytes(
+    kafka: str, unique: str, cache_bytes: int, kept: int
+) -> None:
+    """Large records count as what they are: eight of them, and room for ``kept``."""
+    cluster, topic = made(kafka, unique)
+    producer = cluster.producer()
+    for _ in range(8):
+        producer.produce(topic, key=b"k", value=bytes(3_900))
+    assert producer.flush(30) == 0
+    fetcher = Fetcher(cluster, topic, 0, cache_bytes=cache_bytes)
+    messages = list(read_all(cluster, topic))
+    for message in [*messages, *messages[-1:]]:  # what is kept already counts once
+        fetcher.remember(message)
+    found = [fetcher.fetch(n) is messages[n] for n in reversed(range(8 - kept, 8))]
+    assert found == [True] * kept
+    if kept < 8:
+        assert fetcher.fetch(7 - kept) is not messages[7 - kept], "it is read again"
+    fetcher.close()
 
 
 def test_restoring_waits_for_a_transaction_that_is_still_open(kafka: str, unique: str) -> None:

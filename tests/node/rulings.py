@@ -15,6 +15,7 @@ MULTIPLE = "Using multiple routes in Service Broker"
 BEGIN = "BEGIN DIALOG CONVERSATION"
 END = "END CONVERSATION"
 SEND = "SEND"
+PRIORITY = "CREATE BROKER PRIORITY"
 
 FORWARDING = (
     Ruling("F1", "Forwarding is a switch of the endpoint, off unless it is turned on; what came "
@@ -109,7 +110,8 @@ DIALOGS = (
     Ruling("D5.1", "An initiator that is closed says so with its last acknowledgement, and answers "
            "a late EndDialog.", OURS),
     Ruling("D5.2", "A closed target's key is kept until the initiator is closed and a time to "
-           "live and a half is over, else for the dialog's lifetime.", OURS),
+           "live and a half is over, else for the dialog's lifetime; it asks, ever more rarely, "
+           "whether the initiator is.", OURS),
     Ruling("D5.3", "A replayed first message cannot reopen a dialog.",
            DOCUMENTED, "articles on the lifetime of conversation endpoints"),
     Ruling("D6.1", "BEGIN is no network activity; it needs an active broker (8442), a service "
@@ -151,6 +153,20 @@ DIALOGS = (
            "its lock.", DOCUMENTED, MULTIPLE),
     Ruling("EX-55", "Queue off at the target: parked there, delivered when it is on again.",
            DOCUMENTED, "sys.transmission_queue; articles on queue status"),
+    Ruling("Q1", "RECEIVE returns messages of one conversation group, which stays locked until the "
+           "transaction ends; WHERE names a conversation or a group.", DOCUMENTED, "RECEIVE"),
+    Ruling("Q2", "Groups and conversations with a higher priority are received first.",
+           DOCUMENTED, f"RECEIVE; {PRIORITY}"),
+    Ruling("Q3", "A DialogTimer comes before everything of its conversation, an Error before the "
+           "rest.", DOCUMENTED, "articles on system messages"),
+    Ruling("Q4", "GET CONVERSATION GROUP locks the next group without receiving.", DOCUMENTED,
+           "GET CONVERSATION GROUP"),
+    Ruling("Q5", "A rollback returns the messages to their places.", DOCUMENTED, "RECEIVE"),
+    Ruling("Q6", "Five rollbacks in a row turn the queue off, unless poison message handling is "
+           "off; the count survives a restart.", DOCUMENTED, "Poison message handling"),
+    Ruling("Q7", "END CONVERSATION removes the dialog's messages from the queue.", DOCUMENTED, END),
+    Ruling("Q8", "MOVE CONVERSATION moves a conversation to another group of its queue.",
+           DOCUMENTED, "MOVE CONVERSATION"),
     Ruling("U-02", "Broker ids are equal as GUIDs if both are GUIDs, else as they are written.",
            OURS),
     Ruling("U-14", "A dialog that could not be routed tries again when the catalog has changed, "
@@ -165,6 +181,8 @@ DIALOGS = (
            "says.", OURS),
     Ruling("U-30", "For a closed endpoint: acknowledged (11212). For an unknown dialog, and not "
            "its beginning: Error -8462 (11209, 11213).", OURS),
+    Ruling("U-32", "Error -8470 only where an established dialog has lost its service; never for a "
+           "routing miss.", OURS),
     Ruling("U-39", "What is undeliverable is acknowledged or not, and answered or not, by the "
            "reason.", OURS),
     Ruling("U-47", "END WITH ERROR discards all that is unacknowledged, transmitted or not; the "
@@ -184,6 +202,3 @@ DIALOGS = (
     Ruling("EX-61", "A contract that the target does not accept: Error -8408 at the initiator.",
            f"{DOCUMENTED}; the number is our choice", BEGIN),
 )  # fmt: skip
-
-ELSEWHERE = {"R3.1", "R7.1", "R7.2a", "R7.2b", "R8.4", "R9", "R10", "U-13", "U-18"}
-"""Rules of routing that tests here show besides; they are in the routing block of the page."""

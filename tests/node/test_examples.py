@@ -13,7 +13,7 @@ from streams.routing import pick_broker
 from streams.topology import Transport
 
 from .evidence import shows
-from .harness import Net, conversation, shipped
+from .harness import Net, conversation, shipped, topology
 from .places import D1, INITIATOR, TARGET, A, B, pair, talking
 
 DIALOGS = [uuid.UUID(int=n * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128) for n in range(1, 101)]
@@ -428,3 +428,51 @@ def test_a_lossy_network() -> None:
     net.cut = set()
     net.run(300)
     assert net["ServerB"].bodies(TARGET) == [b"%d" % n for n in range(40)]
+
+
+GATES = """
+instances:
+  ServerA:
+    databases:
+      DatabaseA:
+        broker_id: A
+        services: {InitiatorService: {queue: InitiatorQueue}}
+        routes:
+          - {name: One, service_name: TargetService, address: 'tcp://Gate1:4022'}
+          - {name: Two, service_name: TargetService, address: 'tcp://Gate2:4022'}
+  Gate1: &gate
+    endpoint: {forwarding: true}
+    msdb:
+      auto_created_local: false
+      routes:
+        - {name: a, service_name: TargetService, address: 'tcp://Nowhere:4022'}
+        - {name: b, service_name: TargetService, address: 'tcp://ServerB:4022'}
+        - {name: c, service_name: InitiatorService, address: 'tcp://Nowhere:4022'}
+        - {name: d, service_name: InitiatorService, address: 'tcp://ServerA:4022'}
+  Gate2: *gate
+  Nowhere: {}
+  ServerB:
+    databases:
+      DatabaseB:
+        broker_id: B
+        services: {TargetService: {queue: TargetQueue}}
+        routes:
+          - {name: One, service_name: InitiatorService, address: 'tcp://Gate1:4022'}
+          - {name: Two, service_name: InitiatorService, address: 'tcp://Gate2:4022'}
+"""
+
+
+@shows("D2.7", "U-19")
+@pytest.mark.parametrize("dead", ["Gate1", "Gate2"])
+def test_every_way_over_gateways_with_two_addresses_has_its_turn(dead: str) -> None:
+    """Half of the gateways loses everything, half of their addresses drops it: both ways are found.
+
+    Were all instances to move in step with the attempt, one of the two would never be.
+    """
+    net = Net(topology(GATES))
+    net.cut = {(dead, "ServerA"), (dead, "ServerB")}
+    net.begin(A, D1)
+    net.send(A, D1, b"1")
+    net.run(700)
+    assert net["ServerB"].bodies(TARGET) == [b"1"]
+    assert net["ServerA"].dialog(D1, initiator=True).all_acknowledged

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from dataclasses import dataclass, field
+
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streams.node import SILENCE, Holding, Presence
@@ -32,16 +34,19 @@ def beat(presence: Presence, name: str, count: int, at: float) -> None:
 def test_silence_of_five_seconds() -> None:
     """Unreachable: the presence has not changed for 5 s by the reader's own clock."""
     presence = awake(100.0, "You")
-    beat(presence, "Me", 2, 104.0)
-    assert presence.reachable("You", 100.0 + SILENCE - 0.01)
+    for at in (101.0, 102.0, 103.0, 104.0, 100.0 + SILENCE - 0.01):
+        beat(presence, "Me", int(at * 100), at)
+        assert presence.reachable("You", at)
+    beat(presence, "Me", 1_000_000, 100.0 + SILENCE)
     assert not presence.reachable("You", 100.0 + SILENCE)
 
 
 def test_a_sign_of_life_that_repeats_itself_is_none() -> None:
     """An old count says nothing; a new one, or another replica's, does."""
     presence = awake(100.0, "You")
-    beat(presence, "Me", 2, 104.0)
-    presence.seen("You", "r", 1, 104.0)
+    for at in (101.0, 102.0, 103.0, 104.0, 105.0):
+        presence.seen("You", "r", 1, at)
+        beat(presence, "Me", int(at), at)
     assert not presence.reachable("You", 105.5)
     presence.seen("You", "other", 1, 105.6)
     assert presence.reachable("You", 105.7)
@@ -65,7 +70,79 @@ def test_a_pause_does_not_condemn_everybody() -> None:
     presence.seen("You", "r", 60, 160.1)
     presence.end_read(160.1)
     assert presence.reachable("You", 160.2)
-    assert not presence.reachable("They", 160.2)
+    assert presence.reachable("They", 160.2)
+    for at in (161.0, 162.0, 163.0):  # awake: their silence counts from here on
+        beat(presence, "Me", int(at), at)
+    assert presence.reachable("You", 163.0)
+    assert not presence.reachable("They", 163.0)
+
+
+def test_a_pause_of_almost_five_seconds_condemns_nobody() -> None:
+    """Neither before anything was read again, nor when the first that is read is one's own."""
+    presence = awake(100.0, "You")
+    beat(presence, "Me", 2, 100.9)
+    assert presence.reachable("You", 105.8)
+    presence.seen("Me", "r", 3, 105.8)  # written before the pause; what You wrote is behind it
+    assert presence.reachable("You", 105.8)
+
+
+Reader = tuple[float, float, float]
+"""Seconds asleep, then awake; and how long its own signs of life are on their way."""
+
+
+@dataclass
+class Topic:
+    """A reader of ``presence`` and what it does in a life of pauses; You write once a second."""
+
+    died: float
+    now: float = 0.0
+    read_to: float = -1.0
+    records: list[tuple[float, str, int]] = field(default_factory=list)
+    presence: Presence = field(default_factory=lambda: Presence("Me", 0.0))
+
+    def __post_init__(self) -> None:
+        for second in range(2_000):
+            self.records.append((second + 0.3, "You", second))
+            if second < self.died:
+                self.records.append((second + 0.6, "They", second))
+
+    def live(self, asleep: float, awake: float, delay: float) -> None:
+        """Sleep, then be awake; You are reachable all the time, whatever was before."""
+        self.now += asleep
+        until = self.now + awake
+        next_beat = self.now
+        while self.now < until:
+            if self.now >= next_beat:
+                self.records.append((self.now + delay, "Me", int(self.now * 1_000)))
+                next_beat = self.now + 1
+            assert self.presence.reachable("You", self.now)  # asked before anything is read
+            for at, name, count in sorted(self.records):
+                if self.read_to < at <= self.now:
+                    self.presence.seen(name, "r", count, self.now)
+                    assert self.presence.reachable("You", self.now)
+            self.read_to = self.now
+            self.presence.end_read(self.now)
+            self.now += 0.25
+
+
+lives = st.lists(
+    st.tuples(st.floats(0, 30), st.floats(0.25, 12), st.floats(0, 2)), min_size=1, max_size=6
+)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(lives, st.floats(0, 60))
+@example([(0, 3, 0.2), (4.9, 3, 0.2)], 60)
+def test_a_reader_that_sleeps_at_times_judges_only_the_silent(
+    life: list[Reader], died: float
+) -> None:
+    """Who gives signs of life is always reachable; who does not, is not, once it has been awake."""
+    topic = Topic(died)
+    for asleep, awake, delay in life:
+        topic.live(asleep, awake, delay)
+    topic.now = max(topic.now, died)
+    topic.live(0, 12, 0.1)
+    assert not topic.presence.reachable("They", topic.now)
 
 
 @shows("F14")
@@ -87,8 +164,10 @@ def test_judging_goes_on_between_two_reads_of_the_end() -> None:
 def test_an_instance_that_was_never_seen() -> None:
     """It has the same five seconds, from when the reader began."""
     presence = awake(100.0)
-    assert presence.reachable("New", 104.9)
-    beat(presence, "Me", 2, 104.9)
+    for at in (101.0, 102.0, 103.0, 104.0):
+        beat(presence, "Me", int(at), at)
+        assert presence.reachable("New", at + 0.9)
+    beat(presence, "Me", 105, 105.0)
     assert not presence.reachable("New", 105.0)
 
 

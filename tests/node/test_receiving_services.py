@@ -304,6 +304,40 @@ def test_error_broker_conversations_while_the_worker_was_down() -> None:
     assert b"<Code>-9720</Code>" in net["ServerA"].bodies(INITIATOR)[-1]
 
 
+@shows("D7.4")
+def test_new_broker() -> None:
+    """Every conversation ends with an error; the other side hears nothing; END is possible."""
+    net = pair()
+    net.begin(A, D1)
+    net.send(A, D1, b"1")
+    net.settle()
+    net.sql(A, "ALTER DATABASE DatabaseA SET NEW_BROKER")
+    net.run(2)
+    assert net["ServerA"].dialog(D1, initiator=True).state is State.ER
+    assert b"<Code>-9719</Code>" in net["ServerA"].bodies(INITIATOR)[-1]
+    assert net["ServerB"].dialog(D1, initiator=False).state is State.CO
+    net.end(A, D1)
+    net.settle()
+    assert net["ServerA"].dialog(D1, initiator=True).state is State.CD
+
+
+@shows("U-32")
+def test_a_service_that_was_dropped() -> None:
+    """Its dialogs go with it, and their other sides hear of it: -8470. A routing miss: nothing."""
+    net = pair()
+    net.begin(A, D1)
+    net.send(A, D1, b"1")
+    net.settle()
+    net.change_database(B, services={})
+    net.run(2)
+    net.begin(A, conversation(2))
+    net.send(A, conversation(2), b"2")
+    net.settle()
+    assert net["ServerB"].dialog(D1, initiator=False).state is State.CD
+    assert len(net["ServerA"].bodies(INITIATOR)) == 1
+    assert b"<Code>-8470</Code>" in net["ServerA"].bodies(INITIATOR)[-1]
+
+
 # --- statements ----------------------------------------------------------------------------------
 
 

@@ -228,23 +228,36 @@ def test_a_target_endpoint_belongs_to_its_initiator() -> None:
 
 
 def test_a_service_that_was_dropped() -> None:
-    """The endpoint is there, its service is not: undeliverable, and the sender keeps it."""
+    """The key is there, its service is not: undeliverable, and the sender hears of it (U-32)."""
     net = talking(b"one")
     net.change_database(B, services={})
+    net.settle()
     locked = replace(FROM_A, to_broker="B")
     tx = reads(net, "ServerB", arriving(1, parties=locked))
     assert errors(tx) == [11210]
-    assert tx.frames == []
+    (frame,) = tx.frames
+    assert b"<Code>-8470</Code>" in frame.body
 
 
 @shows("D3.1")
 def test_acknowledgements_for_nobody_mean_nothing() -> None:
-    """An acknowledgement for an unknown dialog or an unknown broker id changes nothing."""
+    """An acknowledgement for an unknown target or an unknown broker id changes nothing."""
+    net = pair()
+    for parties in (replace(FROM_A, to_broker="B"), replace(FROM_A, to_broker="X"), FROM_A):
+        tx = reads(net, "ServerB", Acknowledgement(D1, parties, Ack(1)))
+        assert (tx.frames, tx.events, tx.machines) == ([], [], {})
+
+
+@shows("D5.2")
+def test_a_forgotten_initiator_is_closed() -> None:
+    """A target that asks about it is told so: it may forget the dialog too."""
     net = pair()
     back = Parties("InitiatorService", "A", "TargetService", "B", DEFAULT, False)
-    for parties in (back, replace(back, to_broker="X"), replace(back, to_broker=None)):
-        tx = reads(net, "ServerA", Acknowledgement(D1, parties, Ack(1)))
-        assert (tx.frames, tx.events, tx.machines) == ([], [], {})
+    tx = reads(net, "ServerA", Acknowledgement(D1, back, Ack(1)))
+    (frame,) = tx.frames
+    assert frame.ack is not None
+    assert frame.ack.closed
+    assert (frame.parties.to_broker, frame.parties.from_initiator) == ("B", True)
 
 
 @shows("U-02")

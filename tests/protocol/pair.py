@@ -109,7 +109,8 @@ class Pair:
             if self.channel:
                 self.deliver(0)
                 continue
-            due = [p.side.dialog.retry_at for p in self.parties if p.exists]
+            # A closed target that asks, ever more rarely, is at rest.
+            due = [p.side.dialog.retry_at for p in self.parties if p.exists and not p.closed]
             times = [t for t in due if t is not None]
             if not times:
                 return

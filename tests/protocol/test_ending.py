@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from streams.protocol import Flag, State
 from tests.node.evidence import shows
 
 from .build import (
+    INITIATOR_BROKER,
     LIFETIME,
     TARGET_BROKER,
+    Side,
     ack,
     acked,
     broker_error,
@@ -87,7 +91,88 @@ def test_end_discards_what_the_ended_peer_would_not_receive() -> None:
     assert not side.dialog.chunks
 
 
+# --- the closed frame ----------------------------------------------------------------------------
+
+
+def closed_target() -> Side:
+    """Return a target whose both sides have ended, and that has not heard that the other knows."""
+    side = target()
+    side.hears(message(0), message(1, flags=Flag.END))
+    side.ends()
+    assert side.dialog.state is State.CD
+    return side
+
+
+@shows("D5.2")
+def test_a_closed_target_asks_whether_the_initiator_is_closed_too() -> None:
+    """With growing pauses, by other ways each time, at most once a day; then it is forgotten."""
+    side = closed_target()
+    pauses = []
+    for _ in range(14):
+        due = side.dialog.retry_at
+        assert due is not None
+        pauses.append((due - side.now) // 1000)
+        unheard = side.dialog.unheard
+        asked = acked(side.waits((due - side.now) / 1000))
+        assert asked is not None
+        assert (asked.next_sequence, asked.closed) == (2, False)
+        assert side.dialog.unheard == unheard + 1
+    assert pauses[:4] == [64, 128, 256, 512]
+    assert pauses[-1] == 86_400
+    side.hears(ack(0, closed=True, broker=INITIATOR_BROKER))
+    assert side.dialog.retry_at is None
+    side.waits(90)
+    assert side.forgotten
+
+
+@shows("D5.2")
+def test_a_closed_initiator_answers_whoever_asks() -> None:
+    """Its closed frame may have been lost; each acknowledgement that comes is answered with one."""
+    side = conversing()
+    side.ends()
+    told = acked(side.hears(ack(2)))
+    assert told is not None and told.closed
+    again = acked(side.hears(ack(2, attempt=3, first_hop=1)))
+    assert again is not None
+    assert (again.closed, again.attempt, again.first_hop) == (True, 3, 1)
+
+
+def test_an_open_initiator_does_not_answer() -> None:
+    """It has something to say yet; an acknowledgement is never answered with another."""
+    side = conversing()
+    assert acked(side.hears(ack(1), ack(1))) is None
+
+
 # --- END WITH ERROR ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["WITH ERROR", "WITH CLEANUP", "an Error", "the end of life"])
+def test_what_was_discarded_is_known_by_its_first_number(how: str) -> None:
+    """What is acknowledged afterwards in its stead is not stored anywhere; the state says so."""
+    side = conversing(5)
+    side.hears(ack(2))
+    assert side.dialog.discarded_from is None
+    if how == "WITH ERROR":
+        side.ends(with_error=True)
+    elif how == "WITH CLEANUP":
+        side.cleans_up()
+    elif how == "an Error":
+        side.hears(broker_error())
+    else:
+        side.waits(LIFETIME)
+    if side.dialog.state is State.ER:  # kept until the application ends the dialog
+        assert side.dialog.discarded_from is None
+        side.ends()
+    assert side.dialog.discarded_from == 2
+    side.cleans_up()  # whatever is discarded later does not raise it
+    assert side.dialog.discarded_from == 2
+
+
+def test_nothing_to_discard_discards_nothing() -> None:
+    side = conversing(2)
+    side.hears(ack(2))
+    side.cleans_up()
+    assert side.dialog.discarded_from is None
 
 
 @shows("U-47")

@@ -165,15 +165,15 @@ def test_an_acknowledgement_that_does_not_arrive_takes_the_next_address() -> Non
     """A retry of what was acknowledged already says that the acknowledgement did not arrive."""
     side = target()
     side.hears(message(0))
-    assert side.dialog.first_hop == 0
+    assert side.dialog.unheard == 0
     side.hears(message(0))  # the same copy once more says nothing
-    assert side.dialog.first_hop == 0
+    assert side.dialog.unheard == 0
     for attempt in (1, 2, 3):
         side.hears(message(0, attempt=attempt))
-        assert side.dialog.first_hop == attempt
-    side.dialog.first_hop = ADDRESSES - 1
+        assert side.dialog.unheard == attempt
+    side.dialog.unheard = ADDRESSES - 1
     side.hears(message(0, attempt=4))
-    assert side.dialog.first_hop == 0
+    assert side.dialog.unheard == 0
 
 
 @shows("D2.5")

@@ -6,18 +6,35 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import replace
 
-from streams.report import Accepted, Delivered, Ledger, Missing, Side, balance
+import pytest
+
+from streams.report import (
+    Accepted,
+    Delivered,
+    Ending,
+    Endings,
+    Endpoint,
+    Ledger,
+    Missing,
+    Outcome,
+    Side,
+    balance,
+)
 
 DIALOG = uuid.UUID("6f1c0000-0000-4000-8000-000000000001")
 OTHER = uuid.UUID("6f1c0000-0000-4000-8000-000000000002")
 HERE, ELSEWHERE = "ServerB/DatabaseB", "ServerC/DatabaseC"
-SIDE = Side(DIALOG, True, "ServerA/DatabaseA", "CO", HERE, 3)
+SENDER = "ServerA/DatabaseA"
+INITIATOR = Endpoint(SENDER, DIALOG, True)
+TARGET, REFUSED = Endpoint(HERE, DIALOG, False), Endpoint(ELSEWHERE, DIALOG, False)
+SIDE = Side(INITIATOR, "CO", HERE, 3)
+BACK = Side(TARGET, "CO", SENDER, 3)
 
 
-def accepted(count: int = 3, conversation: uuid.UUID = DIALOG) -> list[Accepted]:
+def accepted(count: int = 3, sender: Endpoint = INITIATOR) -> list[Accepted]:
     """Return messages as their sender's endpoint has numbered them."""
     return [
-        Accepted(conversation, True, uuid.uuid5(conversation, str(n)), n, b"%d" % n)
+        Accepted(sender, uuid.uuid5(sender.conversation, f"{sender}{n}"), n, b"%d" % n)
         for n in range(count)
     ]
 
@@ -26,7 +43,8 @@ def delivered(messages: Iterable[Accepted], place: str = HERE, offset: int = 0) 
     """Return them as they stand in a queue, one behind the other."""
     return [
         Delivered(
-            *(m.conversation, m.from_initiator, m.message_id, m.sequence, m.digest, place),
+            *(m.sender.conversation, m.sender.is_initiator),
+            *(m.message_id, m.sequence, m.digest, place),
             *(offset + at, 5, ("ServerA", place), 1_000),
         )
         for at, m in enumerate(messages)
@@ -34,9 +52,8 @@ def delivered(messages: Iterable[Accepted], place: str = HERE, offset: int = 0) 
 
 
 def missing(message: Accepted) -> Missing:
-    return Missing(
-        message.conversation, message.from_initiator, message.sequence, message.message_id
-    )
+    sender = message.sender
+    return Missing(sender.conversation, sender.is_initiator, message.sequence, message.message_id)
 
 
 def test_everything_is_there() -> None:
@@ -113,18 +130,160 @@ def test_another_number_is_a_change_too() -> None:
     assert balance(messages, rows, [SIDE]).changed == [missing(messages[2])]
 
 
+# --- discarded, and by what ----------------------------------------------------------------------
+
+
 def test_a_dialog_in_error_discards_what_had_not_arrived() -> None:
     messages = accepted()
-    ledger = balance(messages, delivered(messages[:1]), [replace(SIDE, state="ER")])
+    side = replace(SIDE, state="ER", discarded_from=1)
+    ledger = balance(messages, delivered(messages[:1]), [side])
     assert (ledger.delivered, ledger.discarded, ledger.verdict) == (1, 2, "nothing lost")
 
 
-def test_ending_with_error_discards_in_its_own_direction_only() -> None:
+def test_an_error_excuses_nothing_that_was_acknowledged_before() -> None:
     messages = accepted()
-    replies = [replace(m, from_initiator=False) for m in accepted()]
-    back = replace(SIDE, from_initiator=False, place=HERE, peer="ServerA/DatabaseA")
-    ledger = balance([*messages, *replies], [], [SIDE, back], discarding={(DIALOG, True)})
+    side = replace(SIDE, state="ER", discarded_from=2)
+    ledger = balance(messages, delivered(messages[:1]), [side])
+    assert (ledger.lost, ledger.discarded) == ([missing(messages[1])], 1)
+
+
+def test_the_application_ends_after_an_error() -> None:
+    """ER, then CD: what the Error has discarded is as discarded as before."""
+    messages = accepted()
+    side = replace(SIDE, state="CD", discarded_from=0)
+    endings = Endings({INITIATOR: Ending.PLAIN}, {INITIATOR: -8495})
+    ledger = balance(messages, [], [side], endings)
+    assert ledger.outcomes == {Outcome.ERROR_RECEIVED: 3}
+
+
+@pytest.mark.parametrize(
+    ("side", "endings", "outcome"),
+    [
+        (SIDE, Endings(errors={INITIATOR: -8489}), Outcome.EXPIRED),
+        (SIDE, Endings(errors={INITIATOR: 7}), Outcome.ERROR_RECEIVED),
+        (SIDE, Endings({INITIATOR: Ending.WITH_ERROR}), Outcome.ENDED_WITH_ERROR),
+        (SIDE, Endings({INITIATOR: Ending.WITH_CLEANUP}), Outcome.CLEANED_UP),
+        (SIDE, Endings({INITIATOR: Ending.PLAIN}), Outcome.ERROR_RECEIVED),
+        (replace(SIDE, expired=True), Endings({INITIATOR: Ending.PLAIN}), Outcome.EXPIRED),
+        (SIDE, Endings(), Outcome.NEW_BROKER),
+    ],
+)
+def test_every_reason_has_its_name(side: Side, endings: Endings, outcome: Outcome) -> None:
+    messages = accepted()
+    ledger = balance(messages, [], [replace(side, state="CD", discarded_from=0)], endings)
+    assert ledger.outcomes == {outcome: 3}
+    assert (ledger.discarded, ledger.verdict) == (3, "nothing lost")
+
+
+def test_ending_with_error_discards_in_its_own_direction_only() -> None:
+    messages, replies = accepted(), accepted(3, TARGET)
+    side = replace(SIDE, state="DO", discarded_from=0)
+    endings = Endings({INITIATOR: Ending.WITH_ERROR}, end_dialogs={INITIATOR})
+    ledger = balance([*messages, *replies], [], [side, BACK], endings)
     assert (ledger.discarded, ledger.lost) == (3, [missing(r) for r in replies])
+
+
+def test_a_receiver_that_has_ended_discards_what_still_arrives() -> None:
+    """It acknowledges, and shows nobody; that excuses no gap before what it has shown."""
+    messages = accepted()
+    endings, deaf = Endings({TARGET: Ending.PLAIN}), replace(BACK, deaf_from=2)
+    ledger = balance(messages, delivered(messages[:2]), [SIDE, deaf], endings)
+    assert ledger.outcomes == {Outcome.DELIVERED: 2, Outcome.PEER_ENDED: 1}
+    ledger = balance(messages, delivered(messages[:1]), [SIDE, deaf], endings)
+    assert ledger.lost == [missing(messages[1])]
+    ledger = balance(messages, delivered(messages[1:2]), [SIDE, deaf], endings)
+    assert ledger.lost == [missing(messages[0])]
+
+
+def test_a_receiver_that_ended_after_the_enddialog_had_received_everything() -> None:
+    messages = accepted()
+    endings = Endings({TARGET: Ending.PLAIN}, end_dialogs={TARGET})
+    ledger = balance(messages, delivered(messages[:2]), [SIDE, BACK], endings)
+    assert ledger.lost == [missing(messages[2])]
+
+
+def test_another_targets_end_excuses_nothing() -> None:
+    messages = accepted()
+    endings = Endings({REFUSED: Ending.PLAIN})
+    ledger = balance(messages, delivered(messages[:2]), [SIDE, BACK], endings)
+    assert ledger.lost == [missing(messages[2])]
+
+
+# --- commands that wait, and state that is forgotten ---------------------------------------------
+
+
+def test_what_the_endpoint_worker_has_not_read_waits() -> None:
+    """Also a dialog whose BEGIN it has not read: it has no endpoint yet."""
+    messages = [replace(m, read=False) for m in accepted()]
+    ledger = balance(messages, [], [])
+    assert ledger.outcomes == {Outcome.UNREAD: 3}
+    assert (ledger.waiting, ledger.verdict) == (3, "nothing lost")
+
+
+def test_what_is_not_read_yet_stands_behind_what_is() -> None:
+    messages = accepted(4)
+    messages[3] = replace(messages[3], read=False)
+    ledger = balance(messages, delivered(messages[:3]), [SIDE])
+    assert ledger.outcomes == {Outcome.DELIVERED: 3, Outcome.UNREAD: 1}
+
+
+def test_what_is_parked_waits() -> None:
+    """Acknowledged, in no queue, and not lost: its queue is off."""
+    messages = accepted()
+    off = replace(BACK, parked=frozenset({1, 2}))
+    ledger = balance(messages, delivered(messages[:1]), [SIDE, off])
+    assert ledger.outcomes == {Outcome.DELIVERED: 1, Outcome.PARKED: 2}
+    assert ledger.waiting == 2
+
+
+@pytest.mark.parametrize(
+    ("endings", "outcome"),
+    [
+        (Endings({INITIATOR: Ending.WITH_ERROR}), Outcome.ENDED_WITH_ERROR),
+        (Endings({INITIATOR: Ending.WITH_CLEANUP}), Outcome.CLEANED_UP),
+        (Endings(errors={INITIATOR: -8489}), Outcome.EXPIRED),
+        (Endings(errors={INITIATOR: 1}), Outcome.ERROR_RECEIVED),
+        (Endings(expired={DIALOG}), Outcome.EXPIRED),
+        (Endings({TARGET: Ending.PLAIN}), Outcome.PEER_ENDED),
+        (Endings({INITIATOR: Ending.PLAIN}), Outcome.LOST),
+        (Endings(), Outcome.LOST),
+    ],
+)
+def test_a_forgotten_endpoint(endings: Endings, outcome: Outcome) -> None:
+    """What was said, what came, and the lifetime excuse; a dialog that ended well does not."""
+    assert balance(accepted(), [], [], endings).outcomes == {outcome: 3}
+
+
+# --- several targets -----------------------------------------------------------------------------
+
+
+def test_what_a_refused_target_has_sent_is_an_account_of_its_own() -> None:
+    """Its replies end as discarded, and hide no loss of the locked target's."""
+    theirs, refused = accepted(2, TARGET), accepted(2, REFUSED)
+    sides = [SIDE, BACK, Side(REFUSED, "ER", SENDER, 2, discarded_from=0)]
+    endings = Endings(errors={REFUSED: -8495})
+    rows = delivered(theirs[:1], SENDER)
+    ledger = balance([*theirs, *refused], rows, sides, endings)
+    assert ledger.outcomes == {
+        Outcome.DELIVERED: 1,
+        Outcome.LOST: 1,
+        Outcome.ERROR_RECEIVED: 2,
+    }
+    assert ledger.lost == [missing(theirs[1])]
+
+
+def test_before_the_lock_a_message_at_two_targets_is_delivered_once() -> None:
+    messages = accepted(1)
+    rows = delivered(messages) + delivered(messages, ELSEWHERE)
+    ledger = balance(messages, rows, [replace(SIDE, peer=None, acknowledged=0)])
+    assert (ledger.delivered, ledger.at_refused_targets, ledger.twice) == (1, 1, [])
+
+
+def test_a_forgotten_lock_is_where_most_messages_are() -> None:
+    messages = accepted()
+    rows = delivered(messages[:1]) + delivered(messages, ELSEWHERE)
+    ledger = balance(messages, rows, [])
+    assert (ledger.delivered, ledger.at_refused_targets, ledger.lost) == (3, 1, [])
 
 
 def test_deliveries_at_a_refused_target_are_counted_apart() -> None:
@@ -143,7 +302,7 @@ def test_only_at_a_refused_target_is_lost() -> None:
 
 def test_what_nobody_sent_is_told() -> None:
     messages = accepted()
-    foreign = delivered(accepted(1, OTHER), offset=9)
+    foreign = delivered(accepted(1, INITIATOR._replace(conversation=OTHER)), offset=9)
     invented = [replace(delivered(messages[:1], offset=8)[0], message_id=uuid.uuid4(), sequence=3)]
     ledger = balance(messages, [*delivered(messages), *invented, *foreign], [SIDE])
     assert (ledger.unknown, ledger.verdict) == (2, "2 never sent")
@@ -158,8 +317,9 @@ def test_every_fault_has_its_words() -> None:
 
 
 def test_dialogs_do_not_mix() -> None:
-    mine, others = accepted(), accepted(2, OTHER)
-    sides = [SIDE, replace(SIDE, conversation=OTHER, acknowledged=0, peer=None)]
+    other = INITIATOR._replace(conversation=OTHER)
+    mine, others = accepted(), accepted(2, other)
+    sides = [SIDE, replace(SIDE, endpoint=other, acknowledged=0, peer=None)]
     ledger = balance([*mine, *others], delivered(mine), sides)
     assert (ledger.accepted, ledger.delivered, ledger.waiting) == (5, 3, 2)
     assert ledger.balanced

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from streams.client import Conversation, StatementError
-from streams.report import Facts, Missing, read_dialogs, read_facts
+from streams.report import Ending, Endpoint, Facts, Missing, Outcome, read_dialogs, read_facts
 from tests.running import System, eventually, running
 
 INITIATOR = ("ServerA", "DatabaseA")
@@ -25,12 +25,12 @@ class Run:
     dialog: Conversation
     sent: tuple[uuid.UUID, ...]
     discarded: Conversation
-    waiting: Conversation
+    expired: Conversation
 
 
 @pytest.fixture(scope="module")
 def run(kafka: str) -> Iterator[Run]:
-    """Hold three dialogs: one both ways, one that ends in error, one that never arrives."""
+    """Hold dialogs: both ways, ended in error, expired and then ended, on the way, not begun."""
     with running(kafka, f"t{uuid.uuid4().hex[:12]}.", "two_brokers") as system:
         with system.client() as client:
             dialog = client.begin(*INITIATOR, *SERVICES)
@@ -44,33 +44,50 @@ def run(kafka: str) -> Iterator[Run]:
             client.send(discarded, b"one")
             system.received(*TARGET, "TargetQueue", 1)
             client.end(discarded, error=(7, "no more"), wait=True)
+            expired = client.begin(*INITIATOR, "InitiatorService", "NobodyService", lifetime=1)
+            client.send(expired, b"too late", wait=True)
+            [error] = system.received(*INITIATOR, "InitiatorQueue", 1)
+            assert error.ends_dialog
+            client.end(expired, wait=True)  # from ERROR to CLOSED
             waiting = client.begin(*INITIATOR, "InitiatorService", "NobodyService")
             client.send(waiting, b"into the void", wait=True)
             eventually(lambda: acknowledged(system, dialog) == {4}, "all is acknowledged")
-        yield Run(system, dialog, sent, discarded, waiting)
+            system.stop()
+            unread = client.begin(*INITIATOR, *SERVICES, wait=False)
+            client.send(unread, b"nobody has read this yet")
+        yield Run(system, dialog, sent, discarded, expired)
 
 
 def acknowledged(system: System, dialog: Conversation) -> set[int]:
     """Return how much of a dialog each of its sides knows to be stored."""
     return {
-        endpoint.acknowledged
+        endpoint.acknowledged[0]
         for instance in ("ServerA", "ServerB")
         for key, endpoint in read_dialogs(system.cluster, instance)
         if key[1] == dialog.id
     }
 
 
-def facts(run: Run, hide: uuid.UUID | None = None) -> Facts:
-    return read_facts(run.system.cluster, run.system.topology, hide=hide)
+def facts(run: Run) -> Facts:
+    return read_facts(run.system.cluster, run.system.topology)
 
 
 def test_every_message_is_accounted_for(run: Run) -> None:
     found = facts(run)
     ledger = found.balance()
     assert ledger.verdict == "nothing lost"
-    assert (ledger.accepted, ledger.delivered, ledger.waiting) == (10, 9, 1)
+    assert ledger.outcomes == {
+        Outcome.DELIVERED: 9,
+        Outcome.EXPIRED: 1,
+        Outcome.IN_TRANSMISSION_QUEUE: 1,
+        Outcome.UNREAD: 1,
+    }
     assert ledger.locked == {"ServerB/DatabaseB": 2}
-    assert found.discarding == {(run.discarded.id, True)}
+    place = "/".join(INITIATOR)
+    assert found.said == {
+        Endpoint(place, run.discarded.id, True): Ending.WITH_ERROR,
+        Endpoint(place, run.expired.id, True): Ending.PLAIN,
+    }
     assert len(found.refused) == 1
     assert found.delays, "the message that waits has a number that says why"
 
@@ -86,11 +103,11 @@ def test_what_was_delivered_says_when_and_by_which_way(run: Run) -> None:
 
 
 def test_a_message_that_is_hidden_is_found_missing(run: Run) -> None:
-    """What ``hide`` is for: the account notices exactly the one message, and says which."""
-    ledger = facts(run, hide=run.sent[2]).balance()
+    """The account notices exactly the one message, and says which: the last of its dialog, too."""
+    ledger = facts(run).hiding(run.sent[3]).balance()
     assert ledger.verdict == "1 lost"
-    assert ledger.lost == [Missing(run.dialog.id, True, 2, run.sent[2])]
+    assert ledger.lost == [Missing(run.dialog.id, True, 3, run.sent[3])]
 
 
 def test_hiding_what_does_not_exist_hides_nothing(run: Run) -> None:
-    assert facts(run, hide=uuid.uuid4()).balance().balanced
+    assert facts(run).hiding(uuid.uuid4()).balance().balanced

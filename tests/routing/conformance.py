@@ -1,22 +1,13 @@
-"""The conformance table of the routing decision, and the part of the page that is made from it.
-
-``python -m tests.routing.conformance --write`` rewrites that part of ``docs/conformance.md``.
-"""
+"""The conformance table of the routing decision, and the part of the page that is made from it."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
-from pathlib import Path
-
 from streams.routing import Decision
+from tests.conformance.page import table
 
 from . import rows_deployments, rows_examples, rows_rules, rows_targets
 from .rows import Kind, Row
 from .rulings import RULINGS, Ruling
-
-PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
-BEGIN, END = "<!-- routing: generated -->\n", "<!-- routing: end -->\n"
 
 ROWS = (*rows_examples.ROWS, *rows_targets.ROWS, *rows_deployments.ROWS, *rows_rules.ROWS)
 
@@ -35,14 +26,14 @@ def in_words(decision: Decision) -> str:
 
 def generated() -> str:
     """Return the routing part of the page."""
-    rulings = _table(
+    rulings = table(
         ("rule", "in words", "verdict", "sources", "shown by"),
         (
             (r.id, r.words, r.verdict, r.sources, ", ".join(row.id for row in rows_that_show(r)))
             for r in RULINGS
         ),
     )
-    rows = _table(
+    rows = table(
         ("row", "in words", "answer", "by", "source", "outcome"),
         ((r.id, r.says, in_words(r.expects), _by(r.expects), r.source, r.kind.value) for r in ROWS),
     )
@@ -53,33 +44,5 @@ def generated() -> str:
     )
 
 
-def rewritten(page: str) -> str:
-    """Return the page with its routing part made anew."""
-    head, rest = page.split(BEGIN)
-    _, tail = rest.split(END)
-    return f"{head}{BEGIN}\n{generated()}\n{END}{tail}"
-
-
 def _by(decision: Decision) -> str:
     return ", ".join([decision.step, *decision.routes]).strip(", ")
-
-
-def _table(header: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> str:
-    body = [header, tuple("---" for _ in header), *lines]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in body)
-
-
-def main(arguments: list[str]) -> int:
-    """Rewrite the page, or say whether it is stale."""
-    page = PAGE.read_text(encoding="utf-8")
-    wanted = rewritten(page)
-    if "--write" in arguments:
-        PAGE.write_text(wanted, encoding="utf-8")
-        return 0
-    if page != wanted:
-        print(f"{PAGE} is stale: python -m tests.routing.conformance --write", file=sys.stderr)
-    return int(page != wanted)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -38,11 +38,10 @@ def test_network_addresses(text: str, host: str, port: int) -> None:
 
 @pytest.mark.parametrize("text", ["TCP://dispatch.Adventure-Works.com", "tcp://[::1]", "tcp://h/"])
 def test_the_port_is_optional(text: str) -> None:
-    """Without a port 4022 is meant, and the address remembers that none was given (U-03, C-03)."""
+    """Without a port 4022 is meant (U-03, C-03)."""
     parsed = parse_address(text)
     assert parsed is not None
     assert parsed.port == DEFAULT_PORT == 4022
-    assert not parsed.port_given
     assert parsed.key == network(parsed.host).key
 
 
@@ -116,7 +115,7 @@ def test_the_port_of_a_service_name_is_optional() -> None:
     """Without a port the name means 4022 as well (U-03)."""
     found = address_from_name("tcp://host9/Pay")
     assert found is not None
-    assert (found.host, found.port, found.port_given) == ("host9", 4022, False)
+    assert (found.host, found.port) == ("host9", 4022)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from streams.routing import Origin
 
-from .conformance import PAGE, ROWS, generated, rewritten, rows_that_show
+from .conformance import ROWS, rows_that_show
 from .rows import Row
 from .rulings import NOT_EMULATED, RULINGS, Ruling
 
@@ -43,15 +43,3 @@ def test_ids_are_unique() -> None:
 def test_rows_show_rulings_that_exist() -> None:
     """No row is evidence of something that nobody states."""
     assert {tag for row in ROWS for tag in row.shows.split()} <= {r.id for r in RULINGS}
-
-
-def test_the_page_is_well_formed() -> None:
-    """Every line of a table has as many cells as its header."""
-    lines = [line for line in generated().splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in lines} == {6, 7}
-
-
-def test_the_page_is_up_to_date() -> None:
-    """``python -m tests.routing.conformance --write`` would change nothing."""
-    page = PAGE.read_text(encoding="utf-8")
-    assert page == rewritten(page)

@@ -388,7 +388,7 @@ def test_7_state_does_not_grow_with_the_backlog() -> None:
     result = standing.run()
     assert result.good
     assert result.summary["delivered"] == 2000
-    assert max(seen[0]) < 1_100
+    assert max(seen[0]) < 1_200  # a chunk has 64 positions
     assert not any(state.chunks.values())
 
 

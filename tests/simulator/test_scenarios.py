@@ -176,6 +176,15 @@ def test_ex_37_the_second_remedy_is_a_handshake(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_ex_37_the_handshake_is_sound_with_pipelined_sends(seed: int) -> None:
+    """Both targets get three messages before the lock; what proves it comes to one of them only."""
+    result = shipped("several_targets/remedy_handshake_pipelined", seed)
+    both = (conversations(result, TARGET_B), conversations(result, TARGET_C))
+    assert all(len(rows) >= 3 for place in both for rows in place.values())
+    assert [act["instance"] for act in result.acts] == ["ServerB"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_ex_45_a_routing_loop(seed: int) -> None:
     result = shipped("routing_loop/dies_of_hops", seed)
     dropped = [e for e in result.events if e["error"] == 11285]

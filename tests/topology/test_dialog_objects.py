@@ -13,7 +13,6 @@ from streams.topology import (
     apply_sql,
     flatten,
     load,
-    message_type_of,
     queue_of,
     schema_of,
     unflatten,
@@ -135,7 +134,7 @@ def test_honor_broker_priority(tmp_path: Path) -> None:
 
 def demanded(database: Database, message_type: str) -> str | None:
     """Return the text that a message type's schema collection holds."""
-    found = message_type_of(database, message_type)
+    found = database.message_types.get(message_type)
     assert found is not None
     return schema_of(database, found)
 

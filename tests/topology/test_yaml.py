@@ -21,7 +21,6 @@ from streams.topology import (
     contract_of,
     default_broker_id,
     load,
-    messages_of,
     queue_of,
     queues_of,
 )
@@ -109,8 +108,9 @@ def test_defaults(tmp_path: Path) -> None:
 def test_lookups(tmp_path: Path) -> None:
     """DEFAULT exists everywhere and is accepted by those that list it; queues need no entry."""
     _, database = from_yaml(tmp_path, "{services: {S: {queue: Q}, I: {queue: q, contracts: []}}}")
-    assert messages_of(database, "DEFAULT") == {"DEFAULT": Sender.ANY}
-    assert contract_of(database, "Nothing") is None and messages_of(database, "Nothing") is None
+    default = contract_of(database, "DEFAULT")
+    assert default is not None and default.messages == {"DEFAULT": Sender.ANY}
+    assert contract_of(database, "Nothing") is None
     assert accepts(database, "S", "DEFAULT") and not accepts(database, "I", "DEFAULT")
     assert queue_of(database, "Nobody") is None
     assert [q.name for q in queues_of(database)] == ["Q"]

@@ -45,7 +45,7 @@ def examples() -> dict[str, bytes]:
         locked=True, send_sequence=70, acknowledged=(3, 1), transmitted=(65, 2), received=(4, 3),
         held={(6, 0): (11, 1), (9, 4): (12, 5)}, partial=[8, 9, 10], parked=[(3, 7), (-1, 0)],
         timer_at=9, priority=7, confirmed=True, refusal=9615, deaf_from=4, discarded_from=3,
-        error_epoch=1, attempt=2, retry_at=5, first_hop=1, status=9750, status_at=6,
+        error_epoch=1, attempt=2, retry_at=5, first_hop=1, unheard=2, status=9750, status_at=6,
         peer_closed=True, closed_at=7, forget_at=8, suspect=(66, 1),
     )  # fmt: skip
     command = Command(

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from streams.errors import SurroundingsError
-from streams.kafka import KafkaException, change_for, deploy, publish, read_catalog
+from streams.kafka import (
+    KafkaException,
+    change_for,
+    create,
+    deploy,
+    preview,
+    publish,
+    read_catalog,
+    specs_of,
+)
 from streams.kafka.catalog import VERSION_KEY, hash_of
-from streams.topology import Topology
+from streams.topology import Topology, apply_sql
 from streams.wire import decode_event, encode_catalog_object
 from streams.workers import Control
 from tests.workers.rig import HookedCluster, Rig, eventually, pair, pause
@@ -50,7 +60,15 @@ def test_running_workers_switch_to_a_new_version(two: Rig, tmp_path: Path) -> No
     assert (control.world.version, routes(control), control.error) == (2, [], "")
 
 
-def test_objects_count_only_when_their_version_is_complete(two: Rig) -> None:
+def test_a_worker_begins_with_the_newest_version(two: Rig, tmp_path: Path) -> None:
+    """The log has the older ones, too, as long as it is not compacted."""
+    deploy(two.cluster, pair(tmp_path, route=""), prune=True)
+    assert two.control("A").world.version == 2
+
+
+def test_objects_count_only_when_their_version_is_complete(
+    two: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
     """An object without the version record that closes it changes nothing."""
     control = two.control("A")
     before, state = control.world, read_catalog(two.cluster)
@@ -60,9 +78,22 @@ def test_objects_count_only_when_their_version_is_complete(two: Rig) -> None:
     eventually(lambda: control.error or pause(), "the version that does not fit")
     assert control.world is before, "half a version was taken"
     assert control.error == "version 2: the hash does not fit the objects that were read"
+    write(two, key, 3, state.objects[key])  # it is told once, not once a record
+    control.catch_up(time.monotonic())
+    assert caplog.text.count("the catalog cannot be read") == 1
     deploy(two.cluster, two.topology)
     eventually(lambda: control.world is not before or pause(), "the next good version")
     assert (routes(control), control.error) == (["ToB"], "")
+
+
+def test_a_folder_that_is_deployed_again_lowers_no_epoch(two: Rig) -> None:
+    """ERROR_BROKER_CONVERSATIONS has been said once; its conversations do not end twice."""
+    sql = "ALTER DATABASE CURRENT SET ERROR_BROKER_CONVERSATIONS"
+    deploy(two.cluster, apply_sql(two.topology, "A", "DatabaseA", sql, 0.0))
+    assert not deploy(two.cluster, two.topology).change
+    assert not preview(two.cluster, two.topology).change
+    live = read_catalog(two.cluster).topology
+    assert live is not None and live.instances["A"].databases["DatabaseA"].error_epoch == 1
 
 
 STRANGE = (
@@ -124,7 +155,7 @@ def test_nothing_is_consumed_before_there_is_a_version(two: Rig) -> None:
     admin = two.cluster.admin()
     for future in admin.delete_topics([two.topics.catalog]).values():
         future.result()
-    deploy(two.cluster, Topology())
+    create(two.cluster, specs_of(Topology(), two.topics))
     assert read_catalog(two.cluster).version == 0
     with pytest.raises(SurroundingsError, match="no complete version"):
         Control(two.cluster, ("A",), timeout=1).start()

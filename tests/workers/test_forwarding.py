@@ -66,10 +66,17 @@ def test_a_copy_that_kafka_refuses_is_told_and_holds_nothing_up(two: Rig) -> Non
     limit_size(two.cluster, two.topics.txq("B"), 4_000)
     two.endpoint(limits=PATIENT)
     two.forwarder("A")
+    send(two, b"small, and before it")
     dialog = send(two, os.urandom(8_000))
     [told] = two.events(1, error=Number.TRANSPORT_SEND_ERROR)
     assert told["event"] == EventKind.FORWARDED_MESSAGE_DROPPED
-    assert (told["conversation"], told["topic"]) == (str(dialog.id), two.topics.txq("B"))
+    assert told["conversation"] == str(dialog.id)
+    [copy] = [
+        m for m in two.records(two.topics.out("A")) if m.key() == told["conversation"].encode()
+    ]
+    where = (two.topics.out("A"), 0, copy.offset())
+    assert (told["topic"], told["partition"], told["offset"]) == where
+    assert two.topics.txq("B") in told["detail"]
     send(two, b"small")
     two.until(two.topics.txq("B"), 1, lambda m: m.value() == b"small")
 

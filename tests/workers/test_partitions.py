@@ -106,12 +106,12 @@ def test_two_workers_share_whole_partitions(three: Rig) -> None:
 
     def shared() -> bool:
         three.check()
-        owned = [set(w.worker._owned) for w in workers]
+        owned = [set(w.worker.partitions.owned) for w in workers]
         whole = sorted(p for some in owned for p in some) == list(range(COUNT))
         return all(owned) and whole
 
     eventually(lambda: shared() or pause(), "each has some, and together they have all")
-    positions = [p.positions for w in workers for p in w.worker._owned.values()]
+    positions = [p.positions for w in workers for p in w.worker.partitions.owned.values()]
     names = {three.topics.cmd("A"), three.topics.inbox("A"), three.topics.ack("A")}
     assert [set(p) for p in positions] == [names] * COUNT
 

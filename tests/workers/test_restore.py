@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from streams.client import Conversation
 from streams.errors import SurroundingsError
 from streams.kafka import KafkaError, TopicPartition, watermarks
 from streams.protocol import Ack, Journey, Limits, Parties
 from streams.wire.records import MESSAGE, ack_record, header_of
 from streams.wire.state import POSITIONS_KEY, Positions, encode_positions
-from tests.workers.rig import Rig, eventually, pause
+from tests.workers.rig import QUICK, Rig, eventually, pause
 
 PATIENT = Limits(retries=(60_000,))
 
@@ -166,3 +168,29 @@ def test_timers_run_only_behind_the_backlog(two: Rig) -> None:
     eventually(lambda: two.committed("endpoint", two.topics.ack("A")) == 3_001, "the backlog")
     assert sent(two) == [b"one", b"two"]
     assert second.worker.committed > 1, "the backlog was more than one transaction"
+
+
+@pytest.mark.parametrize("left_by", ["aborted", "committed", "open"])
+def test_what_transactions_leave_at_the_end_of_an_input_keeps_no_timer_back(
+    two: Rig, left_by: str
+) -> None:
+    """No position ever gets behind markers, and what is open or aborted is nobody's to apply."""
+    first = two.endpoint(limits=QUICK)
+    begin(two, b"one")
+    first.stop()
+    two.forwarder_passed("A", 100)
+    other = two.cluster.producer(transactional_id=f"{two.topics.prefix}other")
+    other.init_transactions(30)
+    other.begin_transaction()
+    for topic in (two.topics.ack("A"), two.topics.inbox("A")):
+        other.produce(topic, key=b"nobody", value=b"", partition=0)
+    assert other.flush(30) == 0
+    if left_by == "aborted":
+        other.abort_transaction(30)
+    elif left_by == "committed":
+        other.commit_transaction(30)
+    two.endpoint(limits=QUICK)
+    two.until(two.topics.out("A"), 2)
+    assert sent(two) == [b"one", b"one"]
+    if left_by == "open":
+        other.abort_transaction(30)

@@ -60,7 +60,7 @@ def test_nothing_is_sent_again_while_the_forwarder_is_down(two: Rig) -> None:
 
 def acknowledged(two: Rig, dialog: Conversation) -> int:
     """Return how much of a dialog A knows to be stored."""
-    return next(d.acknowledged for k, d in read_dialogs(two.cluster, "A") if k[1] == dialog.id)
+    return next(d.acknowledged[0] for k, d in read_dialogs(two.cluster, "A") if k[1] == dialog.id)
 
 
 def test_the_only_message_is_sent_again_by_a_worker_that_has_just_come(two: Rig) -> None:

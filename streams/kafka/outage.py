@@ -1,0 +1,85 @@
+"""When Kafka goes away: one line, one every ten seconds, and one when it is back.
+
+librdkafka tells every attempt of every client to connect, for as long as it lasts, and never that
+one has succeeded. So the first such line starts a look at the cluster itself, and what that sees is
+told; the other lines are not.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from confluent_kafka import KafkaException
+
+EVERY = 10.0
+"""Seconds between two lines about a cluster that is still away."""
+_LOOK = 2.0
+_CONNECTION = ("FAIL ", "ERROR ")
+"""What librdkafka begins its lines about connections with; any other line is passed on."""
+
+log = logging.getLogger("hopline.kafka")
+_lines = logging.getLogger("hopline.librdkafka")
+_lines.addHandler(logging.NullHandler())
+_lines.setLevel(logging.ERROR)
+_told = logging.getLogger("hopline.librdkafka.outage")
+_told.setLevel(logging.WARNING)
+
+
+class Outage:
+    """What clients of one cluster take for their logger.
+
+    ``look`` asks the cluster anything, with so many seconds to answer; raises KafkaException.
+    """
+
+    def __init__(self, bootstrap: str, look: Callable[[float], object]) -> None:
+        self._bootstrap = bootstrap
+        self._look = look
+        self._lock = threading.Lock()
+        self._watched = False
+
+    def log(self, level: int, message: str, *args: object) -> None:
+        """Take a line of librdkafka's."""
+        text = message % args if args else message
+        if not _lines.isEnabledFor(level):
+            return
+        if not text.startswith(_CONNECTION):
+            _lines.log(level, text)
+            return
+        with self._lock:
+            if self._watched:
+                return
+            self._watched = True
+        threading.Thread(target=self._watch, args=(text,), name="outage", daemon=True).start()
+
+    def _watch(self, text: str) -> None:
+        began, pause = time.monotonic(), threading.Event()
+        try:
+            if self._answers(_LOOK):
+                # One of several brokers, or what a client that is seldom polled says late.
+                log.info("Kafka at %s: %s", self._bootstrap, text)
+                pause.wait(EVERY)
+                return
+            reason = text.rpartition("]: ")[2]  # without the client and its thread
+            _told.error("Kafka at %s is away: %s", self._bootstrap, reason)
+            while not self._answers(EVERY):
+                away = time.monotonic() - began
+                _told.error("Kafka at %s has been away for %.0f s", self._bootstrap, away)
+            away = time.monotonic() - began
+            _told.warning("Kafka at %s is back after %.0f s", self._bootstrap, away)
+        finally:
+            self._watched = False
+
+    def _answers(self, timeout: float) -> bool:
+        until, pause = time.monotonic() + timeout, threading.Event()
+        while True:
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            try:
+                self._look(left)
+                return True
+            except KafkaException:
+                pause.wait(min(0.5, left))

@@ -1,0 +1,165 @@
+"""Ask an application for a missing route: the Broker Configuration Notice (reference 2.5).
+
+Where the routing decision says ASK, the database begins a conversation of its own with the
+configuration service and sends one MissingRoute. However many conversations wait for the service
+(9770), one request is open; when its conversation ends, either way, all of them try again. What
+finds no route then asks again by the back-off of a retry (U-27), and only because the request
+before has ended (C-13): an application that never ends one is never asked again for that service.
+
+There is no timer: a conversation that still waits asks with every retry of its own, and who waits
+no longer asks for nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from xml.sax.saxutils import escape
+
+from streams.node.xml_text import parse_xml
+from streams.protocol import Limits
+from streams.routing import CONFIGURATION_SERVICE
+from streams.topology.system import PREFIX
+
+NOTICE = PREFIX + "BrokerConfigurationNotice"
+"""The contract between a database and its configuration service."""
+MISSING_ROUTE = NOTICE + "/MissingRoute"
+SYSTEM_SERVICE = PREFIX + "ServiceBroker"
+"""The service in whose name a database begins conversations of its own."""
+_IDS = uuid.UUID("c0a7a0f9-9d0e-5f3a-8a3c-1b6f0a9b7d52")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a database remembers of one service; one state record. Times are epoch milliseconds.
+
+    ``conversation`` is the open request; where it has ended, nothing is asked before ``again_at``.
+    ``rounds`` counts the requests since the last route was found, ``total`` all of them.
+    """
+
+    service: str
+    rounds: int = 0
+    total: int = 0
+    conversation: uuid.UUID | None = None
+    again_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BeginNotice:
+    """Begin this conversation and send this one message; ``lifetime`` in seconds."""
+
+    conversation: uuid.UUID
+    message_id: uuid.UUID
+    lifetime: int
+    body: bytes
+    from_service: str = SYSTEM_SERVICE
+    to_service: str = CONFIGURATION_SERVICE
+    contract: str = NOTICE
+    type: str = MISSING_ROUTE
+
+
+@dataclass(frozen=True, slots=True)
+class TryAgain:
+    """Let every conversation that waits for this service look for a route at once."""
+
+    service: str
+
+
+def _anywhere(_: uuid.UUID) -> bool:
+    return True
+
+
+@dataclass(slots=True)
+class Configuration:
+    """The requests of one database.
+
+    ``fits`` tells whether a conversation id belongs to who keeps these requests: on Kafka, whether
+    it falls into the partition of :func:`request_owner`.
+    """
+
+    broker_id: str
+    limits: Limits = field(default_factory=Limits)
+    fits: Callable[[uuid.UUID], bool] = _anywhere
+    requests: dict[str, Request] = field(default_factory=dict)
+
+    def ask(self, service: str, broker: str | None, now: int) -> BeginNotice | None:
+        """Ask for a route on behalf of a conversation that waits (9770); one at a time."""
+        known = self.requests.get(service, Request(service))
+        body = missing_route(service, broker)
+        if known.conversation is not None or now < known.again_at or body is None:
+            return None
+        conversation = self._next_id(service, known.total)
+        self.requests[service] = replace(
+            known, conversation=conversation, rounds=known.rounds + 1, total=known.total + 1
+        )
+        message_id = uuid.uuid5(conversation, "MissingRoute")
+        return BeginNotice(conversation, message_id, self.limits.max_lifetime, body)
+
+    def ended(self, conversation: uuid.UUID, now: int) -> TryAgain | None:
+        """Note the end of a request, by END, by an error, or by its lifetime."""
+        for known in self.requests.values():
+            if known.conversation == conversation:
+                again_at = now + self.limits.retry_after(known.rounds - 1)
+                ended = replace(known, conversation=None, again_at=again_at)
+                self.requests[known.service] = ended
+                return TryAgain(known.service)
+        return None
+
+    def found(self, service: str) -> None:
+        """Note that there is a route: should it expire, the next request is made at once."""
+        known = self.requests.get(service)
+        if known is not None:
+            self.requests[service] = replace(known, rounds=0, again_at=0)
+
+    def _next_id(self, service: str, total: int) -> uuid.UUID:
+        base = request_owner(self.broker_id, service)
+        salt = 0
+        while not self.fits(made := uuid.uuid5(base, f"{total}:{salt}")):
+            salt += 1
+        return made
+
+
+def request_owner(broker_id: str, service: str) -> uuid.UUID:
+    """Return the id whose partition keeps a database's requests for a service."""
+    return uuid.uuid5(_IDS, f"{broker_id}\0{service}")
+
+
+# --- the message ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRoute:
+    """What the application reads: a service that has no route, and perhaps its broker id."""
+
+    service: str
+    broker: str | None = None
+
+
+def missing_route(service: str, broker: str | None) -> bytes | None:
+    """Return the body of a MissingRoute; ``None`` for a name that no XML can carry."""
+    rows = [f"  <SERVICE_NAME>{_text(service)}</SERVICE_NAME>\n"]
+    if broker is not None:
+        rows.append(f"  <BROKER_INSTANCE>{_text(broker)}</BROKER_INSTANCE>\n")  # U-16
+    body = f'<MissingRoute xmlns="{MISSING_ROUTE}">\n{"".join(rows)}</MissingRoute>'
+    try:
+        encoded = body.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return None
+    return encoded if parse_missing_route(encoded) == MissingRoute(service, broker) else None
+
+
+def parse_missing_route(body: bytes) -> MissingRoute | None:
+    """Read a MissingRoute as the application gets it; ``None`` where it is none."""
+    root = parse_xml(body)
+    if root is None or root.tag != f"{{{MISSING_ROUTE}}}MissingRoute":
+        return None
+    service = root.find(f"{{{MISSING_ROUTE}}}SERVICE_NAME")
+    broker = root.find(f"{{{MISSING_ROUTE}}}BROKER_INSTANCE")
+    if service is None or not service.text:
+        return None
+    return MissingRoute(service.text, None if broker is None else broker.text or "")
+
+
+def _text(text: str) -> str:
+    return escape(text, {"\r": "&#13;"})  # a parser makes a line feed of a plain one

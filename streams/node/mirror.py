@@ -1,0 +1,224 @@
+"""Which partner of a mirrored route gets the messages: the rules of reference 2.4, for one route.
+
+An instance that uses a mirrored route asks **both** partners which one is the principal and sends
+to none before one claims to be. It keeps to that one until a failure (U-15): the principal is
+unreachable, says that it is no longer the principal, or does not answer although copies to it
+remain unacknowledged. Then both are asked again, at once and by the back-off of a retry (U-27); the
+other partner is used only if **it claims the role**. Otherwise nobody gets anything and the
+messages stay where they are (9794): that this instance cannot reach the principal says nothing
+about whether the partners can reach each other.
+
+*Epochs* keep a deposed principal from being believed. Every failover makes a higher one, and every
+answer names the newest that its partner knows. A claim counts only for the newest epoch that this
+instance has heard of from anybody, and an epoch has one holder.
+
+A question and its answer travel as frames, from one forwarder to another and no further:
+
+========  ===================================  ==================================================
+          ROLE?                                ROLE
+========  ===================================  ==================================================
+topic     ``txq.<partner>``                    ``txq.<asker>``
+key       :attr:`Pair.conversation`            the same
+sb-hop    no hops remaining, so that nobody    likewise
+          passes it on
+sb-role   service, broker, asker, ``as_of``    the same, with partner, role and epoch
+========  ===================================  ==================================================
+
+They have neither ``sb-route`` nor ``sb-message``. The partner's forwarder answers from its own
+catalog (:func:`role_of`) without asking any route. A sign of life that carries roles would be an
+answer too, whose ``as_of`` is when it was read.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from streams.node.world import World
+from streams.protocol import Limits
+from streams.routing import Address
+from streams.topology import Role
+
+_PAIRS = uuid.UUID("4f0b2f0e-5a53-5d0c-8b47-0c7a52b1d9aa")
+_NEVER = (-1, False)
+
+
+class RouteState(IntEnum):
+    """The subclass of event 144, Broker:Mirrored Route State Changed."""
+
+    OPERATIONAL = 1
+    PRINCIPAL_ONLY = 2  # the other partner does not answer
+    NOT_OPERATIONAL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A mirrored route as its partners are asked about it: partner 0 is ADDRESS, 1 is the mirror.
+
+    ``broker`` is ``None`` only where the record names no broker id (C-06).
+    """
+
+    service: str
+    broker: str | None
+    addresses: tuple[Address, ...]
+
+    @property
+    def conversation(self) -> uuid.UUID:
+        """Return the key of the questions about it."""
+        parts = (self.service, self.broker or "", *map(str, self.addresses))
+        return uuid.uuid5(_PAIRS, "\0".join(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a partner says. It was so at ``as_of`` or later, by the asker's clock."""
+
+    partner: int
+    role: Role
+    epoch: int
+    as_of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one input leads to: whom to ask, and event 144 if the route's state has changed.
+
+    ``as_of`` belongs into the question: no two of a route have the same.
+    """
+
+    ask: tuple[int, ...] = ()
+    changed: RouteState | None = None
+    as_of: int = 0
+
+
+@dataclass(slots=True)
+class _Partner:
+    """What is known of one partner: ``silent`` is one that let a whole round pass."""
+
+    heard: tuple[int, bool] = _NEVER
+    owes: bool = False
+    silent: bool = False
+
+
+@dataclass(slots=True)
+class MirroredRoute:
+    """One mirrored route as one instance sees it. Times are epoch milliseconds.
+
+    ``principal`` is the only partner that may be sent to, ``epoch`` the newest that was heard of,
+    ``holder`` who claimed it. All of it may be lost: then both are asked as on first use.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    principal: int | None = None
+    epoch: int = -1
+    holder: int | None = None
+    state: RouteState | None = None
+    _partners: tuple[_Partner, _Partner] = field(default_factory=lambda: (_Partner(), _Partner()))
+    _asked_at: int | None = None
+    _rounds: int = 0
+    _used: bool = False
+
+    def wanted(self, now: int, reachable: Callable[[int], bool]) -> Step:
+        """Look for the principal on behalf of a message; :attr:`principal` is the answer."""
+        if self.principal is not None and not reachable(self.principal):
+            self._partners[self.principal].silent = True
+            self._lose()
+        self._used = self._used or self.principal is not None
+        return self._round(now)
+
+    def failed(self, partner: int, sent_at: int, now: int) -> Step:
+        """Doubt the principal: a copy sent to it at ``sent_at`` was not acknowledged in time.
+
+        It keeps the role while it is asked again; if it does not answer, it loses it.
+        """
+        asked = self._partners[partner]
+        if partner == self.principal and not asked.owes and asked.heard[0] <= sent_at:
+            asked.owes = True
+            self._rounds = 0
+        return self._round(now)
+
+    def answer(self, said: Answer, now: int) -> Step:
+        """Take a partner's answer; one that is older than another of the same partner is void."""
+        partner = self._partners[said.partner]
+        # Of two answers to one question the one that claims nothing counts.
+        heard = (said.as_of, said.role is Role.MIRROR)
+        if self._asked_at is None or heard < partner.heard:
+            return Step()
+        partner.heard, partner.owes, partner.silent = heard, False, False
+        if said.epoch > self.epoch:
+            self.epoch, self.holder = said.epoch, None
+            self._lose()
+        claims = said.role is Role.PRINCIPAL and said.epoch == self.epoch
+        if claims and self.holder in (None, said.partner):
+            self.principal = self.holder = said.partner
+        elif said.role is Role.MIRROR and self.principal == said.partner:
+            self._lose()
+        return self._round(now)
+
+    def tick(self, now: int) -> Step:
+        """Let time pass: who owes an answer is asked again when it is due."""
+        return Step() if self._asked_at is None else self._round(now)
+
+    @property
+    def next_due(self) -> int | None:
+        """Return when :meth:`tick` has something to do."""
+        owed = self.principal is None or any(p.owes for p in self._partners)
+        if self._asked_at is None or not owed:
+            return None
+        return self._asked_at + (self.limits.retry_after(self._rounds - 1) if self._rounds else 0)
+
+    def _lose(self) -> None:
+        """Forget the principal; both are asked at once, unless the last claim was of no use."""
+        self.principal = None
+        if self._used:
+            self._rounds = 0
+
+    def _round(self, now: int) -> Step:
+        due = now if self._asked_at is None else self.next_due
+        if due is None or now < due:
+            return Step(changed=self._change())
+        if self._asked_at is None:
+            for partner in self._partners:  # what was answered to whoever asked before is void
+                partner.heard = (now, False)
+        if self._rounds:
+            for partner in self._partners:
+                partner.silent = partner.owes
+            if self.principal is not None and self._partners[self.principal].owes:
+                self.principal = None
+        both = self.principal is None or self._rounds == 0
+        ask = tuple(n for n, partner in enumerate(self._partners) if both or partner.owes)
+        for n in ask:
+            self._partners[n].owes = True
+        self._asked_at = now if self._asked_at is None else max(now, self._asked_at + 1)
+        self._used = False
+        self._rounds += 1
+        return Step(ask, self._change(), self._asked_at)
+
+    def _change(self) -> RouteState | None:
+        """Return the route's state if it is another one than before."""
+        before = self.state
+        if self.principal is not None:
+            alone = self._partners[1 - self.principal].silent
+            self.state = RouteState.PRINCIPAL_ONLY if alone else RouteState.OPERATIONAL
+        elif before is not None or self._rounds > 1 or not any(p.owes for p in self._partners):
+            self.state = RouteState.NOT_OPERATIONAL
+        return self.state if self.state is not before else None
+
+
+def role_of(world: World, instance: str, service: str, broker: str | None) -> tuple[Role, int]:
+    """Return the role and the epoch that an instance answers with; who has no such database: none.
+
+    A database that is not mirrored is its own principal.
+    """
+    here = world.instances[instance]
+    if broker is not None:
+        found = here.with_broker_id(broker)
+    else:
+        hosts = [d for d in here.databases.values() if service in d.services]
+        found = min(hosts, key=lambda d: (not d.enabled, d.name), default=None)
+    if found is None:
+        return Role.MIRROR, 0
+    mirror = world.mirrors.get((instance, found.name))
+    return (Role.PRINCIPAL, 0) if mirror is None else (mirror.role, mirror.epoch)

@@ -1,0 +1,268 @@
+"""A service queue as an application meets it: RECEIVE, groups and their locks (4.10 to 4.12).
+
+A :class:`Queue` holds what is in a queue and not yet received for good. Each transaction of an
+application is a *holder*: what it has received or locked is its own until it commits or rolls back.
+The order of the topic underneath is the order of arrival; here is the order of reception, which
+differs: by priority of groups and conversations, a DialogTimer and an Error before the rest of
+their conversation. So what is received is no prefix of what arrived; :class:`Progress` says which
+part of it is, in a few bytes that can be stored beside a committed offset.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from streams.errors import Number
+from streams.protocol import DEFAULT_PRIORITY, DIALOG_TIMER, ERROR
+
+POISON = 5
+"""So many rollbacks in a row, of transactions that have received, turn a queue off (4.11)."""
+
+Holder = Hashable
+Side = tuple[uuid.UUID, bool]
+"""(conversation id, is initiator): one endpoint whose service has this queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A message in a queue; ``order`` is its position in the queue's topic."""
+
+    order: int
+    group: uuid.UUID
+    side: Side
+    type: str
+    priority: int = DEFAULT_PRIORITY
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Return its place within its conversation: timer, Error, then as they came (4.8)."""
+        return {DIALOG_TIMER: 0, ERROR: 1}.get(self.type, 2), self.order
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What was received for good: everything below ``next``, and ``beyond`` it these runs.
+
+    ``rollbacks`` counts those since the last commit, so that a restart forgets no poison message.
+    """
+
+    next: int = 0
+    beyond: tuple[tuple[int, int], ...] = ()
+    rollbacks: int = 0
+
+    def has(self, order: int) -> bool:
+        """Tell whether a message was received."""
+        return order < self.next or any(first <= order <= last for first, last in self.beyond)
+
+    def encode(self) -> str:
+        """Return what stands beside the offset ``next``: ``r2 5-7 9``, the runs counted from it."""
+        pairs = [(a - self.next, b - self.next) for a, b in self.beyond]
+        runs = [str(a) if a == b else f"{a}-{b}" for a, b in pairs]
+        return " ".join([f"r{self.rollbacks}", *runs])
+
+    @classmethod
+    def decode(cls, offset: int, text: str | None) -> Progress:
+        """Read it again; what nobody of ours wrote counts as nothing beyond the offset."""
+        try:
+            head, *runs = (text or "r0").split()
+            pairs = [run.split("-") for run in runs]
+            beyond = tuple((offset + int(p[0]), offset + int(p[-1])) for p in pairs)
+            return cls(offset, beyond, int(head.removeprefix("r")))
+        except ValueError:
+            return cls(offset)
+
+
+@dataclass(slots=True)
+class Queue:
+    """The ready messages of one queue, or of one partition of its topic.
+
+    ``on``: whether it may be received from. ``poison_handling`` is its POISON_MESSAGE_HANDLING.
+    """
+
+    progress: Progress = field(default_factory=Progress)
+    on: bool = True
+    poison_handling: bool = True
+    _ready: dict[uuid.UUID, dict[Side, dict[int, Row]]] = field(default_factory=dict)
+    _locks: dict[uuid.UUID, Holder] = field(default_factory=dict)
+    _received: dict[Holder, list[Row]] = field(default_factory=dict)
+    _moved: dict[Side, uuid.UUID] = field(default_factory=dict)
+    _seen: int = 0
+
+    def put(self, row: Row) -> None:
+        """Take a message of the topic, in its order; one that was received before is skipped."""
+        self._seen = max(self._seen, row.order + 1)
+        if not self.progress.has(row.order):
+            self._add(row)
+
+    def skip(self, order: int) -> None:
+        """Count a record of the topic as received: nobody can read it."""
+        self._seen = max(self._seen, order + 1)
+        self._finish([order])
+
+    # --- statements ------------------------------------------------------------------------------
+
+    def receive(
+        self,
+        holder: Holder,
+        top: int = 1,
+        *,
+        conversation: Side | None = None,
+        group: uuid.UUID | None = None,
+    ) -> tuple[Row, ...] | Number:
+        """RECEIVE TOP (``top``): messages of one conversation group, which is locked by it.
+
+        Without WHERE it is the group with the highest priority that nobody else has locked.
+        9617 where the queue is off; nothing where there is nothing.
+        """
+        if not self.on:
+            return Number.QUEUE_DISABLED
+        chosen = self._group_of(conversation) if conversation is not None else group
+        if chosen is None and conversation is None:
+            chosen = self._next_group(holder)
+        if chosen is None or not self._may_lock(chosen, holder):
+            return ()
+        sides = self._ready.get(chosen, {})
+        wanted = [conversation] if conversation is not None else self._by_priority(sides)
+        found = [row for side in wanted for row in _in_order(sides.get(side, {}))][:top]
+        if found:
+            self._locks[chosen] = holder
+            self._received.setdefault(holder, []).extend(found)
+            for row in found:
+                self._remove(row)
+        return tuple(found)
+
+    def get_conversation_group(self, holder: Holder) -> uuid.UUID | None:
+        """GET CONVERSATION GROUP: lock the next group with messages; several calls, several."""
+        locked = [g for g, owner in self._locks.items() if owner == holder]
+        group = self._next_group(holder, without=locked)
+        if group is not None:
+            self._locks[group] = holder
+        return group
+
+    def move(self, side: Side, group: uuid.UUID) -> None:
+        """MOVE CONVERSATION: its messages, and those that were sent before it moved, follow."""
+        rows = [r for sides in self._ready.values() for r in sides.get(side, {}).values()]
+        for row in rows:
+            self._remove(row)
+        self._moved[side] = group
+        for row in rows:
+            self._add(row)
+
+    def end(self, side: Side) -> None:
+        """END CONVERSATION: the dialog's messages leave the queue."""
+        rows = [r for sides in self._ready.values() for r in sides.get(side, {}).values()]
+        for row in rows:
+            self._remove(row)
+        self._finish([row.order for row in rows])
+
+    # --- transactions ----------------------------------------------------------------------------
+
+    def commit(self, holder: Holder) -> Progress:
+        """End a transaction: what it has received is gone; returns what to store."""
+        rows = self._received.pop(holder, [])
+        self._unlock(holder)
+        self._finish([row.order for row in rows], rollbacks=0 if rows else None)
+        return self.progress
+
+    def rollback(self, holder: Holder) -> Progress:
+        """Undo a transaction: its messages are back in their places. The fifth in a row that has
+        received turns the queue off (event 143)."""
+        rows = self._received.pop(holder, [])
+        self._unlock(holder)
+        for row in rows:
+            self._add(row)
+        rollbacks = self.progress.rollbacks + bool(rows)
+        self._finish([], rollbacks=rollbacks)
+        if self.poison_handling and rollbacks >= POISON:
+            self.on = False
+        return self.progress
+
+    def turn_on(self) -> None:
+        """STATUS = ON: the count of rollbacks begins anew."""
+        self.on = True
+        self._finish([], rollbacks=0)
+
+    def urgency(self, holder: Holder) -> tuple[int, int] | None:
+        """Return how urgent the next RECEIVE would be, the least first; ``None``: nothing there."""
+        group = self._next_group(holder) if self.on else None
+        return None if group is None else self._urgency(group)
+
+    def __len__(self) -> int:
+        return sum(len(rows) for sides in self._ready.values() for rows in sides.values())
+
+    # --- order -----------------------------------------------------------------------------------
+
+    def _next_group(
+        self, holder: Holder, without: list[uuid.UUID] | None = None
+    ) -> uuid.UUID | None:
+        """Return the group that comes next: by its highest priority, then by its oldest message."""
+        free = [
+            group
+            for group in self._ready
+            if self._may_lock(group, holder) and group not in (without or ())
+        ]
+        return min(free, key=self._urgency, default=None)
+
+    def _urgency(self, group: uuid.UUID) -> tuple[int, int]:
+        rows = [row for side in self._ready[group].values() for row in side.values()]
+        return -max(row.priority for row in rows), min(row.order for row in rows)
+
+    def _by_priority(self, sides: dict[Side, dict[int, Row]]) -> list[Side]:
+        def urgency(side: Side) -> tuple[int, int]:
+            rows = sides[side].values()
+            return -max(row.priority for row in rows), min(row.order for row in rows)
+
+        return sorted(sides, key=urgency)
+
+    def _group_of(self, side: Side) -> uuid.UUID | None:
+        return next((group for group, sides in self._ready.items() if side in sides), None)
+
+    def _may_lock(self, group: uuid.UUID, holder: Holder) -> bool:
+        return self._locks.get(group, holder) == holder
+
+    def _unlock(self, holder: Holder) -> None:
+        self._locks = {g: owner for g, owner in self._locks.items() if owner != holder}
+
+    # --- what is there ---------------------------------------------------------------------------
+
+    def _add(self, row: Row) -> None:
+        group = self._moved.get(row.side, row.group)
+        self._ready.setdefault(group, {}).setdefault(row.side, {})[row.order] = row
+
+    def _remove(self, row: Row) -> None:
+        group = self._moved.get(row.side, row.group)
+        sides = self._ready[group]
+        del sides[row.side][row.order]
+        if not sides[row.side]:
+            del sides[row.side]
+        if not sides:
+            del self._ready[group]
+
+    def _finish(self, orders: list[int], rollbacks: int | None = None) -> None:
+        """Count messages as received for good."""
+        old = self.progress
+        done = sorted({*orders, *(n for a, b in old.beyond for n in range(a, b + 1))})
+        runs: list[tuple[int, int]] = []
+        for order in done:
+            if runs and runs[-1][1] + 1 == order:
+                runs[-1] = (runs[-1][0], order)
+            else:
+                runs.append((order, order))
+        # Offsets between two messages belong to nobody: markers of transactions.
+        waiting = min(self._waiting(), default=self._seen)
+        end = max(old.next, waiting)
+        beyond = tuple(run for run in runs if run[1] >= end)
+        self.progress = Progress(end, beyond, old.rollbacks if rollbacks is None else rollbacks)
+
+    def _waiting(self) -> Iterator[int]:
+        for sides in self._ready.values():
+            for rows in sides.values():
+                yield from rows
+        for received in self._received.values():
+            yield from (row.order for row in received)
+
+
+def _in_order(rows: dict[int, Row]) -> list[Row]:
+    return sorted(rows.values(), key=lambda row: row.rank)

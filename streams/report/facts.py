@@ -1,0 +1,100 @@
+"""What the ledger is made from: plain rows, as they were read from topics and state."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+
+class Endpoint(NamedTuple):
+    """One side of a conversation, at its ``instance/database``.
+
+    The place belongs to it: with several targets one conversation has several target endpoints,
+    each with messages of its own.
+    """
+
+    place: str
+    conversation: uuid.UUID
+    is_initiator: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A message that an application handed over and its endpoint did not refuse.
+
+    ``read``: the endpoint worker has read the command. One that it has not read yet may still be
+    refused.
+    """
+
+    sender: Endpoint
+    message_id: uuid.UUID
+    sequence: int
+    digest: bytes
+    read: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A message in a queue topic; ``place`` is instance/database, ``offset`` its position.
+
+    ``latency_ms`` and ``arrived_at`` are milliseconds; ``path`` names who has passed it on.
+    """
+
+    conversation: uuid.UUID
+    from_initiator: bool
+    message_id: uuid.UUID
+    sequence: int
+    digest: bytes
+    place: str
+    offset: int
+    latency_ms: int
+    path: tuple[str, ...]
+    arrived_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What the committed state of an endpoint says about what it sends and receives.
+
+    ``peer`` is the place of the broker id that the endpoint is locked to, if it is. Numbers below
+    ``acknowledged`` are settled: stored at the other side, or discarded from ``discarded_from`` on.
+    ``expired`` says that it was closed by the end of its lifetime. From ``deaf_from`` on it shows
+    the other side's messages to nobody; those in ``parked`` wait for a queue that is off.
+    """
+
+    endpoint: Endpoint
+    state: str
+    peer: str | None
+    acknowledged: int
+    discarded_from: int | None = None
+    expired: bool = False
+    deaf_from: int | None = None
+    parked: frozenset[int] = frozenset()
+
+    def has_discarded(self, sequence: int) -> bool:
+        """Tell whether the endpoint gave a message up before it was acknowledged."""
+        return self.discarded_from is not None and sequence >= self.discarded_from
+
+    def hears(self, sequence: int) -> bool:
+        """Tell whether a message of the other side is for the queue, by its number."""
+        return self.deaf_from is None or sequence < self.deaf_from
+
+
+class Ending(Enum):
+    """How an application has ended its side, as its endpoint took it."""
+
+    PLAIN = "END CONVERSATION"
+    WITH_ERROR = "END CONVERSATION WITH ERROR"
+    WITH_CLEANUP = "END CONVERSATION WITH CLEANUP"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A message without an excuse."""
+
+    conversation: uuid.UUID
+    from_initiator: bool
+    sequence: int
+    message_id: uuid.UUID

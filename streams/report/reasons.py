@@ -1,0 +1,124 @@
+"""Why an accepted message may be in no queue: the reasons that the documentation knows.
+
+Messages arrive in order, so what was discarded, and what waits, is the end of what a side has sent:
+a message is without a reason as soon as a later one of its endpoint was delivered.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from streams.errors import Number
+from streams.report.facts import Accepted, Ending, Endpoint, Side
+
+
+class Outcome(Enum):
+    """What became of an accepted message: exactly one of these."""
+
+    DELIVERED = "at the locked target"
+    IN_TRANSMISSION_QUEUE = "in a transmission queue"
+    UNREAD = "not read by the endpoint worker yet"
+    PARKED = "parked for a queue that is off"
+    EXPIRED = "expired with their dialog"
+    ERROR_RECEIVED = "by an Error of the other side"
+    PEER_ENDED = "by the receiver, which had ended or refused"
+    ENDED_WITH_ERROR = "by END WITH ERROR"
+    CLEANED_UP = "by END WITH CLEANUP"
+    NEW_BROKER = "by NEW_BROKER"
+    LOST = "lost"
+
+
+WAITING = (Outcome.IN_TRANSMISSION_QUEUE, Outcome.UNREAD, Outcome.PARKED)
+DISCARDED = (
+    Outcome.EXPIRED,
+    Outcome.ERROR_RECEIVED,
+    Outcome.PEER_ENDED,
+    Outcome.ENDED_WITH_ERROR,
+    Outcome.CLEANED_UP,
+    Outcome.NEW_BROKER,
+)
+
+
+@dataclass(slots=True)
+class Endings:
+    """How dialogs have come to their ends, from what outlives an endpoint's state.
+
+    ``said``: what the application said, once the endpoint had read it. ``errors``: the code of the
+    Error in the endpoint's queue. ``end_dialogs``: who has an EndDialog in its queue. ``expired``:
+    conversations whose lifetime, as BEGIN gave it, is over.
+    """
+
+    said: Mapping[Endpoint, Ending] = field(default_factory=dict)
+    errors: Mapping[Endpoint, int] = field(default_factory=dict)
+    end_dialogs: Collection[Endpoint] = ()
+    expired: Collection[uuid.UUID] = ()
+
+    def outcome(
+        self,
+        message: Accepted,
+        side: Side | None,
+        receivers: Collection[str],
+        sides: Mapping[Endpoint, Side],
+    ) -> Outcome:
+        """Return why a message is in none of its receivers' queues, or that it is lost.
+
+        ``side`` is ``None`` where the sender's state is forgotten: it was closed, and then only
+        what was said, what came, and the lifetime can excuse. ``receivers`` are the places where
+        the dialog's other side is or was.
+        """
+        if not message.read:
+            return Outcome.UNREAD
+        if side is not None and message.sequence >= side.acknowledged:
+            return Outcome.IN_TRANSMISSION_QUEUE
+        if side is not None and side.has_discarded(message.sequence):
+            return self._discarded(side)
+        sender = message.sender
+        for place in receivers:
+            receiver = Endpoint(place, sender.conversation, not sender.is_initiator)
+            known = sides.get(receiver)
+            if known is not None and message.sequence in known.parked:
+                return Outcome.PARKED
+            if self._is_deaf(receiver, known, message.sequence):
+                return Outcome.PEER_ENDED
+        return Outcome.LOST if side is not None else self._forgotten(message.sender)
+
+    def _discarded(self, side: Side) -> Outcome:
+        told = self._told(side.endpoint)
+        if told is not None:
+            return told
+        if side.expired:
+            return Outcome.EXPIRED
+        # Nobody has ended it and it is closed: its database has another broker id by now.
+        alone = side.endpoint not in self.said and side.state == "CD"
+        return Outcome.NEW_BROKER if alone else Outcome.ERROR_RECEIVED
+
+    def _forgotten(self, sender: Endpoint) -> Outcome:
+        told = self._told(sender)
+        if told is not None:
+            return told
+        return Outcome.EXPIRED if sender.conversation in self.expired else Outcome.LOST
+
+    def _told(self, sender: Endpoint) -> Outcome | None:
+        """Return what the sender's queue and application say about its end."""
+        code = self.errors.get(sender)
+        if code is not None:
+            expired = code == -Number.LIFETIME_EXCEEDED
+            return Outcome.EXPIRED if expired else Outcome.ERROR_RECEIVED
+        return {
+            Ending.WITH_ERROR: Outcome.ENDED_WITH_ERROR,
+            Ending.WITH_CLEANUP: Outcome.CLEANED_UP,
+        }.get(self.said.get(sender, Ending.PLAIN))
+
+    def _is_deaf(self, receiver: Endpoint, side: Side | None, sequence: int) -> bool:
+        """Tell whether the receiver acknowledges a message and shows it to nobody.
+
+        Its application had ended, unaware that more would come, or it has refused a message. Where
+        its state is forgotten, what was said must do: with the sender's EndDialog in its queue,
+        everything before it is there too.
+        """
+        if side is not None:
+            return not side.hears(sequence)
+        return receiver in self.said and receiver not in self.end_dialogs

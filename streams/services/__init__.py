@@ -1,0 +1,32 @@
+"""Services that come with Hopline, as machines: messages in, statements out. No client, no clock.
+
+Who runs one keeps its rows and performs its actions, in one transaction with the message.
+"""
+
+from streams.services.classifiers import to_service_name
+from streams.services.data_dependent import (
+    Action,
+    Begin,
+    Classifier,
+    End,
+    Handle,
+    Received,
+    Redirector,
+    Router,
+    Send,
+    Turn,
+)
+
+__all__ = [
+    "Action",
+    "Begin",
+    "Classifier",
+    "End",
+    "Handle",
+    "Received",
+    "Redirector",
+    "Router",
+    "Send",
+    "Turn",
+    "to_service_name",
+]

@@ -1,0 +1,199 @@
+"""Data-dependent routing: which service gets a dialog hangs on its first message (section 6).
+
+The router is the target of an *inbound* dialog. Its first message is classified, and the router
+begins an *outbound* dialog with the service that the classifier names, under the same contract and
+in the same conversation group. From then on it passes everything on, in both directions, and when
+one dialog ends it ends the other.
+
+The rows of ``resolved_conversations`` say which two belong together, one row for each direction.
+They go when both dialogs have ended. What was in the queue by then and is received later has no row
+and is no first message: it is left alone, like messages of an ended conversation.
+
+Every id follows from the message that caused it, so that repeating a turn repeats its statements.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from streams.node.xml_text import parse_xml
+from streams.protocol import END_DIALOG, ERROR
+from streams.protocol.frames import DIALOG_TIMER
+
+Classifier = Callable[[bytes], str | None]
+"""Return the name of the service for a body; ``None`` or any exception is a failure."""
+FAILED = 1
+"""The error code of a dialog whose first message could not be classified (U-41)."""
+_LONGEST_NAME, _LONGEST_TEXT = 256, 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """One side of a conversation, as a statement names it."""
+
+    conversation: uuid.UUID
+    is_initiator: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message as RECEIVE returns it."""
+
+    handle: Handle
+    message_id: uuid.UUID
+    sequence: int
+    type: str
+    body: bytes
+    contract: str
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """BEGIN DIALOG from the router's service, with this id, RELATED to another conversation."""
+
+    command_id: uuid.UUID
+    handle: Handle
+    related: Handle
+    to_service: str
+    contract: str
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """SEND ON CONVERSATION."""
+
+    command_id: uuid.UUID
+    handle: Handle
+    type: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """END CONVERSATION, WITH ERROR where there is a code."""
+
+    command_id: uuid.UUID
+    handle: Handle
+    code: int | None = None
+    text: str = ""
+
+
+Action = Begin | Send | End
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one message leads to: statements in their order, rows to store, rows to delete."""
+
+    actions: tuple[Action, ...] = ()
+    stored: tuple[tuple[Handle, Handle], ...] = ()
+    deleted: tuple[Handle, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """The routing service ``service`` of the database ``broker_id``."""
+
+    service: str
+    broker_id: str
+    classify: Classifier
+
+    def route(self, resolved: Mapping[Handle, Handle], message: Received) -> Turn:
+        """Decide one message; ``resolved`` are the rows as they are before it."""
+        far = resolved.get(message.handle)
+        if message.type in (END_DIALOG, ERROR):
+            return self._end(message, far)
+        if message.type == DIALOG_TIMER:
+            return Turn()
+        if far is not None:
+            return Turn((Send(self._id(message, "send"), far, message.type, message.body),))
+        return self._begin(message) if _is_first(message) else Turn()
+
+    def _begin(self, message: Received) -> Turn:
+        name = _name(self.classify, message.body, self.service)
+        if name is None:
+            return Turn((_refusal(self._id(message, "end"), message.handle),))
+        command = self._id(message, "begin")
+        far = Handle(uuid.uuid5(command, "conversation"), is_initiator=True)
+        begin = Begin(command, far, message.handle, name, message.contract)
+        send = Send(self._id(message, "send"), far, message.type, message.body)
+        return Turn((begin, send), stored=((message.handle, far), (far, message.handle)))
+
+    def _end(self, message: Received, far: Handle | None) -> Turn:
+        """End the other dialog first, as the sender ended this one, then this one."""
+        here = End(self._id(message, "end"), message.handle)
+        if far is None:
+            return Turn((here,))
+        there = End(self._id(message, "end other"), far)
+        if message.type == ERROR:
+            code, text = read_error(message.body)
+            there = End(there.command_id, far, code, f"forwarded: {text}"[:_LONGEST_TEXT])
+        return Turn((there, here), deleted=(message.handle, far))
+
+    def _id(self, message: Received, what: str) -> uuid.UUID:
+        return _id(self.broker_id, message, what)
+
+
+@dataclass(frozen=True, slots=True)
+class Redirector:
+    """The redirection variant: the answer is the service's name, and the dialog is over.
+
+    The initiator begins a dialog of its own with that service: security from end to end, and no
+    message passes here but the first.
+    """
+
+    service: str
+    broker_id: str
+    classify: Classifier
+    reply_type: str
+
+    def route(self, message: Received) -> Turn:
+        """Decide one message; there is nothing to remember."""
+        end = End(_id(self.broker_id, message, "end"), message.handle)
+        if message.type in (END_DIALOG, ERROR):
+            return Turn((end,))
+        if message.type == DIALOG_TIMER or not _is_first(message):
+            return Turn()
+        name = _name(self.classify, message.body, self.service)
+        if name is None:
+            return Turn((_refusal(end.command_id, message.handle),))
+        send_id = _id(self.broker_id, message, "send")
+        return Turn((Send(send_id, message.handle, self.reply_type, name.encode()), end))
+
+
+def read_error(body: bytes) -> tuple[int, str]:
+    """Return code and description of an Error message; code 1 where it is not readable."""
+    root = parse_xml(body)
+    if root is None:
+        return FAILED, ""
+    code = root.findtext(f"{{{ERROR}}}Code", "").strip()
+    readable = re.fullmatch(r"-?[0-9]{1,10}", code) and -(2**31) <= int(code) < 2**31
+    return int(code) if readable else FAILED, root.findtext(f"{{{ERROR}}}Description", "")
+
+
+def _is_first(message: Received) -> bool:
+    """Tell whether a dialog begins with the message: what the router began itself never does."""
+    return message.sequence == 0 and not message.handle.is_initiator
+
+
+def _name(classify: Classifier, body: bytes, own: str) -> str | None:
+    """Return a name that a dialog can be begun with; a dialog with oneself would never end."""
+    try:
+        name = classify(body)
+        units = len(name.encode("utf-16-le")) // 2 if name else 0
+    except Exception:  # the classifier is somebody else's, and any failure of it is the message's
+        return None
+    return name if 0 < units <= _LONGEST_NAME and name != own else None
+
+
+def _refusal(command_id: uuid.UUID, handle: Handle) -> End:
+    return End(command_id, handle, FAILED, "the message names no service to route it to")
+
+
+def _id(broker_id: str, message: Received, what: str) -> uuid.UUID:
+    side = "initiator" if message.handle.is_initiator else "target"
+    name = f"{broker_id}:{message.handle.conversation}:{side}:{what}"
+    return uuid.uuid5(message.message_id, name)

@@ -1,0 +1,128 @@
+"""What a forwarder writes: confirmed by Kafka, or told why not (11292).
+
+A record that Kafka will never take stops nothing: the sender's dialog keeps its message.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from functools import partial
+
+from streams.errors import EventKind, Number, SurroundingsError
+from streams.kafka import Cluster, Headers, KafkaError, KafkaException, Message
+from streams.node import Event, event
+from streams.wire import encode_event
+
+log = logging.getLogger("hopline.forwarder")
+
+_LONGEST_KEY = 64
+
+Source = tuple[str, int, int]
+"""Where the record was read that something is written for: topic, partition and offset."""
+
+
+def source_of(message: Message) -> Source:
+    """Return where a record was read."""
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None and partition is not None and offset is not None
+    return topic, partition, offset
+
+
+def short(key: bytes | str | None) -> bytes | None:
+    """Return a key for an event about a record; one that is no id may be as large as a record."""
+    return key if isinstance(key, bytes) and len(key) <= _LONGEST_KEY else None
+
+
+class Delivery:
+    """A forwarder's producer; ``stop`` ends the wait for room where Kafka takes nothing."""
+
+    def __init__(self, cluster: Cluster, instance: str, stop: threading.Event) -> None:
+        self._instance = instance
+        self._stop = stop
+        self._events = cluster.topics.event
+        self._producer = cluster.producer(linger_ms=1)
+        self._failed: list[tuple[KafkaError, Message, Source]] = []
+
+    def produce(
+        self,
+        source: Source,
+        topic: str,
+        key: bytes | None,
+        value: bytes | str | None,
+        headers: Headers | None = None,
+        timestamp: int = 0,
+    ) -> None:
+        """Hand a record over; raises SurroundingsError where it is stopped while there is no room.
+
+        Only failures are reported, and the report knows the source.
+        """
+        while True:
+            try:
+                self._producer.produce(
+                    topic,
+                    key=key,
+                    value=value,
+                    headers=headers,  # type: ignore[arg-type]
+                    timestamp=timestamp,
+                    on_delivery=partial(self._reported, source),
+                )
+                return
+            except BufferError:  # the local queue is full: wait for room, lose nothing
+                self._producer.poll(0.1)
+                if self._stop.is_set():  # nothing of this batch is committed: it is read again
+                    raise SurroundingsError(
+                        f"{self._instance} was stopped while Kafka took no records."
+                    ) from None
+            except KafkaException as error:  # too large: no later attempt would fare better
+                self._rejected(error.args[0], topic, key, source)
+                return
+
+    def emit(self, source: Source, key: bytes | None, told: Event) -> None:
+        """Write an event."""
+        self.produce(source, self._events, key, encode_event(told))
+
+    def serve(self) -> None:
+        """Let the client report what has failed."""
+        self._producer.poll(0)
+
+    def confirm(self, timeout: float) -> bool:
+        """Tell whether all that was handed over has ended within so many seconds, or twice that.
+
+        It has ended where Kafka has it, or will never take it and that is told.
+        """
+        if self._producer.flush(timeout) > 0:
+            log.info("%s: not everything is confirmed yet; nothing is committed", self._instance)
+            return False
+        failed, self._failed = self._failed, []
+        for error, message, source in failed:
+            self._rejected(error, message.topic() or "", message.key(), source)
+        return not failed or self._producer.flush(timeout) == 0
+
+    def _reported(self, source: Source, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failed.append((error, message, source))
+
+    def _rejected(
+        self, error: KafkaError, topic: str, key: bytes | str | None, source: Source
+    ) -> None:
+        """Tell that Kafka has refused a record for ``topic`` for good."""
+        about = short(key)
+        read_from, partition, offset = source
+        told = event(
+            EventKind.FORWARDED_MESSAGE_DROPPED,
+            at=time.time_ns() // 1_000_000,
+            instance=self._instance,
+            conversation=about.decode("utf-8", "replace") if about is not None else None,
+            error=Number.TRANSPORT_SEND_ERROR,
+            detail=f"{error.str()} ({topic})",
+            topic=read_from,
+            partition=partition,
+            offset=offset,
+        )
+        log.error("%s: %s", self._instance, told["detail"])
+        if error.fatal():
+            raise KafkaException(error)
+        if topic != self._events:  # an event about an event cannot be written either
+            self.emit(source, about, told)

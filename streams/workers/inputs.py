@@ -1,0 +1,199 @@
+"""The three inputs of an endpoint worker: reading a record into a transaction, or refusing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from streams.errors import EventKind, Number, SurroundingsError, text_of
+from streams.kafka import Cluster, Fetcher, Message, headers_of
+from streams.node import CommandResult, DialogKey, Transaction
+from streams.protocol import Acknowledgement, Command, Status
+from streams.protocol import Message as Frame
+from streams.wire import MalformedError, Topics, UnknownSchemaError
+from streams.wire.partition import partition_of
+from streams.wire.records import conversation_of, read_ack, read_command, read_message
+
+
+class Inputs(NamedTuple):
+    """The topics that are consumed together, partition by partition."""
+
+    cmd: str
+    inbox: str
+    ack: str
+
+    @classmethod
+    def of(cls, topics: Topics, instance: str) -> Inputs:
+        """Return an instance's inputs."""
+        return cls(topics.cmd(instance), topics.inbox(instance), topics.ack(instance))
+
+
+@dataclass(slots=True)
+class Bodies:
+    """Bodies by position, for one partition: read again where memory does not have them."""
+
+    commands: Fetcher
+    frames: Fetcher
+
+    @classmethod
+    def of(cls, cluster: Cluster, inputs: Inputs, number: int, cache_bytes: int) -> Bodies:
+        """Return the bodies of a partition; so much of either topic is kept in memory."""
+        return cls(
+            Fetcher(cluster, inputs.cmd, number, cache_bytes),
+            Fetcher(cluster, inputs.inbox, number, cache_bytes),
+        )
+
+    def command(self, position: int) -> Command:
+        """Return the command at a position of ``cmd``."""
+        return _command(self.commands.fetch(position))
+
+    def message(self, position: int) -> Frame:
+        """Return the message frame at a position of ``in``."""
+        return _frame(self.frames.fetch(position))
+
+    def close(self) -> None:
+        """Let the broker go."""
+        self.commands.close()
+        self.frames.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Read records of an instance's inputs, which have ``partitions`` partitions each.
+
+    ``catch_up`` returns when everything is known that was announced before a moment.
+    """
+
+    inputs: Inputs
+    partitions: int
+    catch_up: Callable[[float], None]
+
+    def take(self, tx: Transaction, bodies: Bodies, message: Message, read_at: float) -> None:
+        """Apply a record that was read at ``read_at`` to a transaction; rubbish is event 161.
+
+        Raises SurroundingsError where a statement is written in a schema that nobody has announced:
+        some application was promised that it is accepted.
+        """
+        try:
+            try:
+                read = self._read(bodies, message)
+            except UnknownSchemaError:
+                self.catch_up(read_at)
+                read = self._read(bodies, message)
+        except MalformedError as error:
+            if isinstance(error, UnknownSchemaError) and message.topic() == self.inputs.cmd:
+                raise not_announced(f"{_place(message)}: {error}") from error
+            _tell(tx, message, EventKind.CORRUPTED_MESSAGE, detail=str(error))
+            return
+        position = message.offset() or 0
+        match read:
+            case Command():
+                tx.command(position, read)
+            case Frame():
+                tx.message(position, read)
+            case Status():
+                tx.status(read)
+            case Acknowledgement():
+                tx.acknowledgement(read)
+
+    def _read(self, bodies: Bodies, message: Message) -> Command | Frame | Status | Acknowledgement:
+        self._demand_partition(message)
+        if message.topic() == self.inputs.cmd:
+            bodies.commands.remember(message)
+            return _command(message)
+        if message.topic() == self.inputs.inbox:
+            bodies.frames.remember(message)
+            return _frame(message)
+        return read_ack(message.key(), message.value(), headers_of(message))
+
+    def _demand_partition(self, message: Message) -> None:
+        """Refuse a record that its key does not put here: its dialog lives in another partition."""
+        if self.partitions > 1:
+            right = partition_of(conversation_of(message.key()), self.partitions)
+            if right != message.partition():
+                raise MalformedError(f"the key belongs on partition {right}")
+
+    def refuse(self, tx: Transaction, message: Message, number: Number) -> None:
+        """Refuse what cannot be applied: a frame is not acknowledged, a command gets its answer."""
+        detail = f"refused, applying it failed twice: {text_of(number)}"
+        if message.topic() != self.inputs.cmd:
+            _tell(tx, message, EventKind.MESSAGE_UNDELIVERABLE, error=number, detail=detail)
+            return
+        try:
+            command = _command(message)
+        except MalformedError as error:
+            _tell(tx, message, EventKind.CORRUPTED_MESSAGE, detail=str(error))
+            return
+        _tell(
+            tx,
+            message,
+            EventKind.CONVERSATION,
+            error=number,
+            detail=detail,
+            database=command.database,
+            from_initiator=command.from_initiator,
+            message_id=str(command.command_id),
+        )
+        if command.reply_to is not None:
+            tx.results.append(
+                CommandResult(command.reply_to, command.command_id, command.conversation, number)
+            )
+
+
+def not_announced(what: str) -> SurroundingsError:
+    """Return what stops a partition that has a record in an unknown schema."""
+    return SurroundingsError(
+        f"{what}.",
+        "Another version has written it: run the 'hopline apply TOPOLOGY' of that version, which "
+        "announces its schemas.",
+    )
+
+
+def _place(message: Message) -> str:
+    return f"{message.topic()}/{message.partition()}@{message.offset()}"
+
+
+def tell_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
+    """Tell that a dialog's timer cannot be applied (event 160)."""
+    database, conversation, is_initiator = key
+    tx.tell(
+        EventKind.MESSAGE_UNDELIVERABLE,
+        conversation=conversation,
+        database=database,
+        from_initiator=is_initiator,
+        error=number,
+        detail=f"its timer waits, applying it failed twice: {text_of(number)}",
+    )
+
+
+def _tell(
+    tx: Transaction,
+    message: Message,
+    kind: EventKind,
+    *,
+    error: Number = Number.CORRUPTED_HEADER,
+    **fields: object,
+) -> None:
+    """Emit an event about a record, with its coordinates."""
+    try:
+        conversation = conversation_of(message.key())
+    except MalformedError:
+        conversation = None
+    tx.tell(
+        kind,
+        conversation=conversation,
+        error=error,
+        topic=message.topic(),
+        partition=message.partition(),
+        offset=message.offset(),
+        **fields,
+    )
+
+
+def _command(message: Message) -> Command:
+    return read_command(message.key(), message.value(), headers_of(message), message.timestamp()[1])
+
+
+def _frame(message: Message) -> Frame:
+    return read_message(message.key(), message.value(), headers_of(message))

@@ -1,0 +1,169 @@
+"""The partitions that an endpoint worker owns: assigned, restored, taken away.
+
+Partition p of ``cmd``, ``in`` and ``ack`` is one thing. Its endpoints come back from the state
+topic before the first record is read, and leave memory when another worker has them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, Consumer, KafkaException, TopicPartition, watermarks
+from streams.node import Endpoint
+from streams.protocol import Limits
+from streams.wire import MalformedError, UnknownSchemaError
+from streams.workers.control import Control
+from streams.workers.inputs import Bodies, Inputs, not_announced
+from streams.workers.partition import Partition
+from streams.workers.restore import Restored, restore_state, start_position
+
+log = logging.getLogger("hopline.endpoint")
+ready = logging.getLogger("hopline.ready")
+
+PROGRESS_EVERY = 0.5
+
+
+class Partitions:
+    """What one worker owns by its membership in the group; ``owned`` by partition number.
+
+    ``member`` is who it was when it was assigned them: by that name it commits for as long as it
+    owns them. Asked later, a client that was declared dead may say that it is a member of nothing,
+    and such a one Kafka does not fence.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        instance: str,
+        inputs: Inputs,
+        control: Control,
+        limits: Limits,
+        cache_bytes: int,
+    ) -> None:
+        self._cluster = cluster
+        self._instance = instance
+        self._inputs = inputs
+        self._control = control
+        self._limits = limits
+        self._cache_bytes = cache_bytes
+        self.owned: dict[int, Partition] = {}
+        self.member: Any = None
+
+    def subscribe(self, consumer: Consumer) -> None:
+        """Take part in the group; the consumer's polls assign and revoke from now on."""
+        # It reads no records: only the forwarder's positions, and where logs really end.
+        self._aside = self._cluster.consumer(
+            f"{self._cluster.topics.prefix}forwarder.{self._instance}",
+            isolation_level="read_uncommitted",
+        )
+        consumer.subscribe(
+            list(self._inputs),
+            on_assign=self._assigned,
+            on_revoke=self._revoked,
+            on_lost=self._lost,
+        )
+
+    def close(self) -> None:
+        """Let the broker go."""
+        for owned in self.owned.values():
+            owned.bodies.close()
+        self._aside.close()
+
+    def know_progress(self, owned: Partition, now: int) -> None:
+        """Ask how far the forwarder has come in ``out``, when a retry could depend on it."""
+        due, clock = owned.endpoint.next_due, time.monotonic()
+        if due is None or due > now or clock < owned.progress_at:
+            return
+        out = TopicPartition(self._cluster.topics.out(self._instance), owned.number)
+        try:
+            offset = self._aside.committed([out], timeout=5)[0].offset
+        except KafkaException as error:
+            log.warning("%s: the forwarder's position is unknown: %s", self._instance, error)
+            return
+        owned.endpoint.left_out = max(owned.endpoint.left_out, offset)
+        owned.progress_at = clock + PROGRESS_EVERY
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.member = consumer.consumer_group_metadata()
+        if not consumer.memberid():
+            consumer.assign([])  # declared dead while it was assigned something
+            return
+        by_number: dict[int, set[str]] = {}
+        for p in partitions:
+            by_number.setdefault(p.partition, set()).add(p.topic)
+        starts: list[TopicPartition] = []
+        for number, topics in sorted(by_number.items()):
+            if topics != set(self._inputs):
+                missing = sorted(set(self._inputs) - topics)
+                raise SurroundingsError(
+                    f"{self._instance}: partition {number} came without {', '.join(missing)}.",
+                    "cmd, in and ack must have the same number of partitions.",
+                )
+            owned = self.owned[number] = self._restore(consumer, number)
+            starts += [TopicPartition(t, number, o) for t, o in owned.positions.items()]
+        consumer.assign(starts)
+        ready.info("%s endpoint: ready, %s", self._instance, self._described())
+
+    def _described(self) -> str:
+        dialogs = sum(len(owned.endpoint.dialogs) for owned in self.owned.values())
+        return f"{_count(len(self.owned), 'partition')}, {_count(dialogs, 'dialog')}"
+
+    def _restore(self, consumer: Consumer, number: int) -> Partition:
+        started = time.monotonic()
+        topics, inputs = self._cluster.topics, self._inputs
+        restored = self._restored(topics.dialog(self._instance), number)
+        state = restored.positions
+        known = (state.cmd, state.inbox, state.ack) if state else (None, None, None)
+        positions = {
+            topic: start_position(consumer, self._aside, topic, number, position)
+            for topic, position in zip(inputs, known, strict=True)
+        }
+        backlog = {t: watermarks(self._aside, t, number)[1] for t in (inputs.inbox, inputs.ack)}
+        endpoint = Endpoint(self._instance, self._control.world, self._limits)
+        out_end = watermarks(self._aside, topics.out(self._instance), number)[1]
+        for key, dialog in restored.dialogs.items():
+            dialog.last_copy = out_end - 1  # unknown which: at or before the end of out
+            endpoint.restore(key, dialog)
+        log.info(
+            "%s: partition %d has %d dialogs, restored in %.2f s",
+            self._instance,
+            number,
+            len(restored.dialogs),
+            time.monotonic() - started,
+        )
+        bodies = Bodies.of(self._cluster, inputs, number, self._cache_bytes)
+        return Partition(number, endpoint, bodies, positions, backlog)
+
+    def _restored(self, topic: str, number: int) -> Restored:
+        """Read the state; nothing of it is ever skipped."""
+        try:
+            try:
+                return restore_state(self._cluster, topic, number)
+            except UnknownSchemaError:
+                self._control.catch_up(time.monotonic())
+                return restore_state(self._cluster, topic, number)
+        except UnknownSchemaError as error:
+            raise not_announced(f"{topic}/{number}: {error}") from error
+        except MalformedError as error:
+            raise SurroundingsError(f"{topic}/{number} cannot be understood: {error}.") from error
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        # Between two transactions nothing is open, so there is nothing to finish.
+        self._let_go(partitions)
+
+    def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        log.warning("%s has lost its partitions", self._instance)
+        self._let_go(partitions)
+
+    def _let_go(self, partitions: list[TopicPartition]) -> None:
+        for number in {p.partition for p in partitions}:
+            owned = self.owned.pop(number, None)
+            if owned is not None:
+                owned.bodies.close()
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

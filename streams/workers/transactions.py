@@ -1,0 +1,126 @@
+"""Kafka's transactions, as an endpoint worker needs them: committed, or as if they had never been.
+
+A transaction carries the next offsets of ``cmd``, ``in`` and ``ack`` - always all three: only that
+fences a predecessor that was declared dead but is not. A commit that timed out is called again, and
+never taken for an abort.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from streams.errors import Number, SurroundingsError
+from streams.kafka import Cluster, KafkaError, KafkaException, TopicPartition
+from streams.node import Transaction
+from streams.wire.state import Positions
+from streams.workers.inputs import Inputs
+from streams.workers.output import Output
+
+log = logging.getLogger("hopline.endpoint")
+
+FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+REFUSED = {
+    KafkaError.MSG_SIZE_TOO_LARGE: Number.MESSAGE_TOO_LARGE,
+    KafkaError.INVALID_MSG_SIZE: Number.MESSAGE_TOO_LARGE,
+    KafkaError.RECORD_LIST_TOO_LARGE: Number.MESSAGE_TOO_LARGE,
+    KafkaError.INVALID_RECORD: Number.CORRUPTED_HEADER,
+    KafkaError.INVALID_TIMESTAMP: Number.CORRUPTED_HEADER,
+}
+"""What Kafka says of a record that it will never take, and how that is told.
+
+Whatever else aborts a transaction says nothing about the records in it: they are read again.
+"""
+
+
+class FencedError(Exception):
+    """Another worker owns the slot: this process must leave."""
+
+
+class Transactions:
+    """The transactions of one slot, one at a time; raises FencedError where another has the slot.
+
+    ``stop`` ends the wait for a Kafka that does not answer.
+    """
+
+    def __init__(
+        self, cluster: Cluster, instance: str, slot: str, inputs: Inputs, stop: threading.Event
+    ) -> None:
+        self._cluster = cluster
+        self._instance = instance
+        self._id = f"{cluster.topics.prefix}endpoint.{instance}.{slot}"
+        self._inputs = inputs
+        self._stop = stop
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._producer = self._cluster.producer(
+            transactional_id=self._id, linger_ms=0, delivery_report_only_error=False
+        )
+        self._guard(lambda: self._producer.init_transactions(30))
+        self._output = Output(self._cluster.topics, self._instance, self._producer, self._stop)
+
+    def commit(
+        self, tx: Transaction, partition: int, positions: Mapping[str, int], member: Any
+    ) -> int | None:
+        """Write and commit a transaction; returns the end of its copies in ``out``, or ``None``.
+
+        ``None`` means aborted: nothing of it happened, and that says nothing about its records.
+        Raises KafkaException, aborted too, where Kafka will not take one of them. ``member`` is the
+        consumer group's member that owns the partition.
+        """
+        self._output.begin()
+        self._guard(self._producer.begin_transaction)
+        try:
+            self._output.write(tx, partition, Positions(*(positions[t] for t in self._inputs)))
+            offsets = [TopicPartition(t, partition, positions[t]) for t in self._inputs]
+            self._guard(lambda: self._producer.send_offsets_to_transaction(offsets, member, 15))
+            self._guard(lambda: self._producer.commit_transaction(15))
+        except KafkaException as error:
+            cause = error.args[0]
+            if cause.code() in FENCED or cause.fatal():
+                raise FencedError(str(cause)) from error
+            log.warning("%s: transaction aborted: %s", self._instance, cause.str())
+            self._abort()
+            if cause.code() in REFUSED:
+                # The numbers of the refused batch are spent for the client but not for the broker,
+                # which would refuse the next one too, whatever is in it: begin anew.
+                self._begin_anew()
+            elif cause.txn_requires_abort():
+                return None
+            raise  # a record that Kafka does not take: found by bisection
+        except BaseException:
+            self._abort()
+            raise
+        return self._output.out_end
+
+    def _abort(self) -> None:
+        self._guard(lambda: self._producer.abort_transaction(15))
+
+    def _guard(self, call: Callable[[], object]) -> None:
+        """Call until it is certain: a retriable failure says nothing about the outcome."""
+        while True:
+            try:
+                call()
+                return
+            except KafkaException as error:
+                cause = error.args[0]
+                if cause.code() in FENCED or cause.fatal():
+                    raise FencedError(str(cause)) from error
+                if not cause.retriable():
+                    raise
+                if self._stop.is_set():
+                    # Nothing is committed by leaving now: the next owner fences the transaction.
+                    raise SurroundingsError(
+                        f"{self._instance} was stopped while Kafka did not answer: {cause.str()}."
+                    ) from error
+                log.warning("%s: %s, trying again", self._instance, cause.str())
+
+
+def number_of(error: Exception) -> Number:
+    """Return the number that tells why a record was refused."""
+    cause = error.args[0] if isinstance(error, KafkaException) else None
+    code = cause.code() if isinstance(cause, KafkaError) else None
+    return REFUSED.get(code or 0, Number.CORRUPTED_HEADER)

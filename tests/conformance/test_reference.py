@@ -1,0 +1,46 @@
+"""The list of rules is honest: what it claims is shown, and what is shown is claimed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.node.rulings import DIALOGS, FORWARDING
+from tests.routing.conformance import ROWS
+from tests.routing.rulings import RULINGS
+from tests.services.rulings import SERVICES
+
+from .evidence import evidence, functions, level_of
+from .reference import SHOWN, VERDICTS, Rule, rules
+
+STATED = {ruling.id for ruling in (*RULINGS, *FORWARDING, *DIALOGS, *SERVICES)}
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
+def test_a_verdict_is_what_is_shown(rule: Rule) -> None:
+    """Same, stronger or weaker has a test; "not yet" and "left out" have none."""
+    assert rule.verdict in VERDICTS
+    assert bool(rule.shown) is (rule.verdict in SHOWN), rule.shown
+    assert bool(rule.why) or rule.verdict in ("same", "not yet"), "the verdict needs its reason"
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
+def test_what_a_rule_names_exists(rule: Rule) -> None:
+    """Tests by file and name, other rules by their id; and every test has a level."""
+    assert [test for test in rule.tests if test not in functions()] == []
+    assert [other for other in rule.by if other not in STATED] == []
+    assert all(level_of(test) for test in rule.shown)
+
+
+def test_ids_are_unique() -> None:
+    assert [i for i, n in Counter(rule.id for rule in rules()).items() if n > 1] == []
+
+
+def test_nothing_is_shown_that_nobody_states() -> None:
+    """Every rule, example, choice and conflict that a test claims has its line."""
+    known = {rule.id for rule in rules()}
+    examples = {row.id.rstrip("abcdefgh") for row in ROWS if row.id.startswith("EX-")}
+    assert sorted(set(evidence()) - known - STATED) == []
+    assert sorted(examples - known) == []
+    assert sorted(i for i in STATED - known if i.startswith(("EX-", "U-", "C-"))) == []

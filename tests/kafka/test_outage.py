@@ -1,0 +1,74 @@
+"""A broker that goes away and comes back, as the log tells it."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streams.embedded import Broker
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, TopicPartition, cluster, outage
+from streams.wire import Topics
+from tests.running import eventually
+
+
+def test_an_outage_is_a_few_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One when it begins, one now and then, one at its end; however many clients there are."""
+    monkeypatch.setattr(outage, "EVERY", 1.0)
+    monkeypatch.setattr(outage, "_LOOK", 0.5)
+    broker = Broker(tmp_path)
+    address = broker.start().bootstrap
+    kafka = Cluster(address, Topics("t."))
+    clients = [kafka.consumer(f"g{n}") for n in range(5)]
+    for client in clients:
+        client.assign([TopicPartition("nothing", 0)])
+
+    def said(pattern: str) -> Callable[[], int]:
+        def lines() -> int:
+            for client in clients:
+                client.poll(0.02)
+            return len(re.findall(pattern, caplog.text))
+
+        return lines
+
+    try:
+        with caplog.at_level(logging.WARNING):
+            broker.kill()
+            eventually(said("has been away for"), "it is still away")
+            eventually(lambda: said("has been away for")() >= 3, "it is still away")
+            Broker(tmp_path, port=int(address.rpartition(":")[2])).start()
+            eventually(said("is back after"), "it is back")
+    finally:
+        for client in clients:
+            client.close()
+        Broker(tmp_path).stop()
+    assert len(re.findall("is away: ", caplog.text)) == 1
+    assert f"Kafka at {address} is away: " in caplog.text
+    others = [r.getMessage() for r in caplog.records if " away" not in r.getMessage()]
+    assert [m for m in others if "is back after" not in m] == []
+
+
+def test_a_line_that_is_about_no_connection_is_passed_on(caplog: pytest.LogCaptureFixture) -> None:
+    """What librdkafka gives up on must be seen."""
+    looks: list[float] = []
+    taken = outage.Outage("x:1", looks.append)
+    with caplog.at_level(logging.WARNING):
+        taken.log(logging.ERROR, "%s [%s] %s", "FATAL", "p", "epoch 7% gone")
+        taken.log(logging.WARNING, "%s [%s] %s", "CONFWARN", "p", "no matter")
+    assert [r.getMessage() for r in caplog.records] == ["FATAL [p] epoch 7% gone"]
+    assert looks == []
+
+
+def test_whoever_waits_says_how_much_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_LOOK", 0.4)
+    said: list[str] = []
+    with pytest.raises(SurroundingsError, match=r"cannot be reached: .* \(gave up after 1 s\)"):
+        Cluster("127.0.0.1:1", Topics("t.")).wait(1.0, said.append)
+    assert len(said) == len(set(said)) == 2
+    assert said[0] == "Kafka at 127.0.0.1:1 does not answer, trying for 1 s more ..."

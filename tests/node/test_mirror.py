@@ -1,0 +1,522 @@
+"""Mirrored routes (reference 2.4): who gets the messages, and that nobody else ever does."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.errors import EventKind
+from streams.node import (
+    Answer,
+    Forwarder,
+    MirroredRoute,
+    Outcome,
+    Pair,
+    Place,
+    Question,
+    Record,
+    RoleBook,
+    RouteState,
+    Step,
+    role_of,
+    world_of,
+)
+from streams.protocol import DEFAULT, Ack, Header, Journey, Limits, Parties
+from streams.routing import Origin, parse_address
+from streams.topology import Role, Topology, failover
+from streams.topology.yaml_file import read_document
+from streams.wire import Envelope, decode_journey
+from streams.wire.records import HOP, MESSAGE, ROUTE, ack_record, header_of, message_record
+
+from .evidence import shows
+from .harness import START, conversation
+
+NETWORK = """
+instances:
+  Home:
+    databases:
+      AW:
+        broker_id: AW
+        services: [Initiator]
+        routes:
+          - {name: R, service_name: OrderParts, broker_instance: O,
+             address: 'tcp://partner1:4022', mirror_address: 'tcp://partner2:4022'}
+          - {name: C06, service_name: NoBroker,
+             address: 'tcp://partner1:4022', mirror_address: 'tcp://partner2:4022'}
+          - {name: Plain, service_name: Plain, address: 'tcp://partner1:4022'}
+  Gate:
+    endpoint: {forwarding: true}
+    msdb:
+      routes:
+        - {name: R, service_name: OrderParts, broker_instance: O,
+           address: 'tcp://partner1:4022', mirror_address: 'tcp://partner2:4022'}
+  partner1:
+    databases:
+      Orders:
+        broker_id: O
+        mirror: {pair: Orders, role: principal}
+        services: [OrderParts, NoBroker, Plain]
+      Alone: {broker_id: X, services: [Alone]}
+  partner2:
+    databases:
+      Orders:
+        broker_id: O
+        mirror: {pair: Orders, role: mirror}
+        services: [OrderParts, NoBroker, Plain]
+"""
+TOPOLOGY = Topology(read_document(NETWORK, "topology.yaml", START / 1000).instances)
+PARTNERS = ("partner1", "partner2")
+SECOND = 1000
+
+
+@dataclass
+class Bench:
+    """A forwarder with its role book; the partners answer by the topology, unless they are down."""
+
+    at: str = "Home"
+    down: set[str] = field(default_factory=set)
+    now: int = START
+
+    def __post_init__(self) -> None:
+        self.truth = TOPOLOGY
+        self.book = RoleBook(self.at)
+        self.asked: list[int] = []
+        self.states: list[RouteState] = []
+        self.forwarder = Forwarder(
+            self.at, world_of(TOPOLOGY, 1), Envelope, lambda i: i not in self.down, self.book
+        )
+
+    def send(
+        self,
+        service: str = "OrderParts",
+        *,
+        attempt: int = 0,
+        dialog: int = 1,
+        is_ack: bool = False,
+        broker: str | None = None,
+    ) -> Outcome:
+        """Decide one copy, then let the partners answer what it made the instance ask."""
+        origin = Origin.INSIDE if self.at == "Home" else Origin.OUTSIDE
+        record = frame(service, origin, conversation(dialog), self.now, attempt, is_ack, broker)
+        outcome = self.forwarder.handle(record, self.now)
+        self.settle()
+        return outcome
+
+    def settle(self) -> None:
+        """Send what is to be asked and take the answers of those that are up."""
+        while True:
+            questions, events = self.book.take()
+            self.states += [RouteState(e["subclass"]) for e in events]
+            if not questions:
+                return
+            for question in questions:
+                self.asked.append(question.partner)
+                self.reply(question)
+
+    def reply(self, question: Question) -> None:
+        name, pair = PARTNERS[question.partner], question.pair
+        if name not in self.down:
+            role, epoch = role_of(world_of(self.truth, 2), name, pair.service, pair.broker)
+            self.book.answer(pair, Answer(question.partner, role, epoch, question.as_of), self.now)
+
+    def passes(self, seconds: float) -> None:
+        """Let time pass, second by second."""
+        for _ in range(int(seconds)):
+            self.now += SECOND
+            self.book.tick(self.now)
+            self.settle()
+
+
+def frame(
+    service: str,
+    origin: Origin,
+    dialog: uuid.UUID,
+    now: int,
+    attempt: int,
+    is_ack: bool,
+    broker: str | None,
+) -> Record:
+    parties = Parties(service, broker, "Initiator", "AW", DEFAULT, True)
+    copy = Journey(16, now + 60_000, attempt, now)
+    header = Header(uuid.UUID(int=5), DEFAULT, 0, now, now + 3_600_000)
+    made = ack_record(dialog, parties, Ack(1), copy) if is_ack else None
+    key, _, headers = made or message_record(dialog, parties, header, copy, b"")
+    route, hop = header_of(headers, ROUTE), header_of(headers, HOP)
+    assert route is not None and hop is not None
+    return Record(origin, key, route, hop, 100, is_ack, header_of(headers, MESSAGE))
+
+
+def to(outcome: Outcome) -> str | None:
+    """Return the instance that a copy goes to; nobody and 9794 belong together."""
+    if not outcome.copies:
+        assert outcome.event is not None and outcome.event["error"] == 9794
+        return None
+    (copy,) = outcome.copies
+    assert copy.place is Place.TXQ
+    return copy.instance
+
+
+# --- the examples --------------------------------------------------------------------------------
+
+
+@shows("P1", "P6")
+@pytest.mark.parametrize("service", ["OrderParts", "NoBroker"])
+def test_ex_07_both_are_asked_and_only_the_principal_gets_the_message(service: str) -> None:
+    """First use: both are asked; nothing is sent before one claims (9794), then all goes there."""
+    bench = Bench()
+    assert to(bench.send(service)) is None
+    assert bench.asked == [0, 1]
+    assert [to(bench.send(service, dialog=n)) for n in range(20)] == ["partner1"] * 20
+    assert bench.asked == [0, 1]
+    assert bench.states == [RouteState.OPERATIONAL]
+
+
+@shows("EX-08", "P2", "P6")
+def test_ex_08_the_principal_is_gone_and_the_partner_claims() -> None:
+    """Traffic goes to the partner as soon as it says that it is the principal."""
+    bench = Bench()
+    bench.send()
+    assert to(bench.send()) == "partner1"
+    bench.down.add("partner1")
+    bench.truth = failover(bench.truth, "Orders", "partner2")
+    assert to(bench.send()) is None  # now both are asked
+    assert to(bench.send()) == "partner2"
+    bench.passes(10)
+    assert bench.states == [
+        RouteState.OPERATIONAL,
+        RouteState.NOT_OPERATIONAL,
+        RouteState.PRINCIPAL_ONLY,
+    ]
+    bench.down.clear()
+    bench.passes(64)
+    assert bench.states[-1] is RouteState.OPERATIONAL
+    assert to(bench.send()) == "partner2"
+
+
+@shows("EX-09", "P3", "U-15")
+def test_ex_09_the_partner_does_not_claim() -> None:
+    """Nothing goes to either; both are asked by the back-off until the principal answers."""
+    bench = Bench()
+    bench.send()
+    assert to(bench.send()) == "partner1"
+    bench.down.add("partner1")
+    assert to(bench.send()) is None
+    bench.asked.clear()
+    for second in range(1, 63):
+        bench.passes(1)
+        assert to(bench.send(attempt=1)) is None, second
+    assert bench.asked == [0, 1] * 4  # 4, 8, 16 and 32 s apart
+    bench.down.clear()
+    assert to(bench.send()) is None  # reachable again, and not yet asked
+    bench.passes(64)
+    assert to(bench.send()) == "partner1"
+    assert bench.states == [
+        RouteState.OPERATIONAL, RouteState.NOT_OPERATIONAL, RouteState.OPERATIONAL,
+    ]  # fmt: skip
+
+
+@shows("EX-10", "P2", "P5")
+def test_ex_10_the_principal_says_that_it_no_longer_is() -> None:
+    """It is reachable; a copy that nobody acknowledges makes both be asked, and traffic moves."""
+    bench = Bench()
+    bench.send()
+    bench.truth = failover(bench.truth, "Orders", "partner2")
+    assert to(bench.send()) == "partner1"  # cached until failure (U-15)
+    bench.now += 4 * SECOND
+    assert to(bench.send(attempt=1)) == "partner1"
+    assert to(bench.send(attempt=0, dialog=2)) == "partner2"
+    assert bench.asked == [0, 1, 0, 1, 0, 1]
+
+
+# --- one rule each -------------------------------------------------------------------------------
+
+
+def test_a_forwarder_keeps_the_rules_too() -> None:
+    """From outside the same holds, and the copy to the principal uses a hop."""
+    bench = Bench("Gate")
+    assert to(bench.send(broker="O")) is None
+    (copy,) = bench.send(broker="O").copies
+    assert (copy.instance, decode_journey(copy.hop).hops_remaining) == ("partner1", 15)
+
+
+def test_without_roles_nothing_is_known() -> None:
+    """A forwarder that has nobody to ask delays, and tells the sender's endpoint so."""
+    bare = Forwarder("Home", world_of(TOPOLOGY, 1), Envelope, lambda _: True)
+    made = frame("OrderParts", Origin.INSIDE, conversation(1), START, 0, False, None)
+    outcome = bare.handle(made, START)
+    assert to(outcome) is None and outcome.status is not None and outcome.status.number == 9794
+
+
+@shows("P7")
+def test_a_plain_route_to_a_mirrored_database_does_not_fail_over() -> None:
+    """Rule 9: without MIRROR_ADDRESS the one address is used, whoever is the principal."""
+    bench = Bench()
+    bench.truth = failover(bench.truth, "Orders", "partner2")
+    bench.forwarder.switch(world_of(bench.truth, 2))
+    assert to(bench.send("Plain")) == "partner1"
+    assert bench.asked == []
+
+
+@shows("P5")
+def test_a_doubted_principal_keeps_the_role_until_it_fails_to_answer() -> None:
+    """An acknowledgement that is late is no failure; silence when asked is one."""
+    bench = Bench()
+    bench.send()
+    bench.passes(10)
+    assert to(bench.send(attempt=1)) == "partner1"
+    assert to(bench.send(attempt=1)) == "partner1"
+    assert bench.asked == [0, 1, 0, 1]  # it has answered since that copy was sent
+    pair = Pair("OrderParts", "O", tuple(a for a in map(parse_address, ADDRESSES) if a is not None))
+    bench.now += 20 * SECOND
+    assert bench.book.principal(pair, lambda _: True, 2, bench.now) == 0
+    bench.book.take()  # lost on the way
+    bench.book.tick(bench.now + 3 * SECOND)
+    assert bench.book.principal(pair, lambda _: True, 0, bench.now + 3 * SECOND) == 0
+    assert bench.book.principal(pair, lambda _: True, 0, bench.now + 4 * SECOND) is None
+
+
+ADDRESSES = ("tcp://partner1:4022", "tcp://partner2:4022")
+
+
+@shows("P4")
+def test_a_deposed_principal_is_not_believed() -> None:
+    """A claim under an epoch that is over counts for nothing, in whatever order answers come."""
+    route = MirroredRoute()
+    route.wanted(0, lambda _: True)
+    route.answer(Answer(1, Role.PRINCIPAL, 7, 0), 1)
+    route.answer(Answer(0, Role.PRINCIPAL, 6, 0), 2)
+    assert route.principal == 1
+    other = MirroredRoute()
+    other.wanted(0, lambda _: True)
+    other.answer(Answer(0, Role.PRINCIPAL, 6, 0), 1)
+    assert other.principal == 0
+    other.answer(Answer(1, Role.PRINCIPAL, 7, 0), 2)
+    assert other.principal == 1
+
+
+def test_what_the_mirror_knows_of_a_newer_epoch_ends_an_older_claim() -> None:
+    """The holder of the newest epoch is somebody who has not answered: nobody is sent to."""
+    route = MirroredRoute()
+    route.wanted(0, lambda _: True)
+    route.answer(Answer(0, Role.PRINCIPAL, 6, 0), 1)
+    route.answer(Answer(1, Role.MIRROR, 7, 0), 2)
+    assert route.principal is None
+    route.answer(Answer(0, Role.PRINCIPAL, 6, 0), 3)
+    assert route.principal is None
+
+
+def test_an_older_answer_of_the_same_partner_is_void() -> None:
+    """A claim that was overtaken by its own withdrawal changes nothing."""
+    route = MirroredRoute()
+    route.wanted(0, lambda _: True)
+    route.tick(4 * SECOND)
+    route.answer(Answer(0, Role.MIRROR, 3, 4 * SECOND), 4 * SECOND)
+    route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 4 * SECOND)
+    assert route.principal is None
+
+
+@shows("P4")
+def test_an_epoch_has_one_holder() -> None:
+    """A second claim of the same epoch counts for nothing: never both, and no change of mind."""
+    route = MirroredRoute()
+    route.wanted(0, lambda _: True)
+    route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 1)
+    route.answer(Answer(1, Role.PRINCIPAL, 3, 0), 2)
+    assert route.principal == 0
+    route.wanted(3, lambda partner: partner == 1)
+    route.answer(Answer(1, Role.PRINCIPAL, 3, 3), 4)
+    assert route.principal is None
+
+
+def test_a_principal_may_step_down_without_a_successor() -> None:
+    """It says mirror under its own epoch: nobody is sent to."""
+    route = MirroredRoute()
+    route.wanted(0, lambda _: True)
+    route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 1)
+    route.answer(Answer(0, Role.MIRROR, 3, 0), 2)
+    assert route.principal is None and route.state is RouteState.NOT_OPERATIONAL
+    route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 3)  # of one question that arrived twice
+    assert route.principal is None
+    step = route.tick(4 * SECOND)
+    route.answer(Answer(0, Role.PRINCIPAL, 3, step.as_of), 4 * SECOND)
+    assert route.principal == 0
+
+
+@shows("P6")
+def test_a_partner_that_never_answers() -> None:
+    """Subclass 2: the principal is there, the other partner has let a whole round pass."""
+    route = MirroredRoute()
+    route.wanted(0, lambda _: True)
+    assert route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 1).changed is RouteState.OPERATIONAL
+    step = route.tick(4 * SECOND)
+    assert (step.ask, step.changed) == ((1,), RouteState.PRINCIPAL_ONLY)
+    assert route.next_due == 12 * SECOND
+    assert route.answer(Answer(1, Role.MIRROR, 3, 0), 5 * SECOND).changed is RouteState.OPERATIONAL
+    assert route.next_due is None
+
+
+def test_what_was_answered_to_a_former_process_is_void() -> None:
+    """Answers that stood in the topic before the first question are not believed."""
+    route = MirroredRoute()
+    route.wanted(50, lambda _: True)
+    route.answer(Answer(0, Role.PRINCIPAL, 3, 49), 51)
+    assert route.principal is None
+
+
+def test_a_route_without_a_mirrored_database_behind_it() -> None:
+    """A database that is not mirrored is its own principal; who has none does not claim."""
+    world = world_of(TOPOLOGY, 1)
+    assert role_of(world, "partner1", "Alone", "X") == (Role.PRINCIPAL, 0)
+    assert role_of(world, "Gate", "OrderParts", "O") == (Role.MIRROR, 0)
+    assert role_of(world, "partner2", "NoBroker", None) == (Role.MIRROR, 0)
+
+
+def test_the_events_name_the_route() -> None:
+    """Event 144 says which service and which addresses."""
+    book = RoleBook("Home")
+    pair = Pair("S", "B", tuple(a for a in map(parse_address, ADDRESSES) if a is not None))
+    book.principal(pair, lambda _: True, 0, 5)
+    book.answer(pair, Answer(0, Role.PRINCIPAL, 0, 5), 6)
+    _, (told,) = book.take()
+    assert told["event"] == EventKind.MIRRORED_ROUTE_STATE_CHANGED and told["at"] == 6
+    assert told["detail"] == "tcp://partner1:4022 | tcp://partner2:4022"
+
+
+# --- the split that must not happen --------------------------------------------------------------
+
+
+@dataclass
+class Model:
+    """Two partners, each with what it believes; questions and answers that may come late or never.
+
+    A failover gives one partner a new epoch at once; the other learns of it only by ``learn``.
+    """
+
+    route: MirroredRoute = field(default_factory=MirroredRoute)
+    now: int = 0
+    epochs: list[int] = field(default_factory=lambda: [0, 0])
+    holders: list[int] = field(default_factory=lambda: [0])
+    up: list[bool] = field(default_factory=lambda: [True, True])
+    questions: list[tuple[int, int]] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    heard: list[Answer] = field(default_factory=list)
+
+    def says(self, partner: int, as_of: int) -> Answer:
+        known = self.epochs[partner]
+        role = Role.PRINCIPAL if self.holders[known] == partner else Role.MIRROR
+        return Answer(partner, role, known, as_of)
+
+    def ask(self, step: Step) -> None:
+        self.questions += [(partner, step.as_of) for partner in step.ask]
+
+    def message(self) -> int | None:
+        self.ask(self.route.wanted(self.now, lambda n: self.up[n]))
+        return self.route.principal
+
+    def take(self, said: Answer) -> None:
+        self.heard.append(said)
+        self.ask(self.route.answer(said, self.now))
+
+
+def fail_over(model: Model, n: int) -> None:
+    model.holders.append(n % 2)
+    model.epochs[n % 2] = len(model.holders) - 1
+
+
+def learn(model: Model, n: int) -> None:
+    model.epochs[n % 2] = len(model.holders) - 1
+
+
+def switch(model: Model, n: int) -> None:
+    model.up[n % 2] = not model.up[n % 2]
+
+
+def hear_question(model: Model, n: int) -> None:
+    if model.questions:
+        partner, as_of = model.questions[n % len(model.questions)]  # it may come again
+        if model.up[partner]:
+            model.answers.append(model.says(partner, as_of))
+
+
+def hear_answer(model: Model, n: int) -> None:
+    if model.answers:
+        model.take(model.answers[n % len(model.answers)])
+
+
+def lose_question(model: Model, n: int) -> None:
+    if model.questions:
+        model.questions.pop(n % len(model.questions))
+
+
+def doubt(model: Model, n: int) -> None:
+    model.ask(model.route.failed(n % 2, model.now - n, model.now))
+
+
+def wait(model: Model, n: int) -> None:
+    model.now += 1 + 500 * n
+    model.ask(model.route.tick(model.now))
+
+
+def message(model: Model, n: int) -> None:
+    """A message wants an address: only the claimed holder of the newest epoch heard of gets it."""
+    chosen = model.message()
+    if chosen is None:
+        return
+    assert model.up[chosen], "sent to who is unreachable"
+    newest = max(a.epoch for a in model.heard)
+    claims = [(a.partner, a.role, a.epoch) for a in model.heard]
+    assert (chosen, Role.PRINCIPAL, newest) in claims, "sent to who did not claim"
+    assert model.holders[newest] == chosen, "sent to who does not hold the newest epoch"
+    last = max((a for a in model.heard if a.partner == chosen), key=lambda a: a.as_of)
+    assert last.role is Role.PRINCIPAL, "sent to who has said since that it is the mirror"
+
+
+INPUTS = [
+    fail_over, learn, switch, hear_question, hear_question, hear_answer, hear_answer, hear_answer,
+    lose_question, doubt, wait, message, message, message,
+]  # fmt: skip
+inputs = st.lists(st.tuples(st.sampled_from(INPUTS), st.integers(0, 40)), max_size=80)
+
+
+@shows("P2", "P3", "P4")
+@settings(max_examples=500, deadline=None)
+@given(inputs)
+def test_the_split_that_must_not_happen(
+    steps: list[tuple[Callable[[Model, int], None], int]],
+) -> None:
+    """Whatever is lost, late, repeated or out of order: rules 5 and 6 hold for every message."""
+    model = Model()
+    for step, n in steps:
+        step(model, n)
+        message(model, 0)
+
+
+@settings(max_examples=300, deadline=None)
+@given(inputs)
+def test_when_faults_stop_the_holder_is_found(
+    steps: list[tuple[Callable[[Model, int], None], int]],
+) -> None:
+    """Two rounds of the longest back-off after the last fault the principal gets the messages."""
+    model = Model()
+    for step, n in steps:
+        step(model, n)
+    newest = len(model.holders) - 1
+    model.epochs, model.up = [newest, newest], [True, True]
+    model.questions.clear()
+    longest = Limits().retries[-1]
+    for _ in range(0, 2 * longest + SECOND, SECOND):
+        model.now += SECOND
+        model.message()
+        model.ask(model.route.failed(0, model.now - 1, model.now))
+        model.ask(model.route.failed(1, model.now - 1, model.now))
+        model.ask(model.route.tick(model.now))
+        asked, model.questions = model.questions, []
+        for partner, as_of in asked:
+            model.take(model.says(partner, as_of))
+    assert model.message() == model.holders[newest]
+    assert model.route.state is RouteState.OPERATIONAL

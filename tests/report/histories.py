@@ -1,0 +1,125 @@
+"""A conversation's history as it really goes: two machines, their applications, a lossy channel.
+
+What was accepted and enqueued is noted while it happens; the state is the machines' own. Nothing is
+ever lost in it, so a ledger that misses something is wrong.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field, replace
+
+from streams.protocol import ERROR, Effect, Enqueue, EnqueueError, Flag, Message, State, Transmit
+from streams.report import Accepted, Delivered, Ending, Endings, Endpoint, Side
+from tests.protocol.build import CONVERSATION
+from tests.protocol.build import Side as Machine
+from tests.protocol.pair import END, Pair
+
+FAIL = b"Error"
+PLACES = ("ServerA/DatabaseA", "ServerB/DatabaseB")
+ENDS = (Endpoint(PLACES[0], CONVERSATION, True), Endpoint(PLACES[1], CONVERSATION, False))
+
+
+@dataclass(slots=True)
+class History(Pair):
+    """A pair whose applications may also end WITH ERROR and WITH CLEANUP, and outlive dialogs."""
+
+    said: dict[Endpoint, Ending] = field(default_factory=dict)
+    errors: dict[Endpoint, int] = field(default_factory=dict)
+
+    def end(self, who: int) -> None:
+        """END CONVERSATION."""
+        Pair.end(self, who)
+        self._ended(who, Ending.PLAIN)
+
+    def fail(self, who: int) -> None:
+        """END CONVERSATION WITH ERROR."""
+        self._state(who, FAIL, lambda side: side.ends(with_error=True))
+        self._ended(who, Ending.WITH_ERROR)
+
+    def clean_up(self, who: int) -> None:
+        """END CONVERSATION WITH CLEANUP."""
+        if self.parties[who].exists:
+            self.take(who, self._machine(who).cleans_up())
+            self._ended(who, Ending.WITH_CLEANUP)
+
+    def take(self, who: int, effects: list[Effect]) -> None:
+        """Note the Errors, too, that are put into a queue."""
+        for effect in effects:
+            if isinstance(effect, EnqueueError):
+                self.errors[ENDS[who]] = -effect.number
+            elif isinstance(effect, Enqueue) and effect.header.type == ERROR:
+                self.errors[ENDS[who]] = 1
+        Pair.take(self, who, [e for e in effects if not isinstance(e, EnqueueError)])
+
+    def _ended(self, who: int, how: Ending) -> None:
+        """Note an END that was taken, as the reader of commands does."""
+        side = self._machine(who)
+        taken = self.parties[who].exists and side.refused is None
+        if taken and self.said.get(ENDS[who]) is not Ending.WITH_ERROR:
+            self.said[ENDS[who]] = how
+        side.refused = None
+
+    def _machine(self, who: int) -> Machine:
+        return self.parties[who].side
+
+    def _message(self, who: int, effect: Transmit) -> Message:
+        message = Pair._message(self, who, effect)
+        if message.body != FAIL:
+            return message
+        header = replace(message.header, type=ERROR, flags=Flag.ERROR | Flag.SKIPS)
+        return replace(message, header=header)
+
+    # --- what the ledger is told -----------------------------------------------------------------
+
+    def accepted(self) -> list[Accepted]:
+        """Return the messages of both sides."""
+        return [
+            Accepted(ENDS[who], identity(who, sequence), sequence, body)
+            for who, party in enumerate(self.parties)
+            for sequence, body in enumerate(party.said)
+            if body not in (END, FAIL)
+        ]
+
+    def delivered(self) -> list[Delivered]:
+        """Return what is in both queues."""
+        return [
+            Delivered(
+                *(CONVERSATION, who == 1, identity(1 - who, sequence), sequence, body),
+                *(PLACES[who], sequence, 0, (), 0),
+            )
+            for who, party in enumerate(self.parties)
+            for sequence, body in enumerate(b for b in party.queue if b not in (END, FAIL))
+        ]
+
+    def sides(self) -> list[Side]:
+        """Return what the state says."""
+        return [
+            Side(
+                ENDS[who],
+                dialog.state.name,
+                PLACES[1 - who] if dialog.locked else None,
+                dialog.acknowledged[0],
+                dialog.discarded_from,
+                dialog.closed_at is not None and dialog.closed_at >= dialog.expires_at,
+                dialog.deaf_from,
+                frozenset(number for number, _ in dialog.parked if number >= 0),
+            )
+            for who, party in enumerate(self.parties)
+            if party.exists
+            for dialog in [party.side.dialog]
+        ]
+
+    def endings(self) -> Endings:
+        """Return how it came to its end."""
+        ended = {ENDS[who] for who, party in enumerate(self.parties) if END in party.queue}
+        return Endings(self.said, self.errors, ended)
+
+    def over(self) -> bool:
+        """Tell whether both endpoints are closed."""
+        return all(p.side.dialog.state is State.CD for p in self.parties if p.exists)
+
+
+def identity(who: int, sequence: int) -> uuid.UUID:
+    """Return the id of a message of one side."""
+    return uuid.UUID(int=1_000_000 * (who + 1) + sequence)

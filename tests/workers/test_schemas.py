@@ -1,0 +1,190 @@
+"""Design, "Catalog": readers learn a writer's schema before anybody writes under it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import threading
+import uuid
+from typing import Any
+
+import pytest
+
+from streams.client import Conversation
+from streams.errors import EventKind, SurroundingsError
+from streams.kafka import change_for, deploy, read_catalog
+from streams.kafka.catalog import VERSION_KEY, hash_of
+from streams.protocol import Command, CommandKind, Header, Journey, Limits, Parties
+from streams.schema import load
+from streams.wire import encode_catalog_object
+from streams.wire.evolution import schema_key, written_schemas
+from streams.wire.records import COMMAND, MESSAGE, ROUTE, Headers, command_record, message_record
+from streams.wire.single_object import prefix_of
+from streams.wire.state import POSITIONS_KEY, Positions, encode_positions
+from streams.workers import Control, Plan, Process
+from tests.running import DEADLINE
+from tests.workers.rig import Hook, HookedCluster, Rig, pause
+
+PATIENT = Limits(retries=(60_000,))
+CORRUPTED = EventKind.CORRUPTED_MESSAGE
+PARTIES = Parties("TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True)
+EXTRA = b"\x02"  # the number 1
+
+
+def newer(name: str) -> Any:
+    """Return a schema of tomorrow, which nobody else has: one field more, at its end."""
+    schema = copy.deepcopy(load(name))
+    field = {"name": f"extra_{uuid.uuid4().hex}", "type": "long", "default": 0}
+    schema["fields"].append(field)
+    return schema
+
+
+def rewritten(raw: bytes | None, schema: Any) -> bytes:
+    """Return the bytes of a record as a writer of tomorrow would have written it."""
+    assert raw is not None
+    return bytes(prefix_of(schema) + raw[10:] + EXTRA)
+
+
+def under(headers: Headers, name: str, schema: Any) -> Headers:
+    """Return headers of which one is written under a schema."""
+    return [(n, rewritten(raw, schema) if n == name else raw) for n, raw in headers]
+
+
+def announce(two: Rig, schema: Any) -> None:
+    """Put a schema into the catalog, as tomorrow's ``apply`` does."""
+    state = read_catalog(two.cluster)
+    number, key, body = state.version + 1, schema_key(schema), json.dumps(schema)
+    closing = json.dumps({"number": number, "hash": hash_of({**state.objects, key: body})})
+    two.produce(two.topics.catalog, key, encode_catalog_object(number, body))
+    two.produce(two.topics.catalog, VERSION_KEY, encode_catalog_object(number, closing))
+
+
+def frame(body: bytes) -> tuple[bytes, bytes | None, Headers]:
+    """Return the first message of a dialog."""
+    header = Header(uuid.uuid4(), "DEFAULT", 0, 0, 2**50)
+    return message_record(uuid.uuid4(), PARTIES, header, Journey(9, 2**50, 0, 0), body)
+
+
+def lagging(two: Rig) -> tuple[Control, threading.Event]:
+    """Return a control that, once the event is set, reads on only when it is waited for."""
+    lags = threading.Event()
+
+    def poll(method: Any, timeout: float) -> Any:
+        return method(timeout) if not lags.is_set() else pause() or None
+
+    def get_watermark_offsets(method: Any, *where: Any, **options: Any) -> Any:
+        lags.clear()
+        return method(*where, **options)
+
+    hooks: dict[str, Hook] = {"poll": poll, "get_watermark_offsets": get_watermark_offsets}
+    cluster = HookedCluster(two.cluster.bootstrap, two.topics, hooks=hooks)
+    control = two.controls["lagging",] = Control(cluster, ("A", "B"), timeout=DEADLINE)
+    control.start()
+    return control, lags
+
+
+def test_a_schema_that_is_announced_is_read_and_another_is_event_161(two: Rig) -> None:
+    """Both come to a worker that runs; the one has been announced just before it was used."""
+    control, lags = lagging(two)
+    two.endpoint("B", limits=PATIENT, control=control)
+    queue, inbox = two.topics.queue("B", "DatabaseB", "TargetQueue"), two.topics.inbox("B")
+    two.produce(inbox, *frame(b"of today"))
+    two.until(queue, 1)
+    known, unknown = newer("Message"), newer("Message")
+    key, value, headers = frame(b"nobody knows")
+    two.produce(inbox, key, value, under(headers, MESSAGE, unknown))
+    two.events(1, event=CORRUPTED)
+    lags.set()
+    announce(two, known)
+    key, value, headers = frame(b"of tomorrow")
+    two.produce(inbox, key, value, under(headers, MESSAGE, known))
+    assert [m.value() for m in two.until(queue, 2)] == [b"of today", b"of tomorrow"]
+    [told] = two.events(1, event=CORRUPTED)
+    assert (told["topic"], told["offset"]) == (inbox, 1)
+    assert told["detail"] == f"Message: unknown fingerprint {prefix_of(unknown)[2:].hex()}"
+
+
+def test_a_forwarder_learns_schemas_too(two: Rig) -> None:
+    control, lags = lagging(two)
+    two.forwarder("A", control=control)
+    known, unknown = newer("Route"), newer("Route")
+    lags.set()
+    out = two.topics.out("A")
+    announce(two, known)
+    for body, schema in ((b"nobody knows", unknown), (b"of tomorrow", known)):
+        key, value, headers = frame(body)
+        two.produce(out, key, value, under(headers, ROUTE, schema))
+    [passed] = two.until(two.topics.txq("B"), 1)
+    assert passed.value() == b"of tomorrow"
+    [told] = two.events(1, event=CORRUPTED)
+    assert (told["topic"], told["offset"]) == (out, 0)
+
+
+def test_a_statement_in_an_unknown_schema_stops_the_partition(two: Rig) -> None:
+    """Its application was promised that it is accepted: it is applied when it can be read."""
+    schema, cmd = newer("Command"), two.topics.cmd("A")
+    made = Command(
+        uuid.uuid4(),
+        uuid.uuid4(),
+        CommandKind.BEGIN,
+        "DatabaseA",
+        from_service="InitiatorService",
+        to_service="TargetService",
+    )
+    key, value, headers = command_record(made)
+    two.produce(cmd, key, value, under(headers, COMMAND, schema))
+    failure = two.endpoint(limits=PATIENT).ended()
+    two.running.clear()
+    assert isinstance(failure, SurroundingsError)
+    unknown = f"Command: unknown fingerprint {prefix_of(schema)[2:].hex()}"
+    assert failure.message == f"{cmd}/0@0: {unknown}."
+    assert "hopline apply" in failure.remedy
+    announce(two, schema)
+    two.endpoint(limits=PATIENT)
+    with two.client() as client:
+        client.send(Conversation("A", "DatabaseA", made.conversation), b"x", wait=True)
+
+
+def test_state_in_an_unknown_schema_stops_the_partition(two: Rig) -> None:
+    schema, topic = newer("Positions"), two.topics.dialog("A")
+    raw = rewritten(encode_positions(Positions()), schema)
+    two.produce(topic, POSITIONS_KEY, raw, partition=0)
+    failure = two.endpoint(limits=PATIENT).ended()
+    two.running.clear()
+    assert isinstance(failure, SurroundingsError)
+    unknown = f"Positions: unknown fingerprint {prefix_of(schema)[2:].hex()}"
+    assert failure.message == f"{topic}/0: {unknown}."
+    assert "hopline apply" in failure.remedy
+    announce(two, schema)
+    two.endpoint(limits=PATIENT)
+    with two.client() as client:
+        client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
+
+
+def test_state_that_is_no_state_stops_the_partition(two: Rig) -> None:
+    topic = two.topics.dialog("A")
+    two.produce(topic, POSITIONS_KEY, b"rubbish", partition=0)
+    failure = two.endpoint(limits=PATIENT).ended()
+    two.running.clear()
+    assert isinstance(failure, SurroundingsError)
+    assert failure.message.startswith(f"{topic}/0 cannot be understood: Positions: ")
+
+
+def test_apply_announces_what_this_version_writes_and_forgets_nothing(two: Rig) -> None:
+    """Records under older schemas lie in topics: not even --prune removes one."""
+    older = newer("Dialog")
+    announce(two, older)
+    deploy(two.cluster, two.topology, prune=True)
+    objects = read_catalog(two.cluster).objects
+    assert schema_key(older) in objects
+    assert {key: json.loads(objects[key]) for key in written_schemas()} == written_schemas()
+    assert not change_for(read_catalog(two.cluster), two.topology, prune=True), "it is done"
+
+
+@pytest.mark.parametrize("role", ["endpoint", "forwarder"])
+def test_no_worker_writes_what_is_not_announced(two: Rig, role: str) -> None:
+    """The rig's catalog has no schemas: as after an upgrade without ``apply``."""
+    process = Process(two.cluster, Plan((role,), ("A",)))
+    with pytest.raises(SurroundingsError, match="does not have the schemas") as refused:
+        process.run()
+    assert "hopline apply" in refused.value.remedy
