@@ -7,7 +7,6 @@ that leads nowhere.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from streams.protocol import DEFAULT
@@ -80,7 +79,6 @@ class _Draft:
     gateways: tuple[str, ...]
     listeners: dict[str, str] = field(default_factory=dict)
     routes: dict[tuple[str, str], list[Route]] = field(default_factory=dict)
-    unique: frozenset[str] = frozenset()
 
     def add(
         self, instance: str, database: str, service: str | None, broker: str | None, address: str
@@ -104,9 +102,7 @@ class _Draft:
             return "LOCAL" if source == home.instance else self.address(home.instance)
         first = self.chance.pick(between)
         between.remove(first)
-        # A gateway does not try its other addresses for an acknowledgement: one name, one place.
-        alone = home.service in self.unique and self.chance.happens(0.3)
-        broker = None if alone else home.broker
+        broker = None if self.chance.happens(0.3) else home.broker
         if between and self.chance.happens(0.2):
             self.add(first, MSDB, home.service, broker, self.address(between[0]))
             first, last = first, between[0]
@@ -132,8 +128,6 @@ def draw_topology(chance: Chance) -> Estate:
     draft = _Draft(chance, instances, gateways)
     draft.listeners = {i: f"tcp://Listener{i}:4022" for i in instances if chance.happens(0.15)}
     flows = _flows(draft, databases)
-    places = Counter(home.service for home in _homes(flows))
-    draft.unique = frozenset(name for name, count in places.items() if count == 1)
     for flow in flows:
         _ways_there(draft, flow)
         for target in flow.targets:
