@@ -80,6 +80,8 @@ DIALOGS = (
            DOCUMENTED, ERRORS),
     Ruling("D1.7", "A dialog stays in the database that has its endpoint, whatever other databases "
            "get the service.", OURS),
+    Ruling("D1.8", "A name of the header that is missing or too long: undeliverable, not "
+           "acknowledged, not answered (11201 to 11208).", DOCUMENTED, ERRORS),
     Ruling("D2.1", "A window limits how many messages of a dialog are in flight.", OURS),
     Ruling("D2.2", "What is retried is the oldest unacknowledged message.", OURS),
     Ruling("D2.3", "Nothing is retried while its previous copy has not left the instance.", OURS),

@@ -114,6 +114,27 @@ def test_a_message_that_is_not_the_first_creates_it_too() -> None:
     assert [m.body for m in tx.queued] == [b"0", b"1"]
 
 
+@shows("D1.8")
+@pytest.mark.parametrize(
+    ("changes", "number"),
+    [
+        ({"from_service": ""}, 11201),
+        ({"from_service": "s" * 257}, 11202),
+        ({"from_broker": ""}, 11203),
+        ({"from_broker": "b" * 129}, 11204),
+        ({"to_service": ""}, 11205),
+        ({"to_service": "\N{GRINNING FACE}" * 129}, 11206),  # two UTF-16 units each
+        ({"contract": ""}, 11207),
+        ({"contract": "c" * 257}, 11208),
+    ],
+)
+def test_names_of_the_header(changes: dict[str, str], number: int) -> None:
+    """A name that is missing or too long: undeliverable, not acknowledged, not answered."""
+    tx = reads(pair(), "ServerB", arriving(parties=replace(FROM_A, **changes)))  # type: ignore[arg-type]
+    assert errors(tx) == [number]
+    assert (tx.frames, tx.queued, tx.machines) == ([], [], {})
+
+
 @shows("U-30")
 def test_an_unknown_dialog_and_too_high_a_number() -> None:
     """A dialog that is unknown, and a message that cannot be its beginning: 11213 and -8462."""
