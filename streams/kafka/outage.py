@@ -17,6 +17,8 @@ from confluent_kafka import KafkaException
 EVERY = 10.0
 """Seconds between two lines about a cluster that is still away."""
 _LOOK = 2.0
+_FORGET = 60.0
+"""Seconds without any such line after which nobody is left who waits for the cluster."""
 _CONNECTION = ("FAIL ", "ERROR ")
 """What librdkafka begins its lines about connections with; any other line is passed on."""
 
@@ -39,6 +41,7 @@ class Outage:
         self._look = look
         self._lock = threading.Lock()
         self._watched = False
+        self._heard_at = 0.0
 
     def log(self, level: int, message: str, *args: object) -> None:
         """Take a line of librdkafka's."""
@@ -49,6 +52,7 @@ class Outage:
             _lines.log(level, text)
             return
         with self._lock:
+            self._heard_at = time.monotonic()
             if self._watched:
                 return
             self._watched = True
@@ -65,8 +69,10 @@ class Outage:
             reason = text.rpartition("]: ")[2]  # without the client and its thread
             _told.error("Kafka at %s is away: %s", self._bootstrap, reason)
             while not self._answers(EVERY):
-                away = time.monotonic() - began
-                _told.error("Kafka at %s has been away for %.0f s", self._bootstrap, away)
+                now = time.monotonic()
+                if now - self._heard_at > _FORGET:
+                    return  # the clients are gone, and the cluster with them
+                _told.error("Kafka at %s has been away for %.0f s", self._bootstrap, now - began)
             away = time.monotonic() - began
             _told.warning("Kafka at %s is back after %.0f s", self._bootstrap, away)
         finally:

@@ -48,7 +48,7 @@ def test_the_sabotaged_demo_finds_the_one_record_that_is_hidden(tmp_path: Path) 
 def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
     """Ctrl-C ends the broker and every child, and the demo with the shell's code for it."""
     with start("--data", str(tmp_path / "demo")) as demo:
-        line, deadline = "", time.monotonic() + 60
+        line, deadline = "", time.monotonic() + 120
         while "Forwarders of" not in line:
             assert demo.stdout is not None
             ready, _, _ = select.select([demo.stdout], [], [], deadline - time.monotonic())
@@ -57,7 +57,7 @@ def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path) -> None:
             if found := re.search(r"Apache Kafka runs at 127\.0\.0\.1:(\d+)", line):
                 port = int(found[1])
         demo.send_signal(signal.SIGINT)
-        demo.communicate(timeout=60)
+        demo.communicate(timeout=120)
     assert demo.returncode == 130
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0, "the broker still listens"

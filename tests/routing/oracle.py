@@ -193,7 +193,7 @@ def _choose(search: _Search, matched: list[Route]) -> Decision:
         if named is None:
             return search.fails(transport, 9785, 11294)
         port = int(named[2] or 4022)
-        address = Address(AddressKind.NETWORK, named[1], port, named[2] is not None)
+        address = Address(AddressKind.NETWORK, named[1], port)
         return _send(search, transport, [address])
 
     if search.broker is not None and name_is_here:  # 5.5, U-12
