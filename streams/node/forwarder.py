@@ -17,7 +17,7 @@ from streams.node.mirror import Pair
 from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.world import World
 from streams.protocol import Parties, Status
-from streams.routing import Decision, Origin, Plan, Query, Verdict, pick_broker, plan
+from streams.routing import Address, Decision, Origin, Plan, Query, Verdict, pick_broker, plan
 from streams.topology import Transport
 
 CACHE_SIZE = 100_000
@@ -135,6 +135,10 @@ class Forwarder:
         self._here = world.instances[self.instance]
         self._transport = world.transports[self.instance]
         self._ways.clear()
+
+    def instance_at(self, address: Address) -> str | None:
+        """Return the instance that an address leads to from here; ``None``: no one lives there."""
+        return self.instance if self._here.is_here(address) else self.world.instance_at(address)
 
     def handle(self, record: Record, now: int) -> Outcome:
         """Decide one record; raises MalformedError (of the codec) where its envelope is rubbish."""
@@ -334,10 +338,7 @@ class Forwarder:
                 raw = self._codec.encode_parties(
                     replace(way.parties, to_broker=decision.broker)  # U-07
                 )
-            targets = tuple(
-                self.instance if self._here.is_here(address) else self.world.instance_at(address)
-                for address in decision.addresses
-            )
+            targets = tuple(self.instance_at(address) for address in decision.addresses)
             leaf = way.leaves[decision] = _Leaf(decision, raw, targets)
         return leaf
 

@@ -43,7 +43,9 @@ class Reader:
         self._instance = instance
         self._statements = statements
         self._chance = chance
-        self._queue = instance.queues.setdefault(f"{application.database}/{queue}", [])
+        self._queue = instance.store(application.database).queues.setdefault(
+            f"{application.database}/{queue}", []
+        )
         self._position = 0
         self._replies = 0
         self._alarm = Alarm(instance.around.clock, self._turn)

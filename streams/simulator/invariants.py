@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from streams.errors import Number
 from streams.node import Copy, DialogKey, Endpoint, Outcome, QueueMessage, Record, Transaction
-from streams.protocol import CHUNK, CommandKind, Dialog, Flag, State, Stored
+from streams.protocol import CHUNK, CommandKind, Dialog, Flag, Limits, State, Stored
 from streams.routing import Origin, broker_key
 from streams.simulator.clock import SECOND, Chance, Clock
 from streams.simulator.codec import Hop
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from streams.simulator.endpoint import Batch
     from streams.simulator.forwarder import ForwarderProcess
     from streams.simulator.instance import Instance
+    from streams.simulator.storage import Store
 
 STATE_BYTES = 1_024
 """A dialog's state record is never larger than this, but for names and what it holds."""
@@ -75,8 +76,7 @@ class Invariants:
     clock: Clock
     facts: Facts
     chance: Chance
-    hops: int
-    window: int
+    limits: Limits
     fresh: float = 1.0
     violation: Violation | None = None
     _received: dict[tuple[str, DialogKey], _Received] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Invariants:
 
     # --- an endpoint worker has committed --------------------------------------------------------
 
-    def committed(self, at: Instance, node: Endpoint, tx: Transaction, batch: Batch) -> None:
+    def committed(self, at: Store, node: Endpoint, tx: Transaction, batch: Batch) -> None:
         """Check a transaction: ``node`` has what was before, ``tx`` what is now."""
         for key, machine in tx.machines.items():
             self._locked(at.name, key, machine.dialog)
@@ -248,14 +248,15 @@ class Invariants:
             why = f"the dialog was locked to {known} and is to {now or 'nobody'} now"
             self.broken(3, why, instance, key[1])
 
-    def _bounded(self, at: Instance, key: DialogKey, new: Dialog) -> None:
+    def _bounded(self, at: Store, key: DialogKey, new: Dialog) -> None:
         """Invariant 7."""
         size = len(at.state.dialogs[key])
         names = len(new.service) + len(new.far_service) + len(new.contract) + len(new.database)
         kept = len(new.held), len(new.partial), len(new.parked)
         # A message may have more fragments than the window has room for, and is kept all the same.
-        longest = at.around.scenario.limits.fragments(self.facts.longest)
-        most = self.window, longest, max(self.window, longest) + OWN
+        longest = self.limits.fragments(self.facts.longest)
+        window = self.limits.window
+        most = window, longest, max(window, longest) + OWN
         if any(n > limit for n, limit in zip(kept, most, strict=True)):
             why = f"{kept} fragments are held, incomplete and parked; at most {most} may be"
             self.broken(7, why, at.name, key[1])
@@ -267,8 +268,8 @@ class Invariants:
     # --- a forwarder has decided -----------------------------------------------------------------
 
     def decided(self, by: ForwarderProcess, record: Record, outcome: Outcome, now: int) -> None:
-        """Invariant 6: a forwarder that knows nothing decides the same."""
-        if self.chance.happens(self.fresh) and by.new_node().handle(record, now) != outcome:
+        """Invariant 6: a forwarder that knows nothing but who is a principal decides the same."""
+        if self.chance.happens(self.fresh) and by.stranger().handle(record, now) != outcome:
             why = "a forwarder started anew decides otherwise than the one that has run"
             self.broken(6, why, by.instance.name, uuid.UUID(bytes=record.key))
 
@@ -276,7 +277,7 @@ class Invariants:
         """Invariant 4."""
         hop = Hop(copy.hop)
         conversation = uuid.UUID(bytes=record.key)
-        if hop.hops_remaining < 0 or hop.visits > self.hops + 1:
+        if hop.hops_remaining < 0 or hop.visits > self.limits.hops + 1:
             why = f"a copy leaves with {hop.hops_remaining} hops left, after {hop.visits} instances"
             self.broken(4, why, at.name, conversation)
         if record.origin is Origin.OUTSIDE and hop.expired(now):

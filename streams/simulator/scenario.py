@@ -175,6 +175,14 @@ class Skew:
 
 
 @dataclass(frozen=True, slots=True)
+class Failover:
+    """An instance becomes the principal of a mirrored pair, or the primary of its group."""
+
+    pair: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
 class Abort:
     """The next transactions of an instance's endpoint worker are aborted by Kafka."""
 
@@ -184,7 +192,7 @@ class Abort:
 
 Statement = Send | End | Timer | Move
 """What one side of a dialog says."""
-Action = Begin | Statement | Receive | Sql | Crash | Cut | Skew | Abort
+Action = Begin | Statement | Receive | Sql | Crash | Cut | Skew | Abort | Failover
 
 
 @dataclass(frozen=True, slots=True)
