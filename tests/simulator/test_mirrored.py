@@ -179,3 +179,20 @@ def test_the_partners_are_one_database() -> None:
     topology.instances["Partner2"].databases["Other"] = replace(orders, name="Other")
     with pytest.raises(UsageError, match="are not one database"):
         Simulation(topology, scenario)
+
+
+def test_nobody_begins_under_an_epoch_that_is_over() -> None:
+    """A deposed principal that restarts before it has heard does not take the pair back."""
+    text = """
+        network: {latency: 1ms}
+        steps:
+          - {at: 0s, begin: {dialog: d, from: ServerA/DatabaseA/InitiatorService, to: OrderParts}}
+          - {at: 0s, send: {dialog: d, body: before}}
+          - {at: 5s, failover: {pair: Orders, to: Partner2}}
+          - {at: 5200ms, fault: {endpoint: Partner1, state: crashed}}
+          - {at: 5250ms, fault: {endpoint: Partner1, state: up}}
+          - {at: 6s, send: {dialog: d, body: after}}
+    """
+    for seed in range(20):
+        result = run("mirrored", text, seed)
+        assert (bodies(result, FIRST), bodies(result, SECOND_PARTNER)) == (["before"], ["after"])
