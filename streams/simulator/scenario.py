@@ -211,6 +211,9 @@ class Does(Enum):
     ACT = "act"  # does something outside that must happen once
     HANDSHAKE = "handshake"  # answers the first message, acts on what a confirmed dialog brings
     END = "end"  # ends the dialog when the other side has, or when it failed
+    CLOSE = "close"  # ends the dialog itself, when it has received its first message
+    ROUTE = "route"  # the data-dependent router, by /message/toServiceName of the body
+    REDIRECT = "redirect"  # its alternative: answers with the name of that service, and ends
 
 
 @dataclass(frozen=True, slots=True)
