@@ -13,7 +13,7 @@ from streams.protocol import CommandKind, Flag
 from streams.simulator.clock import MILLISECOND, SECOND, Alarm, Chance
 from streams.simulator.instance import Instance
 from streams.simulator.scenario import Application, Does
-from streams.simulator.services import DataDependent
+from streams.simulator.services import ConfigurationService, DataDependent
 from streams.simulator.statements import Statements
 
 THINK = 5 * MILLISECOND
@@ -59,6 +59,7 @@ class Reader:
             Does.CLOSE: self._close,
             Does.ROUTE: service.route,
             Does.REDIRECT: service.redirect,
+            Does.CONFIGURE: ConfigurationService(application, instance, statements).configure,
         }
 
     def wake(self) -> None:

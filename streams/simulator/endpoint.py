@@ -17,6 +17,7 @@ from streams.simulator.storage import (
     Entry,
     Positions,
     Store,
+    command_entry,
     frame_entry,
     read_ack,
     read_command,
@@ -87,6 +88,7 @@ class EndpointProcess:
         self._alarm = Alarm(instance.around.clock, self._turn)
         self.aborts = 0
         self.node = Endpoint(instance.name, self._seen(), instance.around.scenario.limits)
+        self.node.requests = store.state.restore_requests()
         for key, dialog in store.state.restore(len(topics.out)).items():
             self.node.restore(key, dialog)
         self.wake()
@@ -209,6 +211,8 @@ class EndpointProcess:
         for frame in tx.frames:
             store.topics.out.append(frame_entry(frame, tx.now))
             out_end = len(store.topics.out) - 1
+        for command in tx.notices.said:
+            store.topics.cmd.append(command_entry(command, tx.now))
         for key, sequence, command in batch.accepted:
             broker = tx.machines[key].dialog.broker_id
             around.facts.accept(store.name, key, broker, sequence, command, now)
@@ -218,7 +222,7 @@ class EndpointProcess:
         around.invariants.committed(store, self.node, tx, batch)
         for event in tx.events:
             instance.tell(event)
-        for message in tx.queued:
+        for message in (*tx.queued, *tx.own):
             around.queued(instance.name, message)
         self.node.merge(tx, out_end)
         if out_end >= 0:

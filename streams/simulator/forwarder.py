@@ -170,9 +170,9 @@ class ForwarderProcess:
                 topics = store.topics
                 (topics.inbox if copy.place is Place.IN else topics.ack).append(made)
                 store.wake()
-        if outcome.status is not None:
-            store = instance.store(outcome.status.database)
-            store.topics.ack.append(status_entry(outcome.status, now))
+        for status in outcome.statuses:
+            store = instance.store(status.database)
+            store.topics.ack.append(status_entry(status, now))
             store.wake()
         if outcome.event is not None:
             instance.around.facts.refused(record, outcome.event)

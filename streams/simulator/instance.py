@@ -33,6 +33,7 @@ class Surroundings:
     invariants: Invariants
     seed: int
     queued: Callable[[str, QueueMessage], None]
+    sql: Callable[[str, str, str], None]
 
 
 @dataclass(slots=True)

@@ -103,7 +103,7 @@ class Invariants:
         """Check a transaction: ``node`` has what was before, ``tx`` what is now."""
         for key, machine in tx.machines.items():
             self._locked(at.name, key, machine.dialog)
-        for message in tx.queued:
+        for message in (*tx.queued, *tx.own):
             self._in_order(at.name, message)
         for event in tx.events:
             if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged all the same (5.3)

@@ -75,8 +75,9 @@ class Simulation:
             clock, self.facts, Chance(seed, "invariants"), scenario.limits, fresh
         )
         around = Surroundings(
-            scenario, clock, self.network, signs, self.facts, self.invariants, seed, self._queued
-        )
+            scenario, clock, self.network, signs, self.facts, self.invariants, seed, self._queued,
+            self._apply,
+        )  # fmt: skip
         self._statements = Statements(seed)
         self._catalog = Chance(seed, "catalog")
         self._dialogs: dict[str, list[_Handle]] = {}
@@ -234,17 +235,20 @@ class Simulation:
             )
 
     def _change(self, action: Sql, step: Step) -> None:
-        now = (START + self.clock.now // MILLISECOND) / 1000
-        told, skipped = len(self.topology.findings), len(self.topology.skipped)
         try:
-            changed = apply_sql(self.topology, action.instance, action.database, action.text, now)
+            self._apply(action.instance, action.database, action.text)
         except InputError as error:
             s = step.source
             raise InputError(
                 f"the T-SQL of this step cannot be read: {error.message}",
                 file=s.file, line=s.line, column=s.column, remedy=error.remedy,
             ) from error  # fmt: skip
-        self._publish(changed)
+
+    def _apply(self, instance: str, database: str, text: str) -> None:
+        """Run T-SQL at a database, and publish what becomes of the topology."""
+        now = (START + self.clock.now // MILLISECOND) / 1000
+        told, skipped = len(self.topology.findings), len(self.topology.skipped)
+        self._publish(apply_sql(self.topology, instance, database, text, now))
         at = f"{self.clock.now / SECOND:g} s"
         self.notes += [f"{at}: {f.subject}: {f.message}" for f in self.topology.findings[told:]]
         read_over = self.topology.skipped[skipped:]

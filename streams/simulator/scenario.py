@@ -213,12 +213,16 @@ class Does(Enum):
     END = "end"  # ends the dialog when the other side has, or when it failed
     CLOSE = "close"  # ends the dialog itself, when it has received its first message
     ROUTE = "route"  # the data-dependent router, by /message/toServiceName of the body
+    CONFIGURE = "configure"  # the configuration service: makes the route that is asked for
     REDIRECT = "redirect"  # its alternative: answers with the name of that service, and ends
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A program that reads a service's queue; its position is durable with its commands."""
+    """A program that reads a service's queue; its position is durable with its commands.
+
+    ``routes`` are the addresses by service that ``configure`` knows.
+    """
 
     instance: str
     database: str
@@ -227,6 +231,7 @@ class Application:
     type: str = DEFAULT
     body: str = "reply"
     limit: int | None = None
+    routes: Mapping[str, str] = field(default_factory=dict)
     source: Source = field(default=NOWHERE, compare=False)
 
 

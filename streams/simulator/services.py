@@ -1,4 +1,4 @@
-"""The services that come with Hopline, run as applications: ``does: route`` and ``redirect``.
+"""Services of the documentation as applications: ``does: route``, ``redirect`` and ``configure``.
 
 The rows of a router are durable together with its reading position and its commands, as everything
 of an application is.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streams.node import QueueMessage
+from streams.node import MissingRoute, QueueMessage, parse_missing_route
+from streams.protocol import CommandKind
 from streams.services import Handle, Received, Redirector, Router, Turn, to_service_name
 from streams.simulator.instance import Instance
 from streams.simulator.scenario import Application
@@ -57,6 +58,52 @@ class DataDependent:
             self._instance.command(
                 self._statements.act(action, self._application, self._instance.now)
             )
+
+
+class ConfigurationService:
+    """Make the routes that databases ask for (reference 2.5), where the address is known."""
+
+    def __init__(
+        self, application: Application, instance: Instance, statements: Statements
+    ) -> None:
+        self._routes = application.routes
+        self._instance = instance
+        self._statements = statements
+        self._made = 0
+
+    def configure(self, message: QueueMessage) -> None:
+        """Create the route in the database that asks, and END; WITH ERROR where none is known."""
+        asked = parse_missing_route(message.body)
+        if asked is None:
+            return
+        address = self._routes.get(asked.service)
+        said: dict[str, object] = {}
+        if address is None:
+            said = {"error_code": 1, "error_text": f"no address of {asked.service} is known"}
+        else:
+            self._made += 1
+            self._create(asked, address, message.parties.from_broker)
+        end = self._statements.answer(message, CommandKind.END, self._instance.now, **said)
+        self._instance.command(end)
+
+    def _create(self, asked: MissingRoute, address: str, asker: str) -> None:
+        clauses = {
+            "SERVICE_NAME": asked.service,
+            "BROKER_INSTANCE": asked.broker,
+            "ADDRESS": address,
+        }
+        stated = ", ".join(
+            f"{name} = N'{_quoted(value)}'" for name, value in clauses.items() if value is not None
+        )
+        for name, instance in self._instance.world.instances.items():
+            database = instance.with_broker_id(asker)
+            if database is not None:
+                text = f"CREATE ROUTE [Configured{self._made}] WITH {stated}"
+                self._instance.around.sql(name, database.name, text)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
 
 
 def _received(message: QueueMessage) -> Received:

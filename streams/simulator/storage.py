@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from streams.errors import UsageError
-from streams.node import DialogKey, OutFrame, QueueMessage, RoleFrame, Transaction
+from streams.node import DialogKey, OutFrame, QueueMessage, Request, RoleFrame, Transaction
 from streams.protocol import Acknowledgement, Command, Dialog, Journey, Message, Status
 from streams.routing import broker_key
 from streams.simulator.codec import (
@@ -17,6 +17,7 @@ from streams.simulator.codec import (
     DIALOG,
     HEADER,
     JOURNEY,
+    REQUEST,
     ROLE,
     STATUS,
     Codec,
@@ -70,10 +71,13 @@ class State:
     def __init__(self) -> None:
         self.dialogs: dict[DialogKey, bytes] = {}
         self.chunks: dict[DialogKey, dict[int, bytes]] = {}
+        self.requests: dict[tuple[str, str], bytes] = {}
         self.positions = Positions()
 
     def write(self, tx: Transaction) -> None:
-        """Take over the dialogs of a transaction, and the chunks that it touched."""
+        """Take over a transaction's dialogs, the chunks that it touched, and its requests."""
+        for place, request in tx.notices.changed.items():
+            self.requests[place] = REQUEST.dumps(request)
         for key, machine in tx.machines.items():
             if machine.forgotten:
                 self.dialogs.pop(key, None)
@@ -90,6 +94,13 @@ class State:
     def restore(self, out_end: int = 0) -> dict[DialogKey, Dialog]:
         """Return the dialogs; ``out_end`` is how long ``out`` is now."""
         return {key: self.dialog(key, out_end) for key in self.dialogs}
+
+    def restore_requests(self) -> dict[str, dict[str, Request]]:
+        """Return the requests for routes, by database and service."""
+        found: dict[str, dict[str, Request]] = {}
+        for (database, service), raw in self.requests.items():
+            found.setdefault(database, {})[service] = REQUEST.loads(raw)
+        return found
 
     def dialog(self, key: DialogKey, out_end: int = 0) -> Dialog:
         """Return one dialog."""

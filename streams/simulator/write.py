@@ -135,6 +135,8 @@ def _application(made: Application) -> dict[str, Any]:
     said["body"] = made.body
     if made.limit is not None:
         said["limit"] = made.limit
+    if made.routes:
+        said["routes"] = dict(made.routes)
     return said
 
 
