@@ -144,6 +144,8 @@ def said(message_type: str, body: Mapping[str, Any] | None, width: int = _LONGES
 
 def _acknowledged(record: Description) -> str:
     ack, status = record.get("ack"), record.get("status")
+    if status is not None and status["service"] is not None:
+        return f"a route to {status['service']} is to be asked for: {_number(status)}"
     if status is not None:
         side = "initiator" if status["from_initiator"] else "target"
         return f"status of the {side}, attempt {status['attempt']}: {_number(status)}"
@@ -242,11 +244,20 @@ def _state(record: Description) -> str:
         return f"has applied everything below {shown}"
     if about is None:
         return "state"
+    if "service" in about:
+        return _request(about["service"], record.get("request"))
     side = "initiator" if about["is_initiator"] else "target"
     if about["chunk"] is not None:
         return _chunk(side, about["chunk"], chunk)
     dialog = record.get("dialog")
     return f"{side} endpoint forgotten" if dialog is None else _endpoint(side, dialog)
+
+
+def _request(service: str, request: Mapping[str, Any] | None) -> str:
+    asked = "no request"
+    if request is not None:
+        asked = f"{request['total']} requests, {request['conversation'] or 'none'} open"
+    return f"route to {service}: {asked}"
 
 
 def _chunk(side: str, number: int, stored: list[list[int]] | None) -> str:

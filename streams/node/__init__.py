@@ -17,10 +17,11 @@ from streams.node.forwarder import HELD, Copy, Forwarder, Outcome, Place, Record
 from streams.node.holding import Holding
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
 from streams.node.output import CommandResult, OutFrame, QueueMessage
+from streams.node.owners import narrowed, owner_of
 from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.presence import SILENCE, Presence
 from streams.node.queue import Progress, Queue, Row
-from streams.node.roles import Question, RoleBook
+from streams.node.roles import Question, RoleBook, RoleFrame, reply
 from streams.node.transaction import Bodies, DialogKey, Transaction
 from streams.node.world import Contract, MessageType, Service, World, world_of
 
@@ -56,6 +57,7 @@ __all__ = [
     "Record",
     "Request",
     "RoleBook",
+    "RoleFrame",
     "Roles",
     "RouteState",
     "Row",
@@ -65,7 +67,10 @@ __all__ = [
     "TryAgain",
     "World",
     "event",
+    "narrowed",
+    "owner_of",
     "parse_missing_route",
+    "reply",
     "role_of",
     "world_of",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from streams.errors import Number
 from streams.node.validation import is_valid
 from streams.protocol import DEFAULT, Command, Dialog, State
+from streams.routing import SYSTEM_SERVICE
 
 if TYPE_CHECKING:
     from streams.node.endpoint import Endpoint
@@ -28,6 +29,9 @@ def begin(tx: Transaction, command: Command, *, known: bool) -> Dialog | Number:
         return Number.CONVERSATION_ID_IN_USE
     service, far = command.from_service or "", command.to_service or ""
     contract = command.contract or DEFAULT
+    is_system = service == SYSTEM_SERVICE
+    if is_system and not tx.notices.is_open(command.database, command.conversation):
+        return Number.SERVICE_UNKNOWN_HERE  # no application speaks in its name
     if endpoint.service(command.database, service) is None:
         return Number.SERVICE_UNKNOWN_HERE
     if not far:

@@ -19,14 +19,12 @@ from xml.sax.saxutils import escape
 
 from streams.node.xml_text import parse_xml
 from streams.protocol import Limits
-from streams.routing import CONFIGURATION_SERVICE
+from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE
 from streams.topology.system import PREFIX
 
 NOTICE = PREFIX + "BrokerConfigurationNotice"
 """The contract between a database and its configuration service."""
 MISSING_ROUTE = NOTICE + "/MissingRoute"
-SYSTEM_SERVICE = PREFIX + "ServiceBroker"
-"""The service in whose name a database begins conversations of its own."""
 _IDS = uuid.UUID("c0a7a0f9-9d0e-5f3a-8a3c-1b6f0a9b7d52")
 
 
@@ -66,7 +64,8 @@ class TryAgain:
     service: str
 
 
-def _anywhere(_: uuid.UUID) -> bool:
+def anywhere(_: uuid.UUID) -> bool:
+    """Take any conversation id: there is one partition."""
     return True
 
 
@@ -80,7 +79,7 @@ class Configuration:
 
     broker_id: str
     limits: Limits = field(default_factory=Limits)
-    fits: Callable[[uuid.UUID], bool] = _anywhere
+    fits: Callable[[uuid.UUID], bool] = anywhere
     requests: dict[str, Request] = field(default_factory=dict)
 
     def ask(self, service: str, broker: str | None, now: int) -> BeginNotice | None:

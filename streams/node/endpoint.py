@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import heapq
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from streams.node.configuration import Request, anywhere
 from streams.node.transaction import Bodies, DialogKey, Transaction
 from streams.node.world import Contract, MessageType, Service, World
 from streams.protocol import Dialog, Limits, State
@@ -21,7 +22,8 @@ class Endpoint:
     """All conversation endpoints of one instance and partition.
 
     ``left_out``: the local forwarder's committed position in ``out``; 0 until it is known, which
-    holds every retry back.
+    holds every retry back. ``requests`` for routes are by database and service; ``fits`` tells
+    whether a conversation lives in this partition.
     """
 
     instance: str
@@ -29,6 +31,8 @@ class Endpoint:
     limits: Limits = field(default_factory=Limits)
     dialogs: dict[DialogKey, Dialog] = field(default_factory=dict)
     left_out: int = 0
+    requests: dict[str, dict[str, Request]] = field(default_factory=dict)
+    fits: Callable[[uuid.UUID], bool] = anywhere
     _timers: list[tuple[int, int, DialogKey]] = field(default_factory=list)
     _waiting: dict[DialogKey, None] = field(default_factory=dict)
     _groups: dict[tuple[str, uuid.UUID], dict[DialogKey, None]] = field(default_factory=dict)
@@ -126,6 +130,17 @@ class Endpoint:
                 self._forget(key)
             else:
                 self.restore(key, dialog)
+
+        for (database, service), request in tx.notices.changed.items():
+            self.requests.setdefault(database, {})[service] = request
+
+    def waiting_for(self, database: str, service: str) -> list[DialogKey]:
+        """Return the dialogs of a database that wait to reach a service."""
+        return [
+            key
+            for key in self._waiting
+            if key[0] == database and self.dialogs[key].far_service == service
+        ]
 
     def abandon(self, tx: Transaction) -> None:
         """Forget an aborted transaction: its timers are armed anew, its overlay is gone."""

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from streams.errors import EventKind, Number
+from streams.node.configuration import request_owner
 from streams.node.events import Event, event
 from streams.node.mirror import Pair
 from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.world import World
 from streams.protocol import Parties, Status
-from streams.routing import Decision, Origin, Plan, Query, Verdict, pick_broker, plan
-from streams.topology import Transport
+from streams.routing import Address, Decision, Origin, Plan, Query, Verdict, pick_broker, plan
+from streams.topology import MSDB, Transport
 
 CACHE_SIZE = 100_000
 
@@ -60,11 +61,20 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What becomes of one record. Nothing at all in it means: held in memory."""
+    """What becomes of one record. Nothing at all in it means: held in memory.
+
+    ``ask`` is a Status too: it asks for a route (R11), and has a key of its own.
+    """
 
     copies: tuple[Copy, ...] = ()
     status: Status | None = None
     event: Event | None = None
+    ask: Status | None = None
+
+    @property
+    def statuses(self) -> tuple[Status, ...]:
+        """Return what is to be written to ``ack``, each under its own conversation."""
+        return tuple(status for status in (self.status, self.ask) if status is not None)
 
 
 HELD = Outcome()
@@ -136,6 +146,10 @@ class Forwarder:
         self._transport = world.transports[self.instance]
         self._ways.clear()
 
+    def instance_at(self, address: Address) -> str | None:
+        """Return the instance that an address leads to from here; ``None``: no one lives there."""
+        return self.instance if self._here.is_here(address) else self.world.instance_at(address)
+
     def handle(self, record: Record, now: int) -> Outcome:
         """Decide one record; raises MalformedError (of the codec) where its envelope is rubbish."""
         way = self._ways.get((record.origin, record.route))
@@ -169,6 +183,7 @@ class Forwarder:
         return Outcome(
             status=self._status(record, parties, number, hop, now),
             event=self._event(record, parties, number, hop, now),
+            ask=self._ask(record, parties, number, hop, now),
         )
 
     def hold_key(self, record: Record) -> tuple[object, ...]:
@@ -281,6 +296,26 @@ class Forwarder:
             now,
         )
 
+    def _ask(
+        self, record: Record, parties: Parties, number: Number, hop: HopView, now: int
+    ) -> Status | None:
+        """Let the database whose routes were asked ask for one; from outside it is msdb (U-43)."""
+        outside = record.origin is Origin.OUTSIDE
+        databases = self._here.databases
+        home = databases.get(MSDB) if outside else self._here.with_broker_id(parties.from_broker)
+        if number != Number.WAITING_FOR_CONFIGURATION or home is None:
+            return None
+        return Status(
+            request_owner(home.broker_id, parties.to_service),
+            home.name,
+            parties.from_initiator,
+            int(number),
+            hop.attempt,
+            now,
+            parties.to_service,
+            parties.to_broker,
+        )
+
     def _event(
         self, record: Record, parties: Parties, number: Number, hop: HopView, now: int
     ) -> Event:
@@ -337,10 +372,7 @@ class Forwarder:
                 raw = self._codec.encode_parties(
                     replace(way.parties, to_broker=decision.broker)  # U-07
                 )
-            targets = tuple(
-                self.instance if self._here.is_here(address) else self.world.instance_at(address)
-                for address in decision.addresses
-            )
+            targets = tuple(self.instance_at(address) for address in decision.addresses)
             leaf = way.leaves[decision] = _Leaf(decision, raw, targets)
         return leaf
 

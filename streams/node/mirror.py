@@ -21,7 +21,8 @@ topic     ``txq.<partner>``                    ``txq.<asker>``
 key       :attr:`Pair.conversation`            the same
 sb-hop    no hops remaining, so that nobody    likewise
           passes it on
-sb-role   service, broker, asker, ``as_of``    the same, with partner, role and epoch
+sb-role   service, broker, asker, partner,     the same, with role and epoch
+          ``as_of``
 ========  ===================================  ==================================================
 
 They have neither ``sb-route`` nor ``sb-message``. The partner's forwarder answers from its own

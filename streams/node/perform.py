@@ -29,6 +29,7 @@ from streams.protocol import (
     SendError,
     Transmit,
 )
+from streams.routing import SYSTEM_SERVICE
 
 if TYPE_CHECKING:
     from streams.node.transaction import Transaction
@@ -161,7 +162,8 @@ def _enqueue(
         not dialog.is_initiator,
         dialog.confirmed,
     )
-    tx.queued.append(
+    taken = tx.own if dialog.service == SYSTEM_SERVICE else tx.queued
+    taken.append(
         QueueMessage(
             dialog.database,
             service.queue,

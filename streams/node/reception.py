@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from streams.errors import EventKind, Number
 from streams.node.commands import BROKER_UNITS, NAME_UNITS, new_endpoint, units
+from streams.node.owners import locate
 from streams.node.perform import send_ack, send_error
 from streams.protocol import ADDRESSES, Ack, Flag, Machine, Message, Parties, State
-from streams.routing import order_databases
 
 if TYPE_CHECKING:
     from streams.node.transaction import Transaction
@@ -68,18 +68,11 @@ def _broken(parties: Parties) -> Number | None:
 def choose_database(tx: Transaction, message: Message) -> str | None:
     """Return the database that takes a frame: its endpoint's, else by R7.2 and U-13."""
     parties, here = message.parties, tx.endpoint.here
-    if parties.to_broker is not None:
-        known = here.with_broker_id(parties.to_broker)
-        return known.name if known is not None and known.enabled else None
-    for name, database in here.databases.items():
-        if database.enabled and tx.machine((name, message.conversation, False)) is not None:
-            return name
-    hosting = here.hosting(parties.to_service)
-    home = here.with_broker_id(parties.from_broker) if message.inside else None
-    if home is not None and home.name in hosting:
-        return home.name
-    ordered = order_databases(hosting, message.conversation)
-    return ordered[0] if ordered else None
+    if parties.to_broker is None:
+        for name, database in here.databases.items():
+            if database.enabled and tx.machine((name, message.conversation, False)) is not None:
+                return name
+    return locate(here, parties, message.conversation, inside=message.inside)
 
 
 def _create(tx: Transaction, message: Message, database: str) -> Machine | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from streams.errors import EventKind, Number, text_of
 from streams.node.commands import begin, check_end, check_send
 from streams.node.events import Event, event
+from streams.node.notices import Notices
 from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.perform import perform, send_ack
 from streams.node.reception import admit, answering
@@ -57,7 +58,10 @@ class Bodies(Protocol):
 
 @dataclass(slots=True)
 class Transaction:
-    """Apply a run of inputs to an overlay of an endpoint; ``now`` is epoch milliseconds."""
+    """Apply a run of inputs to an overlay of an endpoint; ``now`` is epoch milliseconds.
+
+    ``own`` are messages for the system service: in no queue, as the database has read them.
+    """
 
     endpoint: Endpoint
     bodies: Bodies
@@ -70,7 +74,12 @@ class Transaction:
     events: list[Event] = field(default_factory=list)
     machines: dict[DialogKey, Machine] = field(default_factory=dict)
     transmitted: set[DialogKey] = field(default_factory=set)
+    own: list[QueueMessage] = field(default_factory=list)
+    notices: Notices = field(init=False)
     _commands: dict[int, Command] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.notices = Notices(self)
 
     # --- inputs ----------------------------------------------------------------------------------
 
@@ -79,6 +88,7 @@ class Transaction:
         self._commands[position] = command
         number = self._apply(position, command)
         if number is not None:
+            self.notices.refused(command)
             self.tell(
                 EventKind.CONVERSATION,
                 conversation=command.conversation,
@@ -183,7 +193,10 @@ class Transaction:
             return
         machine = self.machine((database.name, frame.conversation, not parties.from_initiator))
         if machine is not None:
+            asked = machine.dialog.status == Number.WAITING_FOR_CONFIGURATION
             machine.acknowledgement(frame)
+            if asked and not machine.dialog.status:
+                self.notices.found(database.name, machine.dialog.far_service)
         elif not parties.from_initiator:
             back = answering(parties, database.broker_id)
             said = Ack(0, -1, ack.attempt, ack.first_hop, self.now, closed=True)
@@ -191,6 +204,9 @@ class Transaction:
 
     def status(self, status: Status) -> None:
         """Apply what the local forwarder says about a copy that it could not send."""
+        if status.service is not None:
+            self.notices.ask(status)
+            return
         machine = self.machine((status.database, status.conversation, status.from_initiator))
         if machine is not None:
             machine.status(status)
@@ -210,6 +226,12 @@ class Transaction:
             if machine is not None:
                 self._obey(machine)
                 machine.wake(key[1].int % 1000)
+
+    def try_again(self, database: str, service: str) -> None:
+        """Let the dialogs look for a route at once that wait to reach a service."""
+        touched = [k for k, m in self.machines.items() if m.dialog.far_service == service]
+        waiting = [*self.endpoint.waiting_for(database, service), *touched]
+        self.wake(dict.fromkeys(key for key in waiting if key[0] == database))
 
     def _obey(self, machine: Machine) -> None:
         """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""
@@ -280,6 +302,7 @@ class Transaction:
 
     def close(self) -> None:
         """End the run: turn every effect into the records that stand for it."""
+        self.notices.close()
         for key, machine in self.machines.items():
             machine.finish()
             for effect in machine.effects:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from streams.protocol import DEFAULT, DEFAULT_PRIORITY
-from streams.routing import Address, Instance
+from streams.protocol import DEFAULT_PRIORITY
+from streams.routing import SYSTEM_SERVICE, Address, Instance
 from streams.topology import (
+    SYSTEM_CONTRACTS,
     SYSTEM_MESSAGE_TYPES,
     Database,
     Mirror,
@@ -57,6 +58,8 @@ class Contract:
         return self.types.get(message_type) in ("any", "initiator" if initiator else "target")
 
 
+SYSTEM_QUEUE = "ServiceBrokerQueue"
+"""The queue of a database's system service; the database itself reads it, at once."""
 Key = tuple[str, str, str]
 """(instance, database, name)"""
 
@@ -129,12 +132,18 @@ def world_of(topology: Topology, version: int) -> World:
                 )
                 for contract in service.contracts:
                     _add_contract(contracts, database, name, contract)
-            for contract in (DEFAULT, *database.contracts):
+            for contract in database.contracts:
                 _add_contract(contracts, database, name, contract)
-            for kind in (*SYSTEM_MESSAGE_TYPES.values(), *database.message_types.values()):
+            for kind in database.message_types.values():
                 types[name, database.name, kind.name] = MessageType(
                     kind.validation, schema_of(database, kind)
                 )
+        for database in (*instance.databases.values(), instance.msdb):
+            services[name, database.name, SYSTEM_SERVICE] = Service(SYSTEM_QUEUE)
+            for contract in SYSTEM_CONTRACTS:
+                _add_contract(contracts, database, name, contract)
+            for kind in SYSTEM_MESSAGE_TYPES.values():
+                types.setdefault((name, database.name, kind.name), MessageType(kind.validation))
     databases = [(name, d) for name, i in topology.instances.items() for d in i.databases.values()]
     return World(
         version,

@@ -133,7 +133,11 @@ class Acknowledgement:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the local forwarder says about a copy that it could not send."""
+    """What the local forwarder says about a copy that it could not send.
+
+    Where it names a ``service`` (and the ``broker`` that was wanted), it is about no dialog: the
+    database is to ask for a route. Its ``conversation`` tells then who keeps that request.
+    """
 
     conversation: uuid.UUID
     database: str
@@ -141,6 +145,8 @@ class Status:
     number: int
     attempt: int
     at: int
+    service: str | None = None
+    broker: str | None = None
 
 
 class CommandKind(Enum):

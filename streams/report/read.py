@@ -28,7 +28,13 @@ from streams.topology import Topology, queues_of
 from streams.wire import MalformedError, decode_event
 from streams.wire.partition import partition_of
 from streams.wire.records import read_command, read_queued
-from streams.wire.state import POSITIONS_KEY, StateKey, decode_dialog, decode_positions
+from streams.wire.state import (
+    POSITIONS_KEY,
+    StateKey,
+    decode_dialog,
+    decode_key,
+    decode_positions,
+)
 
 DialogKey = tuple[str, uuid.UUID, bool]
 """(database, conversation, is initiator)"""
@@ -113,8 +119,8 @@ def _dialogs(live: dict[bytes, bytes]) -> Iterator[tuple[DialogKey, Dialog]]:
     for raw, value in live.items():
         if raw == POSITIONS_KEY:
             continue
-        about = StateKey.decode(raw)
-        if about.chunk is None:
+        about = decode_key(raw)
+        if isinstance(about, StateKey) and about.chunk is None:
             key = (about.database, about.conversation, about.is_initiator)
             yield key, decode_dialog(value, about.conversation)
 

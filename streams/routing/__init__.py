@@ -18,6 +18,7 @@ from streams.routing.hashing import order_databases, pick_broker
 from streams.routing.model import (
     AUTO_CREATED_LOCAL,
     CONFIGURATION_SERVICE,
+    SYSTEM_SERVICE,
     Database,
     Instance,
     Origin,
@@ -36,6 +37,7 @@ __all__ = [
     "DEFAULT_PORT",
     "FOREVER",
     "LOCAL",
+    "SYSTEM_SERVICE",
     "TRANSPORT",
     "Address",
     "AddressKind",

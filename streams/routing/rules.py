@@ -23,6 +23,7 @@ from streams.routing.address import LOCAL, Address, AddressKind, address_from_na
 from streams.routing.decision import FOREVER, Decision, TraceStep, Verdict
 from streams.routing.model import (
     CONFIGURATION_SERVICE,
+    SYSTEM_SERVICE,
     Instance,
     Origin,
     Query,
@@ -174,7 +175,8 @@ def _with_any_broker(c: Context, _: Routes) -> Routes:
 def _configuration(c: Context, _: Routes) -> Decision | None:
     # A pending request keeps the conversation delayed too (C-07, U-09), so it needs no test here.
     asked = c.live(c.table.named(CONFIGURATION_SERVICE))
-    if not asked or c.query.service == CONFIGURATION_SERVICE:
+    # Neither may wait for an answer: by the one the question goes, by the other its end returns.
+    if not asked or c.query.service in (CONFIGURATION_SERVICE, SYSTEM_SERVICE):
         return None
     return c.decide(Verdict.ASK, asked, error=Number.WAITING_FOR_CONFIGURATION)
 

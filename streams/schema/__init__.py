@@ -24,6 +24,7 @@ NAMES = (
     "Dialog",
     "Chunk",
     "Positions",
+    "Request",
     "CapturedRecord",
 )
 

@@ -130,7 +130,9 @@ class Router:
         there = End(self._id(message, "end other"), far)
         if message.type == ERROR:
             code, text = read_error(message.body)
-            there = End(there.command_id, far, code, f"forwarded: {text}"[:_LONGEST_TEXT])
+            # A broker's own errors have negative codes, which no application may say (8419).
+            said = min(abs(code) or FAILED, 2**31 - 1)
+            there = End(there.command_id, far, said, f"forwarded: {text}"[:_LONGEST_TEXT])
         return Turn((there, here), deleted=(message.handle, far))
 
     def _id(self, message: Received, what: str) -> uuid.UUID:

@@ -14,6 +14,7 @@ from streams.protocol import CommandKind, Flag
 from streams.simulator.clock import MILLISECOND, SECOND, Alarm, Chance
 from streams.simulator.instance import Instance
 from streams.simulator.scenario import Application, Does
+from streams.simulator.services import ConfigurationService, DataDependent
 from streams.simulator.statements import Statements
 
 THINK = 5 * MILLISECOND
@@ -44,16 +45,23 @@ class Reader:
         self._instance = instance
         self._statements = statements
         self._chance = chance
-        self._queue = instance.queues.setdefault(f"{application.database}/{queue}", [])
+        self._queue = instance.store(application.database).queues.setdefault(
+            f"{application.database}/{queue}", []
+        )
         self._position = 0
         self._replies = 0
         self._acted: dict[uuid.UUID, None] = {}
         self._alarm = Alarm(instance.around.clock, self._turn)
+        service = DataDependent(application, instance, statements)
         self._does: dict[Does, Callable[[QueueMessage], None]] = {
             Does.REPLY: self._reply,
             Does.ACT: self._act_on_first,
             Does.HANDSHAKE: self._shake_hands,
             Does.END: self._end,
+            Does.CLOSE: self._close,
+            Does.ROUTE: service.route,
+            Does.REDIRECT: service.redirect,
+            Does.CONFIGURE: ConfigurationService(application, instance, statements).configure,
         }
 
     def wake(self) -> None:
@@ -82,6 +90,11 @@ class Reader:
 
     def _end(self, message: QueueMessage) -> None:
         if _is_over(message):
+            now = self._instance.now
+            self._instance.command(self._statements.answer(message, CommandKind.END, now))
+
+    def _close(self, message: QueueMessage) -> None:
+        if message.header.sequence == 0 and not _is_over(message):
             now = self._instance.now
             self._instance.command(self._statements.answer(message, CommandKind.END, now))
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from streams.node import DialogKey, Transaction
-from streams.protocol import CHUNK, Dialog, State
+from streams.protocol import CHUNK, Dialog, Limits, State
 from streams.simulator.codec import HEADER
 
 if TYPE_CHECKING:
-    from streams.simulator.instance import Instance
+    from streams.simulator.storage import Store
 
 STATE_BYTES = 1_024
 """A dialog's state record is never larger than this, but for names and what it holds."""
@@ -28,9 +28,11 @@ One retry waits there at most; the others went before a position that was not co
 """
 
 
-def excesses(at: Instance, key: DialogKey, new: Dialog) -> Iterator[str]:
-    """Yield what of a dialog's committed state is more than it may be."""
-    limits, longest = at.around.scenario.limits, at.around.facts.longest
+def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: int) -> Iterator[str]:
+    """Yield what of a dialog's committed state is more than it may be.
+
+    ``longest``: the bytes of the largest body in this run.
+    """
     kept = len(new.held), len(new.partial), len(new.parked)
     # A message may have more fragments than the window has room for, and is kept all the same.
     whole = limits.fragments(longest)
@@ -53,7 +55,7 @@ def excesses(at: Instance, key: DialogKey, new: Dialog) -> Iterator[str]:
         yield "more messages are in flight than the window has room for"
 
 
-def crowds(at: Instance, tx: Transaction) -> Iterator[str]:
+def crowds(at: Store, tx: Transaction) -> Iterator[str]:
     """Yield what of a transaction's retries waits in ``out`` too often."""
     for frame in tx.frames:
         if frame.header is None or not frame.header.sequenced or frame.journey.attempt == 0:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streams.node import DialogKey, Endpoint, Transaction, World
+from streams.node import DialogKey, Endpoint, Transaction, World, narrowed
 from streams.protocol import Command, CommandKind, Message, Status
 from streams.simulator.clock import MILLISECOND, Alarm
 from streams.simulator.instance import Instance
 from streams.simulator.storage import (
     Entry,
     Positions,
+    Store,
+    command_entry,
     frame_entry,
     read_ack,
     read_command,
     read_message,
 )
+from streams.topology import Role
 
 POLL = 2 * MILLISECOND
 """A process looks at what has come within this time."""
@@ -39,46 +42,85 @@ class Batch:
     messages: list[Message] = field(default_factory=list)
 
 
+def start(instance: Instance) -> None:
+    """Start an instance's endpoint workers: its own, and one for every pair that it has."""
+    EndpointProcess(instance, instance.own)
+    follow_roles(instance)
+
+
+def crash(instance: Instance) -> None:
+    """End all of them."""
+    for store in (instance.own, *instance.pairs.values()):
+        if store.endpoint is not None and store.endpoint.instance is instance:
+            store.endpoint.crash()
+
+
+def follow_roles(instance: Instance) -> None:
+    """Take over the pairs whose principal is here, as far as the instance knows; leave the others.
+
+    A newer epoch ends the process of an older one wherever that runs: what it had not committed
+    by then it never will. Under an older epoch than the pair has seen nobody begins.
+    """
+    for database, store in instance.pairs.items():
+        mirror, running = instance.world.mirrors[instance.name, database], store.endpoint
+        if mirror.role is Role.MIRROR:
+            if running is not None and running.instance is instance:
+                running.crash()
+        elif mirror.epoch > store.epoch or (mirror.epoch == store.epoch and running is None):
+            if running is not None:
+                running.crash()
+            store.epoch = mirror.epoch
+            EndpointProcess(instance, store)
+
+
 class EndpointProcess:
     """One endpoint worker, from its start to its crash; it begins by restoring what is durable."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, store: Store) -> None:
         self.instance = instance
-        topics = instance.topics
+        self.store = store
+        store.endpoint = self
+        topics = store.topics
         self._topics = (topics.cmd, topics.inbox, topics.ack)
-        positions = instance.state.positions
+        positions = store.state.positions
         self._positions = [positions.cmd, positions.inbox, positions.ack]
         self._backlog = (0, len(topics.inbox), len(topics.ack))
         self._alarm = Alarm(instance.around.clock, self._turn)
         self.aborts = 0
-        self.node = Endpoint(instance.name, instance.world, instance.around.scenario.limits)
-        for key, dialog in instance.state.restore(len(topics.out)).items():
+        self.node = Endpoint(instance.name, self._seen(), instance.around.scenario.limits)
+        self.node.requests = store.state.restore_requests()
+        for key, dialog in store.state.restore(len(topics.out)).items():
             self.node.restore(key, dialog)
         self.wake()
 
     def crash(self) -> None:
         """Lose everything that is not durable."""
         self._alarm.clear()
-        self.instance.endpoint = None
+        self.store.endpoint = None
 
     def wake(self) -> None:
         """Look soon at what is to be done."""
         self._alarm.set(self.instance.around.clock.now + self.instance.chance.below(POLL))
 
-    def switch(self, world: World) -> None:
-        """Take over a version of the catalog."""
-        self.node.switch(world)
+    def switch(self) -> None:
+        """Take over the instance's version of the catalog, and the roles in it."""
+        if self.store is self.instance.own:
+            follow_roles(self.instance)
+        self.node.switch(self._seen())
         self.wake()
+
+    def _seen(self) -> World:
+        return narrowed(self.instance.world, self.instance.name, self.store.database)
 
     # --- where bodies are read again (Bodies) ----------------------------------------------------
 
     def command(self, position: int) -> Command:
         """Read a statement again."""
-        return read_command(self.instance.topics.cmd[position])
+        return read_command(self.store.topics.cmd[position])
 
     def message(self, position: int) -> Message:
         """Read a frame again."""
-        return read_message(self.instance.topics.inbox[position])
+        return read_message(self.store.topics.inbox[position])
 
     # --- a turn ----------------------------------------------------------------------------------
 
@@ -96,7 +138,7 @@ class EndpointProcess:
             self._sleep()
             return
         if due is not None and due <= now:
-            node.left_out = max(node.left_out, self.instance.forwarded[0])
+            node.left_out = max(node.left_out, self.store.forwarded[0])
         batch = Batch()
         try:
             tx = node.begin(self, now, timers=timers)
@@ -166,21 +208,23 @@ class EndpointProcess:
         return not around.network.calm and self.instance.chance.happens(around.scenario.aborts)
 
     def _commit(self, tx: Transaction, batch: Batch, ends: list[int]) -> None:
-        instance, around = self.instance, self.instance.around
+        instance, around, store = self.instance, self.instance.around, self.store
         now, out_end = around.clock.now, -1
         for frame in tx.frames:
-            instance.topics.out.append(frame_entry(frame, tx.now))
-            out_end = len(instance.topics.out) - 1
+            store.topics.out.append(frame_entry(frame, tx.now))
+            out_end = len(store.topics.out) - 1
+        for command in tx.notices.said:
+            store.topics.cmd.append(command_entry(command, tx.now))
         for key, sequence, command in batch.accepted:
             broker = tx.machines[key].dialog.broker_id
-            around.facts.accept(instance.name, key, broker, sequence, command, now)
-        instance.state.write(tx)
-        instance.state.positions = Positions(*ends)
+            around.facts.accept(store.name, key, broker, sequence, command, now)
+        store.state.write(tx)
+        store.state.positions = Positions(*ends)
         self._positions = ends
-        around.invariants.committed(instance, self.node, tx, batch)
+        around.invariants.committed(store, self.node, tx, batch)
         for event in tx.events:
             instance.tell(event)
-        for message in tx.queued:
+        for message in (*tx.queued, *tx.own):
             around.queued(instance.name, message)
         self.node.merge(tx, out_end)
         if out_end >= 0:

@@ -36,11 +36,15 @@ class Accepted(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """A message in a queue; ``at`` in virtual microseconds."""
+    """A message in a queue; ``at`` in virtual microseconds.
+
+    ``home`` is whose queue it is: the instance's, or its mirrored pair's.
+    """
 
     instance: str
     at: int
     message: QueueMessage
+    home: str
 
     @property
     def direction(self) -> Direction:

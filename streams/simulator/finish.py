@@ -85,9 +85,11 @@ def _bound(scenario: Scenario, attempts: int) -> int:
 def _addresses(topology: Topology, service: str) -> int:
     """Return how many addresses a retry may have to try for a service."""
     tables = [
-        d.routes for i in topology.instances.values() for d in (*i.databases.values(), i.msdb)
+        [1 + (r.mirror is not None) for r in d.routes if r.service in (service, None)]
+        for i in topology.instances.values()
+        for d in (*i.databases.values(), i.msdb)
     ]
-    return max(1, *(sum(r.service in (service, None) for r in routes) for routes in tables))
+    return max(1, *map(sum, tables))
 
 
 def _is_mended(run: Simulation) -> bool:
@@ -99,11 +101,11 @@ def _is_mended(run: Simulation) -> bool:
 
 
 def _waiting(run: Simulation) -> Iterator[tuple[str, Dialog]]:
-    for instance in run.instances.values():
-        for dialog in instance.state.restore().values():
+    for instance, store in run.stores():
+        for dialog in store.state.restore().values():
             # After the other side's end or error nothing is sent: it is the application's turn.
             if not dialog.all_acknowledged and dialog.state not in (State.DI, State.ER):
-                yield instance.name, dialog
+                yield instance, dialog
 
 
 def _oldest(run: Simulation, dialog: Dialog) -> int:
@@ -116,19 +118,20 @@ def _has_route(run: Simulation, dialog: Dialog) -> bool:
     """Tell whether a message of the dialog arrives, and its acknowledgement comes back."""
     place, initiator, target = None, None, None
     queue_off = False
-    for instance in run.instances.values():
-        for key, found in instance.state.restore().items():
+    for instance, store in run.stores():
+        for key, found in store.state.restore().items():
             if key[1] != dialog.conversation:
                 continue
-            database = run.topology.instances[instance.name].database(key[0])
+            database = run.topology.instances[instance].database(key[0])
             if database is None or broker_key(database.broker_id) != broker_key(found.broker_id):
                 return False  # NEW_BROKER: that side is dead, and does not say so
             if found.is_initiator:
-                place, initiator = f"{instance.name}/{key[0]}/{found.service}", found
+                place, initiator = f"{instance}/{key[0]}/{found.service}", found
             elif _is_peer(found, dialog):
                 target = found
             if _is_peer(found, dialog):
-                service = instance.world.services.get((instance.name, key[0], found.service))
+                world = run.instances[instance].world
+                service = world.services.get((instance, key[0], found.service))
                 queue_off = service is not None and not service.queue_on
     peer = target if dialog.is_initiator else initiator
     if place is None or initiator is None or (peer is not None and peer.state is State.ER):

@@ -6,15 +6,32 @@ read and handed on once more.
 
 from __future__ import annotations
 
+import uuid
 from typing import NamedTuple
 
-from streams.node import HELD, Forwarder, Holding, Outcome, Place, Record, World
+from streams.node import (
+    HELD,
+    Copy,
+    Forwarder,
+    Holding,
+    Outcome,
+    Pair,
+    Place,
+    Record,
+    RoleBook,
+    RoleFrame,
+    World,
+    owner_of,
+    reply,
+)
 from streams.routing import Origin
 from streams.simulator.clock import MILLISECOND, Alarm
 from streams.simulator.codec import Codec, Hop
 from streams.simulator.endpoint import POLL
 from streams.simulator.instance import Instance
-from streams.simulator.storage import Entry, status_entry
+from streams.simulator.sources import Source
+from streams.simulator.storage import Entry, Store, read_role, role_entry, status_entry
+from streams.topology import Role
 
 COMMIT = 200 * MILLISECOND
 """Positions are committed within this time."""
@@ -27,30 +44,47 @@ class _Held(NamedTuple):
     record: Record
 
 
+class _Known:
+    """What a role book knows, for one that decides without asking (``Roles``)."""
+
+    def __init__(self, book: RoleBook) -> None:
+        self._book = book
+
+    def principal(self, pair: Pair, *_: object) -> int | None:
+        return self._book.known(pair)
+
+
 class ForwarderProcess:
     """One forwarder, from its start to its crash; it begins at the committed positions."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         around = instance.around
-        self._topics = (instance.topics.out, instance.topics.txq)
-        self._positions = list(instance.forwarded)
+        topics, committed = instance.topics, instance.own.forwarded
+        self._sources = {
+            "out": Source(topics.out, Origin.INSIDE, committed, 0),
+            "txq": Source(topics.txq, Origin.OUTSIDE, committed, 1),
+        }
+        self._roles = RoleBook(instance.name, around.scenario.limits)
         self._turn_at = Alarm(around.clock, self._turn)
         self._commit_at = Alarm(around.clock, self._commit)
         self._release_at = Alarm(around.clock, self._release)
+        self._ask_at = Alarm(around.clock, self._ask_again)
         around.signs.start(instance.name)
-        self.node = self.new_node()
+        self.node = Forwarder(instance.name, instance.world, Codec, self._reachable, self._roles)
         self.holding: Holding[_Held] = Holding(0)
         self._set_limit()
+        self._follow_roles()
         self.wake()
 
-    def new_node(self) -> Forwarder:
-        """Return a forwarder that has seen nothing yet."""
-        return Forwarder(self.instance.name, self.instance.world, Codec, self._reachable)
+    def stranger(self) -> Forwarder:
+        """Return a forwarder that has seen nothing yet but who is the principal of which pair."""
+        known = _Known(self._roles)
+        return Forwarder(self.instance.name, self.instance.world, Codec, self._reachable, known)
 
     def crash(self) -> None:
         """Lose everything that is not durable."""
-        for alarm in (self._turn_at, self._commit_at, self._release_at):
+        for alarm in (self._turn_at, self._commit_at, self._release_at, self._ask_at):
             alarm.clear()
         self.instance.around.signs.stop(self.instance.name)
         self.instance.forwarder = None
@@ -68,6 +102,7 @@ class ForwarderProcess:
         """Take over a version of the catalog."""
         self.node.switch(world)
         self._set_limit()
+        self._follow_roles()
         self.look_again()
 
     def _set_limit(self) -> None:
@@ -82,15 +117,21 @@ class ForwarderProcess:
 
     def _turn(self) -> None:
         now, most = self.instance.now, self.instance.around.scenario.batch
-        for number, origin in ((0, Origin.INSIDE), (1, Origin.OUTSIDE)):
-            topic = self._topics[number]
-            for position in range(self._positions[number], len(topic))[:most]:
-                self._pass_on(topic[position], origin, now)
-                self._positions[number] = position + 1
-        if any(p < len(t) for p, t in zip(self._positions, self._topics, strict=True)):
+        for source in self._sources.values():
+            for position in range(source.position, len(source.topic))[:most]:
+                self._take(source.topic[position], source.origin, now)
+                source.position = position + 1
+        self._speak()
+        if not all(source.is_at_end for source in self._sources.values()):
             self.wake()
-        if self._positions != self.instance.forwarded:
+        if not all(source.is_committed for source in self._sources.values()):
             self._commit_at.set(self.instance.around.clock.now + self.instance.chance.below(COMMIT))
+
+    def _take(self, entry: Entry, origin: Origin, now: int) -> None:
+        if entry.role is None:
+            self._pass_on(entry, origin, now)
+        else:
+            self._hear(entry, read_role(entry.role), now)
 
     def _pass_on(self, entry: Entry, origin: Origin, now: int) -> None:
         assert entry.route is not None
@@ -125,15 +166,73 @@ class ForwarderProcess:
                 else:
                     instance.around.network.send(instance.name, copy.instance, made)
             else:
-                topics = instance.topics
+                store = self._store_of(record, copy)
+                topics = store.topics
                 (topics.inbox if copy.place is Place.IN else topics.ack).append(made)
-                instance.wake_endpoint()
-        if outcome.status is not None:
-            instance.topics.ack.append(status_entry(outcome.status, now))
-            instance.wake_endpoint()
+                store.wake()
+        for status in outcome.statuses:
+            store = instance.store(status.database)
+            store.topics.ack.append(status_entry(status, now))
+            store.wake()
         if outcome.event is not None:
             instance.around.facts.refused(record, outcome.event)
             instance.tell(outcome.event)
+
+    def _store_of(self, record: Record, copy: Copy) -> Store:
+        """Return whose endpoint worker gets a delivered frame."""
+        instance = self.instance
+        if not instance.pairs:
+            return instance.own
+        about = Codec.parties(copy.route), Codec.conversation(record.key)
+        return instance.store(owner_of(instance.world, instance.name, *about, inside=copy.inside))
+
+    # --- mirrored pairs --------------------------------------------------------------------------
+
+    def _follow_roles(self) -> None:
+        """Forward what the pairs send whose principal is here, as far as the instance knows."""
+        for database, store in self.instance.pairs.items():
+            mirror = self.instance.world.mirrors[self.instance.name, database]
+            if mirror.role is Role.MIRROR:
+                source = self._sources.pop(database, None)
+                if source is not None:
+                    source.commit()
+            elif database not in self._sources:
+                out = Source(store.topics.out, Origin.INSIDE, store.forwarded, 0)
+                self._sources[database] = out
+                self.wake()
+
+    def _hear(self, entry: Entry, said: RoleFrame, now: int) -> None:
+        """Answer ROLE?, or take the answer to it."""
+        if said.role is not None:
+            self._roles.hear(Codec.conversation(entry.key), said, now)
+        else:
+            answer = reply(self.instance.world, self.instance.name, said)
+            self._send(said.asker, Codec.conversation(entry.key), answer, now)
+
+    def _speak(self) -> None:
+        """Send the questions that have come up, and tell what has changed."""
+        questions, events = self._roles.take()
+        for question in questions:
+            partner = self.node.instance_at(question.pair.addresses[question.partner])
+            if partner is not None:
+                frame = self._roles.ask(question)
+                self._send(partner, question.pair.conversation, frame, self.instance.now)
+        for event in events:
+            self.instance.tell(event)
+        due = self._roles.next_due
+        if due is not None:
+            self._ask_at.set(self.instance.instant(due))
+
+    def _send(self, to: str, conversation: uuid.UUID, frame: RoleFrame, now: int) -> None:
+        entry = role_entry(conversation, frame, now)
+        if to == self.instance.name:
+            self.instance.arrive(entry)
+        else:
+            self.instance.around.network.send(self.instance.name, to, entry)
+
+    def _ask_again(self) -> None:
+        self._roles.tick(self.instance.now)
+        self._speak()
 
     # --- held copies -----------------------------------------------------------------------------
 
@@ -156,8 +255,10 @@ class ForwarderProcess:
             else:
                 self.holding.remove(key)
                 self._perform(held.entry, held.record, outcome, now)
+        self._speak()
 
     # --- positions -------------------------------------------------------------------------------
 
     def _commit(self) -> None:
-        self.instance.forwarded[:] = self._positions
+        for source in self._sources.values():
+            source.commit()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from streams.simulator.facts import Facts
 from streams.simulator.network import Network
 from streams.simulator.scenario import Scenario
 from streams.simulator.signs import Signs
-from streams.simulator.storage import Entry, State, Topics, command_entry
+from streams.simulator.storage import Entry, State, Store, Topics, command_entry
 
 if TYPE_CHECKING:
     from streams.simulator.endpoint import EndpointProcess
@@ -33,29 +33,49 @@ class Surroundings:
     invariants: Invariants
     seed: int
     queued: Callable[[str, QueueMessage], None]
+    sql: Callable[[str, str, str], None]
 
 
 @dataclass(slots=True)
 class Instance:
     """One SQL Server process of the topology; ``skew`` is by how much its clock is off (us).
 
-    ``forwarded`` are the committed positions of the forwarder in ``out`` and ``txq``.
+    ``pairs`` are the mirrored databases that it is a partner of, whoever is the principal.
     """
 
     name: str
     around: Surroundings
     world: World
     skew: int = 0
-    topics: Topics = field(default_factory=Topics)
-    state: State = field(default_factory=State)
-    queues: dict[str, list[QueueMessage]] = field(default_factory=dict)
-    forwarded: list[int] = field(default_factory=lambda: [0, 0])
-    endpoint: EndpointProcess | None = None
+    pairs: Mapping[str, Store] = field(default_factory=dict)
+    own: Store = field(init=False)
     forwarder: ForwarderProcess | None = None
     chance: Chance = field(init=False)
 
     def __post_init__(self) -> None:
+        self.own = Store(self.name)
         self.chance = Chance(self.around.seed, f"instance {self.name}")
+
+    # --- what survives ---------------------------------------------------------------------------
+
+    def store(self, database: str | None) -> Store:
+        """Return where a database's dialogs live."""
+        return self.own if database is None else self.pairs.get(database, self.own)
+
+    @property
+    def topics(self) -> Topics:
+        """Return its own topics."""
+        return self.own.topics
+
+    @property
+    def state(self) -> State:
+        """Return the state of the databases that are not mirrored."""
+        return self.own.state
+
+    @property
+    def endpoint(self) -> EndpointProcess | None:
+        """Return the endpoint worker of the databases that are not mirrored."""
+        return self.own.endpoint
 
     # --- its clock -------------------------------------------------------------------------------
 
@@ -67,7 +87,8 @@ class Instance:
     def set_clock(self, skew: int) -> None:
         """Set the clock off by so much; whoever waits for an instant looks again."""
         self.skew = skew
-        self.wake_endpoint()
+        for store in (self.own, *self.pairs.values()):
+            store.wake()
         if self.forwarder is not None:
             self.forwarder.look_again()
 
@@ -79,18 +100,14 @@ class Instance:
 
     def command(self, command: Command) -> None:
         """Take a statement of an application: it is stored, whoever is running."""
-        self.topics.cmd.append(command_entry(command, self.now))
-        self.wake_endpoint()
+        store = self.store(command.database)
+        store.topics.cmd.append(command_entry(command, self.now))
+        store.wake()
 
     def arrive(self, entry: Entry) -> None:
         """Take a copy from the network into the transmission queue."""
         self.topics.txq.append(entry)
         self.wake_forwarder()
-
-    def wake_endpoint(self) -> None:
-        """Tell the endpoint worker, if it runs, that there is something to read."""
-        if self.endpoint is not None:
-            self.endpoint.wake()
 
     def wake_forwarder(self) -> None:
         """Tell the forwarder, if it runs, that there is something to read."""
@@ -102,8 +119,9 @@ class Instance:
         if world.version <= self.world.version:
             return
         self.world = world
-        if self.endpoint is not None:
-            self.endpoint.switch(world)
+        for store in (self.own, *self.pairs.values()):
+            if store.endpoint is not None and store.endpoint.instance is self:
+                store.endpoint.switch()
         if self.forwarder is not None:
             self.forwarder.switch(world)
 

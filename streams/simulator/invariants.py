@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from streams.errors import EventKind, Number
 from streams.node import Copy, DialogKey, Endpoint, Outcome, QueueMessage, Record, Transaction
-from streams.protocol import CHUNK, CommandKind, Dialog, Flag, State, Stored
+from streams.protocol import CHUNK, CommandKind, Dialog, Flag, Limits, State, Stored
 from streams.routing import Origin, broker_key
 from streams.simulator.bounds import crowds, excesses
 from streams.simulator.clock import SECOND, Chance, Clock
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from streams.simulator.endpoint import Batch
     from streams.simulator.forwarder import ForwarderProcess
     from streams.simulator.instance import Instance
+    from streams.simulator.storage import Store
 
 
 _EXPIRED = EventKind.CONVERSATION, Number.LIFETIME_EXCEEDED
@@ -74,7 +75,7 @@ class Invariants:
     clock: Clock
     facts: Facts
     chance: Chance
-    hops: int
+    limits: Limits
     fresh: float = 1.0
     violation: Violation | None = None
     _received: dict[tuple[str, DialogKey], _Received] = field(default_factory=dict)
@@ -97,11 +98,11 @@ class Invariants:
 
     # --- an endpoint worker has committed --------------------------------------------------------
 
-    def committed(self, at: Instance, node: Endpoint, tx: Transaction, batch: Batch) -> None:
+    def committed(self, at: Store, node: Endpoint, tx: Transaction, batch: Batch) -> None:
         """Check a transaction: ``node`` has what was before, ``tx`` what is now."""
         for key, machine in tx.machines.items():
             self._locked(at.name, key, machine.dialog)
-        for message in tx.queued:
+        for message in (*tx.queued, *tx.own):
             self._in_order(at.name, message)
         for event in tx.events:
             if event["error"] == Number.CONTRACT_NOT_USABLE:  # acknowledged all the same (5.3)
@@ -112,7 +113,9 @@ class Invariants:
             new, old = machine.dialog, node.dialogs.get(key)
             self._stored(at.name, key, old, new)
             self._acknowledged(at.name, key, old, new, tx, batch)
-            for why in () if machine.forgotten else excesses(at, key, new):
+            for why in (
+                () if machine.forgotten else excesses(at, key, new, self.limits, self.facts.longest)
+            ):
                 self.broken(7, why, at.name, key[1])
         for why in crowds(at, tx):
             self.broken(7, why, at.name)
@@ -263,8 +266,8 @@ class Invariants:
     # --- a forwarder has decided -----------------------------------------------------------------
 
     def decided(self, by: ForwarderProcess, record: Record, outcome: Outcome, now: int) -> None:
-        """Invariant 6: a forwarder that knows nothing decides the same."""
-        if self.chance.happens(self.fresh) and by.new_node().handle(record, now) != outcome:
+        """Invariant 6: a forwarder that knows nothing but who is a principal decides the same."""
+        if self.chance.happens(self.fresh) and by.stranger().handle(record, now) != outcome:
             why = "a forwarder started anew decides otherwise than the one that has run"
             self.broken(6, why, by.instance.name, uuid.UUID(bytes=record.key))
 
@@ -279,7 +282,7 @@ class Invariants:
         """Invariant 4."""
         hop = Hop(copy.hop)
         conversation = uuid.UUID(bytes=record.key)
-        if hop.hops_remaining < 0 or hop.hops_remaining + hop.visits - 1 > self.hops:
+        if hop.hops_remaining < 0 or hop.hops_remaining + hop.visits - 1 > self.limits.hops:
             why = f"a copy leaves with {hop.hops_remaining} hops left, after {hop.visits} instances"
             self.broken(4, why, at.name, conversation)
         if record.origin is Origin.OUTSIDE and hop.expired(now):

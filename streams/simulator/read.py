@@ -121,7 +121,7 @@ def _latency(node: Node) -> Latency:
 
 
 def _application(node: Node, names: Names) -> Application:
-    given = node.fields("an application", ("service", "does", "type", "body", "limit"))
+    given = node.fields("an application", ("service", "does", "type", "body", "limit", "routes"))
     if "service" not in given or "does" not in given:
         raise node.error(
             "an application needs a service and what it does",
@@ -140,8 +140,14 @@ def _application(node: Node, names: Names) -> Application:
         names.message_type(given["type"]) if "type" in given else made.type,
         word(given["body"], "a body") if "body" in given else made.body,
         given["limit"].integer("how often it replies", 0, _MOST) if "limit" in given else None,
+        _routes(given["routes"]) if "routes" in given else {},
         node.source,
     )
+
+
+def _routes(node: Node) -> dict[str, str]:
+    found = node.mapping("addresses by service").values()
+    return {word(name, "a service"): word(address, "an address") for name, address in found}
 
 
 def _each(

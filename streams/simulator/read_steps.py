@@ -16,6 +16,7 @@ from streams.simulator.scenario import (
     Crash,
     Cut,
     End,
+    Failover,
     Move,
     Part,
     Receive,
@@ -224,9 +225,9 @@ def _is_up(node: Node, bad: str) -> bool:
 
 
 def _failover(node: Node, reading: Reading) -> Action:
-    raise node.error(
-        "mirrored pairs are not simulated yet", "Leave the step out; crash an instance instead."
-    )
+    given = node.fields("failover", ("pair", "to"))
+    _demand(node, given, "pair", "to")
+    return Failover(*reading.names.partner(given["pair"], given["to"]))
 
 
 _ACTIONS: Mapping[str, Callable[[Node, Reading], Action]] = {

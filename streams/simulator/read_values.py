@@ -11,7 +11,7 @@ from streams.analysis.places import find_instance, unknown
 from streams.errors import UsageError
 from streams.protocol import DEFAULT
 from streams.simulator.clock import MILLISECOND, SECOND
-from streams.topology import Database, Instance, Topology, queues_of
+from streams.topology import Database, Instance, Topology, failover, queues_of
 from streams.topology.yaml_file.nodes import Node
 
 T = TypeVar("T")
@@ -87,6 +87,12 @@ class Names:
         instance, database = self._at(node, where)
         _demand(node, "queue", queue, [q.name for q in queues_of(database)], where)
         return instance.name, database.name, queue
+
+    def partner(self, pair: Node, to: Node) -> tuple[str, str]:
+        """Return a mirrored pair and the instance that is to be its principal."""
+        name, instance = word(pair, "a pair"), self.instance(to)
+        _found(to, lambda: failover(self._topology, name, instance))
+        return name, instance
 
     def message_type(self, node: Node) -> str:
         """Return a message type that some database declares."""

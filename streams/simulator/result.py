@@ -14,10 +14,9 @@ from streams.protocol import Dialog
 from streams.simulator.clock import SECOND
 from streams.simulator.facts import Facts, Queued, Told
 from streams.simulator.invariants import Violation
-from streams.simulator.storage import read_command, read_message
+from streams.simulator.storage import Store, read_command, read_message
 
 if TYPE_CHECKING:
-    from streams.simulator.instance import Instance
     from streams.simulator.run import Simulation
 
 Row = dict[str, Any]
@@ -79,14 +78,14 @@ def result_of(run: Simulation) -> Result:
     endpoints: list[Row] = []
     waiting: list[Row] = []
     ids: set[uuid.UUID] = set()
-    for instance in run.instances.values():
-        for dialog in instance.state.restore().values():
-            row = conversation_endpoint(instance.name, dialog, instance.now)
+    for instance, store in run.stores():
+        for dialog in store.state.restore().values():
+            row = conversation_endpoint(instance, dialog, run.instances[instance].now)
             endpoints += [] if row is None else [row]
-            for row, message_id in _transmission_queue(instance, dialog):
+            for row, message_id in _transmission_queue(instance, store, dialog):
                 waiting.append(row)
                 ids.add(message_id)
-            ids.update(_parked(instance, dialog))
+            ids.update(_parked(store, dialog))
     return Result(
         run.seed,
         tuple(_event(told) for told in run.facts.events),
@@ -106,10 +105,10 @@ def result_of(run: Simulation) -> Result:
 def account(run: Simulation) -> Row:
     """Return the account of messages alone: what every :class:`Result` has as its summary."""
     ids: set[uuid.UUID] = set()
-    for instance in run.instances.values():
-        for dialog in instance.state.restore().values():
-            ids.update(message_id for _, message_id in _transmission_queue(instance, dialog))
-            ids.update(_parked(instance, dialog))
+    for instance, store in run.stores():
+        for dialog in store.state.restore().values():
+            ids.update(message_id for _, message_id in _transmission_queue(instance, store, dialog))
+            ids.update(_parked(store, dialog))
     return _summary(run.facts, ids)
 
 
@@ -122,7 +121,7 @@ def _event(told: Told) -> Row:
 
 def _queues(queued: list[Queued]) -> dict[str, list[Row]]:
     queues: dict[str, list[Row]] = {}
-    for instance, at, message in queued:
+    for instance, at, message, _ in queued:
         queues.setdefault(f"{instance}/{message.database}/{message.queue}", []).append(
             {
                 "conversation": str(message.conversation),
@@ -137,9 +136,11 @@ def _queues(queued: list[Queued]) -> dict[str, list[Row]]:
     return dict(sorted(queues.items()))
 
 
-def _transmission_queue(instance: Instance, dialog: Dialog) -> Iterator[tuple[Row, uuid.UUID]]:
-    commands = instance.topics.cmd
-    rows = transmission_queue(instance.name, dialog, lambda at: read_command(commands[at]))
+def _transmission_queue(
+    instance: str, store: Store, dialog: Dialog
+) -> Iterator[tuple[Row, uuid.UUID]]:
+    commands = store.topics.cmd
+    rows = transmission_queue(instance, dialog, lambda at: read_command(commands[at]))
     for row in rows:
         position = dialog.stored(row["message_sequence_number"])[0]
         body = row["message_body"]
@@ -147,17 +148,17 @@ def _transmission_queue(instance: Instance, dialog: Dialog) -> Iterator[tuple[Ro
         yield row, read_command(commands[position]).message_id(dialog.conversation)
 
 
-def _parked(instance: Instance, dialog: Dialog) -> Iterator[uuid.UUID]:
+def _parked(store: Store, dialog: Dialog) -> Iterator[uuid.UUID]:
     """Yield what waits at its target, for a queue that is off (4.6)."""
     for number, position in dialog.parked:
         if number >= 0:
-            yield read_message(instance.topics.inbox[position]).header.message_id
+            yield read_message(store.topics.inbox[position]).header.message_id
 
 
 def _summary(facts: Facts, waiting: set[uuid.UUID]) -> Row:
     """Account for every accepted message; what nothing explains is lost."""
     copies = Counter(
-        (q.instance, q.message.database, q.message.header.message_id) for q in facts.queued
+        (q.home, q.message.database, q.message.header.message_id) for q in facts.queued
     )
     delivered = {message_id for _, _, message_id in copies}
     account = Counter(

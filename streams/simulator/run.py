@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streams.errors import InputError, UsageError
 from streams.node import QueueMessage, world_of
+from streams.simulator import endpoint
 from streams.simulator.applications import Reader
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance, Clock
-from streams.simulator.endpoint import EndpointProcess
 from streams.simulator.facts import Facts, Queued
 from streams.simulator.finish import judge_finish
 from streams.simulator.forwarder import ForwarderProcess
@@ -24,6 +25,7 @@ from streams.simulator.scenario import (
     Crash,
     Cut,
     End,
+    Failover,
     Move,
     Part,
     Receive,
@@ -38,8 +40,8 @@ from streams.simulator.scenario import (
 )
 from streams.simulator.signs import Signs
 from streams.simulator.statements import Statements
-from streams.simulator.storage import Entry
-from streams.topology import Topology, apply_sql, queue_of
+from streams.simulator.storage import Entry, Store, pairs_of
+from streams.topology import Role, Topology, apply_sql, failover, queue_of
 
 PROPAGATION = 500 * MILLISECOND
 """A new version of the catalog reaches every instance within this time."""
@@ -69,13 +71,13 @@ class Simulation:
         self.notes: list[str] = []
         self.network = Network(scenario.network, clock, Chance(seed, "network"), self._arrive)
         signs = Signs(topology.instances, clock, self.network.is_up)
-        limits = scenario.limits
         self.invariants = Invariants(
-            clock, self.facts, Chance(seed, "invariants"), limits.hops, fresh
+            clock, self.facts, Chance(seed, "invariants"), scenario.limits, fresh
         )
         around = Surroundings(
-            scenario, clock, self.network, signs, self.facts, self.invariants, seed, self._queued
-        )
+            scenario, clock, self.network, signs, self.facts, self.invariants, seed, self._queued,
+            self._apply,
+        )  # fmt: skip
         self._statements = Statements(seed)
         self._catalog = Chance(seed, "catalog")
         self._dialogs: dict[str, list[_Handle]] = {}
@@ -83,8 +85,9 @@ class Simulation:
         self._signs = signs
         self._version = 1
         world = world_of(topology, self._version)
+        pairs = pairs_of(topology)
         self.instances = {
-            name: Instance(name, around, world, scenario.skew.get(name, 0))
+            name: Instance(name, around, world, scenario.skew.get(name, 0), pairs[name])
             for name in topology.instances
         }
         self._readers = self._start_applications()
@@ -107,6 +110,15 @@ class Simulation:
             judge_finish(self)
         return invariants.violation
 
+    def stores(self) -> Iterator[tuple[str, Store]]:
+        """Iterate over all that survives, each with its instance; a pair's is its principal."""
+        for name, instance in self.instances.items():
+            yield name, instance.own
+            for database, store in instance.pairs.items():
+                mirror = self.topology.instances[name].databases[database].mirror
+                if mirror is not None and mirror.role is Role.PRINCIPAL:
+                    yield name, store
+
     # --- what happens ----------------------------------------------------------------------------
 
     def _arrive(self, instance: str, entry: Entry) -> None:
@@ -114,9 +126,10 @@ class Simulation:
 
     def _queued(self, instance: str, message: QueueMessage) -> None:
         name = f"{message.database}/{message.queue}"
-        self.instances[instance].queues.setdefault(name, []).append(message)
-        self.facts.queued.append(Queued(instance, self.clock.now, message))
-        for reader in self._readers.get((instance, name), ()):
+        store = self.instances[instance].store(message.database)
+        store.queues.setdefault(name, []).append(message)
+        self.facts.queued.append(Queued(instance, self.clock.now, message, store.name))
+        for reader in self._readers.get((store.name, name), ()):
             reader.wake()
 
     def _start_applications(self) -> dict[tuple[str, str], list[Reader]]:
@@ -136,7 +149,8 @@ class Simulation:
                 self._statements,
                 chance,
             )
-            place = (instance.name, f"{application.database}/{queue.name}")
+            home = self.instances[instance.name].store(application.database).name
+            place = (home, f"{application.database}/{queue.name}")
             readers.setdefault(place, []).append(reader)
         return readers
 
@@ -154,6 +168,8 @@ class Simulation:
                 self._receive(action)
             case Sql():
                 self._change(action, step)
+            case Failover(pair, to):
+                self._publish(failover(self.topology, pair, to))
             case Crash(part, name, up):
                 (self._start if up else self._crash)(self.instances[name], part)
             case Cut(link, up):
@@ -161,9 +177,9 @@ class Simulation:
             case Skew(name, by):
                 self.instances[name].set_clock(by)
             case Abort(name, count):
-                endpoint = self.instances[name].endpoint
-                if endpoint is not None:
-                    endpoint.aborts = count
+                process = self.instances[name].endpoint
+                if process is not None:
+                    process.aborts = count
 
     def _begin(self, action: Begin) -> None:
         instance = self.instances[action.instance]
@@ -190,21 +206,21 @@ class Simulation:
 
     def _target_of(self, handle: _Handle) -> tuple[str, str] | None:
         """Return where a dialog's target endpoint is: the locked one, else the first there is."""
-        home = self.instances[handle.instance].state
+        home = self.instances[handle.instance].store(handle.database).state
         mine = (handle.database, handle.conversation, True)
         initiator = home.dialog(mine) if mine in home.dialogs else None
         locked = initiator.far_broker if initiator is not None and initiator.locked else None
-        for instance in self.instances.values():
-            for key in instance.state.dialogs:
+        for instance, store in self.stores():
+            for key in store.state.dialogs:
                 if key[1] != handle.conversation or key[2]:
                     continue
-                if locked in (None, instance.state.dialog(key).broker_id):
-                    return instance.name, key[0]
+                if locked in (None, store.state.dialog(key).broker_id):
+                    return instance, key[0]
         return None
 
     def _receive(self, action: Receive) -> None:
         place = (action.instance, f"{action.database}/{action.queue}")
-        queue = self.instances[action.instance].queues.get(place[1], [])
+        queue = self.instances[action.instance].store(action.database).queues.get(place[1], [])
         first = self._received.get(place, 0)
         last = len(queue) if action.count is None else min(len(queue), first + action.count)
         self._received[place] = last
@@ -219,24 +235,30 @@ class Simulation:
             )
 
     def _change(self, action: Sql, step: Step) -> None:
-        now = (START + self.clock.now // MILLISECOND) / 1000
-        told, skipped = len(self.topology.findings), len(self.topology.skipped)
         try:
-            self.topology = apply_sql(
-                self.topology, action.instance, action.database, action.text, now
-            )
+            self._apply(action.instance, action.database, action.text)
         except InputError as error:
             s = step.source
             raise InputError(
                 f"the T-SQL of this step cannot be read: {error.message}",
                 file=s.file, line=s.line, column=s.column, remedy=error.remedy,
             ) from error  # fmt: skip
+
+    def _apply(self, instance: str, database: str, text: str) -> None:
+        """Run T-SQL at a database, and publish what becomes of the topology."""
+        now = (START + self.clock.now // MILLISECOND) / 1000
+        told, skipped = len(self.topology.findings), len(self.topology.skipped)
+        self._publish(apply_sql(self.topology, instance, database, text, now))
         at = f"{self.clock.now / SECOND:g} s"
         self.notes += [f"{at}: {f.subject}: {f.message}" for f in self.topology.findings[told:]]
         read_over = self.topology.skipped[skipped:]
         self.notes += [f"{at}: {s.kind}: this statement changes nothing here" for s in read_over]
+
+    def _publish(self, topology: Topology) -> None:
+        """Write a version of the catalog; each instance reads it within half a second."""
+        self.topology = topology
         self._version += 1
-        world = world_of(self.topology, self._version)
+        world = world_of(topology, self._version)
         for instance in self.instances.values():
             self.clock.at(self.clock.now + self._catalog.below(PROPAGATION), instance.switch, world)
 
@@ -247,11 +269,11 @@ class Simulation:
             instance.forwarder = ForwarderProcess(instance)
             self._look_again()
         if part is not Part.FORWARDER and instance.endpoint is None:
-            instance.endpoint = EndpointProcess(instance)
+            endpoint.start(instance)
 
     def _crash(self, instance: Instance, part: Part) -> None:
         if part is not Part.FORWARDER and instance.endpoint is not None:
-            instance.endpoint.crash()
+            endpoint.crash(instance)
         if part is not Part.ENDPOINT and instance.forwarder is not None:
             instance.forwarder.crash()
 

@@ -175,6 +175,14 @@ class Skew:
 
 
 @dataclass(frozen=True, slots=True)
+class Failover:
+    """An instance becomes the principal of a mirrored pair, or the primary of its group."""
+
+    pair: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
 class Abort:
     """The next transactions of an instance's endpoint worker are aborted by Kafka."""
 
@@ -184,7 +192,7 @@ class Abort:
 
 Statement = Send | End | Timer | Move
 """What one side of a dialog says."""
-Action = Begin | Statement | Receive | Sql | Crash | Cut | Skew | Abort
+Action = Begin | Statement | Receive | Sql | Crash | Cut | Skew | Abort | Failover
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +211,18 @@ class Does(Enum):
     ACT = "act"  # does something outside that must happen once
     HANDSHAKE = "handshake"  # answers the first message, acts on what a confirmed dialog brings
     END = "end"  # ends the dialog when the other side has, or when it failed
+    CLOSE = "close"  # ends the dialog itself, when it has received its first message
+    ROUTE = "route"  # the data-dependent router, by /message/toServiceName of the body
+    CONFIGURE = "configure"  # the configuration service: makes the route that is asked for
+    REDIRECT = "redirect"  # its alternative: answers with the name of that service, and ends
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A program that reads a service's queue; its position is durable with its commands."""
+    """A program that reads a service's queue; its position is durable with its commands.
+
+    ``routes`` are the addresses by service that ``configure`` knows.
+    """
 
     instance: str
     database: str
@@ -216,6 +231,7 @@ class Application:
     type: str = DEFAULT
     body: str = "reply"
     limit: int | None = None
+    routes: Mapping[str, str] = field(default_factory=dict)
     source: Source = field(default=NOWHERE, compare=False)
 
 

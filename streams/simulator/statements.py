@@ -5,10 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
+from streams import services
 from streams.node import QueueMessage
 from streams.protocol import Command, CommandKind
-from streams.simulator.scenario import Begin, End, Move, Send, Statement, Timer
+from streams.simulator.scenario import Application, Begin, End, Move, Send, Statement, Timer
 
 _DIALOGS = uuid.UUID("0d9f7c52-5d1a-5f0e-8f5e-2d6f4a3b9c11")
 
@@ -96,6 +98,36 @@ class Statements:
         return Command(
             to.conversation, self._id(), kind, to.database, mine, now, **said  # type: ignore[arg-type]
         )  # fmt: skip
+
+    def act(self, action: services.Action, application: Application, now: int) -> Command:
+        """Return a statement of a service that comes with Hopline; the ids are its own."""
+        said: dict[str, Any]
+        match action:
+            case services.Begin():
+                kind = CommandKind.BEGIN
+                said = {
+                    "from_service": application.service,
+                    "to_service": action.to_service,
+                    "contract": action.contract,
+                    "related": action.related.conversation,
+                }
+            case services.Send():
+                kind, said = CommandKind.SEND, {"type": action.type, "body": action.body}
+            case services.End(code=None):
+                kind, said = CommandKind.END, {}
+            case services.End():
+                kind = CommandKind.END
+                said = {"error_code": action.code, "error_text": action.text}
+        handle, database = action.handle, application.database
+        return Command(
+            handle.conversation,
+            action.command_id,
+            kind,
+            database,
+            handle.is_initiator,
+            now,
+            **said,
+        )
 
     def _other(
         self,

@@ -1,30 +1,39 @@
-"""What survives a crash: the topics of an instance, and the state records of its dialogs."""
+"""What survives a crash: topics, and the state records of dialogs."""
 
 from __future__ import annotations
 
 import marshal
+import uuid
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from streams.node import DialogKey, OutFrame, Transaction
-from streams.protocol import Acknowledgement, Command, Dialog, Message, Status
+from streams.errors import UsageError
+from streams.node import DialogKey, OutFrame, QueueMessage, Request, RoleFrame, Transaction
+from streams.protocol import Acknowledgement, Command, Dialog, Journey, Message, Status
+from streams.routing import broker_key
 from streams.simulator.codec import (
     ACK,
     COMMAND,
     DIALOG,
     HEADER,
     JOURNEY,
+    REQUEST,
+    ROLE,
     STATUS,
     Codec,
     decode_header,
     decode_parties,
     encode_parties,
 )
+from streams.topology import Topology
+
+if TYPE_CHECKING:
+    from streams.simulator.endpoint import EndpointProcess
 
 
 class Entry(NamedTuple):
-    """A record of a topic; its offset is its place. ``route`` is ``None`` in ``cmd`` and for a
-    Status, ``message`` for an acknowledgement."""
+    """A record of a topic; its offset is its place. ``route`` is ``None`` in ``cmd``, for a Status
+    and for ROLE? and ROLE, ``message`` for an acknowledgement."""
 
     key: bytes
     value: bytes
@@ -33,11 +42,12 @@ class Entry(NamedTuple):
     message: bytes | None = None
     hop: bytes = b""
     inside: bool = False
+    role: bytes | None = None
 
 
 @dataclass(slots=True)
 class Topics:
-    """The topics of an instance: append-only, one partition each, as in Kafka."""
+    """Topics: append-only, one partition each, as in Kafka."""
 
     cmd: list[Entry] = field(default_factory=list)
     out: list[Entry] = field(default_factory=list)
@@ -61,10 +71,13 @@ class State:
     def __init__(self) -> None:
         self.dialogs: dict[DialogKey, bytes] = {}
         self.chunks: dict[DialogKey, dict[int, bytes]] = {}
+        self.requests: dict[tuple[str, str], bytes] = {}
         self.positions = Positions()
 
     def write(self, tx: Transaction) -> None:
-        """Take over the dialogs of a transaction, and the chunks that it touched."""
+        """Take over a transaction's dialogs, the chunks that it touched, and its requests."""
+        for place, request in tx.notices.changed.items():
+            self.requests[place] = REQUEST.dumps(request)
         for key, machine in tx.machines.items():
             if machine.forgotten:
                 self.dialogs.pop(key, None)
@@ -82,6 +95,13 @@ class State:
         """Return the dialogs; ``out_end`` is how long ``out`` is now."""
         return {key: self.dialog(key, out_end) for key in self.dialogs}
 
+    def restore_requests(self) -> dict[str, dict[str, Request]]:
+        """Return the requests for routes, by database and service."""
+        found: dict[str, dict[str, Request]] = {}
+        for (database, service), raw in self.requests.items():
+            found.setdefault(database, {})[service] = REQUEST.loads(raw)
+        return found
+
     def dialog(self, key: DialogKey, out_end: int = 0) -> Dialog:
         """Return one dialog."""
         chunks = self.chunks.get(key, {})
@@ -91,6 +111,50 @@ class State:
             chunks={number: marshal.loads(raw) for number, raw in chunks.items()},
             last_copy=out_end - 1,  # unknown which: at or before the end of out
         )
+
+
+@dataclass(slots=True)
+class Store:
+    """All that survives of an instance, or of a mirrored pair, which has no ``txq``.
+
+    ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` are the committed
+    positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is who consumes the rest. It was
+    started under ``epoch``: nobody can be any more under a lower one.
+    """
+
+    name: str
+    database: str | None = None
+    topics: Topics = field(default_factory=Topics)
+    state: State = field(default_factory=State)
+    queues: dict[str, list[QueueMessage]] = field(default_factory=dict)
+    forwarded: list[int] = field(default_factory=lambda: [0, 0])
+    endpoint: EndpointProcess | None = None
+    epoch: int = 0
+
+    def wake(self) -> None:
+        """Tell the endpoint worker, if one runs, that there is something to read."""
+        if self.endpoint is not None:
+            self.endpoint.wake()
+
+
+def pairs_of(topology: Topology) -> dict[str, dict[str, Store]]:
+    """Return for every instance what survives of its mirrored databases, shared by the partners."""
+    stores: dict[str, tuple[Store, str]] = {}
+    found: dict[str, dict[str, Store]] = {name: {} for name in topology.instances}
+    for instance in topology.instances.values():
+        for database in instance.databases.values():
+            if database.mirror is None:
+                continue
+            pair = database.mirror.pair
+            made = Store(f"the pair {pair}", database.name), database.broker_id
+            store, broker = stores.setdefault(pair, made)
+            if (store.database, broker_key(broker)) != (database.name, broker_key(made[1])):
+                raise UsageError(
+                    f"the partners of the pair {pair} are not one database",
+                    "Give both the same database name and the same broker_id.",
+                )
+            found[instance.name][database.name] = store
+    return found
 
 
 def command_entry(command: Command, at: int) -> Entry:
@@ -137,3 +201,14 @@ def read_ack(entry: Entry) -> Acknowledgement | Status:
         return STATUS.loads(entry.value)
     conversation = Codec.conversation(entry.key)
     return Acknowledgement(conversation, decode_parties(entry.route), ACK.loads(entry.value))
+
+
+def role_entry(conversation: uuid.UUID, frame: RoleFrame, at: int) -> Entry:
+    """Return the record of ``txq`` for ROLE? or ROLE; nobody may pass it on."""
+    hop = JOURNEY.dumps(Journey(0, at, 0, at))
+    return Entry(conversation.bytes, b"", at, hop=hop, role=ROLE.dumps(frame))
+
+
+def read_role(raw: bytes) -> RoleFrame:
+    """Read ``sb-role``."""
+    return ROLE.loads(raw)

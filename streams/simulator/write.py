@@ -17,6 +17,7 @@ from streams.simulator.scenario import (
     Crash,
     Cut,
     End,
+    Failover,
     Latency,
     Link,
     Move,
@@ -134,6 +135,8 @@ def _application(made: Application) -> dict[str, Any]:
     said["body"] = made.body
     if made.limit is not None:
         said["limit"] = made.limit
+    if made.routes:
+        said["routes"] = dict(made.routes)
     return said
 
 
@@ -164,6 +167,8 @@ def _action(action: Action) -> dict[str, Any]:
             return {"fault": {"link": link, "state": "up" if up else "down"}}
         case Skew(instance, by):
             return {"fault": {"instance": instance, "skew": _time(by)}}
+        case Failover(pair, to):
+            return {"failover": {"pair": pair, "to": to}}
         case Abort(instance, count):
             return {"fault": {"endpoint": instance, "aborts": count}}
 

@@ -48,12 +48,13 @@ from streams.topology.objects import (
     Validation,
     queue_name,
 )
-from streams.topology.system import SYSTEM_MESSAGE_TYPES
+from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
 
 __all__ = [
     "FILE",
     "MSDB",
     "NOWHERE",
+    "SYSTEM_CONTRACTS",
     "SYSTEM_MESSAGE_TYPES",
     "Binding",
     "Cluster",

@@ -42,10 +42,12 @@ from streams.wire.single_object import MalformedError
 from streams.wire.specs import KINDS
 from streams.wire.state import (
     POSITIONS_KEY,
-    StateKey,
+    RequestKey,
     decode_chunk,
     decode_dialog,
+    decode_key,
     decode_positions,
+    decode_request,
 )
 from streams.wire.topics import Topics, unescape
 
@@ -329,8 +331,15 @@ def _state(found: _Found) -> None:
     if key == POSITIONS_KEY:
         found.take("positions", lambda: decode_positions(value or b""))
         return
-    about = found.take("about", lambda: StateKey.decode(key))
+    about = found.take("about", lambda: decode_key(key))
     if about is None:
+        return
+    if isinstance(about, RequestKey):
+        found.out["database"] = about.database
+        if value is None:
+            found.out["removed"] = True
+        else:
+            found.take("request", lambda: decode_request(value, about.service))
         return
     found.out["conversation"] = str(about.conversation)
     found.out["database"] = about.database

@@ -31,6 +31,7 @@ _CODECS: dict[str, Codec] = {
         state.DIALOG,
         state.CHUNK,
         state.POSITIONS,
+        state.REQUEST,
     )
 }
 """Not that of the catalog itself: nobody could learn it there."""

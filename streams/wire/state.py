@@ -4,6 +4,7 @@ Keys are text, so that any Kafka tool shows what a record is about::
 
     <database>/<conversation id>/initiator           Dialog
     <database>/<conversation id>/target/3            Chunk: positions of messages 192 to 255
+    <database>/request/<service>                     Request for a route
     positions                                        Positions of cmd, in and ack
 """
 
@@ -13,14 +14,17 @@ import uuid
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from streams.node import Request
 from streams.protocol import Dialog, State, Stored
 from streams.wire.single_object import Codec, MalformedError, Record
 
 DIALOG = Codec("Dialog")
 CHUNK = Codec("Chunk")
 POSITIONS = Codec("Positions")
+REQUEST = Codec("Request")
 
 POSITIONS_KEY = b"positions"
+_REQUEST = "request"
 
 _PLAIN = (
     "database",
@@ -87,7 +91,7 @@ class StateKey:
 
     @classmethod
     def decode(cls, raw: bytes) -> StateKey:
-        """Read a record's key; raises MalformedError."""
+        """Read the key of a dialog or a chunk; raises MalformedError."""
         try:
             database, conversation, side, *chunk = raw.decode("ascii").split("/")
             return cls(
@@ -98,6 +102,31 @@ class StateKey:
             )
         except (ValueError, KeyError) as error:
             raise MalformedError(f"no key of a state record: {raw!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class RequestKey:
+    """Which database has asked, or may ask, for a route to which service."""
+
+    database: str
+    service: str
+
+    def encode(self) -> bytes:
+        """Return the record's key."""
+        database, service = (quote(name, safe="") for name in (self.database, self.service))
+        return f"{database}/{_REQUEST}/{service}".encode("ascii")
+
+
+def decode_key(raw: bytes) -> StateKey | RequestKey:
+    """Read a record's key, other than that of positions; raises MalformedError."""
+    parts = raw.split(b"/")
+    if len(parts) == 3 and parts[1] == _REQUEST.encode():
+        try:
+            database, service = (unquote(part.decode("ascii")) for part in (parts[0], parts[2]))
+        except UnicodeDecodeError as error:
+            raise MalformedError(f"no key of a state record: {raw!r}") from error
+        return RequestKey(database, service)
+    return StateKey.decode(raw)
 
 
 def encode_dialog(dialog: Dialog) -> bytes:
@@ -157,6 +186,24 @@ def decode_chunk(raw: bytes) -> list[Stored]:
     if len(fragments) != len(offsets):
         raise MalformedError("Chunk: not every message has its number of fragments")
     return list(zip(offsets, fragments, strict=True))
+
+
+def encode_request(request: Request) -> bytes:
+    """Encode a request; its service is in the key."""
+    record: Record = {n: getattr(request, n) for n in ("rounds", "total", "again_at")}
+    record["conversation"] = None if request.conversation is None else str(request.conversation)
+    return REQUEST.encode(record)
+
+
+def decode_request(raw: bytes, service: str) -> Request:
+    """Decode a request for a service; raises MalformedError."""
+    record = REQUEST.decode(raw)
+    try:
+        open_ = record.pop("conversation")
+        conversation = None if open_ is None else uuid.UUID(open_)
+    except ValueError as error:
+        raise MalformedError(f"Request: {error}") from error
+    return Request(service, conversation=conversation, **record)
 
 
 def encode_positions(positions: Positions) -> bytes:

@@ -182,9 +182,9 @@ class ForwarderWorker:
                 headers,
                 stamp,
             )
-        if outcome.status is not None:
-            topic = self._topic(Place.ACK, self.instance)
-            self._delivery.produce(source, topic, record.key, encode_status(outcome.status))
+        for status in outcome.statuses:
+            topic, key = self._topic(Place.ACK, self.instance), str(status.conversation).encode()
+            self._delivery.produce(source, topic, key, encode_status(status))
         if outcome.event is not None:
             self._delivery.emit(source, record.key, outcome.event)
         self.passed += 1

@@ -9,14 +9,16 @@ from streams.kafka import Headers, KafkaError, Message, Producer
 from streams.node import OutFrame, Transaction
 from streams.wire import Topics, encode_event, encode_result
 from streams.wire.codecs import ResultRecord
-from streams.wire.records import ack_record, message_record, queue_record
+from streams.wire.records import ack_record, command_record, message_record, queue_record
 from streams.wire.state import (
     POSITIONS_KEY,
     Positions,
+    RequestKey,
     StateKey,
     encode_chunk,
     encode_dialog,
     encode_positions,
+    encode_request,
 )
 
 
@@ -36,6 +38,7 @@ class Output:
         self._producer = producer
         self._stop = stop
         self._out = topics.out(instance)
+        self._cmd = topics.cmd(instance)
         self._dialog = topics.dialog(instance)
         self.out_end = -1
 
@@ -68,6 +71,9 @@ class Output:
             conversation = event.get("conversation")
             about = conversation.encode() if conversation else None
             self._produce(self._topics.event, about, encode_event(event))
+        for command in tx.notices.said:  # the database's own, read again as any other
+            key, value, headers = command_record(command)
+            self._produce(self._cmd, key, value, headers, partition=partition)
         self._write_state(tx, partition, positions)
         self._producer.flush(15)
 
@@ -82,6 +88,9 @@ class Output:
                 chunk_key = StateKey(database, conversation, is_initiator, number).encode()
                 body = encode_chunk(chunk) if chunk is not None else None
                 self._produce(self._dialog, chunk_key, body, partition=partition)
+        for (database, service), request in tx.notices.changed.items():
+            key = RequestKey(database, service).encode()
+            self._produce(self._dialog, key, encode_request(request), partition=partition)
         self._produce(self._dialog, POSITIONS_KEY, encode_positions(positions), partition=partition)
 
     def _produce(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
+import uuid
+from functools import partial
 from typing import Any
 
 from streams.errors import SurroundingsError
@@ -15,6 +17,7 @@ from streams.kafka import Cluster, Consumer, KafkaException, TopicPartition, wat
 from streams.node import Endpoint
 from streams.protocol import Limits
 from streams.wire import MalformedError, UnknownSchemaError
+from streams.wire.partition import partition_of
 from streams.workers.control import Control
 from streams.workers.inputs import Bodies, Inputs, not_announced
 from streams.workers.partition import Partition
@@ -122,7 +125,13 @@ class Partitions:
             for topic, position in zip(inputs, known, strict=True)
         }
         backlog = {t: watermarks(self._aside, t, number)[1] for t in (inputs.inbox, inputs.ack)}
-        endpoint = Endpoint(self._instance, self._control.world, self._limits)
+        endpoint = Endpoint(
+            self._instance,
+            self._control.world,
+            self._limits,
+            requests=restored.requests,
+            fits=partial(self._is_in, number),
+        )
         out_end = watermarks(self._aside, topics.out(self._instance), number)[1]
         for key, dialog in restored.dialogs.items():
             dialog.last_copy = out_end - 1  # unknown which: at or before the end of out
@@ -136,6 +145,10 @@ class Partitions:
         )
         bodies = Bodies.of(self._cluster, inputs, number, self._cache_bytes)
         return Partition(number, endpoint, bodies, positions, backlog)
+
+    def _is_in(self, number: int, conversation: uuid.UUID) -> bool:
+        count = self._control.world.partitions[self._instance]
+        return partition_of(conversation, count) == number
 
     def _restored(self, topic: str, number: int) -> Restored:
         """Read the state; nothing of it is ever skipped."""

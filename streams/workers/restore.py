@@ -13,23 +13,29 @@ from dataclasses import dataclass, field
 
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, Consumer, TopicPartition, read_live, watermarks
-from streams.node import DialogKey
+from streams.node import DialogKey, Request
 from streams.protocol import Dialog, Stored
 from streams.wire.state import (
     POSITIONS_KEY,
     Positions,
-    StateKey,
+    RequestKey,
     decode_chunk,
     decode_dialog,
+    decode_key,
     decode_positions,
+    decode_request,
 )
 
 
 @dataclass(slots=True)
 class Restored:
-    """What a partition's state said: its dialogs, and the positions of its inputs if any."""
+    """What a partition's state said: its dialogs, and the positions of its inputs if any.
+
+    ``requests`` for routes are by database and service.
+    """
 
     dialogs: dict[DialogKey, Dialog] = field(default_factory=dict)
+    requests: dict[str, dict[str, Request]] = field(default_factory=dict)
     positions: Positions | None = None
 
 
@@ -51,7 +57,11 @@ def _assemble(latest: dict[bytes, bytes]) -> Restored:
         if raw == POSITIONS_KEY:
             restored.positions = decode_positions(value)
             continue
-        about = StateKey.decode(raw)
+        about = decode_key(raw)
+        if isinstance(about, RequestKey):
+            request = decode_request(value, about.service)
+            restored.requests.setdefault(about.database, {})[about.service] = request
+            continue
         key: tuple[str, uuid.UUID, bool] = (about.database, about.conversation, about.is_initiator)
         if about.chunk is None:
             restored.dialogs[key] = decode_dialog(value, about.conversation)

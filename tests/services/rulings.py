@@ -47,8 +47,9 @@ SERVICES = (
     Ruling("EX-58", "A request that nobody ends: no second one, the dialogs wait for their end.",
            DOCUMENTED, DYNAMIC),
     Ruling("U-41", "Data-dependent routing: the inbound contract and group for the outbound "
-           "dialog; 'forwarded: ' before an Error's text, its code unchanged; error 1 for what "
-           "cannot be classified; the rows go when both dialogs have ended.", OURS),
+           "dialog; 'forwarded: ' before an Error's text, its code unchanged but for a broker's "
+           "sign, which no application may say (8419); error 1 for what cannot be classified; "
+           "the rows go when both dialogs have ended.", OURS),
     Ruling("S1", "What is received after the end of both dialogs begins no new one: only number 0 "
            "of an inbound dialog is classified.", OURS),
     Ruling("S2", "Redirection: the answer is the service's name, and the dialog ends.",

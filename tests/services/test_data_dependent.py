@@ -128,7 +128,7 @@ def test_ex_70_the_end_of_one_is_the_end_of_both(by_target: bool) -> None:
     ("body", "code", "text"),
     [
         (error_body(17, "sold <out> & gone"), 17, "forwarded: sold <out> & gone"),
-        (error_body(-8489, "the lifetime is over"), -8489, "forwarded: the lifetime is over"),
+        (error_body(-8489, "the lifetime is over"), 8489, "forwarded: the lifetime is over"),
         (error_body(5, "x" * 5000), 5, "forwarded: " + "x" * 2989),
         (error_body(2**31, "beyond"), 1, "forwarded: beyond"),
         (b"rubbish", 1, "forwarded: "),
@@ -136,7 +136,7 @@ def test_ex_70_the_end_of_one_is_the_end_of_both(by_target: bool) -> None:
     ids=["plain", "of the broker", "long", "no code", "unreadable"],
 )
 def test_ex_70_an_error_is_wrapped(body: bytes, code: int, text: str) -> None:
-    """Error on D4: D3 ends with that error, its code unchanged; D4 just ends."""
+    """Error on D4: D3 ends with that error, a broker's code without its sign; D4 just ends."""
     bench = Bench()
     d4 = begun(bench)
     there, here = bench.receive(d4, ERROR, body, 0)

@@ -147,7 +147,7 @@ WRONG = {
     "steps:\n  - {fault: {instance: ServerA, state: tired}}": (3, "up or crashed"),
     "steps:\n  - {fault: {state: up}}": (3, "a fault is about one thing"),
     "steps:\n  - {sql: {at: ServerA/DatabaseA}}": (3, "'text' is missing"),
-    "steps:\n  - {failover: {pair: P, to: ServerA}}": (3, "not simulated yet"),
+    "steps:\n  - {failover: {pair: P, to: ServerA}}": (3, "no database of the pair P"),
     "network: {loss: 2}": (2, "a probability from 0 to 1"),
     "network: {latency: [5ms, 1ms]}": (2, "a range has a least and a most"),
     "network: {links: [{loss: 0.1}]}": (2, "which link?"),

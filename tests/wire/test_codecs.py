@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streams.node import Request
 from streams.protocol import (
     Ack,
     Command,
@@ -155,11 +156,30 @@ def test_state_keys(one: s.StateKey, other: s.StateKey) -> None:
     assert one.encode() != s.POSITIONS_KEY
 
 
-@pytest.mark.parametrize("raw", [b"", b"a", b"D/x/target", b"D/%s/both", b"\xff", b"D/%s/target/x"])
+@thoroughly
+@given(v.request_keys, v.request_keys, v.state_keys)
+def test_request_keys(one: s.RequestKey, other: s.RequestKey, dialog: s.StateKey) -> None:
+    """A request's key is read back, and is never taken for a dialog's."""
+    assert s.decode_key(one.encode()) == one
+    assert (one.encode() == other.encode()) is (one == other)
+    assert s.decode_key(dialog.encode()) == dialog
+    assert one.encode() != s.POSITIONS_KEY
+
+
+@thoroughly
+@given(v.requests)
+def test_requests(request: Request) -> None:
+    """What a database remembers of a service that has no route."""
+    assert s.decode_request(s.encode_request(request), request.service) == request
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"a", b"D/x/target", b"D/%s/both", b"\xff", b"\xff/request/x", b"D/%s/target/x"]
+)
 def test_no_state_key(raw: bytes) -> None:
     """State is never skipped: a key that cannot be read is an error."""
     with pytest.raises(MalformedError):
-        s.StateKey.decode(raw.replace(b"%s", str(ID).encode()))
+        s.decode_key(raw.replace(b"%s", str(ID).encode()))
 
 
 # --- whole records -------------------------------------------------------------------------------
@@ -318,6 +338,7 @@ ENCODED: list[tuple[str, st.SearchStrategy[bytes]]] = [
     ("Dialog", v.dialogs.map(s.encode_dialog)),
     ("Chunk", v.chunks.map(s.encode_chunk)),
     ("Positions", v.positions.map(s.encode_positions)),
+    ("Request", v.requests.map(s.encode_request)),
 ]
 
 
@@ -355,6 +376,7 @@ DECODERS: list[tuple[str, Callable[[bytes], object]]] = [
     ("Dialog", lambda raw: s.decode_dialog(raw, ID)),
     ("Chunk", s.decode_chunk),
     ("Positions", s.decode_positions),
+    ("Request", lambda raw: s.decode_request(raw, "S")),
 ]
 
 

@@ -17,6 +17,7 @@ import avro.schema
 import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
+from streams.node import Request
 from streams.protocol import (
     Ack,
     Command,
@@ -67,7 +68,7 @@ def examples() -> dict[str, bytes]:
         "Ack": c.encode_ack(
             Ack(3, 9, 1, 2, 5, True, held=(((5, 0), (6, 2)), ((9, 1), (9, 1))), next_fragment=1)
         ),
-        "Status": c.encode_status(Status(ID, "D", True, 9750, 1, 2)),
+        "Status": c.encode_status(Status(ID, "D", True, 9770, 1, 2, "S", "B")),
         "Command": c.encode_command(command),
         "Result": c.encode_result(c.ResultRecord(ID, ID, 8429, "no")),
         "Event": c.encode_event(event),
@@ -76,6 +77,7 @@ def examples() -> dict[str, bytes]:
         "Dialog": s.encode_dialog(dialog),
         "Chunk": s.encode_chunk([(1, 1), (2, 3), (300, 1)]),
         "Positions": s.encode_positions(s.Positions(1, 2, 3)),
+        "Request": s.encode_request(Request("S", 2, 3, ID, 4)),
     }
 
 

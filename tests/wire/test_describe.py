@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.cli.record_text import clock, instant, what
+from streams.node import Request
 from streams.protocol import (
     END_DIALOG,
     ERROR,
@@ -36,7 +37,15 @@ from streams.wire.records import (
     queue_record,
 )
 from streams.wire.specs import KINDS
-from streams.wire.state import POSITIONS_KEY, Positions, StateKey, encode_chunk, encode_positions
+from streams.wire.state import (
+    POSITIONS_KEY,
+    Positions,
+    RequestKey,
+    StateKey,
+    encode_chunk,
+    encode_positions,
+    encode_request,
+)
 
 TOPICS = Topics("t.")
 DIALOG = uuid.UUID("6f1c2a04-0000-4000-8000-000000000001")
@@ -169,6 +178,9 @@ def test_a_status_is_told_from_an_acknowledgement() -> None:
     assert found["status"]["number"] == 9750
     assert (found["at"], found["conversation"]) == (1_950, str(DIALOG))
     assert "status of the initiator, attempt 2: 9750 no route" in what(found)
+    asking = replace(status, number=9770, service="New")
+    found = describe(record(TOPICS.ack("S"), encode_status(asking)), TOPICS)
+    assert what(found).startswith("a route to New is to be asked for: 9770")
 
 
 def test_a_queue_message_has_its_conversation_in_a_header_and_its_group_as_key() -> None:
@@ -230,6 +242,12 @@ def test_state_records_say_what_they_are_about() -> None:
         record(topic, encode_positions(Positions(3, 2, 1)), key=POSITIONS_KEY), TOPICS
     )
     assert what(positions) == "has applied everything below cmd 3, in 2, ack 1"
+    asked = Request("a/b", 1, 2, DIALOG, 0)
+    request = describe(
+        record(topic, encode_request(asked), key=RequestKey("D", "a/b").encode()), TOPICS
+    )
+    assert what(request) == f"route to a/b: 2 requests, {DIALOG} open"
+    assert request["database"] == "D"
 
 
 @pytest.mark.parametrize(

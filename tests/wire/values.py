@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from streams.node import Request
 from streams.protocol import (
     Ack,
     Command,
@@ -17,7 +18,7 @@ from streams.protocol import (
     Status,
 )
 from streams.wire.codecs import ResultRecord
-from streams.wire.state import Positions, StateKey
+from streams.wire.state import Positions, RequestKey, StateKey
 
 LONG = 2**63
 INT = 2**31
@@ -81,7 +82,9 @@ acks = st.builds(
     next_fragment=ints,
 )
 chunks = st.lists(st.tuples(longs, ints), max_size=64)
-statuses = st.builds(Status, uuids, names, st.booleans(), ints, ints, longs)
+statuses = st.builds(
+    Status, uuids, names, st.booleans(), ints, ints, longs, st.none() | names, st.none() | names
+)
 commands = st.builds(
     Command,
     conversation=uuids,
@@ -109,6 +112,8 @@ commands = st.builds(
 )
 results = st.builds(ResultRecord, uuids, uuids, ints, names)
 positions = st.builds(Positions, longs, longs, longs)
+requests = st.builds(Request, names, ints, longs, st.none() | uuids, longs)
+request_keys = st.builds(RequestKey, names, names)
 state_keys = st.builds(StateKey, names, uuids, st.booleans(), st.none() | counts)
 dialogs = st.builds(
     Dialog,

@@ -1,0 +1,124 @@
+"""The requests for routes of one transaction: :mod:`~streams.node.configuration` decides them.
+
+A request is an ordinary dialog of the database's system service. Its BEGIN and its one SEND are
+written as commands into ``cmd``, so that they are accepted, stored and sent again like any other;
+the database itself reads what comes back, and says END.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from streams.node.configuration import BeginNotice, Configuration, Request, TryAgain
+from streams.protocol import Command, CommandKind, Machine, State, Status
+from streams.routing import SYSTEM_SERVICE
+
+if TYPE_CHECKING:
+    from streams.node.transaction import Transaction
+
+
+@dataclass(slots=True)
+class Notices:
+    """What a transaction has to do with requests; ``said`` are the commands to be written."""
+
+    tx: Transaction
+    said: list[Command] = field(default_factory=list)
+    _kept: dict[str, Configuration] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> dict[tuple[str, str], Request]:
+        """Return the requests that differ from what is committed, by database and service."""
+        return {
+            (database, service): request
+            for database, kept in self._kept.items()
+            for service, request in kept.requests.items()
+            if self.tx.endpoint.requests.get(database, {}).get(service) != request
+        }
+
+    def ask(self, wanted: Status) -> None:
+        """Ask for a route where the forwarder says so, unless somebody has asked already."""
+        kept = self._of(wanted.database)
+        if kept is not None and wanted.service is not None:
+            begun = kept.ask(wanted.service, wanted.broker, self.tx.now)
+            if begun is not None:
+                self.said += _commands(begun, wanted.database, self.tx.now)
+
+    def is_open(self, database: str, conversation: uuid.UUID) -> bool:
+        """Tell whether a conversation is a request of a database."""
+        kept = self._of(database)
+        return kept is not None and any(
+            request.conversation == conversation for request in kept.requests.values()
+        )
+
+    def refused(self, command: Command) -> None:
+        """Take a request that could not be made for one that has ended."""
+        if command.from_initiator and self.is_open(command.database, command.conversation):
+            machine = self.tx.machine((command.database, command.conversation, True))
+            if machine is not None:
+                machine.cleanup()
+            self._ended(command.database, command.conversation)
+
+    def found(self, database: str, service: str) -> None:
+        """Note that what has waited for a service was acknowledged."""
+        kept = self._of(database)
+        if kept is not None:
+            kept.found(service)
+
+    def close(self) -> None:
+        """END every request that the application has ended, and let who waits for it try again."""
+        for machine in list(self.tx.machines.values()):
+            dialog = machine.dialog
+            if dialog.service == SYSTEM_SERVICE and dialog.is_initiator:
+                _answer(machine)
+                if dialog.state is State.CD:
+                    self._ended(dialog.database, dialog.conversation)
+
+    def _ended(self, database: str, conversation: uuid.UUID) -> None:
+        kept = self._of(database)
+        again = None if kept is None else kept.ended(conversation, self.tx.now)
+        if isinstance(again, TryAgain):
+            self.tx.try_again(database, again.service)
+
+    def _of(self, database: str) -> Configuration | None:
+        """Return a database's requests, a copy of what is committed; ``None``: no such database."""
+        kept, endpoint = self._kept.get(database), self.tx.endpoint
+        here = endpoint.here.databases.get(database)
+        if kept is None and here is not None:
+            known = dict(endpoint.requests.get(database, {}))
+            kept = Configuration(here.broker_id, endpoint.limits, endpoint.fits, known)
+            self._kept[database] = kept
+        return kept
+
+
+def _answer(machine: Machine) -> None:
+    """END CONVERSATION, where the other side has ended or failed; no command is needed for it."""
+    if machine.dialog.state in (State.DI, State.ER):
+        machine.end(-1)
+
+
+def _commands(begun: BeginNotice, database: str, now: int) -> tuple[Command, Command]:
+    begin_id = uuid.uuid5(begun.conversation, "BEGIN")
+    return (
+        Command(
+            begun.conversation,
+            begin_id,
+            CommandKind.BEGIN,
+            database,
+            issued_at=now,
+            from_service=begun.from_service,
+            to_service=begun.to_service,
+            contract=begun.contract,
+            lifetime=begun.lifetime,
+        ),
+        Command(
+            begun.conversation,
+            begun.message_id,
+            CommandKind.SEND,
+            database,
+            issued_at=now,
+            type=begun.type,
+            body=begun.body,
+        ),
+    )

@@ -1,0 +1,36 @@
+"""How far a forwarder has come in the topics that it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streams.routing import Origin
+from streams.simulator.storage import Entry
+
+
+@dataclass(slots=True)
+class Source:
+    """A topic, read from ``position`` on; ``committed[at]`` is where a new process begins."""
+
+    topic: list[Entry]
+    origin: Origin
+    committed: list[int]
+    at: int
+    position: int = 0
+
+    def __post_init__(self) -> None:
+        self.position = self.committed[self.at]
+
+    @property
+    def is_at_end(self) -> bool:
+        """Tell whether everything is read."""
+        return self.position >= len(self.topic)
+
+    @property
+    def is_committed(self) -> bool:
+        """Tell whether nothing would be read again."""
+        return self.position <= self.committed[self.at]
+
+    def commit(self) -> None:
+        """Commit, unless somebody else has come further."""
+        self.committed[self.at] = max(self.committed[self.at], self.position)

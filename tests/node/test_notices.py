@@ -1,0 +1,122 @@
+"""Requests for routes within an endpoint's transactions (reference 2.5)."""
+
+from __future__ import annotations
+
+import uuid
+
+from streams.errors import Number
+from streams.node import Endpoint, Transaction, world_of
+from streams.node.configuration import Request, request_owner
+from streams.protocol import Command, CommandKind, Message, Status
+from streams.routing import SYSTEM_SERVICE
+from streams.topology import Topology, apply_sql
+
+from .evidence import shows
+from .harness import START, topology
+
+AW = topology("""
+instances:
+  Home:
+    databases:
+      AW:
+        broker_id: AW
+        services: [Initiator]
+        routes:
+          - {name: BCN, service_name: SQL/ServiceBroker/BrokerConfiguration, address: LOCAL}
+""")
+
+
+class Nothing:
+    """Bodies that nobody has to read again."""
+
+    def command(self, position: int) -> Command:
+        raise AssertionError
+
+    def message(self, position: int) -> Message:
+        raise AssertionError
+
+
+def asking(service: str = "New", broker: str | None = None) -> Status:
+    """Return what a forwarder writes where a service has no route."""
+    owner = request_owner("AW", service)
+    return Status(owner, "AW", True, Number.WAITING_FOR_CONFIGURATION, 0, START, service, broker)
+
+
+def commit(endpoint: Endpoint, tx: Transaction) -> list[Command]:
+    """Commit a transaction; returns the commands that it has written."""
+    tx.close()
+    endpoint.merge(tx, -1)
+    return tx.notices.said
+
+
+def begin(endpoint: Endpoint) -> Transaction:
+    return endpoint.begin(Nothing(), START)
+
+
+def endpoint(of: Topology = AW) -> Endpoint:
+    return Endpoint("Home", world_of(of, 1))
+
+
+@shows("N1")
+def test_the_request_is_two_commands_in_the_same_transaction() -> None:
+    """BEGIN and SEND go through ``cmd`` as anybody's do; the second question finds it open."""
+    one = endpoint()
+    tx = begin(one)
+    tx.status(asking())
+    tx.status(asking())
+    opening, question = commit(one, tx)
+    assert (opening.kind, question.kind) == (CommandKind.BEGIN, CommandKind.SEND)
+    assert opening.from_service == SYSTEM_SERVICE
+    assert opening.conversation == question.conversation
+    assert one.requests["AW"]["New"].conversation == opening.conversation
+    tx = begin(one)
+    tx.status(asking())
+    assert commit(one, tx) == []
+
+
+def test_an_aborted_request_is_asked_again() -> None:
+    """Nothing of it happened, and its id is the same the next time."""
+    one = endpoint()
+    tx = begin(one)
+    tx.status(asking())
+    tx.close()
+    first = tx.notices.said
+    one.abandon(tx)
+    assert one.requests == {}
+    tx = begin(one)
+    tx.status(asking())
+    assert [c.command_id for c in commit(one, tx)] == [c.command_id for c in first]
+
+
+def test_a_request_that_cannot_be_begun_has_ended() -> None:
+    """The broker was turned off before the command was read: it may be asked again later."""
+    one = endpoint()
+    tx = begin(one)
+    tx.status(asking())
+    opening, question = commit(one, tx)
+    off = apply_sql(AW, "Home", "AW", "ALTER DATABASE AW SET DISABLE_BROKER", START / 1000)
+    one.switch(world_of(off, 2))
+    tx = begin(one)
+    tx.command(0, opening)
+    tx.command(1, question)
+    commit(one, tx)
+    request = one.requests["AW"]["New"]
+    assert request == Request("New", 1, 1, None, START + one.limits.retry_after(0))
+
+
+def test_the_conversation_lives_where_the_request_is_kept() -> None:
+    """On several partitions its id is chosen so."""
+    one = endpoint()
+    one.fits = lambda conversation: conversation.int % 7 == 3
+    for n in range(20):
+        tx = begin(one)
+        tx.status(asking(f"New{n}"))
+        assert {c.conversation.int % 7 for c in commit(one, tx)} == {3}
+
+
+def test_who_has_no_such_database_asks_nobody() -> None:
+    """A status may be older than the catalog."""
+    one = endpoint()
+    tx = begin(one)
+    tx.status(Status(uuid.UUID(int=1), "Gone", True, 9770, 0, START, "New"))
+    assert commit(one, tx) == []
