@@ -49,9 +49,15 @@ COMMANDS: dict[str, Entry] = {
     "begin": Entry("streams.cli.dialog:begin", Section.DIALOGS, "BEGIN DIALOG: a new dialog."),
     "send": Entry("streams.cli.dialog:send", Section.DIALOGS, "SEND ON CONVERSATION: a message."),
     "receive": Entry(
-        "streams.cli.dialog:receive", Section.DIALOGS, "RECEIVE: the messages of a queue."
+        "streams.cli.receive:receive", Section.DIALOGS, "RECEIVE: the messages of a queue."
     ),
     "end": Entry("streams.cli.dialog:end", Section.DIALOGS, "END CONVERSATION."),
+    "timer": Entry(
+        "streams.cli.dialog:timer", Section.DIALOGS, "BEGIN CONVERSATION TIMER: be told later."
+    ),
+    "move": Entry(
+        "streams.cli.dialog:move", Section.DIALOGS, "MOVE CONVERSATION to another group."
+    ),
     "tail": Entry("streams.cli.tail:tail", Section.LOOK, "What is in the topics, decoded."),
     "query": Entry("streams.cli.query:query", Section.LOOK, "A system view, such as sys.routes."),
     "monitor": Entry(

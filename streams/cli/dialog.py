@@ -1,58 +1,30 @@
-"""``hopline begin``, ``send``, ``end`` and ``receive``: the statements of an application."""
+"""``hopline begin``, ``send``, ``end``, ``timer`` and ``move``: what an application says."""
 
 from __future__ import annotations
 
-import json
 import sys
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from streams.analysis import find_at
-from streams.analysis.places import unknown
-from streams.cli.options import cluster_of, cluster_options
-from streams.cli.record_text import said
+from streams.cli.statement import (
+    answered,
+    at_option,
+    common_options,
+    conversation_option,
+    place_of,
+    reached,
+    target_option,
+)
 from streams.cli.topology_argument import ConversationId
-from streams.client import Client, Conversation, Received, Receiver, StatementError
-from streams.errors import UsageError
-from streams.kafka import Cluster, read_catalog
-from streams.topology import Database, Instance, queue_named, queues_of
-from streams.wire import MalformedError
-from streams.wire.describe import body_of
+from streams.client import Client, Conversation
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_BAD_NEWS = 1
 _INTEGER = 2**31 - 1
-
-_at = click.option(
-    "--at", required=True, metavar="INSTANCE/DATABASE", help="Where the application is."
-)
-_conversation = click.option(
-    "--conversation", required=True, type=ConversationId(), help="The dialog, as begin printed it."
-)
-_target = click.option("--target", is_flag=True, help="Act for the target's side of the dialog.")
-
-
-def _common(command: F) -> F:
-    """Add the options that every statement has."""
-    format_ = click.option(
-        "--format", "format_", default="text", type=click.Choice(["text", "json"])
-    )
-    timeout = click.option(
-        "--timeout",
-        default=30.0,
-        show_default=True,
-        help="Seconds to wait for Kafka and for the answer.",
-    )
-    return timeout(format_(cluster_options(command)))
 
 
 @click.command()
-@_at
+@at_option
 @click.option("--from", "from_service", required=True, metavar="SERVICE", help="Who begins.")
 @click.option("--to", "to_service", required=True, metavar="SERVICE", help="Whom to talk to.")
 @click.option("--broker", metavar="ID", help="Broker id of the target's database. [default: any]")
@@ -63,7 +35,19 @@ def _common(command: F) -> F:
     type=click.IntRange(-_INTEGER - 1, _INTEGER),
     help="When the dialog must be over. [default: 68 years]",
 )
-@_common
+@click.option(
+    "--related",
+    type=ConversationId(),
+    metavar="ID",
+    help="A conversation of this database, whose conversation group the dialog joins.",
+)
+@click.option(
+    "--group-id",
+    type=ConversationId(),
+    metavar="ID",
+    help="The conversation group that it joins, or makes. [default: one of its own]",
+)
+@common_options
 def begin(
     at: str,
     from_service: str,
@@ -71,6 +55,8 @@ def begin(
     broker: str | None,
     contract: str | None,
     lifetime: int | None,
+    related: uuid.UUID | None,
+    group_id: uuid.UUID | None,
     timeout: float,
     format_: str,
     bootstrap: str,
@@ -80,33 +66,42 @@ def begin(
 
     Nothing is sent to the network by it; the first SEND does that. A statement that is refused ends
     with exit code 1 and SQL Server's error number.
+
+    Messages of one conversation group are received by one application at a time: give dialogs that
+    belong together the same --group-id, or name one of them with --related.
     """
-    cluster = _reached(bootstrap, prefix, timeout)
-    instance, database = _place(cluster, at)
-    made = uuid.uuid4()
-    with _answered(format_, made), Client(cluster, timeout=timeout) as client:
-        client.begin(
-            instance.name,
-            database.name,
-            from_service,
-            to_service,
-            broker=broker,
-            contract=contract,
-            lifetime=lifetime,
-            conversation=made,
-        )
+    if related is not None and group_id is not None:
+        raise click.UsageError("--related and --group-id exclude each other.")
+    cluster = reached(bootstrap, prefix, timeout)
+    instance, database = place_of(cluster, at)
+    beside = None if related is None else Conversation(instance.name, database.name, related)
+    with Client(cluster, timeout=timeout) as client:
+        made = client.new_id(beside)
+        with answered(format_, made):
+            client.begin(
+                instance.name,
+                database.name,
+                from_service,
+                to_service,
+                broker=broker,
+                contract=contract,
+                lifetime=lifetime,
+                conversation=made,
+                group=group_id,
+                related=beside,
+            )
     if format_ == "text":
         click.echo(str(made))
 
 
 @click.command()
-@_at
-@_conversation
-@_target
+@at_option
+@conversation_option
+@target_option
 @click.option("--type", "type_", metavar="NAME", help="Message type. [default: DEFAULT]")
 @click.argument("body", required=False)
 @click.option("--file", type=click.File("rb"), help="The body is what this file has.")
-@_common
+@common_options
 def send(
     at: str,
     conversation: uuid.UUID,
@@ -125,11 +120,11 @@ def send(
     answer says that the message is in the transmission queue, not that it has arrived.
     """
     content = _body(body, file)
-    cluster = _reached(bootstrap, prefix, timeout)
-    instance, database = _place(cluster, at)
+    cluster = reached(bootstrap, prefix, timeout)
+    instance, database = place_of(cluster, at)
     side = Conversation(instance.name, database.name, conversation, not target)
     with (
-        _answered(format_, conversation) as answer,
+        answered(format_, conversation) as answer,
         Client(cluster, timeout=timeout) as client,
     ):
         answer["message_id"] = str(client.send(side, content, type=type_, wait=True))
@@ -138,9 +133,9 @@ def send(
 
 
 @click.command()
-@_at
-@_conversation
-@_target
+@at_option
+@conversation_option
+@target_option
 @click.option(
     "--error",
     type=(click.IntRange(1, _INTEGER), str),
@@ -148,7 +143,7 @@ def send(
     help="WITH ERROR: what is not acknowledged is discarded, and the other side told.",
 )
 @click.option("--cleanup", is_flag=True, help="WITH CLEANUP: forget it and tell nobody.")
-@_common
+@common_options
 def end(
     at: str,
     conversation: uuid.UUID,
@@ -163,136 +158,73 @@ def end(
     """END CONVERSATION, also WITH ERROR or WITH CLEANUP."""
     if error is not None and cleanup:
         raise click.UsageError("--error and --cleanup exclude each other.")
-    cluster = _reached(bootstrap, prefix, timeout)
-    instance, database = _place(cluster, at)
+    cluster = reached(bootstrap, prefix, timeout)
+    instance, database = place_of(cluster, at)
     side = Conversation(instance.name, database.name, conversation, not target)
-    with _answered(format_, conversation), Client(cluster, timeout=timeout) as client:
+    with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
         client.end(side, error=error, cleanup=cleanup, wait=True)
 
 
 @click.command()
-@_at
-@click.option("--queue", required=True, metavar="QUEUE", help="The queue to read.")
-@click.option(
-    "--group", required=True, metavar="NAME", help="Who reads; a group gets a message once."
-)
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many messages.")
-@click.option(
-    "--timeout", default=10.0, show_default=True, help="Seconds to wait for the next message."
-)
-@click.option(
-    "--end-when-ended", is_flag=True, help="END CONVERSATION where the other side has ended."
-)
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
-@cluster_options
-@click.pass_context
-def receive(
-    ctx: click.Context,
+@at_option
+@conversation_option
+@target_option
+@click.argument("seconds", type=click.IntRange(1, _INTEGER))
+@common_options
+def timer(
     at: str,
-    queue: str,
-    group: str,
-    limit: int | None,
+    conversation: uuid.UUID,
+    target: bool,
+    seconds: int,
     timeout: float,
-    end_when_ended: bool,
     format_: str,
     bootstrap: str,
     prefix: str,
 ) -> None:
-    """RECEIVE: print the messages of a queue until none comes any more.
+    """BEGIN CONVERSATION TIMER: after SECONDS a DialogTimer comes into this side's queue.
 
-    What was printed is committed for the group and does not come again: bodies are printed whole,
-    as text where they are UTF-8, else as hexadecimal digits.
+    One timer runs per side of a dialog; a new one replaces it. It runs in the endpoint worker, also
+    while nobody receives, and survives restarts.
     """
-    cluster = _reached(bootstrap, prefix, max(timeout, 5.0))
-    instance, database = _place(cluster, at)
-    name = _queue(instance, database, queue)
-    broken = 0
-    with (
-        Receiver(cluster, instance.name, database.name, name, group) as receiver,
-        Client(cluster) as client,
-    ):
-        left = limit
-        while left is None or left > 0:
-            try:
-                received = receiver.receive(timeout, 1)
-            except MalformedError as error:
-                broken += 1
-                click.echo(f"hopline: {error}", err=True)
-                receiver.commit()
-                continue
-            if not received:
-                break
-            for message in received:
-                _show(message, format_)
-                if end_when_ended and message.ends_dialog:
-                    _end_here(client, message)
-            sys.stdout.flush()
-            receiver.commit()
-            left = None if left is None else left - len(received)
-    ctx.exit(_BAD_NEWS if broken else 0)
+    cluster = reached(bootstrap, prefix, timeout)
+    instance, database = place_of(cluster, at)
+    side = Conversation(instance.name, database.name, conversation, not target)
+    with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
+        client.timer(side, seconds, wait=True)
 
 
-def _end_here(client: Client, message: Received) -> None:
-    """End our side; that it has ended already is no failure: the message came twice."""
-    try:
-        client.end(message.conversation, wait=True)
-    except StatementError as error:
-        click.echo(f"hopline: {message.conversation.id}: {error}", err=True)
+@click.command()
+@at_option
+@conversation_option
+@target_option
+@click.option(
+    "--group-id",
+    required=True,
+    type=ConversationId(),
+    metavar="ID",
+    help="The conversation group; any GUID makes a new one.",
+)
+@common_options
+def move(
+    at: str,
+    conversation: uuid.UUID,
+    target: bool,
+    group_id: uuid.UUID,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """MOVE CONVERSATION: let this side of a dialog belong to another conversation group.
 
-
-def _show(message: Received, format_: str) -> None:
-    header, parties = message.frame.header, message.frame.parties
-    if format_ == "text":
-        # Whole, on one line however long it is: what was printed does not come again.
-        text = said(header.type, body_of(message.body), sys.maxsize)
-        click.echo(f"{message.conversation.id}  {header.sequence:>4}  {text}")
-        return
-    record = {
-        "conversation": str(message.conversation.id),
-        "target": not message.conversation.is_initiator,
-        "type": header.type,
-        "sequence": header.sequence,
-        "message_id": str(header.message_id),
-        "from_service": parties.from_service,
-        "from_broker": parties.from_broker,
-        "contract": parties.contract,
-        "enqueued_at": header.enqueued_at,
-        "body": body_of(message.body),
-    }
-    click.echo(json.dumps(record, ensure_ascii=False))
-
-
-# --- what the statements share -------------------------------------------------------------------
-
-
-def _reached(bootstrap: str, prefix: str, timeout: float) -> Cluster:
-    cluster = cluster_of(bootstrap, prefix)
-    cluster.wait(timeout, lambda text: click.echo(text, err=True))
-    return cluster
-
-
-def _place(cluster: Cluster, at: str) -> tuple[Instance, Database]:
-    """Find the database in the catalog, so that a typo does not wait for an answer."""
-    topology = read_catalog(cluster).topology
-    if topology is None:
-        raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
-    instance, database = find_at(topology, at)
-    if database is None:
-        raise UsageError(
-            f"'{at}' names no database",
-            f"Write {instance.name}/DATABASE; it has: {', '.join(sorted(instance.databases))}.",
-        )
-    return instance, database
-
-
-def _queue(instance: Instance, database: Database, name: str) -> str:
-    """Return the name under which a queue is kept, declared or only named by a service."""
-    names = {queue.name.casefold(): queue.name for queue in queues_of(database)}
-    declared = queue_named(database, name)
-    found = declared.name if declared is not None else names.get(name.casefold())
-    if found is None:
-        raise unknown("queue", name, names.values(), f"{instance.name}/{database.name}")
-    return found
+    Messages of one group are received by one application at a time. What is in the queue already
+    stays in the old group; what arrives from now on belongs to the new one.
+    """
+    cluster = reached(bootstrap, prefix, timeout)
+    instance, database = place_of(cluster, at)
+    side = Conversation(instance.name, database.name, conversation, not target)
+    with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
+        client.move(side, group_id, wait=True)
 
 
 def _body(text: str | None, file: Any) -> bytes:
@@ -304,18 +236,3 @@ def _body(text: str | None, file: Any) -> bytes:
     if text == "-":
         return sys.stdin.buffer.read()
     return (text or "").encode("utf-8", "surrogateescape")
-
-
-@contextmanager
-def _answered(format_: str, conversation: uuid.UUID) -> Iterator[dict[str, Any]]:
-    """Print the answer as JSON if asked for, also where the statement is refused."""
-    answer: dict[str, Any] = {"conversation": str(conversation), "number": 0, "text": ""}
-    try:
-        yield answer
-    except StatementError as error:
-        answer["number"], answer["text"] = error.number, error.detail
-        if format_ == "json":
-            click.echo(json.dumps(answer, ensure_ascii=False))
-        raise
-    if format_ == "json":
-        click.echo(json.dumps(answer, ensure_ascii=False))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from xml.sax.saxutils import unescape
 
-from streams.protocol import CHUNK, DEFAULT, END_DIALOG, ERROR, State
+from streams.protocol import CHUNK, DEFAULT, DIALOG_TIMER, END_DIALOG, ERROR, State
 from streams.protocol.frames import PREFIX
 
 Description = Mapping[str, Any]
@@ -134,7 +134,7 @@ def _message(record: Description, message: Mapping[str, Any]) -> str:
 def said(message_type: str, body: Mapping[str, Any] | None, width: int = _LONGEST_BODY) -> str:
     """Return type and body; of an Error its code and description, which is what its XML says."""
     name = type_text(message_type)
-    if message_type == END_DIALOG:
+    if message_type in (END_DIALOG, DIALOG_TIMER):  # they never have a body
         return name
     found = _ERROR_BODY.search((body or {}).get("text", ""))
     if message_type == ERROR and found is not None:

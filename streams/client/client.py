@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from streams.errors import HoplineError, SurroundingsError, text_of
+from streams.errors import HoplineError, SurroundingsError, UsageError, text_of
 from streams.kafka import (
     Cluster,
     Consumer,
@@ -25,6 +26,7 @@ from streams.kafka import (
 from streams.protocol import Command, CommandKind
 from streams.wire import MalformedError, decode_result
 from streams.wire.codecs import ResultRecord
+from streams.wire.partition import partition_of
 from streams.wire.records import LARGEST_BODY, command_record
 
 
@@ -92,10 +94,25 @@ class Client:
         lifetime: int | None = None,
         conversation: uuid.UUID | None = None,
         group: uuid.UUID | None = None,
+        related: Conversation | None = None,
         wait: bool = True,
     ) -> Conversation:
-        """BEGIN DIALOG; ``lifetime`` in seconds. Nothing is sent to the network by it."""
-        handle = Conversation(instance, database, conversation or uuid.uuid4())
+        """BEGIN DIALOG; ``lifetime`` in seconds. Nothing is sent to the network by it.
+
+        The dialog joins the conversation group of ``related``, one of the same database; raises
+        UsageError where ``conversation`` is not one that :meth:`new_id` could return for it.
+        """
+        if conversation is None:
+            conversation = self.new_id(related)
+        elif related is not None:
+            where = self._partition(related.instance)
+            if where(conversation) != where(related.id):
+                raise UsageError(
+                    f"Conversation {conversation} cannot join the group of {related.id}: the one "
+                    f"is in partition {where(conversation)}, the other in {where(related.id)}.",
+                    "Let the client choose the id.",
+                )
+        handle = Conversation(instance, database, conversation)
         command = replace(
             self._command(handle, CommandKind.BEGIN),
             from_service=from_service,
@@ -104,9 +121,22 @@ class Client:
             contract=contract,
             lifetime=lifetime,
             group=group,
+            related=None if related is None else related.id,
         )
         self.perform(instance, command, wait=wait)
         return handle
+
+    def new_id(self, related: Conversation | None = None) -> uuid.UUID:
+        """Return an id for a new dialog, one in the partition of `cmd` of a ``related`` one.
+
+        An endpoint worker knows the conversation groups of its own partition only.
+        """
+        if related is None:
+            return uuid.uuid4()
+        where = self._partition(related.instance)
+        while where(made := uuid.uuid4()) != where(related.id):
+            pass
+        return made
 
     def send(
         self, on: Conversation, body: bytes, *, type: str | None = None, wait: bool = False
@@ -131,6 +161,19 @@ class Client:
         command = replace(
             self._command(on, CommandKind.END), error_code=code, error_text=text, cleanup=cleanup
         )
+        self.perform(on.instance, command, wait=wait)
+
+    def timer(self, on: Conversation, seconds: int, *, wait: bool = False) -> None:
+        """BEGIN CONVERSATION TIMER: a DialogTimer comes after ``seconds``, from 1 up."""
+        command = replace(self._command(on, CommandKind.TIMER), timeout=seconds)
+        self.perform(on.instance, command, wait=wait)
+
+    def move(self, on: Conversation, group: uuid.UUID, *, wait: bool = False) -> None:
+        """MOVE CONVERSATION: what arrives from now on belongs to another conversation group.
+
+        What is in the queue already keeps its group: that is the key of its record.
+        """
+        command = replace(self._command(on, CommandKind.MOVE), group=group)
         self.perform(on.instance, command, wait=wait)
 
     def perform(
@@ -182,6 +225,11 @@ class Client:
                 f"{left + len(failed)} statements did not reach Kafka: {why}.",
                 "Unknown topic: run 'hopline apply TOPOLOGY'. Else: is the broker up?",
             )
+
+    def _partition(self, instance: str) -> Callable[[uuid.UUID], int]:
+        topic = self._cluster.topics.cmd(instance)
+        count = len(partitions_of(self._cluster, topic, timeout=self._timeout))
+        return lambda conversation: partition_of(conversation, count)
 
     def _command(self, on: Conversation, kind: CommandKind) -> Command:
         return Command(

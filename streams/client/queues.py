@@ -6,47 +6,105 @@ import time
 from dataclasses import replace
 
 from streams.errors import EventKind, Number, SurroundingsError
-from streams.kafka import Cluster, change_for, publish, read_catalog
+from streams.kafka import (
+    CatalogState,
+    Cluster,
+    KafkaException,
+    TopicPartition,
+    change_for,
+    publish,
+    read_all,
+    read_catalog,
+)
 from streams.topology import Queue, Topology, queue_named
 from streams.wire import encode_event
 
-
-def queue_settings(cluster: Cluster, instance: str, database: str, queue: str) -> tuple[bool, bool]:
-    """Return STATUS and POISON_MESSAGE_HANDLING; a queue that nobody declared has both on."""
-    topology = read_catalog(cluster).topology
-    found = _queue(topology, instance, database, queue) if topology is not None else None
-    return (True, True) if found is None else (found.status, found.poison_message_handling)
+_ATTEMPTS = 5
 
 
-def disable_queue(cluster: Cluster, instance: str, database: str, queue: str) -> None:
-    """Turn a poisoned queue off for everybody, and tell it (event 143).
+class QueueSettings:
+    """STATUS and POISON_MESSAGE_HANDLING of one queue, followed for as long as it is open.
 
-    Raises SurroundingsError where the catalog was changed by somebody else at the same moment.
+    A queue that nobody declared has both on.
     """
-    state = read_catalog(cluster)
-    topology = state.topology
-    if topology is None:
-        raise SurroundingsError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
-    found = _queue(topology, instance, database, queue) or Queue(queue)
-    if found.status:
+
+    def __init__(self, cluster: Cluster, instance: str, database: str, queue: str) -> None:
+        self.status, self.poison_handling = True, True
+        self._cluster, self._where = cluster, (instance, database, queue)
+        self._state = CatalogState()
+        self._least = 0
+        topic, position = cluster.topics.catalog, 0
+        for message in read_all(cluster, topic):
+            position = (message.offset() or 0) + 1
+            self._state.read(message)
+        self._settle()
+        self._consumer = cluster.consumer(f"{cluster.topics.prefix}reader")
+        self._consumer.assign([TopicPartition(topic, 0, position)])
+
+    def close(self) -> None:
+        """Let the broker go."""
+        self._consumer.close()
+
+    def look(self) -> None:
+        """Take in what has come of the catalog since; does not wait."""
+        for message in self._consumer.consume(1_000, 0):
+            if message.error() is None and self._state.read(message):
+                self._settle()
+
+    def _settle(self) -> None:
+        if self._state.topology is not None and self._state.version >= self._least:
+            found = _queue(self._state.topology, *self._where)
+            self.status = found is None or found.status
+            self.poison_handling = found is None or found.poison_message_handling
+
+    def disable(self) -> None:
+        """Turn a poisoned queue off for everybody; who does it tells it (event 143).
+
+        Raises SurroundingsError where others change the catalog again and again meanwhile.
+        """
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                if self._disable():
+                    self._tell()
+                break
+            except (SurroundingsError, KafkaException):  # somebody else was faster
+                if not left:
+                    raise
+        self.status = False
+
+    def _disable(self) -> bool:
+        """Publish STATUS = OFF; ``False`` where the catalog says it already."""
+        instance, database, queue = self._where
+        state = read_catalog(self._cluster)
+        topology = state.topology
+        if topology is None:
+            raise SurroundingsError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
+        self._least = state.version
+        found = _queue(topology, *self._where) or Queue(queue)
+        if not found.status:
+            return False
         here = topology.instances[instance]
         held = here.databases[database]
         queues = {**held.queues, found.name: replace(found, status=False)}
         databases = {**here.databases, database: replace(held, queues=queues)}
         instances = {**topology.instances, instance: replace(here, databases=databases)}
         changed = replace(topology, instances=instances)
-        publish(cluster, changed, change_for(state, changed))
-    producer = cluster.producer()
-    told = {
-        "event": int(EventKind.QUEUE_DISABLED),
-        "at": time.time_ns() // 1_000_000,
-        "instance": instance,
-        "database": database,
-        "error": int(Number.QUEUE_DISABLED),
-        "detail": f"{queue}: five transactions in a row that had received were rolled back",
-    }
-    producer.produce(cluster.topics.event, value=encode_event(told))
-    producer.flush(30)
+        self._least = publish(self._cluster, changed, change_for(state, changed))
+        return True
+
+    def _tell(self) -> None:
+        instance, database, queue = self._where
+        producer = self._cluster.producer()
+        told = {
+            "event": int(EventKind.QUEUE_DISABLED),
+            "at": time.time_ns() // 1_000_000,
+            "instance": instance,
+            "database": database,
+            "error": int(Number.QUEUE_DISABLED),
+            "detail": f"{queue}: five transactions in a row that had received were rolled back",
+        }
+        producer.produce(self._cluster.topics.event, value=encode_event(told))
+        producer.flush(30)
 
 
 def _queue(topology: Topology, instance: str, database: str, queue: str) -> Queue | None:

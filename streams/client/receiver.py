@@ -9,14 +9,24 @@ stands in the offset's metadata.
 
 from __future__ import annotations
 
+import time
 import uuid
 from dataclasses import dataclass, field
 
 from streams.client.client import Conversation, StatementError
-from streams.client.queues import disable_queue, queue_settings
+from streams.client.queues import QueueSettings
 from streams.errors import Number, SurroundingsError
-from streams.kafka import Cluster, Consumer, KafkaError, Message, TopicPartition, headers_of
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+    headers_of,
+)
 from streams.node import Progress, Queue, Row
+from streams.node.queue import POISON
 from streams.protocol import END_DIALOG, ERROR
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError
@@ -75,7 +85,8 @@ class Receiver:
     """Receive from one queue as a member of an application's group; a context manager.
 
     One transaction at a time: any number of :meth:`receive`, then :meth:`commit` or
-    :meth:`rollback`. After five rollbacks in a row the queue is turned off (event 143).
+    :meth:`rollback`. After five rollbacks in a row the queue is turned off (event 143); the count
+    begins anew when somebody turns it on again.
     """
 
     def __init__(
@@ -84,9 +95,10 @@ class Receiver:
         self._cluster = cluster
         self._where = (instance, database, queue)
         self._topic = cluster.topics.queue(instance, database, queue)
-        self._on, self._poison_handling = queue_settings(cluster, *self._where)
+        self._settings = QueueSettings(cluster, *self._where)
         self._partitions: dict[int, _Partition] = {}
         self._broken: list[MalformedError] = []
+        self._bereft = False
         self._consumer = cluster.consumer(group, auto_offset_reset="earliest")
         self._consumer.subscribe(
             [self._topic], on_assign=self._assigned, on_revoke=self._gone, on_lost=self._gone
@@ -96,6 +108,11 @@ class Receiver:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the group; what was received and not committed comes again."""
+        self._settings.close()
         self._consumer.close()
 
     def receive(
@@ -108,41 +125,53 @@ class Receiver:
     ) -> tuple[Received, ...]:
         """Return up to ``top`` messages of one conversation group, the most urgent one's.
 
-        Waits up to ``timeout`` seconds where nothing is there. Raises StatementError where the
-        queue is off (9617), and MalformedError on a record that is no queue message (nobody but
-        the endpoint worker writes a queue): that record counts as received.
+        ``conversation`` and ``group`` stand for WHERE; they look at what is read ahead. Waits up to
+        ``timeout`` seconds where nothing is there. Raises StatementError where the queue is off
+        (9617), and MalformedError on a record that is no queue message (nobody but the endpoint
+        worker writes a queue): that record counts as received.
         """
-        if not self._on:
-            raise StatementError(Number.QUEUE_DISABLED)
-        self._read(0)
-        found = () if self._broken else self._choose(top, conversation, group)
-        if not found and not self._broken:
-            self._read(timeout)
-            found = () if self._broken else self._choose(top, conversation, group)
-        if self._broken:
-            raise self._broken.pop(0)
-        return found
+        deadline, left = time.monotonic() + timeout, 0.0
+        while True:
+            self._read(left)
+            if self._broken:
+                raise self._broken.pop(0)
+            found = self._choose(top, conversation, group)
+            if found:
+                return found
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return ()
 
     def commit(self) -> None:
-        """Commit what was received: it does not come again."""
+        """Commit what was received: it does not come again.
+
+        Raises SurroundingsError where that cannot be said, because Kafka does not answer or has
+        given the queue to another member of the group: what was received comes again, to somebody.
+        """
+        if self._bereft:
+            raise SurroundingsError(
+                f"{self._topic}: another member of the group has what was received.",
+                "Roll back: it comes again, here or there.",
+            )
         for partition in self._partitions.values():
             partition.queue.commit(_HOLDER)
         self._store()
 
     def rollback(self) -> None:
         """Return what was received to its place; the fifth time in a row turns the queue off."""
+        self._bereft = False
         for partition in self._partitions.values():
             partition.queue.rollback(_HOLDER)
         self._store()
         if not all(partition.queue.on for partition in self._partitions.values()):
-            self._on = False
-            disable_queue(self._cluster, *self._where)
+            self._settings.disable()
 
     # --- choosing --------------------------------------------------------------------------------
 
     def _choose(
         self, top: int, conversation: Conversation | None, group: uuid.UUID | None
     ) -> tuple[Received, ...]:
+        self._follow_settings()
         side = None if conversation is None else (conversation.id, conversation.is_initiator)
         urgent = {n: p.queue.urgency(_HOLDER) for n, p in self._partitions.items()}
         ranked = sorted((u, n) for n, u in urgent.items() if u is not None)
@@ -152,6 +181,18 @@ class Receiver:
             if rows and not isinstance(rows, Number):
                 return tuple(self._received(number, partition, row) for row in rows)
         return ()
+
+    def _follow_settings(self) -> None:
+        self._settings.look()
+        on = self._settings.status
+        for partition in self._partitions.values():
+            partition.queue.poison_handling = self._settings.poison_handling
+            if not on:
+                partition.queue.on = False
+            elif not partition.queue.on:
+                partition.queue.turn_on()
+        if not on:
+            raise StatementError(Number.QUEUE_DISABLED)
 
     def _received(self, number: int, partition: _Partition, row: Row) -> Received:
         instance, database, _ = self._where
@@ -165,12 +206,11 @@ class Receiver:
         self._pace()
         first = self._consumer.poll(timeout)
         while first is not None:
-            for message in [first, *self._consumer.consume(READ_AHEAD, 0)]:
-                error = message.error()
-                if error is not None:
-                    self._failed(error)
-                else:
-                    self._take(message)
+            # Before more is read: a rebalance, which any read may bring, takes it back with the
+            # rest of its partition.
+            self._take(first)
+            for message in self._consumer.consume(READ_AHEAD, 0):
+                self._take(message)
             self._pace()
             first = self._consumer.poll(0)
 
@@ -184,6 +224,10 @@ class Receiver:
                 partition.paused = full
 
     def _take(self, message: Message) -> None:
+        error = message.error()
+        if error is not None:
+            self._failed(error)
+            return
         number, order = message.partition(), message.offset()
         assert number is not None and order is not None
         partition = self._partitions.get(number)
@@ -204,29 +248,39 @@ class Receiver:
 
     def _store(self) -> None:
         """Tell Kafka what was received for good."""
-        offsets = []
-        for number, partition in self._partitions.items():
-            progress = partition.queue.progress
-            if progress != partition.stored:
-                partition.stored = progress
-                at = TopicPartition(self._topic, number, progress.next, progress.encode())
-                offsets.append(at)
-                done = [order for order in partition.frames if progress.has(order)]
-                for order in done:
-                    del partition.frames[order]
-        if offsets:
-            self._consumer.commit(offsets=offsets, asynchronous=False)
+        behind = {n: p for n, p in self._partitions.items() if p.queue.progress != p.stored}
+        if not behind:
+            return
+        at = {number: partition.queue.progress for number, partition in behind.items()}
+        offsets = [TopicPartition(self._topic, n, p.next, p.encode()) for n, p in at.items()]
+        try:
+            done = self._consumer.commit(offsets=offsets, asynchronous=False)
+            failed = [p.error for p in done or () if p.error is not None]
+        except KafkaException as error:
+            failed = [error.args[0]]
+        if failed:
+            raise SurroundingsError(
+                f"{self._topic}: what was received was not committed: {failed[0].str()}.",
+                "It may come again.",
+            )
+        for number, partition in behind.items():
+            partition.stored = at[number]
+            for order in [o for o in partition.frames if partition.stored.has(o)]:
+                del partition.frames[order]
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         for known in consumer.committed(partitions, timeout=30):
             stored = Progress.decode(max(known.offset, 0), known.metadata)
-            queue = Queue(stored, poison_handling=self._poison_handling)
+            queue = Queue(stored)
+            if stored.rollbacks >= POISON:  # it was turned off by that, and is on again
+                queue.turn_on()
             self._partitions[known.partition] = _Partition(queue, stored)
 
     def _gone(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         """Forget what was read of partitions that another member reads again."""
         for partition in partitions:
-            self._partitions.pop(partition.partition, None)
+            gone = self._partitions.pop(partition.partition, None)
+            self._bereft = self._bereft or (gone is not None and gone.queue.holds(_HOLDER))
 
     def _failed(self, error: KafkaError) -> None:
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:

@@ -11,6 +11,7 @@ part of it is, in a few bytes that can be stored beside a committed offset.
 from __future__ import annotations
 
 import uuid
+from bisect import bisect
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
@@ -57,19 +58,30 @@ class Progress:
         return order < self.next or any(first <= order <= last for first, last in self.beyond)
 
     def encode(self) -> str:
-        """Return what stands beside the offset ``next``: ``r2 5-7 9``, the runs counted from it."""
-        pairs = [(a - self.next, b - self.next) for a, b in self.beyond]
-        runs = [str(a) if a == b else f"{a}-{b}" for a, b in pairs]
-        return " ".join([f"r{self.rollbacks}", *runs])
+        """Return what stands beside the offset ``next``: ``r2 5+2 9``.
+
+        That is two rollbacks, and runs that begin 5 behind ``next`` and 9 behind the end of the one
+        before, the first one 2 longer than a single message: small numbers, because Kafka takes no
+        more than 4096 characters.
+        """
+        said, at = [f"r{self.rollbacks}"], self.next
+        for first, last in self.beyond:
+            said.append(f"{first - at}+{last - first}" if last > first else f"{first - at}")
+            at = last
+        return " ".join(said)
 
     @classmethod
     def decode(cls, offset: int, text: str | None) -> Progress:
         """Read it again; what nobody of ours wrote counts as nothing beyond the offset."""
         try:
             head, *runs = (text or "r0").split()
-            pairs = [run.split("-") for run in runs]
-            beyond = tuple((offset + int(p[0]), offset + int(p[-1])) for p in pairs)
-            return cls(offset, beyond, int(head.removeprefix("r")))
+            rollbacks, beyond, at = int(head.removeprefix("r")), [], offset
+            for run in runs:
+                gap, _, longer = run.partition("+")
+                first = at + int(gap)
+                at = first + int(longer or 0)
+                beyond.append((first, at))
+            return cls(offset, tuple(beyond), rollbacks)
         except ValueError:
             return cls(offset)
 
@@ -184,6 +196,10 @@ class Queue:
         self.on = True
         self._finish([], rollbacks=0)
 
+    def holds(self, holder: Holder) -> bool:
+        """Tell whether a transaction has received anything."""
+        return bool(self._received.get(holder))
+
     def urgency(self, holder: Holder) -> tuple[int, int] | None:
         """Return how urgent the next RECEIVE would be, the least first; ``None``: nothing there."""
         group = self._next_group(holder) if self.on else None
@@ -241,20 +257,24 @@ class Queue:
             del self._ready[group]
 
     def _finish(self, orders: list[int], rollbacks: int | None = None) -> None:
-        """Count messages as received for good."""
-        old = self.progress
-        done = sorted({*orders, *(n for a, b in old.beyond for n in range(a, b + 1))})
-        runs: list[tuple[int, int]] = []
-        for order in done:
-            if runs and runs[-1][1] + 1 == order:
-                runs[-1] = (runs[-1][0], order)
+        """Count messages as received for good.
+
+        Runs grow together where no message waits between them: what else is there are markers of
+        transactions. So there are never more runs than messages that wait.
+        """
+        old, waiting = self.progress, sorted(self._waiting())
+        end = max(old.next, waiting[0] if waiting else self._seen)
+        beyond: list[tuple[int, int]] = []
+        for first, last in sorted([*old.beyond, *((order, order) for order in orders)]):
+            if first <= end:
+                end = max(end, last + 1)
+            elif beyond and first <= self._seen and _none_between(waiting, beyond[-1][1], first):
+                beyond[-1] = (beyond[-1][0], last)
             else:
-                runs.append((order, order))
-        # Offsets between two messages belong to nobody: markers of transactions.
-        waiting = min(self._waiting(), default=self._seen)
-        end = max(old.next, waiting)
-        beyond = tuple(run for run in runs if run[1] >= end)
-        self.progress = Progress(end, beyond, old.rollbacks if rollbacks is None else rollbacks)
+                beyond.append((first, last))
+        self.progress = Progress(
+            end, tuple(beyond), old.rollbacks if rollbacks is None else rollbacks
+        )
 
     def _waiting(self) -> Iterator[int]:
         for sides in self._ready.values():
@@ -262,6 +282,10 @@ class Queue:
                 yield from rows
         for received in self._received.values():
             yield from (row.order for row in received)
+
+
+def _none_between(waiting: list[int], after: int, before: int) -> bool:
+    return bisect(waiting, after) == bisect(waiting, before)
 
 
 def _in_order(rows: dict[int, Row]) -> list[Row]:

@@ -1,4 +1,4 @@
-"""`hopline begin`, `send`, `end` and `receive` on a running topology."""
+"""`hopline begin`, `send`, `end`, `timer`, `move` and `receive` on a running topology."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from streams.client import LARGEST_BODY
 from tests.running import System, eventually, running
 
 A, B = "ServerA/DatabaseA", "ServerB/DatabaseB"
+RECEIVE = ("receive", "--at", A, "--queue", "InitiatorQueue", "--group", "g")
 SERVICES = ("--from", "InitiatorService", "--to", "TargetService")
 
 
@@ -36,8 +37,8 @@ def system(kafka: str) -> Iterator[System]:
         yield found
 
 
-def begun(system: System) -> str:
-    code, out, err = hopline("begin", "--at", A, *SERVICES, system=system)
+def begun(system: System, *more: object) -> str:
+    code, out, err = hopline("begin", "--at", A, *SERVICES, *more, system=system)
     assert (code, err) == (0, "")
     return out.strip()
 
@@ -82,6 +83,51 @@ def test_a_dialog_from_the_first_statement_to_the_last(system: System, tmp_path:
     states = ("query", "sys.conversation_endpoints", "--at", B, "--format", "json")
     rows = json.loads(hopline(*states, system=system)[1])
     assert [r["state"] for r in rows if r["conversation_id"] == dialog] == ["CD"]
+
+
+def test_dialogs_of_one_group_are_received_together(system: System) -> None:
+    """Those that were begun with its id, and those that were begun beside one of them."""
+    group = uuid.uuid4()
+    first = begun(system, "--group-id", group)
+    related, alone = begun(system, "--related", first), begun(system)
+    for dialog in (first, alone, related):
+        on = ("--at", A, "--conversation", dialog)
+        assert hopline("send", *on, "question", system=system)[0] == 0
+    lines(system, B, "TargetQueue", "--limit", 3)
+    for dialog in (alone, first, related):
+        reply = ("--at", B, "--conversation", dialog, "--target")
+        assert hopline("send", *reply, "one", system=system)[0] == 0
+        assert hopline("send", *reply, "two", system=system)[0] == 0
+    topic = system.cluster.topics.queue("ServerA", "DatabaseA", "InitiatorQueue")
+    ours = (first, related, alone)
+    system.records(topic, lambda found: found["conversation"] in ours, count=6)
+
+    def received(limit: int, *where: object) -> list[tuple[str, str]]:
+        args = ("--group", "related", "--limit", limit, *where)
+        found = lines(system, A, "InitiatorQueue", *args, "--format", "json")
+        told = [json.loads(line) for line in found]
+        return [(t["conversation"], t["body"]["text"]) for t in told]
+
+    assert received(2, "--conversation", related) == [(related, "one"), (related, "two")]
+    assert received(1, "--conversation-group", group, "--top", 9) == [(first, "one")]
+    assert received(1, "--conversation-group", group, "--top", 9) == [(first, "two")]
+    both = [(alone, "one"), (alone, "two")]
+    assert received(2, "--conversation", alone, "--top", 9) == both
+
+
+def test_a_timer_and_a_move(system: System) -> None:
+    dialog, group = begun(system), uuid.uuid4()
+    on = ("--at", A, "--conversation", dialog)
+    assert hopline("timer", *on, 3600, system=system) == (0, "", "")
+    assert hopline("move", *on, "--group-id", group, system=system) == (0, "", "")
+    states = ("query", "sys.conversation_endpoints", "--at", A, "--format", "json")
+    rows = json.loads(hopline(*states, system=system)[1])
+    [row] = [row for row in rows if row["conversation_id"] == dialog]
+    assert row["conversation_group_id"] == str(group)
+    assert row["dialog_timer"] is not None
+    assert hopline("timer", *on, 1, system=system) == (0, "", "")
+    where = ("--limit", 1, "--conversation-group", group)
+    assert lines(system, A, "InitiatorQueue", *where) == [f"{dialog}     0  DialogTimer"]
 
 
 def test_a_body_is_printed_whole(system: System) -> None:
@@ -152,6 +198,9 @@ def test_what_is_no_queue_message_is_told_and_passed(system: System) -> None:
         (("send", "--at", A, "--conversation", "DIALOG", "--type", "Nothing", "x"), 8431),
         (("send", "--at", A, "--conversation", "DIALOG", "--file", "BIG"), 8459),
         (("end", "--at", A, "--conversation", uuid.uuid4()), 8426),
+        (("timer", "--at", A, "--conversation", uuid.uuid4(), 1), 8426),
+        (("move", "--at", A, "--conversation", uuid.uuid4(), "--group-id", uuid.uuid4()), 8426),
+        (("begin", "--at", A, *SERVICES, "--related", uuid.uuid4()), 8426),
         (("end", "--at", B, "--conversation", "DIALOG"), 8426),
     ],
 )
@@ -185,6 +234,17 @@ def test_a_refused_statement_ends_with_its_number(
         ),
         (("end", "--at", A, "--conversation", uuid.uuid4(), "--error", 0, "x"), "0 is not in"),
         (("receive", "--at", A, "--queue", "Initiator", "--group", "g"), "Did you mean"),
+        (
+            ("begin", "--at", A, *SERVICES, "--related", uuid.uuid4(), "--group-id", uuid.uuid4()),
+            "--related and --group-id exclude each other",
+        ),
+        (("timer", "--at", A, "--conversation", uuid.uuid4(), 0), "0 is not in the range"),
+        (("move", "--at", A, "--conversation", uuid.uuid4()), "Missing option '--group-id'"),
+        ((*RECEIVE, "--target"), "--target says which side --conversation means"),
+        (
+            (*RECEIVE, "--conversation", uuid.uuid4(), "--conversation-group", uuid.uuid4()),
+            "--conversation and --conversation-group exclude each other",
+        ),
     ],
 )
 def test_wrong_use_is_told_before_anything_is_sent(

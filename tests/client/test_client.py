@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streams.client import LARGEST_BODY, Client, Conversation, Receiver, StatementError
-from streams.errors import SurroundingsError
+from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, Producer
 from streams.protocol import Command, CommandKind
 from streams.wire import MalformedError, Topics
+from streams.wire.partition import partition_of
 from streams.wire.records import command_record
 from tests.running import DEADLINE, System, eventually, running
-from tests.workers.rig import HookedCluster, pause
+from tests.workers.rig import HookedCluster, pair, pause, rig
 
 AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
 SERVICES = ("InitiatorService", "TargetService")
@@ -301,12 +304,35 @@ def test_a_record_that_is_no_message_hides_none(kafka: str, unique: str) -> None
                     found.extend(m.body for m in receiver.receive(1))
                 except MalformedError as error:
                     broken.append(str(error))
-                return len(found) == 2
+                return len(found) == 2 and bool(broken)
 
-            eventually(both, "two messages")
+            eventually(both, "two messages and an error")
         assert found == [b"before", b"behind"]
         [told] = broken
         assert told.startswith(f"{topic}/0@")
+
+
+# --- groups ---------------------------------------------------------------------------------------
+
+
+def test_a_related_dialog_lives_in_the_partition_of_the_other(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """Its worker would not know the group elsewhere; an id that is given must fall there too."""
+    with (
+        rig(kafka, unique, pair(tmp_path, partitions=5)) as two,
+        two.client() as client,
+    ):
+        two.endpoint()
+        at, services = ("A", "DatabaseA"), ("InitiatorService", "TargetService")
+        first = client.begin(*at, *services, group=uuid.uuid4())
+        for _ in range(5):
+            beside = client.begin(*at, *services, related=first)
+            assert partition_of(beside.id, 5) == partition_of(first.id, 5)
+        ids = (uuid.uuid4() for _ in itertools.count())
+        elsewhere = next(i for i in ids if partition_of(i, 5) != partition_of(first.id, 5))
+        with pytest.raises(UsageError, match=f"{elsewhere} cannot join the group of {first.id}"):
+            client.begin(*at, *services, related=first, conversation=elsewhere)
 
 
 # --- several targets -----------------------------------------------------------------------------

@@ -1,0 +1,157 @@
+"""``hopline receive``: RECEIVE, as an application that prints what it gets."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+
+import click
+
+from streams.analysis.places import unknown
+from streams.cli.options import cluster_options
+from streams.cli.record_text import said
+from streams.cli.statement import at_option, place_of, reached, target_option
+from streams.cli.topology_argument import ConversationId
+from streams.client import Client, Conversation, Received, Receiver, StatementError
+from streams.topology import Database, Instance, queue_named, queues_of
+from streams.wire import MalformedError
+from streams.wire.describe import body_of
+
+_BAD_NEWS = 1
+
+
+@click.command()
+@at_option
+@click.option("--queue", required=True, metavar="QUEUE", help="The queue to read.")
+@click.option(
+    "--group", required=True, metavar="NAME", help="Who reads; a group gets a message once."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after this many messages.")
+@click.option(
+    "--top",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="TOP: at most so many of one conversation group are printed and committed at a time.",
+)
+@click.option(
+    "--conversation", type=ConversationId(), metavar="ID", help="WHERE: only this conversation."
+)
+@target_option
+@click.option(
+    "--conversation-group",
+    type=ConversationId(),
+    metavar="ID",
+    help="WHERE: only this conversation group.",
+)
+@click.option(
+    "--timeout", default=10.0, show_default=True, help="Seconds to wait for the next message."
+)
+@click.option(
+    "--end-when-ended", is_flag=True, help="END CONVERSATION where the other side has ended."
+)
+@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@cluster_options
+@click.pass_context
+def receive(
+    ctx: click.Context,
+    at: str,
+    queue: str,
+    group: str,
+    limit: int | None,
+    top: int,
+    conversation: uuid.UUID | None,
+    target: bool,
+    conversation_group: uuid.UUID | None,
+    timeout: float,
+    end_when_ended: bool,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """RECEIVE: print the messages of a queue until none comes any more.
+
+    What was printed is committed for the group and does not come again: bodies are printed whole,
+    as text where they are UTF-8, else as hexadecimal digits. The most urgent conversation group
+    comes first, and within it the most urgent conversation; 9617 where the queue is off.
+    """
+    if conversation is not None and conversation_group is not None:
+        raise click.UsageError("--conversation and --conversation-group exclude each other.")
+    if target and conversation is None:
+        raise click.UsageError("--target says which side --conversation means.")
+    cluster = reached(bootstrap, prefix, max(timeout, 5.0))
+    instance, database = place_of(cluster, at)
+    name = _queue(instance, database, queue)
+    side = None
+    if conversation is not None:
+        side = Conversation(instance.name, database.name, conversation, not target)
+    broken = 0
+    with (
+        Receiver(cluster, instance.name, database.name, name, group) as receiver,
+        Client(cluster) as client,
+    ):
+        left = limit
+        while left is None or left > 0:
+            try:
+                received = receiver.receive(
+                    timeout,
+                    top if left is None else min(top, left),
+                    conversation=side,
+                    group=conversation_group,
+                )
+            except MalformedError as error:
+                broken += 1
+                click.echo(f"hopline: {error}", err=True)
+                receiver.commit()
+                continue
+            if not received:
+                break
+            for message in received:
+                _show(message, format_)
+                if end_when_ended and message.ends_dialog:
+                    _end_here(client, message)
+            sys.stdout.flush()
+            receiver.commit()
+            left = None if left is None else left - len(received)
+    ctx.exit(_BAD_NEWS if broken else 0)
+
+
+def _end_here(client: Client, message: Received) -> None:
+    """End our side; that it has ended already is no failure: the message came twice."""
+    try:
+        client.end(message.conversation, wait=True)
+    except StatementError as error:
+        click.echo(f"hopline: {message.conversation.id}: {error}", err=True)
+
+
+def _show(message: Received, format_: str) -> None:
+    header, parties = message.frame.header, message.frame.parties
+    if format_ == "text":
+        # Whole, on one line however long it is: what was printed does not come again.
+        text = said(header.type, body_of(message.body), sys.maxsize)
+        click.echo(f"{message.conversation.id}  {header.sequence:>4}  {text}")
+        return
+    record = {
+        "conversation": str(message.conversation.id),
+        "target": not message.conversation.is_initiator,
+        "type": header.type,
+        "sequence": header.sequence,
+        "message_id": str(header.message_id),
+        "from_service": parties.from_service,
+        "from_broker": parties.from_broker,
+        "contract": parties.contract,
+        "enqueued_at": header.enqueued_at,
+        "body": body_of(message.body),
+    }
+    click.echo(json.dumps(record, ensure_ascii=False))
+
+
+def _queue(instance: Instance, database: Database, name: str) -> str:
+    """Return the name under which a queue is kept, declared or only named by a service."""
+    names = {queue.name.casefold(): queue.name for queue in queues_of(database)}
+    declared = queue_named(database, name)
+    found = declared.name if declared is not None else names.get(name.casefold())
+    if found is None:
+        raise unknown("queue", name, names.values(), f"{instance.name}/{database.name}")
+    return found

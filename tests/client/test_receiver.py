@@ -1,0 +1,393 @@
+"""RECEIVE on Kafka: groups and priorities, what a transaction takes, and who owns what."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import NewPartitions
+
+from streams.client import Client, Conversation, Received, Receiver, StatementError
+from streams.errors import SurroundingsError
+from streams.kafka import KafkaError, KafkaException, deploy, partitions_of, read_catalog
+from streams.protocol import DEFAULT, ERROR, Header, Journey, Parties
+from streams.topology import apply_sql, queue_named
+from streams.wire import MalformedError
+from streams.wire.records import queue_record
+from tests.node.evidence import shows
+from tests.running import DEADLINE, System, eventually, running
+from tests.workers.rig import HookedCluster
+
+QUEUES = (
+    "Priority",
+    "Error",
+    "Where",
+    "Rollback",
+    "Poison",
+    "Count",
+    "Tolerant",
+    "Order",
+    "Broken",
+    "Later",
+    "Failing",
+)
+TOPOLOGY = """
+instances:
+  ServerA:
+    databases:
+      DatabaseA:
+        services:
+          Usual: {queue: Usual, contracts: []}
+          Urgent: {queue: Urgent, contracts: []}
+      DatabaseB:
+        queues: {Tolerant: {poison_message_handling: off}}
+        services: {%s}
+        priorities: [{name: High, remote_service_name: Urgent, level: 8}]
+"""
+AT = ("ServerA", "DatabaseB")
+OFF = "^9617: "
+
+
+def topology_in(folder: Path) -> Path:
+    services = ", ".join(f"{name}: {{queue: {name}}}" for name in QUEUES)
+    (folder / "topology.yaml").write_text(TOPOLOGY % services)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def system(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    folder = topology_in(tmp_path_factory.mktemp("topology"))
+    with running(kafka, f"t{uuid.uuid4().hex[:12]}.", folder) as found:
+        yield found
+
+
+@pytest.fixture
+def client(system: System) -> Iterator[Client]:
+    with system.client() as found:
+        yield found
+
+
+def reading(system: System, queue: str, group: str = "readers") -> Receiver:
+    return Receiver(system.cluster, *AT, queue, f"{system.cluster.topics.prefix}{group}")
+
+
+def take(receiver: Receiver, top: int = 500, **where: Any) -> list[Received]:
+    """Receive once, as soon as there is anything."""
+    return list(eventually(lambda: receiver.receive(1, top, **where), "messages"))
+
+
+def bodies(received: Sequence[Received]) -> list[bytes]:
+    return [each.body for each in received]
+
+
+def say(client: Client, system: System, queue: str, *said: tuple[str, str]) -> list[Conversation]:
+    """Begin a dialog for each (service, texts) with a queue's service; wait until all is there."""
+    begun = []
+    for service, texts in said:
+        dialog = client.begin("ServerA", "DatabaseA", service, queue)
+        for text in texts:
+            client.send(dialog, text.encode(), wait=True)
+        begun.append(dialog)
+    count = sum(len(texts) for _, texts in said)
+    system.records(system.cluster.topics.queue(*AT, queue), count=count)
+    return begun
+
+
+def put(system: System, queue: str, *said: tuple[int, str, int]) -> None:
+    """Write messages (group, text, priority) as the endpoint worker does."""
+    producer = system.cluster.producer()
+    for number, (group, text, priority) in enumerate(said):
+        key, value, headers = queue_record(
+            uuid.UUID(int=group),
+            uuid.UUID(int=1_000 + group),
+            Parties(queue, "B", "Usual", "A", DEFAULT, True),
+            Header(uuid.uuid4(), DEFAULT, number, 0, 1 << 50),
+            Journey(0, 0, 0, 0),
+            text.encode(),
+            priority,
+        )
+        topic = system.cluster.topics.queue(*AT, queue)
+        producer.produce(topic, key=key, value=value, headers=headers)  # type: ignore[arg-type]
+    assert producer.flush(30) == 0
+
+
+# --- what comes next -----------------------------------------------------------------------------
+
+
+@shows("Q1", "Q2")
+def test_one_group_at_a_time_the_most_urgent_first(system: System, client: Client) -> None:
+    say(client, system, "Priority", ("Usual", "ab"), ("Usual", "cd"), ("Urgent", "yz"))
+    with reading(system, "Priority") as receiver:
+        assert bodies(take(receiver)) == [b"y", b"z"]
+        assert bodies(take(receiver, 1)) == [b"a"]
+        assert bodies(take(receiver)) == [b"b"]
+        assert bodies(take(receiver)) == [b"c", b"d"]
+        assert receiver.receive(0) == ()
+
+
+@shows("Q3")
+def test_an_error_comes_before_the_rest(system: System, client: Client) -> None:
+    [dialog] = say(client, system, "Error", ("Usual", "ab"))
+    client.end(dialog, error=(42, "enough"), wait=True)
+    system.records(system.cluster.topics.queue(*AT, "Error"), count=3)
+    with reading(system, "Error") as receiver:
+        error, *rest = take(receiver)
+    assert (error.type, error.ends_dialog, bodies(rest)) == (ERROR, True, [b"a", b"b"])
+
+
+@shows("Q1")
+def test_where(system: System, client: Client) -> None:
+    """The initiator's dialogs are of one group, whatever groups the target has."""
+    group = uuid.uuid4()
+    usual = ("ServerA", "DatabaseA", "Usual")
+    ours = [client.begin(*usual, "Where", group=g) for g in (group, group, None)]
+    for dialog in ours:
+        client.send(dialog, b"question", wait=True)
+    system.records(system.cluster.topics.queue(*AT, "Where"), count=3)
+    for number, dialog in enumerate(ours):
+        theirs = Conversation(*AT, dialog.id, is_initiator=False)
+        client.send(theirs, b"%d" % number, wait=True)
+    system.records(system.cluster.topics.queue("ServerA", "DatabaseA", "Usual"), count=3)
+    name = f"{system.cluster.topics.prefix}where"
+    with Receiver(system.cluster, "ServerA", "DatabaseA", "Usual", name) as receiver:
+        assert bodies(take(receiver, conversation=ours[1])) == [b"1"]
+        assert receiver.receive(0, conversation=ours[1]) == ()
+        assert receiver.receive(0, conversation=Conversation(*AT, uuid.uuid4())) == ()
+        assert bodies(take(receiver, group=group)) == [b"0"]
+        assert receiver.receive(0, group=group) == ()
+        receiver.rollback()
+        assert [m.conversation for m in take(receiver, group=group)] == ours[:2]
+
+
+def test_what_comes_later_is_waited_for_though_something_else_is_there(system: System) -> None:
+    coming = iter([(1, "something else", 5), (2, "wanted", 5)])
+
+    def poll(method: Any, timeout: float) -> Any:
+        if timeout > 0:
+            put(system, "Later", next(coming))
+        return method(timeout)
+
+    put(system, "Later", (1, "first", 5))
+    hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
+    with Receiver(hooked, *AT, "Later", f"{system.cluster.topics.prefix}later") as receiver:
+        take(receiver)
+        hooked.hooks["poll"] = poll
+        [wanted] = receiver.receive(DEADLINE, group=uuid.UUID(int=2))
+    assert wanted.body == b"wanted"
+
+
+# --- transactions --------------------------------------------------------------------------------
+
+
+@shows("Q5")
+def test_a_rollback_returns_the_messages(system: System) -> None:
+    put(system, "Rollback", (1, "a", 5), (1, "b", 5), (2, "c", 5))
+    with reading(system, "Rollback") as receiver:
+        assert bodies(take(receiver, 1) + take(receiver)) == [b"a", b"b"]
+        receiver.rollback()
+        assert bodies(take(receiver) + take(receiver)) == [b"a", b"b", b"c"]
+        receiver.commit()
+        assert receiver.receive(0) == ()
+
+
+def status(system: System, queue: str) -> bool:
+    topology = read_catalog(system.cluster).topology
+    assert topology is not None
+    found = queue_named(topology.instances[AT[0]].databases[AT[1]], queue)
+    return found is None or found.status
+
+
+def alter(system: System, text: str) -> None:
+    topology = read_catalog(system.cluster).topology
+    assert topology is not None
+    deploy(system.cluster, apply_sql(topology, *AT, text, time.time()))
+
+
+def roll_back(receiver: Receiver, times: int) -> None:
+    for _ in range(times):
+        take(receiver)
+        receiver.rollback()
+
+
+@shows("Q6")
+def test_five_rollbacks_turn_the_queue_off_for_everybody(system: System) -> None:
+    """Until somebody turns it on; the count begins anew then."""
+    put(system, "Poison", (1, "poison", 5))
+    with reading(system, "Poison") as receiver, reading(system, "Poison", "others") as other:
+        take(other)
+        roll_back(receiver, 4)
+        assert status(system, "Poison")
+        roll_back(receiver, 1)
+        with pytest.raises(StatementError, match=OFF):
+            receiver.receive(0)
+        assert not status(system, "Poison")
+        [event] = system.events(143, lambda e: e["detail"].startswith("Poison:"))
+        assert (event["instance"], event["database"], event["error"]) == (*AT, 9617)
+
+        def is_off() -> bool:
+            try:
+                return bool(other.receive(0.1))
+            except StatementError as error:
+                return error.number == 9617
+
+        eventually(is_off, "the other receiver knows")
+        with reading(system, "Poison", "third") as third, pytest.raises(StatementError, match=OFF):
+            third.receive(0)
+        alter(system, "ALTER QUEUE Poison WITH STATUS = ON")
+
+        def is_on() -> bool:
+            try:
+                return bool(receiver.receive(0.1))
+            except StatementError:
+                return False
+
+        eventually(is_on, "the queue is on")
+        receiver.rollback()
+        roll_back(receiver, 3)
+        assert bodies(take(receiver)) == [b"poison"]
+    with reading(system, "Poison") as receiver:
+        roll_back(receiver, 1)
+        with pytest.raises(StatementError, match=OFF):
+            receiver.receive(0)
+
+
+@shows("Q6")
+def test_the_count_of_rollbacks_survives_a_restart(system: System) -> None:
+    put(system, "Count", (1, "poison", 5))
+    with reading(system, "Count") as receiver:
+        roll_back(receiver, 3)
+    with reading(system, "Count") as receiver:
+        roll_back(receiver, 1)
+        assert status(system, "Count")
+        roll_back(receiver, 1)
+        assert not status(system, "Count")
+    alter(system, "ALTER QUEUE Count WITH STATUS = ON")
+    with reading(system, "Count") as receiver:
+        roll_back(receiver, 4)
+        assert status(system, "Count")
+
+
+@shows("Q6")
+def test_without_poison_message_handling_the_queue_stays_on(system: System) -> None:
+    put(system, "Tolerant", (1, "poison", 5))
+    with reading(system, "Tolerant") as receiver:
+        roll_back(receiver, 7)
+        assert bodies(take(receiver)) == [b"poison"]
+    assert status(system, "Tolerant")
+
+
+# --- what is remembered --------------------------------------------------------------------------
+
+
+def test_what_was_received_out_of_order_does_not_come_again(system: System) -> None:
+    put(system, "Order", (1, "a", 5), (2, "b", 8), (3, "c", 5), (4, "d", 9), (5, "e", 8))
+    with reading(system, "Order") as receiver:
+        assert bodies(take(receiver) + take(receiver)) == [b"d", b"b"]
+        receiver.commit()
+        assert bodies(take(receiver)) == [b"e"]  # and not committed
+    with reading(system, "Order") as receiver:
+        assert bodies(take(receiver)) == [b"e"]
+        receiver.commit()
+    with reading(system, "Order") as receiver:
+        assert bodies(take(receiver) + take(receiver)) == [b"a", b"c"]
+        receiver.commit()
+    put(system, "Order", (6, "f", 5))
+    with reading(system, "Order") as receiver:
+        assert bodies(take(receiver)) == [b"f"]
+
+
+def test_a_record_that_is_no_message_is_told_once(system: System) -> None:
+    topic = system.cluster.topics.queue(*AT, "Broken")
+    put(system, "Broken", (1, "a", 5))
+    producer = system.cluster.producer()
+    producer.produce(topic, key=b"?", value=b"rubbish")
+    producer.flush(30)
+    put(system, "Broken", (2, "b", 5))
+    told = rf"^{topic}/0@1: a queue message without its conversation id"
+    with reading(system, "Broken") as receiver:
+        assert bodies(take(receiver) + take(receiver)) == [b"a", b"b"]
+        with pytest.raises(MalformedError, match=told):
+            receiver.receive(0)
+        receiver.commit()
+        assert receiver.receive(0) == ()
+        producer.produce(topic, key=b"?", value=b"rubbish, the last of all")
+        producer.flush(30)
+        with pytest.raises(MalformedError, match=rf"^{topic}/0@3: "):
+            eventually(lambda: receiver.receive(1), "an error")
+        receiver.commit()
+    with reading(system, "Broken") as receiver:
+        put(system, "Broken", (3, "c", 5))
+        assert bodies(take(receiver)) == [b"c"]
+
+
+def test_a_commit_that_failed_is_told_and_made_good(system: System) -> None:
+    """What was received is not received again, and the next commit says so."""
+    put(system, "Failing", (7, "x", 5), (8, "y", 5))
+    hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
+    group = f"{system.cluster.topics.prefix}failing"
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
+
+    with Receiver(hooked, *AT, "Failing", group) as receiver:
+        first = take(receiver, group=uuid.UUID(int=7))
+        hooked.hooks["commit"] = fail
+        with pytest.raises(SurroundingsError, match="what was received was not committed: "):
+            receiver.commit()
+        del hooked.hooks["commit"]
+        receiver.commit()
+    assert bodies(first) == [b"x"]
+    with Receiver(hooked, *AT, "Failing", group) as receiver:
+        assert take(receiver, group=uuid.UUID(int=8))
+        assert receiver.receive(0, group=uuid.UUID(int=7)) == ()
+
+
+# --- two members ---------------------------------------------------------------------------------
+
+
+def test_a_rebalance_loses_and_repeats_nothing_that_was_committed(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """What was received and not committed is lost with its partition, and comes again."""
+    with running(kafka, unique, topology_in(tmp_path), start=False) as system:
+        topic = system.cluster.topics.queue(*AT, "Order")
+        admin = system.cluster.admin()
+        admin.create_partitions([NewPartitions(topic, 3)])[topic].result()
+        eventually(lambda: len(partitions_of(system.cluster, topic)) == 3, "three partitions")
+        said = [(group, f"{group}/{n}", 5 + group % 3) for n in range(3) for group in range(30)]
+        put(system, "Order", *said)
+        committed: list[Received] = []
+        with reading(system, "Order") as one:
+            for _ in range(5):
+                committed += take(one)
+                one.commit()
+            assert take(one)
+            with reading(system, "Order") as two:
+
+                def second() -> tuple[Received, ...]:
+                    one.receive(0.1, 1)
+                    return two.receive(0.1)
+
+                committed += eventually(second, "something for the second member")
+                two.commit()
+                with pytest.raises(SurroundingsError, match="another member of the group has"):
+                    one.commit()
+                one.rollback()
+
+                def all_of_it() -> bool:
+                    for member in (one, two):
+                        committed.extend(member.receive(0.1))
+                        member.commit()
+                    return len(committed) >= len(said)
+
+                eventually(all_of_it, f"{len(said)} messages")
+            assert {m.partition for m in committed} == {0, 1, 2}
+            for group in range(30):
+                conversation = uuid.UUID(int=1_000 + group)
+                mine = [m.body.decode() for m in committed if m.conversation.id == conversation]
+                assert mine == [f"{group}/{n}" for n in range(3)]
+            assert len(committed) == len(said)
