@@ -18,6 +18,7 @@ from typing import Protocol
 from streams.errors import HoplineError, SurroundingsError, UsageError
 from streams.kafka import CACHE_BYTES, Cluster, demand
 from streams.protocol import Limits
+from streams.routing import SYSTEM_SERVICE
 from streams.wire.evolution import written_schemas
 from streams.wire.specs import cluster_specs, instance_specs
 from streams.workers.control import Control
@@ -100,7 +101,11 @@ class Process:
         topics = self._cluster.topics
         specs = list(cluster_specs(topics))
         for name in names:
-            queues = {(d, s.queue) for (i, d, _), s in world.services.items() if i == name}
+            queues = {
+                (database, service.queue)
+                for (instance, database, named), service in world.services.items()
+                if instance == name and named != SYSTEM_SERVICE  # whose messages are in no topic
+            }
             specs += instance_specs(topics, name, queues, world.partitions[name])
         demand(self._cluster, specs)
         if not all(map(control.has, written_schemas())):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from streams.routing import (
     CONFIGURATION_SERVICE,
     LOCAL,
+    SYSTEM_SERVICE,
     TRANSPORT,
     Database,
     Instance,
@@ -22,7 +23,15 @@ from streams.routing import (
 
 from .build import G1, G2, NOW, address
 
-SERVICES = ("Svc", "svc", "tcp://host9:4099/Pay", "TCP://host8", "Other", CONFIGURATION_SERVICE)
+SERVICES = (
+    "Svc",
+    "svc",
+    "tcp://host9:4099/Pay",
+    "TCP://host8",
+    "Other",
+    CONFIGURATION_SERVICE,
+    SYSTEM_SERVICE,
+)
 BROKERS = (
     G1,
     G1.upper(),

@@ -26,6 +26,7 @@ from streams.routing import (
 )
 
 CONFIGURATION = "SQL/ServiceBroker/BrokerConfiguration"
+SYSTEM = "http://schemas.microsoft.com/SQL/ServiceBroker/ServiceBroker"
 
 
 def decide(instance: Instance, query: Query, now: float, *, strict: bool = False) -> Decision:
@@ -127,7 +128,7 @@ def _route(search: _Search, table: list[Route]) -> Decision:
 
     search.step = "M4"
     found = [r for r in live if r.service == CONFIGURATION and r.broker is None]
-    if found:
+    if found and name != SYSTEM:
         return search.says(Verdict.ASK, found, error=9770)
 
     search.step = "M5"

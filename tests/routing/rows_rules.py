@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streams.routing import CONFIGURATION_SERVICE, Database, Instance, Route
+from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE, Database, Instance, Route
 
 from .build import (
     ACL,
@@ -174,6 +174,14 @@ ROWS = (
         asks=from_outside(to="Svc"),
         expects=asks_configuration("M4", by="Configuration"),
         shows="R4.4 U-43",
+    ),
+    Row(
+        "R4.4d", DRV, f"{MATCHING}, 4",
+        "What ends a request is for the system service, and asks nobody: it would wait for itself.",
+        at=sender(CONFIGURED, ACL, others=[database("DB2", services=[SYSTEM_SERVICE])]),
+        asks=begun_in("AW", to=SYSTEM_SERVICE),
+        expects=delivered("M5", by="AutoCreatedLocal", to="DB2"),
+        shows="R4.4",
     ),
     Row(
         "R4.5", DOC, f"{MATCHING}, 5-6",

@@ -1,0 +1,130 @@
+"""Dynamic routing on Kafka: a database asks for a route, and the waiting dialogs are delivered."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streams.client import Conversation
+from streams.kafka import Message, deploy, headers_of, partitions_of
+from streams.node.configuration import (
+    MISSING_ROUTE,
+    MissingRoute,
+    Request,
+    parse_missing_route,
+    request_owner,
+)
+from streams.protocol import Message as Frame
+from streams.report import read_facts
+from streams.topology import Topology, apply_sql, load
+from streams.wire.partition import partition_of
+from streams.wire.records import read_queued
+from streams.workers.restore import restore_state
+from tests.node.evidence import shows
+from tests.workers.rig import Rig, eventually, pause, rig
+
+COUNT = 3
+TOPOLOGY = f"""
+instances:
+  A:
+    address: tcp://A:1
+    partitions: {COUNT}
+    databases:
+      DatabaseA:
+        broker_id: DatabaseA
+        services:
+          InitiatorService: {{queue: InitiatorQueue}}
+          SQL/ServiceBroker/BrokerConfiguration:
+            queue: ConfigurationQueue
+            contracts: ['http://schemas.microsoft.com/SQL/ServiceBroker/BrokerConfigurationNotice']
+        routes:
+          - {{name: Asked, service_name: SQL/ServiceBroker/BrokerConfiguration, address: LOCAL}}
+  B:
+    address: tcp://B:1
+    databases:
+      DatabaseB:
+        broker_id: DatabaseB
+        services: {{TargetService: {{queue: TargetQueue}}}}
+        routes:
+          - {{name: ToA, service_name: InitiatorService, address: 'tcp://A:1'}}
+"""
+
+
+@pytest.fixture
+def asking(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
+    """Return an instance of three partitions with a configuration service, and a target."""
+    (tmp_path / "topology.yaml").write_text(TOPOLOGY)
+    with rig(kafka, unique, load(tmp_path, time.time())) as made:
+        yield made
+
+
+def requests(of: Rig) -> dict[int, Request]:
+    """Return the state records of requests, by the partition in which they are."""
+    topic = of.topics.dialog("A")
+    return {
+        partition: request
+        for partition in partitions_of(of.cluster, topic)
+        for database in restore_state(of.cluster, topic, partition, to_high=False).requests.values()
+        for request in database.values()
+    }
+
+
+def read(message: Message) -> Frame:
+    return read_queued(message.value(), headers_of(message))
+
+
+@shows("EX-56", "R11")
+def test_ex_56_one_request_for_the_dialogs_of_all_partitions(asking: Rig) -> None:
+    """MissingRoute arrives once; after the route and END every dialog is delivered."""
+    control = asking.control("A", "B")
+    for name in "AB":
+        asking.forwarder(name, control=control)
+    first = asking.endpoint("A", control=control)
+    asking.endpoint("B", control=control)
+    with asking.client() as client:
+        dialogs = [
+            client.begin(
+                *("A", "DatabaseA", "InitiatorService", "TargetService"),
+                conversation=one_of(number % COUNT),
+            )
+            for number in range(2 * COUNT)
+        ]
+        for dialog in dialogs:
+            client.send(dialog, dialog.id.bytes)
+        queue = asking.topics.queue("A", "DatabaseA", "ConfigurationQueue")
+        (question,) = map(read, asking.until(queue, 1))
+        assert question.header.type == MISSING_ROUTE
+        assert parse_missing_route(question.body) == MissingRoute("TargetService")
+        ((home, open_),) = requests(asking).items()
+        assert home == partition_of(request_owner("DatabaseA", "TargetService"), COUNT)
+        assert home == partition_of(question.conversation, COUNT)
+        assert (open_.conversation, open_.total) == (question.conversation, 1)
+
+        first.stop()  # whoever takes over knows that it has asked
+        asking.endpoint("A", control=control)
+        asking.events(3 * len(dialogs), error=9770)
+        deploy(asking.cluster, with_route(asking))
+        request = Conversation("A", "DatabaseA", question.conversation, is_initiator=False)
+        client.end(request, wait=True)
+    target = asking.topics.queue("B", "DatabaseB", "TargetQueue")
+    arrived = {message.value() for message in asking.until(target, len(dialogs))}
+    assert arrived == {dialog.id.bytes for dialog in dialogs}
+    eventually(lambda: requests(asking)[home].conversation is None or pause(), "it has ended")
+    assert [read(m).header.type for m in asking.records(queue)] == [MISSING_ROUTE]
+    ledger = read_facts(asking.cluster, asking.topology).balance()
+    assert ledger.balanced, ledger
+
+
+def one_of(partition: int) -> uuid.UUID:
+    """Return a new conversation id that belongs on a partition."""
+    return next(k for k in iter(uuid.uuid4, None) if partition_of(k, COUNT) == partition)
+
+
+def with_route(of: Rig) -> Topology:
+    """Return the topology as the application's CREATE ROUTE makes it."""
+    text = "CREATE ROUTE ToB WITH SERVICE_NAME = 'TargetService', ADDRESS = 'tcp://B:1'"
+    return apply_sql(of.topology, "A", "DatabaseA", text, time.time())
