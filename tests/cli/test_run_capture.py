@@ -16,7 +16,7 @@ from streams.simulator import START, Simulation, read_scenario
 from streams.simulator.diagram import Choice, diagram_of, mermaid_text, svg_text
 from streams.wire import Topics, decode_header
 from streams.wire.describe import RawRecord, describe
-from streams.wire.records import MESSAGE, read_command, read_queued
+from streams.wire.records import MESSAGE, read_command, read_message, read_queued
 from tests.running import running
 from tests.simulator.build import path_of
 
@@ -94,8 +94,17 @@ def test_an_exploration_has_neither(tmp_path: Path) -> None:
 # --- the capture ---------------------------------------------------------------------------------
 
 
-def test_every_record_of_a_run_can_be_read_as_on_kafka(tmp_path: Path) -> None:
-    records = captured(tmp_path / "a.avro", "load_balanced/dialogs")
+@pytest.mark.parametrize(
+    ("scenario", "queue", "messages"),
+    [
+        ("load_balanced/dialogs", "ssb.queue.ServerB.DatabaseB.TargetQueue", 153),
+        ("load_balanced/table_change", "ssb.queue.ServerB.DatabaseB.TargetQueue", 38),
+    ],
+)
+def test_every_record_of_a_run_can_be_read_as_on_kafka(
+    scenario: str, queue: str, messages: int, tmp_path: Path
+) -> None:
+    records = captured(tmp_path / "a.avro", scenario)
     ends: defaultdict[str, int] = defaultdict(int)
     for record in records:
         raw = RawRecord(
@@ -114,25 +123,28 @@ def test_every_record_of_a_run_can_be_read_as_on_kafka(tmp_path: Path) -> None:
         ends[record.topic] += 1
     kinds = {name.split(".")[1] for name in ends}
     assert kinds == {"cmd", "out", "txq", "in", "ack", "queue", "event"}
-    assert ends["ssb.queue.ServerB.DatabaseB.TargetQueue"] == 153
+    assert ends[queue] == messages
     metadata = CaptureReader(tmp_path / "a.avro").metadata
-    assert (metadata.kind, metadata.topology) == (Kind.GENERATED, "load_balanced")
+    assert (metadata.kind, metadata.topology) == (Kind.GENERATED, scenario.partition("/")[0])
 
 
 def test_the_records_say_what_the_run_said(tmp_path: Path) -> None:
     run = Simulation(*read_scenario(path_of("local", "request_reply")))
     result = run.run()
-    queued, commands = [], []
+    queued, commands, inside = [], [], []
     for record in captured(tmp_path / "a.avro", "local/request_reply"):
         headers = list(record.headers)
         if record.topic == "ssb.queue.ServerA.DatabaseB.TargetQueue":
             queued.append(read_queued(record.value, headers))
+        if record.topic == "ssb.in.ServerA":
+            inside.append(read_message(record.key, record.value, headers).inside)
         if record.topic == "ssb.cmd.ServerA":
             commands.append(read_command(record.key, record.value, headers, record.timestamp))
     rows = result.queues["ServerA/DatabaseB/TargetQueue"]
     assert [(m.header.sequence, m.body.decode()) for m in queued] == [
         (row["sequence"], row["body"]) for row in rows
     ]
+    assert inside == [True] * 7, "the dialog never leaves the instance"
     kinds = [command.kind.name for command in commands]
     assert kinds == ["BEGIN", *["SEND"] * 6, "END", "END"]
 

@@ -22,7 +22,16 @@ from streams.simulator.diagram import (
     mermaid_text,
     svg_text,
 )
-from streams.simulator.diagram.layout import LINE, box_of, head_width, label_at, lay_out, text_width
+from streams.simulator.diagram.layout import (
+    LINE,
+    MARGIN,
+    TIMES,
+    box_of,
+    head_width,
+    label_at,
+    lay_out,
+    text_width,
+)
 from tests.simulator.build import SHIPPED, path_of, simulation
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -146,6 +155,38 @@ def test_what_several_dialogs_do_alike_is_one_row() -> None:
         'SEND 0 "first" of 40 dialogs',
         "message 0 of 19 dialogs",
         "message 0 of 21 dialogs",
+    ]
+
+
+def test_dialogs_with_different_messages_are_not_one_row() -> None:
+    said = texts(drawn("load_balanced/table_change"), Shape.STATEMENT)
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in said[3:]] == [
+        'SEND 1 "second" of 40 dialogs',
+        'SEND 0 "third" of 40 dialogs',
+    ]
+
+
+def test_nothing_is_folded_across_a_fault() -> None:
+    run = simulation(
+        "two_brokers",
+        """
+        steps:
+          - at: 0s
+            begin:
+              {dialog: d, count: 2, from: ServerA/DatabaseA/InitiatorService, to: TargetService}
+          - at: 0s
+            begin: {dialog: e, from: ServerA/DatabaseA/InitiatorService, to: TargetService}
+          - {at: 1s, send: {dialog: d, body: x}}
+          - {at: 1010ms, fault: {link: [ServerA, ServerB], state: down}}
+          - {at: 1020ms, send: {dialog: e, body: x}}
+        """,
+    )
+    run.play()
+    said = [row.text for row in diagram_of(run).rows if row.shape in (Shape.STATEMENT, Shape.FAULT)]
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in said[1:]] == [
+        'SEND 0 "x" of 2 dialogs',
+        "link goes down",
+        'e: SEND 0 "x"',
     ]
 
 
@@ -294,6 +335,36 @@ def test_nothing_covers_a_text(path: Path) -> None:
         for other in boxes[number + 1 :]:
             apart = other[0] >= right or other[2] <= left or other[1] >= bottom
             assert apart, f"{(left, top, right, bottom)} and {other}"
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
+def test_what_belongs_to_a_lifeline_reaches_to_no_other(path: Path) -> None:
+    run = Simulation(*read_scenario(path))
+    run.play()
+    _each_keeps_its_place(diagram_of(run))
+
+
+def test_notes_alone_keep_lifelines_apart() -> None:
+    places = [("A",), ("B",), ("C",)]
+    rows = [Row(0, Shape.NOTE, (place,), "a note wider than an arrow") for place in places]
+    _each_keeps_its_place(
+        Diagram("notes", tuple(Participant(p, p[0]) for p in places), tuple(rows))
+    )
+
+
+def _each_keeps_its_place(diagram: Diagram) -> None:
+    """A text is no longer than its arrow, and a note covers its own line alone."""
+    layout = lay_out(diagram)
+    for slot in layout.slots:
+        xs = sorted(layout.columns[end] for end in slot.row.ends)
+        if slot.row.shape.is_arrow:
+            assert max(map(text_width, slot.lines)) < xs[-1] - xs[0], slot.lines
+            continue
+        left, width = box_of(slot, layout.columns)
+        assert left > MARGIN + TIMES
+        assert left + width <= layout.width
+        covered = [x for x in layout.columns.values() if left <= x <= left + width]
+        assert len(slot.row.ends) > 1 or covered == xs, slot.lines
 
 
 def _boxes(diagram: Diagram) -> Iterator[tuple[float, float, float, float]]:
