@@ -92,7 +92,7 @@ def test_a_dialog_within_one_instance_has_its_statements_and_its_queues() -> Non
         ("two_brokers/missing_return_route", "delays an acknowledgement: 9750"),
         ("two_brokers/missing_return_route", "duplicate of message 0, attempt 1"),
         ("two_brokers/lifetime", "DatabaseA: ERROR 8489"),
-        ("two_brokers/lifetime", "DatabaseA: refused 8429"),
+        ("two_brokers/lifetime", "DatabaseA: 8429 SEND refused"),
         ("two_brokers/lifetime", "link goes down"),
         ("routing_loop/dies_of_hops", "drops message 0: 11285 the hop count"),
         ("forwarding_chain/forwarder_crash", "forwarder crashes"),

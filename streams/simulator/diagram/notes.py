@@ -48,7 +48,7 @@ def event_sight(told: Told) -> Sight:
 
 def _conversation(event: Event) -> _Words:
     where, state = event.get("database", ""), event.get("state")
-    text = f"{where}: {State[state].value}" if state else f"{where}: refused"
+    text = f"{where}: {State[state].value}" if state else f"{where}:"
     if event["error"]:
         return Shape.TROUBLE, text, None, f" {_reason(event)}"
     return Shape.NOTE, text, None, ""

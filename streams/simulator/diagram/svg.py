@@ -196,7 +196,8 @@ def _arrow(slot: Slot, layout: Layout) -> Iterator[str]:
 
 def _label(slot: Slot, layout: Layout) -> Iterator[str]:
     x, anchor = label_at(slot, layout.columns)
-    first = slot.y - 6 - LINE * (len(slot.lines) - 1)
+    above = 9 if slot.row.is_lost else 6  # a cross is higher than a line
+    first = slot.y - above - LINE * (len(slot.lines) - 1)
     for n, line in enumerate(slot.lines):
         yield _text(x, first + LINE * n, line, "halo", anchor)
 
