@@ -113,6 +113,18 @@ def test_a_command_of_an_extra_says_which(installed: Installed) -> None:
     )
 
 
+def test_a_capture_of_a_simulation_says_so_too_and_a_diagram_needs_nothing(
+    installed: Installed,
+) -> None:
+    done = installed.hopline("simulate", "local/request_reply", "--capture", "a.avro")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "this command needs the extra 'run': pip install 'hopline[run]'" in done.stderr
+    assert not (installed.elsewhere / "a.avro").exists()
+    drawn = installed.hopline("simulate", "local/request_reply", "--diagram", "a.svg")
+    assert (drawn.returncode, drawn.stderr) == (0, "")
+    assert (installed.elsewhere / "a.svg").read_text(encoding="utf-8").startswith("<svg ")
+
+
 def listing(folder: Path) -> set[str]:
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)) for path in files if path.suffix != ".pyc"}

@@ -279,5 +279,5 @@ def _said(error: BaseException) -> str:
 def _unwritable(path: Path, error: OSError) -> UsageError:
     return UsageError(
         f"{path}: the file cannot be written: {error.strerror}",
-        "give --output a path in a folder that exists, with room and the right to write there",
+        "give a path in a folder that exists, with room and the right to write there",
     )

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import click
 
+from streams.cli.diagram_file import DiagramFile, write_diagram
+from streams.cli.duration import DURATION
 from streams.cli.explore import run_exploration
 from streams.resources import topologies_dir
-from streams.simulator import Simulation, read_scenario, result_text
+from streams.simulator import MILLISECOND, Simulation, read_scenario, result_text
+from streams.simulator.diagram import Choice, diagram_of
 
 _BAD_NEWS = 1
 
@@ -36,6 +39,21 @@ class ScenarioFile(click.ParamType):
 @click.option("--seed", default=0, show_default=True, help="Of all chance in the run.")
 @click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
 @click.option(
+    "--diagram",
+    type=DiagramFile(),
+    metavar="FILE",
+    help="Draw what happened as a sequence diagram: .svg, or Mermaid: .mmd, .md.",
+)
+@click.option("--dialog", metavar="NAME|ID", help="Of --diagram: only this dialog, such as d/3.")
+@click.option("--from", "first", type=DURATION, metavar="TIME", help="Of --diagram: from here on.")
+@click.option("--to", "last", type=DURATION, metavar="TIME", help="Of --diagram: up to here.")
+@click.option(
+    "--capture",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write all topics as a capture, for `hopline replay`. Needs the extra 'run'.",
+)
+@click.option(
     "--explore",
     "count",
     type=click.IntRange(min=1),
@@ -56,6 +74,11 @@ def simulate(
     scenario: Path | None,
     seed: int,
     format_: str,
+    diagram: Path | None,
+    dialog: str | None,
+    first: int | None,
+    last: int | None,
+    capture: Path | None,
     count: int | None,
     processes: int | None,
     output: Path,
@@ -68,13 +91,30 @@ def simulate(
     """
     if (scenario is None) == (count is None):
         raise click.UsageError("Name a scenario's file, or say --explore N, and not both.")
+    choice = Choice(dialog, _virtual(first), _virtual(last))
+    if diagram is None and choice != Choice():
+        raise click.UsageError("--dialog, --from and --to say what --diagram draws: name a file.")
     if count is not None:
+        if diagram or capture:
+            raise click.UsageError("--explore draws no diagram and writes no capture.")
         ctx.exit(0 if run_exploration(seed, count, processes, output) else _BAD_NEWS)
     assert scenario is not None, "one of the two was given"
     topology, read = read_scenario(scenario)
-    result = Simulation(topology, read, seed).run()
+    if capture is not None:  # before the run, and only here: this needs what not everybody has
+        from streams.cli.run_capture import write_run
+    run = Simulation(topology, read, seed)
+    result = run.run()
+    if diagram is not None:
+        write_diagram(diagram, diagram_of(run, choice))
+    if capture is not None:
+        write_run(capture, run, (scenario.parent / read.topology).resolve().name)
     if format_ == "json":
         click.echo(json.dumps(result.to_json(), indent=2, ensure_ascii=False))
     else:
         click.echo(result_text(result), nl=False)
     ctx.exit(0 if result.good else _BAD_NEWS)
+
+
+def _virtual(milliseconds: int | None) -> int | None:
+    """Return a time on the command line in microseconds, as the simulator has them."""
+    return None if milliseconds is None else milliseconds * MILLISECOND

@@ -92,6 +92,11 @@ class Simulation:
         }
         self._readers = self._start_applications()
 
+    @property
+    def dialogs(self) -> dict[str, tuple[uuid.UUID, ...]]:
+        """Return the conversations that the scenario has begun, by the names that it gave them."""
+        return {name: tuple(h.conversation for h in self._dialogs[name]) for name in self._dialogs}
+
     def run(self) -> Result:
         """Let everything happen up to the scenario's end, or to the first violation."""
         self.play()

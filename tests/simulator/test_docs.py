@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from streams.resources import topologies_dir
-from streams.simulator import parse_scenario, result_text
-from tests.simulator.build import SHIPPED, shipped
+from streams.simulator import Simulation, parse_scenario, read_scenario, result_text
+from streams.simulator.diagram import diagram_of, mermaid_text
+from tests.simulator.build import SHIPPED, path_of, shipped
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "simulator.md").read_text(encoding="utf-8")
 
@@ -30,3 +31,10 @@ def test_the_scenario_on_the_page_can_be_read() -> None:
 def test_the_output_on_the_page_is_real() -> None:
     (said,) = re.findall(r"two_targets\n(.*?)```", PAGE, re.S)
     assert said == result_text(shipped("several_targets/two_targets"))
+
+
+def test_the_diagram_on_the_page_is_real() -> None:
+    (drawn,) = re.findall(r"```mermaid\n(.*?)```", PAGE, re.S)
+    run = Simulation(*read_scenario(path_of("several_targets", "two_targets")))
+    run.play()
+    assert drawn == mermaid_text(diagram_of(run))

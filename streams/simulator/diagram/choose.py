@@ -1,0 +1,87 @@
+"""Which of all that happened is drawn: one dialog, a span of time; the rest is counted and told."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from streams.errors import UsageError
+from streams.simulator.diagram.rows import Sight, seconds
+from streams.simulator.run import Simulation
+
+_SHORTEST_ID = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to draw: a dialog by its name or conversation id, and a span in microseconds."""
+
+    dialog: str | None = None
+    first: int | None = None
+    last: int | None = None
+
+
+def dialog_names(run: Simulation) -> dict[uuid.UUID, str]:
+    """Return what to call each dialog: ``d``, or ``d/3`` where the name stands for several."""
+    return {
+        conversation: name if len(conversations) == 1 else f"{name}/{number}"
+        for name, conversations in run.dialogs.items()
+        for number, conversation in enumerate(conversations)
+    }
+
+
+def chosen(
+    sights: Sequence[Sight], choice: Choice, names: dict[uuid.UUID, str]
+) -> tuple[list[Sight], list[str]]:
+    """Return what is drawn, and sentences about what is not.
+
+    Raises UsageError for a dialog that there is none of.
+    """
+    told: list[str] = []
+    kept = list(sights)
+    if choice.dialog is not None:
+        wanted = _find(choice.dialog, names)
+        mine = [s for s in kept if s.dialog is None or s.dialog in wanted]
+        kept = _near(mine)
+        told += _tell(len(sights) - len(mine), "of other dialogs")
+        told += _tell(len(mine) - len(kept), "at other instances")
+    if choice.first is not None:
+        first = choice.first
+        told += _tell(sum(s.at < first for s in kept), f"before {seconds(first)} s")
+        kept = [s for s in kept if s.at >= first]
+    if choice.last is not None:
+        last = choice.last
+        told += _tell(sum(s.at > last for s in kept), f"after {seconds(last)} s")
+        kept = [s for s in kept if s.at <= last]
+    return kept, told
+
+
+def _near(sights: Sequence[Sight]) -> list[Sight]:
+    """Leave out what happens to instances that the dialog never meets."""
+    met = {end[0] for s in sights if s.dialog is not None for end in s.ends}
+    return [s for s in sights if s.dialog is not None or any(e[0] in met for e in s.ends)]
+
+
+def _tell(count: int, where: str) -> list[str]:
+    things = "1 thing" if count == 1 else f"{count:,} things"
+    return [f"{things} {where}"] if count else []
+
+
+def _find(asked: str, names: dict[uuid.UUID, str]) -> set[uuid.UUID]:
+    digits = "".join(c for c in asked.lower() if c not in "-{}")
+    found = {c for c, name in names.items() if asked in (name, name.rpartition("/")[0])}
+    if not found and len(digits) >= _SHORTEST_ID:
+        found = {c for c in names if c.hex.startswith(digits)}
+    if not found:
+        raise UsageError(
+            f"there is no dialog '{asked}' in this run",
+            f"Name one of {_listed(names.values())}, or the first {_SHORTEST_ID} characters of a "
+            "conversation id.",
+        )
+    return found
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join([*listed[:5], f"... ({len(listed)})"] if len(listed) > 5 else listed)

@@ -1,0 +1,154 @@
+"""What a run has shown, one thing at a time: statements, copies, queues, events, faults."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from operator import attrgetter
+
+from streams.protocol import DIALOG_TIMER, CommandKind, Flag, Fragment, Header
+from streams.simulator.codec import ACK, Hop, decode_header
+from streams.simulator.diagram.notes import error_code, event_sight, fault_sights
+from streams.simulator.diagram.rows import Shape, Sight, printable
+from streams.simulator.network import Passage
+from streams.simulator.run import Simulation
+from streams.simulator.storage import read_command
+
+_LONGEST_BODY = 24
+
+
+def sights_of(run: Simulation) -> list[Sight]:
+    """Return everything that a diagram may show, in the order of time."""
+    events = [event_sight(told) for told in run.facts.events]
+    seen = [
+        *(sight for step in run.scenario.steps for sight in fault_sights(step)),
+        *(sight for sight in events if sight.shape is Shape.STATEMENT),
+        *_statements(run),
+        *(sight for sight in events if sight.shape is not Shape.STATEMENT),
+        *_queued(run),
+        *_acts(run),
+        *(_copy(passage) for passage in run.network.passages),
+    ]
+    ended = run.clock.now
+    shown = [sight for sight in seen if sight.at <= ended]
+    broken = run.invariants.violation
+    if broken is not None:
+        ends = ((broken.instance,),) if broken.instance else tuple((n,) for n in run.instances)
+        text = f"BROKEN: invariant {broken.invariant}: {broken.why}"
+        shown.append(Sight(broken.at, Shape.TROUBLE, ends, text, dialog=broken.conversation))
+    return sorted(shown, key=attrgetter("at"))  # stable: of one instant, in the order from above
+
+
+def _statements(run: Simulation) -> Iterator[Sight]:
+    services = _services(run)
+    for direction, numbers in run.facts.accepted.items():
+        instance, (database, conversation, is_initiator) = run.facts.senders[direction]
+        service = services[conversation][0 if is_initiator else 1]
+        for number, accepted in numbers.items():
+            yield Sight(
+                accepted.at,
+                Shape.STATEMENT,
+                ((instance, database, service), (instance,)),
+                "END" if accepted.kind is CommandKind.END else "SEND",
+                number,
+                dialog=conversation,
+                aside=_excerpt(accepted.body),
+            )
+
+
+def _services(run: Simulation) -> dict[uuid.UUID, tuple[str, str]]:
+    """Return who began each dialog, and with which service."""
+    commands = (read_command(e) for i in run.instances.values() for e in i.topics.cmd)
+    return {
+        command.conversation: (command.from_service or "", command.to_service or "")
+        for command in commands
+        if command.kind is CommandKind.BEGIN
+    }
+
+
+def _excerpt(body: bytes) -> str:
+    text = body.decode("utf-8", "replace")
+    shown = printable(text)
+    more = len(shown) > _LONGEST_BODY
+    return f' "{shown[:_LONGEST_BODY]}{"…" if more else ""}"' if shown else ""
+
+
+def _queued(run: Simulation) -> Iterator[Sight]:
+    for queued in run.facts.queued:
+        message = queued.message
+        _, verb, number, rest = _said(message.header, message.body)
+        place = (queued.instance, message.database, message.parties.to_service)
+        yield Sight(
+            queued.at,
+            Shape.QUEUED,
+            ((queued.instance,), place),
+            verb,
+            number,
+            f"{rest} into {message.queue}",
+            message.conversation,
+        )
+
+
+def _acts(run: Simulation) -> Iterator[Sight]:
+    for act in run.facts.acts:
+        place = (act["instance"], act["database"], act["service"])
+        at, dialog = round(act["at"] * 1_000_000), uuid.UUID(act["conversation"])
+        yield Sight(at, Shape.NOTE, (place,), "acts on message", act["sequence"], dialog=dialog)
+
+
+def _copy(passage: Passage) -> Sight:
+    entry, hop = passage.entry, Hop(passage.entry.hop)
+    if entry.message is None:
+        shape, verb, number, rest = _acknowledged(entry.value)
+    else:
+        shape, verb, number, rest = _said(decode_header(entry.message), entry.value)
+        rest += f", attempt {hop.attempt}" if hop.attempt else ""
+    return Sight(
+        passage.sent,
+        shape,
+        ((passage.sender,), (passage.receiver,)),
+        verb,
+        number,
+        rest,
+        uuid.UUID(bytes=entry.key),
+        passage.arrived,
+    )
+
+
+def _said(header: Header, body: bytes) -> tuple[Shape, str, int | None, str]:
+    """Return what a message is called: shape, verb, number and the rest."""
+    number = header.sequence if header.sequenced else None
+    if header.flags & Flag.ERROR:
+        return Shape.ERROR, "Error", number, f" ({error_code(body)})"
+    if header.flags & Flag.END:
+        return Shape.END, "EndDialog", number, ""
+    if header.type == DIALOG_TIMER:
+        return Shape.MESSAGE, "DialogTimer", number, ""
+    if header.fragments > 1:
+        verb, number = f"message {header.sequence}, fragment", header.fragment
+        return Shape.MESSAGE, verb, number, f" of {header.fragments}"
+    return Shape.MESSAGE, "message", number, ""
+
+
+def _acknowledged(value: bytes) -> tuple[Shape, str, int | None, str]:
+    ack = ACK.loads(value)
+    parts = [_below(ack.next)]
+    parts += [f"holds {_run(first, last)}" for first, last in ack.held]
+    parts += ["closed"] if ack.closed else []
+    return Shape.ACK, f"ack {', '.join(parts)}", None, ""
+
+
+def _below(place: Fragment) -> str:
+    """Return the numbers that an acknowledgement is for: all of them below a place."""
+    sequence, fragment = place
+    if fragment:
+        return f"up to {sequence}, fragment {fragment - 1}"
+    return "of nothing" if sequence == 0 else "0" if sequence == 1 else f"0–{sequence - 1}"
+
+
+def _run(first: Fragment, last: Fragment) -> str:
+    places = [str(s) if not f else f"{s}, fragment {f}" for s, f in (first, last)]
+    return places[0] if first == last else "–".join(places)
+
+
+__all__ = ["sights_of"]

@@ -1,0 +1,76 @@
+"""What the topics hold after a run, record by record: values that somebody else may encode."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streams.node import Event, OutFrame, QueueMessage
+from streams.protocol import Command, Status
+from streams.simulator.clock import MILLISECOND, START
+from streams.simulator.codec import ACK, JOURNEY, decode_header, decode_parties
+from streams.simulator.instance import Instance
+from streams.simulator.run import Simulation
+from streams.simulator.storage import Entry, read_ack, read_command
+
+Value = Command | OutFrame | Status | QueueMessage | Event
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRecord:
+    """A record: which kind of topic of which instance, where in it, and what it says.
+
+    ``timestamp`` is epoch milliseconds as the worker that wrote it would have stamped it;
+    ``inside`` says of a frame in ``in`` whether it was begun in the same instance.
+    """
+
+    kind: str
+    instance: str
+    offset: int
+    timestamp: int
+    value: Value
+    inside: bool = False
+
+
+def topic_records(run: Simulation) -> Iterator[TopicRecord]:
+    """Yield the records of all topics of a run that was played, topic by topic.
+
+    The order is that of the topics: ``cmd``, ``out``, ``txq``, ``in``, ``ack`` of each instance;
+    then those of all queues, mixed, and of ``event``.
+    """
+    for instance in run.instances.values():
+        yield from _inputs(instance)
+    ends: Counter[tuple[str, str, str]] = Counter()
+    for queued in run.facts.queued:
+        message, at = queued.message, START + queued.at // MILLISECOND
+        place = (queued.instance, message.database, message.queue)
+        stamp = min(max(message.header.enqueued_at, 0), at)
+        yield TopicRecord("queue", queued.instance, ends[place], stamp, message)
+        ends[place] += 1
+    for offset, told in enumerate(run.facts.events):
+        at = START + told.at // MILLISECOND
+        yield TopicRecord("event", told.event["instance"], offset, at, told.event)
+
+
+def _inputs(instance: Instance) -> Iterator[TopicRecord]:
+    topics = instance.topics
+    for offset, entry in enumerate(topics.cmd):
+        yield TopicRecord("cmd", instance.name, offset, entry.stored_at, read_command(entry))
+    frames = (("out", topics.out), ("txq", topics.txq), ("in", topics.inbox), ("ack", topics.ack))
+    for kind, entries in frames:
+        for offset, entry in enumerate(entries):
+            value = _frame(entry)
+            yield TopicRecord(kind, instance.name, offset, entry.stored_at, value, entry.inside)
+
+
+def _frame(entry: Entry) -> OutFrame | Status:
+    if entry.route is None:
+        status = read_ack(entry)
+        assert isinstance(status, Status), "only the forwarder's word has no route"
+        return status
+    about = uuid.UUID(bytes=entry.key), decode_parties(entry.route), JOURNEY.loads(entry.hop)
+    if entry.message is None:
+        return OutFrame(*about, ack=ACK.loads(entry.value))
+    return OutFrame(*about, header=decode_header(entry.message), body=entry.value)
