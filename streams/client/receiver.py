@@ -133,11 +133,11 @@ class Receiver:
         deadline, left = time.monotonic() + timeout, 0.0
         while True:
             self._read(left)
-            if self._broken:
-                raise self._broken.pop(0)
             found = self._choose(top, conversation, group)
             if found:
                 return found
+            if self._broken:
+                raise self._broken.pop(0)
             left = deadline - time.monotonic()
             if left <= 0:
                 return ()
