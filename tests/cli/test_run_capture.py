@@ -128,6 +128,14 @@ def test_every_record_of_a_run_can_be_read_as_on_kafka(
     assert (metadata.kind, metadata.topology) == (Kind.GENERATED, scenario.partition("/")[0])
 
 
+def test_questions_for_roles_are_not_captured(tmp_path: Path) -> None:
+    """On Kafka nobody asks which partner is the principal yet; everything else is there."""
+    kinds = {
+        record.topic.split(".")[1] for record in captured(tmp_path / "a.avro", "mirrored/split")
+    }
+    assert kinds >= {"cmd", "out", "txq", "queue"}
+
+
 def test_the_records_say_what_the_run_said(tmp_path: Path) -> None:
     run = Simulation(*read_scenario(path_of("local", "request_reply")))
     result = run.run()

@@ -12,7 +12,7 @@ from streams.simulator.diagram.notes import error_code, event_sight, fault_sight
 from streams.simulator.diagram.rows import Shape, Sight, printable
 from streams.simulator.network import Passage
 from streams.simulator.run import Simulation
-from streams.simulator.storage import read_command
+from streams.simulator.storage import read_command, read_role
 
 _LONGEST_BODY = 24
 
@@ -98,7 +98,12 @@ def _acts(run: Simulation) -> Iterator[Sight]:
 
 def _copy(passage: Passage) -> Sight:
     entry, hop = passage.entry, Hop(passage.entry.hop)
-    if entry.message is None:
+    dialog: uuid.UUID | None = uuid.UUID(bytes=entry.key)
+    if entry.role is not None:
+        said = read_role(entry.role)
+        shape, number, rest, dialog = Shape.ACK, None, "", None
+        verb = "ROLE?" if said.role is None else f"ROLE {said.role.value}, epoch {said.epoch}"
+    elif entry.message is None:
         shape, verb, number, rest = _acknowledged(entry.value)
     else:
         shape, verb, number, rest = _said(decode_header(entry.message), entry.value)
@@ -110,7 +115,7 @@ def _copy(passage: Passage) -> Sight:
         verb,
         number,
         rest,
-        uuid.UUID(bytes=entry.key),
+        dialog,
         passage.arrived,
     )
 
