@@ -48,6 +48,8 @@ from streams.topology.objects import (
     Validation,
     queue_name,
 )
+from streams.topology.procedures import BeginDialog, Procedure
+from streams.topology.security import Certificate, Encryption, Grant, Securable
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
 
 __all__ = [
@@ -56,21 +58,27 @@ __all__ = [
     "NOWHERE",
     "SYSTEM_CONTRACTS",
     "SYSTEM_MESSAGE_TYPES",
+    "BeginDialog",
     "Binding",
+    "Certificate",
     "Cluster",
     "Contract",
     "Database",
+    "Encryption",
     "Endpoint",
     "EndpointState",
     "Expectation",
     "Finding",
+    "Grant",
     "Instance",
     "MessageType",
     "Mirror",
     "Priority",
+    "Procedure",
     "Queue",
     "Role",
     "Route",
+    "Securable",
     "Sender",
     "Service",
     "Severity",

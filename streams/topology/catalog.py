@@ -42,8 +42,10 @@ _IN_DATABASE: Mapping[str, tuple[str, type[Any]]] = {
 }
 """Kind > field of Database, class. Lists keep their order by ``position``."""
 _ORDERED = frozenset({"route", "priority", "binding"})
-_DATABASE_FIELDS = frozenset(name for name, _ in _IN_DATABASE.values())
-_INSTANCE_FIELDS = frozenset({"databases", "msdb"})
+_ANALYSED_ONLY = frozenset({"certificates", "grants", "procedures"})
+"""What ``check`` looks at and no worker does: it may be large, and stays out of the catalog."""
+_DATABASE_FIELDS = _ANALYSED_ONLY.union(name for name, _ in _IN_DATABASE.values())
+_INSTANCE_FIELDS = frozenset({"databases", "msdb", "grants"})
 
 
 def catalog_key(instance: str, database: str, kind: str, name: str) -> str:

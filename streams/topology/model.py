@@ -10,6 +10,7 @@ from enum import Enum
 from streams.routing import AUTO_CREATED_LOCAL, DEFAULT_PORT, Address, network, parse_address
 from streams.topology.findings import NOWHERE, Finding, Skipped, Source
 from streams.topology.objects import Database, Route
+from streams.topology.security import Encryption, Grant
 
 MSDB = "msdb"
 _BROKER_IDS = uuid.UUID("5a3d8cc0-7f0b-5c54-9b7e-6d1f6a1c2e11")
@@ -33,7 +34,10 @@ class Transport(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An instance's one endpoint FOR SERVICE_BROKER; ``port`` is its LISTENER_PORT."""
+    """An instance's one endpoint FOR SERVICE_BROKER; ``port`` is its LISTENER_PORT.
+
+    ``algorithms`` and ``authentication`` are the words of the statement, in its order.
+    """
 
     state: EndpointState = EndpointState.STARTED
     forwarding: bool = False
@@ -41,6 +45,9 @@ class Endpoint:
     transport: Transport = Transport.FAILOVER
     port: int | None = None
     name: str | None = None
+    encryption: Encryption = Encryption.REQUIRED
+    algorithms: tuple[str, ...] = ()
+    authentication: tuple[str, ...] = ()
     source: Source = field(default=NOWHERE, compare=False)
 
 
@@ -60,6 +67,7 @@ class Instance:
     endpoint: Endpoint = field(default_factory=Endpoint)
     cluster: str | None = None
     partitions: int = 1
+    grants: tuple[Grant, ...] = ()
     source: Source = field(default=NOWHERE, compare=False)
 
     @property

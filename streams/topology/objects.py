@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from streams.topology.findings import NOWHERE, Source
+from streams.topology.procedures import Procedure
+from streams.topology.security import Certificate, Grant
 
 DEFAULT_LEVEL = 5
 """The priority of a conversation that no broker priority matches (reference 4.12)."""
@@ -143,7 +145,7 @@ class Database:
 
     ``honor_priority``: transmission goes by priority too (4.12). ``schemas``: the text of each XML
     schema collection. ``error_epoch`` counts ERROR_BROKER_CONVERSATIONS: a conversation begun under
-    a lower one ends with an error.
+    a lower one ends with an error. ``procedures``: what the scripts' code says about dialogs.
     """
 
     name: str
@@ -160,6 +162,9 @@ class Database:
     honor_priority: bool = False
     schemas: Mapping[str, str] = field(default_factory=dict)
     error_epoch: int = 0
+    certificates: Mapping[str, Certificate] = field(default_factory=dict)
+    grants: tuple[Grant, ...] = ()
+    procedures: Mapping[str, Procedure] = field(default_factory=dict)
     source: Source = field(default=NOWHERE, compare=False)
 
 

@@ -99,7 +99,7 @@ def _instance(
         _endpoint(given["endpoint"]) if "endpoint" in given else Endpoint(source=key.source),
         given["cluster"].maybe_text("cluster") if "cluster" in given else None,
         given["partitions"].integer("partitions", 1, 1000) if "partitions" in given else 1,
-        key.source,
+        source=key.source,
     )
 
 
@@ -132,7 +132,7 @@ def _endpoint(node: Node) -> Endpoint:
         s["transport"].choice("transport", Transport) if "transport" in s else Transport.FAILOVER,
         s["port"].integer("port", 1, 65535) if "port" in s and not s["port"].is_null else None,
         s["name"].maybe_text("name") if "name" in s else None,
-        node.source,
+        source=node.source,
     )
 
 

@@ -1,0 +1,12 @@
+"""What is already wrong? Every check of a whole topology, TA-01 to TA-44.
+
+A check is a row of :data:`CHECKS`: its code, what it is about, and the function that finds it. What
+each one means to a reader is in ``docs/findings.md``, generated from the same rows and from the
+topologies in ``tests/findings``: for each code one that triggers it and one that does not.
+"""
+
+from streams.analysis.check.check import Report, check_topology
+from streams.analysis.check.registry import Check
+from streams.analysis.check.table import CHECKS
+
+__all__ = ["CHECKS", "Check", "Report", "check_topology"]

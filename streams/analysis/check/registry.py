@@ -1,0 +1,26 @@
+"""What a check is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from streams.analysis.estate import Estate
+from streams.topology import Finding, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One row of the table.
+
+    ``severities``: those that its findings can have, the worst first. ``rule``: the section of the
+    semantics behind it. ``why`` and ``remedy`` are a page's text, in whole sentences.
+    """
+
+    code: str
+    title: str
+    severities: tuple[Severity, ...]
+    rule: str
+    why: str
+    remedy: str
+    find: Callable[[Estate], Iterable[Finding]]
