@@ -60,8 +60,9 @@ def _transport(c: Context, routes: Routes) -> Found | None:
 def _nothing_usable(c: Context, routes: Routes) -> Decision:
     tier = _of_kind(routes, AddressKind.LOCAL)
     if c.broker is not None and c.instance.hosting(c.query.service):
-        return c.refuse(tier, Number.BROKER_NOT_HERE, Number.TARGET_BROKER_NOT_HERE)
-    return c.refuse(tier, Number.SERVICE_NOT_HERE, Number.TO_SERVICE_NOT_FOUND)
+        dropped = c.unusable(Number.TARGET_BROKER_NOT_HERE)
+        return c.refuse(tier, Number.BROKER_NOT_HERE, dropped)
+    return c.refuse(tier, Number.SERVICE_NOT_HERE, c.unusable(Number.TO_SERVICE_NOT_FOUND))
 
 
 CHOOSE = (

@@ -28,7 +28,7 @@ def _reply(c: Context, _: Routes) -> Decision | None:
         return None
     c.step = "REPLY"
     if not database.enabled:
-        return c.decide(Verdict.DROP, error=Number.TARGET_BROKER_UNAVAILABLE)
+        return c.decide(Verdict.DROP, error=c.unusable(Number.TARGET_BROKER_UNAVAILABLE))
     return c.decide(Verdict.DELIVER, candidates=(database.name,))
 
 

@@ -12,7 +12,8 @@ def _by_broker_id(c: Context, routes: Routes) -> Decision | None:
         return None
     database = c.instance.with_broker_id(c.broker)
     if database is None or not database.enabled or c.query.service not in database.services:
-        return c.refuse(routes, Number.BROKER_NOT_HERE, Number.TARGET_BROKER_NOT_HERE)  # U-12
+        dropped = c.unusable(Number.TARGET_BROKER_NOT_HERE)
+        return c.refuse(routes, Number.BROKER_NOT_HERE, dropped)  # U-12
     return c.decide(Verdict.DELIVER, routes, candidates=(database.name,))
 
 

@@ -43,6 +43,12 @@ class Context:
             self.valid_until = min([self.valid_until, *ends])
         return kept
 
+    def unusable(self, otherwise: Number) -> Number:
+        """Return why a copy from outside is dropped: 28018 where its broker id is a mirror's."""
+        database = None if self.broker is None else self.instance.with_broker_id(self.broker)
+        here = database is not None and database.is_mirror
+        return Number.TARGET_IS_MIRROR if here else otherwise
+
     def refuse(self, routes: Routes, inside: Number, outside: Number) -> Decision:
         """Delay what began here, drop what came from outside (outcome table of 2.2)."""
         verdict, number = (Verdict.DELAY, inside) if self.inside else (Verdict.DROP, outside)
