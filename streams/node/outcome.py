@@ -20,7 +20,10 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of ``out`` (inside) or ``txq`` (outside); ``is_ack`` where it has no sb-message."""
+    """A record of ``out`` (inside) or ``txq`` (outside); ``is_ack`` where it has no sb-message.
+
+    ``size`` is the body's, in bytes: MESSAGE_FORWARD_SIZE counts no headers (EX-47).
+    """
 
     origin: Origin
     key: bytes
