@@ -20,7 +20,7 @@ from streams.protocol import Command, Dialog
 from streams.routing import broker_key
 from streams.topology import Database, Instance, Topology
 from streams.wire import MalformedError
-from streams.wire.describe import body_of
+from streams.wire.plain import body_of
 from streams.wire.records import read_command
 from streams.workers.restore import restore_state
 

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streams.cli import main
-from streams.protocol import Machine, Message
+from streams.protocol import Message
+from streams.protocol.parking import Parking
 from streams.simulator import Simulation, read_scenario
 from streams.simulator.explore import (
     Case,
@@ -85,14 +86,14 @@ def test_every_fault_is_over_before_the_quiet_tail(seed: int) -> None:
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show every message with the number 1 twice."""
-    show = Machine._show
+    show = Parking._enqueue
 
-    def twice(machine: Machine, message: Message) -> None:
-        show(machine, message)
+    def twice(parking: Parking, message: Message) -> None:
+        show(parking, message)
         if message.header.sequence == 1 and message.header.sequenced:
-            machine.effects.append(machine.effects[-1])
+            parking.effects.append(parking.effects[-1])
 
-    monkeypatch.setattr(Machine, "_show", twice)
+    monkeypatch.setattr(Parking, "_enqueue", twice)
 
 
 def test_a_failure_is_made_small_and_its_files_replay_it(broken: None, tmp_path: Path) -> None:
