@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from streams.errors.numbers import Number
 from streams.protocol.dialog import Dialog, Limits
@@ -17,8 +18,7 @@ from streams.protocol.parking import Parking
 from streams.protocol.states import State
 
 
-@dataclass(frozen=True, slots=True)
-class Complete:
+class Complete(NamedTuple):
     """A whole message, and where its fragments are in ``in``."""
 
     message: Message

@@ -52,6 +52,7 @@ _encode_parties = lru_cache(maxsize=65536)(encode_parties)
 _decode_parties = lru_cache(maxsize=65536)(decode_parties)
 
 
+@lru_cache(maxsize=65536)
 def conversation_of(key: bytes | str | None) -> uuid.UUID:
     """Read a conversation id from a record's key (11271 where there is none)."""
     try:

@@ -104,15 +104,20 @@ class Output:
         timestamp: int = 0,
         marked: bool = False,
     ) -> None:
-        self._room.produce(
-            topic,
-            key=key,
-            value=value,
-            headers=headers,
-            partition=partition,
-            timestamp=timestamp,
-            on_delivery=self._last_copy if marked else None,
-        )
+        report = self._last_copy if marked else None
+        try:
+            # by position: topic, value, key, partition, callback, on_delivery, timestamp, headers
+            self._producer.produce(topic, value, key, partition, report, None, timestamp, headers)  # type: ignore[arg-type]
+        except BufferError:
+            self._room.produce(
+                topic,
+                key=key,
+                value=value,
+                headers=headers,
+                partition=partition,
+                timestamp=timestamp,
+                on_delivery=report,
+            )
 
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
         if error is None:

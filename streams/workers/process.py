@@ -21,6 +21,7 @@ from streams.protocol import Limits
 from streams.routing import SYSTEM_SERVICE
 from streams.wire.evolution import written_schemas
 from streams.wire.specs import cluster_specs, instance_specs
+from streams.workers.collector import collecting_rarely
 from streams.workers.control import Control
 from streams.workers.endpoint import EndpointWorker
 from streams.workers.forwarder import ForwarderWorker
@@ -68,6 +69,10 @@ class Process:
 
     def run(self) -> None:
         """Run until stopped; raises the failure of the first worker that failed."""
+        with collecting_rarely():
+            self._run()
+
+    def _run(self) -> None:
         names = self._plan.instances
         forwards = "forwarder" in self._plan.roles
         control = Control(self._cluster, names if forwards else (), timeout=self._timeout)
