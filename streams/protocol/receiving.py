@@ -58,6 +58,9 @@ class Receiver:
             if self._completes(message) and not self._has_room(header.fragments):
                 self._refused(Number.QUEUE_DISABLED_UNPARKED, message)
                 return None
+            if header.fragments == 1 and not dialog.held:  # nearly always
+                dialog.received = header.after
+                return iter((Complete(message, (position,)),))
             return self._advance(message, position)
         near = header.sequence < dialog.receive_sequence + self.limits.window
         if not near or len(dialog.held) >= self.limits.window:
