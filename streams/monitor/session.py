@@ -69,6 +69,8 @@ def open_session(*, master: str, log: Path, name: str = "hopline monitor") -> Sp
         reason = str(error).splitlines()[0]
         raise SurroundingsError(f"Spark did not start: {reason}", f"See {log}.") from error
     context.setLogLevel("ERROR")
+    # Settings say this to spark-submit only; executors would take whatever python3 is.
+    context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
     return SparkSession(context)
 
 
