@@ -7,6 +7,7 @@ by the same function that judges in one process.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,13 +22,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streams.errors import InputError, SurroundingsError
 from streams.monitor.session import close_session, open_session
+from streams.schema import load
 
 Headers = tuple[tuple[str, bytes | None], ...]
 Row = TypeVar("Row")
 Sum = TypeVar("Sum")
 
+_LARGEST = 64 * 1024 * 1024  # bytes of a header: a capture is a file of ours
 _REMEDY = "the file is damaged or incomplete: copy it again, or capture or generate it anew"
-_COLUMNS = ("topic", "key", "headers")
+_READ = {"topic", "key", "headers"}
 """Bodies say nothing about the way: they are skipped and not decoded."""
 
 
@@ -61,7 +64,7 @@ def count_captures(
 
     Raises InputError where a file cannot be read, SurroundingsError where Spark fails.
     """
-    spark = open_session(master=master, log=log, name="hopline diff")
+    spark = open_session(master=master, log=log, name="hopline diff", largest=_LARGEST)
     try:
         rows = capture_rows(spark, sources, merge, judge)
         return rows.mapPartitions(lambda part: (count(part),)).reduce(plus)
@@ -87,9 +90,16 @@ def capture_rows(
 
 
 def _parts(spark: SparkSession, source: Source) -> RDD[tuple[str, Any]]:
-    frame = spark.read.format("avro").load(_escaped(source.path)).select(*_COLUMNS)
+    reading = spark.read.format("avro").option("avroSchema", _schema())
+    frame = reading.load(_escaped(source.path)).select("topic", "key", "headers")
     _demand_complete(frame, source)
     return frame.rdd.mapPartitions(partial(_read, source.ear))
+
+
+def _schema() -> str:
+    """Return the reader's schema: the fields that are wanted. Spark decodes all others too."""
+    schema = load("CapturedRecord")
+    return json.dumps({**schema, "fields": [f for f in schema["fields"] if f["name"] in _READ]})
 
 
 def _read(ear: Ear, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
