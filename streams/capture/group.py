@@ -7,15 +7,18 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from functools import reduce
-from itertools import groupby
+from functools import partial, reduce
+from itertools import chain, groupby
 from operator import itemgetter
-from typing import IO, TypeVar
+from typing import TypeVar
 
 V = TypeVar("V")
 
-KEYS = 100_000
+KEYS = 20_000
 """How many keys are in memory before they are spilled."""
+_RUNS = 64  # files that are open at once
+
+_KEY = itemgetter(0)
 
 
 def group(
@@ -23,33 +26,31 @@ def group(
 ) -> Iterator[tuple[str, V]]:
     """Yield every key once, in order, with its values merged; ``merge`` takes any order."""
     with ExitStack() as files:
-        runs: list[Iterator[tuple[str, V]]] = []
+        runs: list[Iterable[tuple[str, V]]] = []
         held: dict[str, V] = {}
         for key, value in items:
             held[key] = merge(held[key], value) if key in held else value
-            if len(held) >= keys:
-                runs.append(_spilled(files, held))
-                held = {}
-        yield from _merged(heapq.merge(*runs, sorted(held.items(), key=_KEY), key=_KEY), merge)
+            if len(held) < keys:
+                continue
+            runs.append(_spilled(files, sorted(held.items(), key=_KEY)))
+            held = {}
+            if len(runs) == _RUNS:
+                with files.pop_all():
+                    runs = [_spilled(files, _merged(runs, merge))]
+        yield from _merged([*runs, sorted(held.items(), key=_KEY)], merge)
 
 
-_KEY = itemgetter(0)
+def _merged(
+    runs: Iterable[Iterable[tuple[str, V]]], merge: Callable[[V, V], V]
+) -> Iterator[tuple[str, V]]:
+    for key, same in groupby(heapq.merge(*runs, key=_KEY), key=_KEY):
+        yield key, reduce(merge, (value for _, value in same))
 
 
-def _spilled(files: ExitStack, held: dict[str, V]) -> Iterator[tuple[str, V]]:
+def _spilled(files: ExitStack, items: Iterable[tuple[str, V]]) -> Iterator[tuple[str, V]]:
+    """Write a run and return it as it is read back; ``None`` marks its end."""
     file = files.enter_context(tempfile.TemporaryFile(prefix="hopline-"))  # noqa: SIM115
-    for item in sorted(held.items(), key=_KEY):
+    for item in chain(items, (None,)):
         pickle.dump(item, file, pickle.HIGHEST_PROTOCOL)
     file.seek(0)
-    return _read(file, len(held))
-
-
-def _read(file: IO[bytes], count: int) -> Iterator[tuple[str, V]]:
-    for _ in range(count):
-        item: tuple[str, V] = pickle.load(file)
-        yield item
-
-
-def _merged(items: Iterable[tuple[str, V]], merge: Callable[[V, V], V]) -> Iterator[tuple[str, V]]:
-    for key, same in groupby(items, key=_KEY):
-        yield key, reduce(merge, (value for _, value in same))
+    return iter(partial(pickle.load, file), None)

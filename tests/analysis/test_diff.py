@@ -204,6 +204,13 @@ def test_way_and_redundancy(tmp_path: Path) -> None:
     assert set(kinds(change(by_f, both)).values()) == {"way"}
 
 
+def test_only_what_is_lost_now_is_told(tmp_path: Path) -> None:
+    """A route that led nowhere before is no reason."""
+    old = estate(tmp_path, f"{route('R', 'B', 'b1')}, {route('S', 'Nowhere', 'b1')}", ("B", "b1"))
+    [flow] = change(old, without(old, "B"))["flows"]
+    assert [failure["route"] for failure in flow["failures"]] == ["R"]
+
+
 def test_the_worst_comes_first(tmp_path: Path) -> None:
     topology = shipped("combined")
     shop = Direction("ServerA", "DatabaseA", "InitiatorService", "Elsewhere")
@@ -231,6 +238,7 @@ def test_the_worst_comes_first(tmp_path: Path) -> None:
         (["GatewayA--ServerB", "ServerB--GatewayB"], "stops"),
         (["GatewayA/msdb/TargetRoute"], "redundancy"),
         (["ServerA/DatabaseA/targetroutea"], "redundancy"),
+        (["ServerB/DatabaseB/InitiatorRouteA"], "redundancy"),
         (["ServerB/DatabaseB"], "stops"),
         (["ServerB"], "stops"),
         (["GatewayA/msdb/TargetRoute", "GatewayB/MSDB/targetroute"], "stops"),

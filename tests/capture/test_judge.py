@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import uuid
 from collections import Counter
@@ -18,9 +19,9 @@ from streams.capture.judge import Judge, Row, Standing, judge_captures, tally
 from streams.capture.talks import Ear, merge
 from streams.errors import InputError
 from streams.resources import topologies_dir
-from streams.topology import Topology
+from streams.topology import Topology, load
 from tests.capture.commands import begin, capture, records, send
-from tests.topology.build import NOW, shipped
+from tests.topology.build import NOW, shipped, write
 
 TRAFFIC = topologies_dir() / "combined" / "traffic.avro"
 FLOW = Direction("ServerA", "DatabaseA", "InitiatorService", "TargetService")
@@ -84,6 +85,26 @@ def test_what_the_target_says_is_judged_on_its_own_way(tmp_path: Path) -> None:
     ]
 
 
+def test_a_reply_goes_to_the_broker_id_that_began(tmp_path: Path) -> None:
+    """Two databases have the initiator's service: the dialog's own one is answered."""
+    home = "databases: {D: {broker_id: %s, services: [Asker], routes: [%s]}}"
+    there = "{name: R, service_name: Teller, address: 'tcp://T:4022'}"
+    back = ", ".join(
+        f"{{name: To{n}, service_name: Asker, broker_instance: a{n}, address: 'tcp://A{n}:4022'}}"
+        for n in (1, 2)
+    )
+    homes = "".join(f"  A{n}: {{{home % (f'a{n}', there)}}}\n" for n in (1, 2))
+    yaml = (
+        f"instances:\n{homes}  T: {{databases: {{D: {{services: [Teller], routes: [{back}]}}}}}}\n"
+    )
+    topology = load(write(tmp_path, yaml), NOW)
+    parties = {"from_service": "Asker", "to_service": "Teller", "database": "D"}
+    reply = {"at": "T", "database": "D", "from_initiator": False}
+    said = [x for n in range(9) for x in (begin(n, at="A2", **parties), send(n, **reply))]
+    found = rows(Judge(topology, topology, NOW), capture(tmp_path / "c.avro", records(said)))
+    assert {row.before for row in found} == {("A2/D",)} and len(found) == 9
+
+
 def test_of_two_begins_the_first_counts(tmp_path: Path) -> None:
     """A second BEGIN under the same id is refused; only the first one's broker id is meant."""
     first, second = begin(1, to_broker="DatabaseB"), begin(1, to_broker="DatabaseC")
@@ -139,6 +160,19 @@ def test_grouping_is_the_same_with_any_memory(keys: int) -> None:
     for key, value in items:
         sums[key] += value
     assert list(group(items, add, keys=keys)) == sorted(sums.items())
+
+
+def test_grouping_opens_few_files() -> None:
+    """However many runs there are, a process may open so many files only."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open(os.devnull) as lowest:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest.fileno() + 200, hard))
+    try:
+        found = list(group(((f"{n:03}", 1) for n in range(500)), add, keys=1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(found) == 500
 
 
 def test_talks_merge_in_any_order() -> None:

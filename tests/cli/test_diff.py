@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,22 @@ def test_wrong_use(args: tuple[str, ...], said: str) -> None:
     """Names that are near, and the file that is not."""
     result = run("combined", *args)
     assert (result.exit_code, result.stdout) == (2, "") and said in result.stderr
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "diff.md"
+SHOWN = re.findall(
+    r"^    \$ hopline (.+)\n((?:    .+\n|\n(?=    ))+)", PAGE.read_text("utf-8"), re.M
+)
+
+
+@pytest.mark.parametrize(("command", "shown"), SHOWN, ids=[command for command, _ in SHOWN])
+def test_the_walk_through_is_what_is_printed(
+    command: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(PAGE.parents[1])
+    result = CliRunner().invoke(main, command.split())
+    assert result.stdout == textwrap.dedent(shown)
+
+
+def test_the_walk_through_is_found() -> None:
+    assert len(SHOWN) == 4
