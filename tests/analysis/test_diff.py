@@ -176,7 +176,17 @@ def test_dialogs_that_reach_nothing_have_stopped(tmp_path: Path) -> None:
     [flow] = change(old, new)["flows"]
     assert flow["change"] == "stops" and flow["after"]["stranded"] == pytest.approx(1 / 3)
     [flow] = change(new, old)["flows"]
-    assert flow["change"] == "begins"
+    assert (flow["change"], flow["after"]["stranded"]) == ("moves", 0)
+
+
+def test_the_same_databases_for_other_dialogs() -> None:
+    """Without broker ids in its routes, one dialog reaches what two did (3.4, EX-33)."""
+    balanced, several = (Estate(shipped(n), NOW) for n in ("load_balanced", "several_targets"))
+    found = compare_topologies(balanced, several)
+    assert [(c.change, c.splits) for c in found.changes] == [(Change.MOVES, True)]
+    assert "one dialog can reach several of these databases now (TA-12)" in difference_text(found)
+    back = compare_topologies(several, balanced)
+    assert [(c.change, c.splits) for c in back.changes] == [(Change.MOVES, False)]
 
 
 FORWARDER = """

@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import partial
 
 from streams.analysis.estate import Estate
-from streams.analysis.hazards import together
-from streams.analysis.network import Ending, Network, State, Step
+from streams.analysis.hazards import several_targets, together
+from streams.analysis.network import Ending, Network, Pick, State, Step
 from streams.analysis.ways import Key, Kind, Ways
 from streams.routing import broker_key
 from streams.topology import Database, Instance
@@ -65,12 +65,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How a target is reached: its broker id as written, share of messages, ways there and back."""
+    """How a target is reached: its broker id as written, share of messages, ways there and back.
+
+    ``dialogs`` are what the dialog's id must decide for it: which dialogs these are.
+    """
 
     broker: str
     share: Fraction
     ways: int
     returns: int
+    dialogs: frozenset[frozenset[Pick]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,10 @@ class Course:
         legs += [("back", ways) for _, ways in sorted(self._back.items())]
         return tuple(dict.fromkeys(loss for leg, ways in legs for loss in _losses(leg, ways)))
 
+    def splits(self) -> bool:
+        """Tell whether one dialog can reach several databases that do not know of each other."""
+        return self._there is not None and bool(several_targets(self._there))
+
     def taken(self) -> frozenset[Edge]:
         """Return every step that some message or acknowledgement takes, wherever it ends."""
         legs = [("there", self._there)] if self._there is not None else []
@@ -212,6 +220,7 @@ class Course:
             sum((totals[kind].share for kind in kinds), Fraction(0)),
             sum(totals[kind].ways for kind in kinds),
             self._returns((ending.instance, ending.database or "")),
+            frozenset(kind.picks for kind in kinds),
         )
 
     def _arrives(self, ending: Ending) -> bool:
