@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
-from streams.analysis.diff.course import Reach, Target
+from streams.analysis.diff.reach import Reach, Target
 
 
 class Change(Enum):
