@@ -221,6 +221,21 @@ def test_only_what_is_lost_now_is_told(tmp_path: Path) -> None:
     assert [failure["route"] for failure in flow["failures"]] == ["R"]
 
 
+def test_long_names_are_folded(tmp_path: Path) -> None:
+    """People read it in a terminal; `change` looks at the width of every line."""
+    away = "x" * 60
+    old = estate(tmp_path, route("R" * 40, away, "b1"), (away, "b1"))
+    renamed = Direction("A", "Shop", "Orders", "//" + "stock/" * 14)
+    text = difference_text(
+        compare_topologies(
+            Estate(old, NOW),
+            Estate(without(old, away), NOW),
+            {renamed: Touched(10_000_000, {Change.STOPS: 5_000_000})},
+        )
+    )
+    assert max(map(len, text.splitlines())) <= 100 and "STOPS  A/Shop/Orders ->\n  //stock" in text
+
+
 def test_the_worst_comes_first(tmp_path: Path) -> None:
     topology = shipped("combined")
     shop = Direction("ServerA", "DatabaseA", "InitiatorService", "Elsewhere")

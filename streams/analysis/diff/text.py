@@ -55,7 +55,7 @@ def _differ(count: int) -> str:
 
 
 def _block(change: FlowChange) -> Iterator[str]:
-    yield f"{_HEADS[change.change]}  {change.flow}"
+    yield from _folded("", [f"{_HEADS[change.change]}  {change.flow}"])
     yield from _folded("  ", _told(change))
     for why in _why(change):
         yield from _folded("    ", [why])
