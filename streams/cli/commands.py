@@ -36,6 +36,9 @@ COMMANDS: dict[str, Entry] = {
     "path": Entry(
         "streams.cli.path:path", Section.ASK, "Every way of a message, there and back again."
     ),
+    "diff": Entry(
+        "streams.cli.diff:diff", Section.ASK, "What a change or a failure does to every flow."
+    ),
     "simulate": Entry(
         "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
     ),
