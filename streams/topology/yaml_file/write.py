@@ -34,17 +34,12 @@ Scripts = Mapping[str, tuple[str, ...]]
 
 
 def write_document(topology: Topology, scripts: Scripts | None = None) -> str:
-    """Return the text of the file; ``scripts`` are named, what they say is still written too."""
+    """Return the text of the file; ``scripts`` are named beside what the topology says."""
     named = scripts or {}
     instances = {
-        name: _given({**instance_document(i), "sql": list(named.get(name, ()))})
+        name: _given({"sql": list(named.get(name, ())), **_instance(i)})
         for name, i in topology.instances.items()
     }
-    return dump_document(topology, instances)
-
-
-def dump_document(topology: Topology, instances: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the file's text for instances that are plain already."""
     document = {
         "instances": instances,
         "clusters": {name: dict(c.properties) for name, c in topology.clusters.items()},
@@ -58,20 +53,8 @@ def dump_document(topology: Topology, instances: Mapping[str, Mapping[str, Any]]
     )  # fmt: skip
 
 
-def instance_document(instance: Instance) -> dict[str, Any]:
-    """Return an instance as the file says it."""
+def _instance(instance: Instance) -> dict[str, Any]:
     databases = {name: _database(d, instance.name) for name, d in instance.databases.items()}
-    return _given(
-        {
-            **server_document(instance),
-            "databases": databases,
-            MSDB: _database(instance.msdb, instance.name),
-        }
-    )
-
-
-def server_document(instance: Instance) -> dict[str, Any]:
-    """Return what an instance is without its databases."""
     return _given(
         {
             "address": instance.stated_address,
@@ -80,17 +63,8 @@ def server_document(instance: Instance) -> dict[str, Any]:
             "endpoint": _endpoint(instance.endpoint),
             "cluster": instance.cluster,
             "partitions": _unless(instance.partitions, 1),
-        }
-    )
-
-
-def identity_document(database: Database, instance: str) -> dict[str, Any]:
-    """Return what a database is, without what is in it: its broker id and its mirrored pair."""
-    mirror = database.mirror
-    return _given(
-        {
-            "broker_id": _unless(database.broker_id, default_broker_id(instance, database.name)),
-            "mirror": mirror and {"pair": mirror.pair, "role": mirror.role.value},
+            "databases": databases,
+            MSDB: _database(instance.msdb, instance.name),
         }
     )
 
@@ -126,7 +100,8 @@ def _expectation(e: Expectation) -> dict[str, Any]:
 def _database(d: Database, instance: str) -> dict[str, Any]:
     return _given(
         {
-            **identity_document(d, instance),
+            "broker_id": _unless(d.broker_id, default_broker_id(instance, d.name)),
+            "mirror": d.mirror and {"pair": d.mirror.pair, "role": d.mirror.role.value},
             "broker": None if d.enabled else "disabled",
             "honor_broker_priority": d.honor_priority or None,
             "schemas": dict(d.schemas),
@@ -180,12 +155,12 @@ def _priority(p: Priority) -> dict[str, Any]:
 
 def _routes(routes: tuple[Route, ...]) -> dict[str, Any]:
     """Return the routes, but for AutoCreatedLocal where it is the one that every database has."""
-    if is_created(routes):
+    if _is_created(routes):
         return {"routes": [_route(r) for r in routes[1:]]}
     return {"auto_created_local": False, "routes": [_route(r) for r in routes]}
 
 
-def is_created(routes: tuple[Route, ...]) -> bool:
+def _is_created(routes: tuple[Route, ...]) -> bool:
     """Tell whether the first route, and no other, is AutoCreatedLocal as a database is made."""
     named = [r for r in routes if r.name.casefold() == AUTO_CREATED_LOCAL.casefold()]
     created = Route(AUTO_CREATED_LOCAL, None, None, "LOCAL", route_id=1)
