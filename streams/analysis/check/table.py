@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from streams.analysis.check import statements
+from itertools import chain
+
+from streams.analysis.check import statements, suppress
 from streams.analysis.check.registry import Check
 
-CHECKS: tuple[Check, ...] = tuple(sorted(statements.CHECKS, key=lambda check: check.code))
+_THEMES = (
+    statements.CHECKS,
+    suppress.CHECKS,
+)
+
+CHECKS: tuple[Check, ...] = tuple(sorted(chain(*_THEMES), key=lambda check: check.code))
