@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from streams import routing
 from streams.analysis.network import Network
 from streams.topology import Topology, directory, routing_instances
 
+T = TypeVar("T")
 SOON = 7 * 24 * 60 * 60.0
 """What ends within a week is told beforehand, unless somebody asks otherwise (seconds)."""
 
@@ -25,10 +28,18 @@ class Estate:
     instances: dict[str, routing.Instance] = field(init=False)
     leads: dict[tuple[str, int], str] = field(init=False)
     _networks: dict[tuple[str, bool], Network] = field(default_factory=dict)
+    _known: dict[object, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.instances = routing_instances(self.topology)
         self.leads = dict(directory(self.topology))
+
+    def once(self, answer: Callable[[Estate], T]) -> T:
+        """Return what a function says about this estate; it is asked once."""
+        if answer not in self._known:
+            self._known[answer] = answer(self)
+        known: T = self._known[answer]
+        return known
 
     def network(self, service: str, *, from_initiator: bool = True) -> Network:
         """Return the network in which messages to a service travel, for every dialog at once."""
