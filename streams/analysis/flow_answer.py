@@ -171,6 +171,18 @@ def _answers(estate: Estate) -> tuple[FlowAnswer, ...]:
     return tuple(answer_flow(estate, flow) for flow in flows_of(estate))
 
 
+def ways_there(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...]:
+    """Return every way there once, with the answers of all flows that take it."""
+    return estate.once(_by_forth)
+
+
+def _by_forth(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...]:
+    found: dict[int, list[FlowAnswer]] = {}
+    for answer in answers_of(estate):
+        found.setdefault(id(answer.forth), []).append(answer)
+    return tuple((answers[0].forth, tuple(answers)) for answers in found.values())
+
+
 def locked(estate: Estate, answer: FlowAnswer) -> tuple[FlowAnswer, ...]:
     """Return how a flow goes on once a target has acknowledged: with the broker id of each.
 
@@ -237,6 +249,21 @@ def _failures(ways: Ways, shares: Mapping[Ending, Fraction]) -> tuple[Failure, .
 def _order(failure: Failure) -> tuple[str, ...]:
     end = failure.ending
     return (end.at, end.disposition.value, str(end.error or ""), end.broker or "")
+
+
+def way_to(ways: Ways, state: State) -> Hops:
+    """Return the shortest way to a state, with the step that is taken there first."""
+    came: dict[Key, tuple[Key, Step] | None] = {ways.first: None}
+    waiting = deque([ways.first])
+    while waiting:
+        key = waiting.popleft()
+        if key.state == state:
+            return _hops(came, key, ways.network.steps(state)[0])
+        for move in ways.moves(key):
+            if move.following is not None and move.following not in came:
+                came[move.following] = (key, move.step)
+                waiting.append(move.following)
+    return ()
 
 
 def _first_ways(ways: Ways) -> dict[Ending, Hops]:
