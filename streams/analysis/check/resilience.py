@@ -34,16 +34,15 @@ def degrees(estate: Estate) -> Iterable[Finding]:
 
 def _degree(estate: Estate, forth: Forth, answers: tuple[FlowAnswer, ...]) -> Finding:
     place, service = answers[0].flow.sender, answers[0].flow.to
-    deceptive = _several_addresses(forth) and any(r.instances for r in forth.redundancy.values())
+    single = any(found.instances for found in forth.redundancy.values())
+    deceptive = single and _several_addresses(forth)
     routes = routes_on(estate, way_to(forth.ways, forth.ways.start))
-    said = [_said(estate, key, found) for key, found in forth.redundancy.items()]
+    said = listed([_said(estate, key, found) for key, found in forth.redundancy.items()])
+    although = ", although there are several routes" if deceptive else ""
     return finding(
         "TA-15", _W if deceptive else _I,
-        f"{service} is reached from {place.database.name} " + ", ".join(said)
-        + (", although there are several routes" if deceptive else ""),
-        "Lead the routes over different instances, so that one of them can fail."
-        if deceptive
-        else "Add a route over another forwarder where losing one must not stop the flow.",
+        f"{place.database.name} reaches {service} {said}{although}",
+        _remedy(single=single, deceptive=deceptive),
         place_of(place.instance, place.database),
         written(*(where(at) for at in routes[:1]), place.database.source, place.instance.source),
         shown(
@@ -55,12 +54,20 @@ def _degree(estate: Estate, forth: Forth, answers: tuple[FlowAnswer, ...]) -> Fi
     )  # fmt: skip
 
 
+def _remedy(*, single: bool, deceptive: bool) -> str:
+    if deceptive:
+        return "Lead the routes over different instances, so that one of them can fail."
+    if single:
+        return "Add a route over another forwarder if losing that one must not stop the flow."
+    return "Nothing is to be done: any one of the instances between may fail."
+
+
 def _said(estate: Estate, key: str, found: Redundancy) -> str:
     homes = known(estate).brokers.get(broker_key(key), ())
-    where_ = f" in {listed([str(home) for home in homes])}" if homes else ""
+    target = f"in {listed([str(home) for home in homes])}" if homes else f"with broker id {key}"
     if found.instances:
-        return f"only over {listed(found.instances)}{where_}"
-    return f"by {found.ways} way{'s' if found.ways > 1 else ''}{where_}"
+        return f"{target} only over {listed(found.instances)}"
+    return f"{target} by {found.ways} way{'s' if found.ways > 1 else ''}"
 
 
 def _several_addresses(forth: Forth) -> bool:

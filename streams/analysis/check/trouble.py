@@ -112,7 +112,8 @@ def _failures(
         flow = answer.flow
         for failure in answer.failures:
             yield answer, Phase.FIRST, failure, flow.to
-        for later in locked(estate, answer):
+        # Of several targets the refused ones drop what is locked: that is TA-12, and one cause.
+        for later in () if answer.forth.splits else locked(estate, answer):
             for failure in later.failures:
                 yield answer, Phase.LOCKED, failure, flow.to
         for back in answer.backs:

@@ -18,7 +18,8 @@ def dead_routes(estate: Estate) -> Iterable[Finding]:
         what = at.route.service or "any service"
         yield finding(
             "TA-24", Severity.INFO,
-            f"no known flow uses route {at.route.name} for {what} to {at.route.address}, there or back",
+            f"no known flow uses route {at.route.name} for {what} to {at.route.address}, "
+            f"there or back",
             "Drop it if nothing else needs it, or tell who does: by an entry under expect.",
             place, where(at),
             shown((at,), (at.instance.name,), service=at.route.service, broker=at.route.broker),
