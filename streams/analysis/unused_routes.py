@@ -36,7 +36,7 @@ def _ways(estate: Estate) -> Iterator[Ways]:
         for each in (answer, *locked(estate, answer)):
             found[id(each.forth.ways)] = each.forth.ways
             found.update((id(back.ways), back.ways) for back in each.backs)
-        if not answer.reached:  # what is broken there would be used on the way back
+        if answer.failures:  # what the missing targets would use on the way back
             for place in _homes(estate, answer.flow.to):
                 back = way_back(estate, answer.flow, place)
                 found[id(back.ways)] = back.ways

@@ -17,6 +17,7 @@ from streams.analysis.check.proof import (
     written,
 )
 from streams.analysis.check.registry import Check
+from streams.analysis.check.trouble import Phase, at_fault, diagnose, troubles_of
 from streams.analysis.estate import Estate
 from streams.analysis.flow_answer import Back, Failure, FlowAnswer, answers_of
 from streams.analysis.network import Disposition
@@ -152,11 +153,13 @@ def _over(names: frozenset[str]) -> str:
 def stale_returns(estate: Estate) -> Iterable[Finding]:
     """Find return routes that lead nowhere while others bring the acknowledgement back (EX-62)."""
     groups: dict[tuple[str, str], list[tuple[FlowAnswer, Back, Failure]]] = {}
+    told = {(t.cause, at_fault(estate, t).name) for t in troubles_of(estate)}
     for answer in answers_of(estate):
         for back in answer.backs:
             for failure in back.failures if back.arrives else ():
                 routes = routes_on(estate, failure.hops)
-                if routes:
+                trouble = diagnose(estate, Phase.BACK, failure, answer.flow.sender.service)
+                if routes and (trouble.cause, at_fault(estate, trouble).name) not in told:
                     key = (back.at, str(routes[0]))
                     groups.setdefault(key, []).append((answer, back, failure))
     for group in groups.values():

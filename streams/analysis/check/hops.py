@@ -20,9 +20,9 @@ from streams.analysis.check.proof import (
     written,
 )
 from streams.analysis.check.registry import Check
-from streams.analysis.check.trouble import Cause, Phase, Trouble, circle
+from streams.analysis.check.trouble import Cause, Phase, Trouble, at_fault, circle
 from streams.analysis.estate import Estate
-from streams.topology import Finding, Instance, Severity
+from streams.topology import Finding, Severity
 
 _E, _W = Severity.ERROR, Severity.WARNING
 
@@ -34,7 +34,7 @@ def not_started(estate: Estate) -> Iterable[Finding]:
     """Find instances that messages must leave or enter by network, without a started endpoint."""
     groups: dict[str, list[Trouble]] = {}
     for trouble in caused_by(estate, Cause.NOT_STARTED):
-        groups.setdefault(_silent(estate, trouble).name, []).append(trouble)
+        groups.setdefault(at_fault(estate, trouble).name, []).append(trouble)
     for name, troubles in groups.items():
         instance = estate.topology.instances[name]
         state = instance.endpoint.state.value
@@ -45,16 +45,6 @@ def not_started(estate: Estate) -> Iterable[Finding]:
             name, written(instance.endpoint.source, instance.source),
             _together(estate, troubles),
         )  # fmt: skip
-
-
-def _silent(estate: Estate, trouble: Trouble) -> Instance:
-    """Return the instance whose endpoint is not started: the next hop, or where it began."""
-    here = estate.topology.instances[trouble.instance]
-    address = trouble.failure.hops[-1][1].address
-    if address is None or not here.started:
-        return here
-    name = estate.leads_to(here.name, address)
-    return here if name is None else estate.topology.instances[name]
 
 
 def not_forwarding(estate: Estate) -> Iterable[Finding]:
@@ -70,7 +60,7 @@ def not_forwarding(estate: Estate) -> Iterable[Finding]:
             "disabled",
             f"Enable it: ALTER ENDPOINT ... FOR SERVICE_BROKER (MESSAGE_FORWARDING = ENABLED) at "
             f"{name}, or send directly.",
-            f"{name}/msdb", written(instance.endpoint.source, instance.source),
+            name, written(instance.endpoint.source, instance.source),
             _together(estate, troubles),
         )  # fmt: skip
 

@@ -49,14 +49,14 @@ def in_one_instance(estate: Estate) -> Iterable[Finding]:
 
 
 def _same(code: str, severity: Severity, homes: tuple[Home, ...], why: str) -> Finding:
-    last = homes[-1]
+    first, last = homes[0], homes[-1]
     names = [str(home) for home in homes]
     return finding(
         code, severity,
         f"{listed(names)} have the same broker id {last.database.broker_id}: {why}",
         f"Give one of them another: ALTER DATABASE {last.database.name} SET NEW_BROKER; then "
         f"correct the routes that are meant for it.",
-        str(last), written(last.database.source, last.instance.source),
+        str(first), written(first.database.source, first.instance.source),
         {"broker": last.database.broker_id, "places": names, "routes": [], "path": names},
     )  # fmt: skip
 

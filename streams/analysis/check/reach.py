@@ -37,11 +37,12 @@ def _stated(trouble: Trouble) -> Source:
 
 def no_route(estate: Estate) -> Iterable[Finding]:
     """Find databases from which a message has no route at all (M7)."""
-    for trouble in caused_by(estate, Cause.NO_ROUTE):
+    for trouble in _leaving(estate, Cause.NO_ROUTE):
         home = table_of(estate, trouble)
         yield finding(
             "TA-01", _E,
-            f"{home} has no route for {named(trouble)}: {_what(trouble)} in the transmission queue",
+            f"{home} has no route for {named(trouble)}: {trouble.phase.value} stays in the "
+            f"transmission queue",
             f"Create a route for {trouble.service} in {home.database.name}; "
             f"{lives(estate, trouble.service)}.",
             str(home), written(_stated(trouble), home.database.source, home.instance.source),
@@ -49,13 +50,14 @@ def no_route(estate: Estate) -> Iterable[Finding]:
         )  # fmt: skip
 
 
-def _what(trouble: Trouble) -> str:
-    return f"{trouble.phase.value} {'stay' if trouble.phase is Phase.BACK else 'stays'}"
+def _leaving(estate: Estate, cause: Cause) -> Iterator[Trouble]:
+    """Yield what an initiator sends; that a target cannot answer is TA-09."""
+    return (t for t in caused_by(estate, cause) if t.phase is not Phase.BACK)
 
 
 def not_here(estate: Estate) -> Iterable[Finding]:
     """Find messages for which only a LOCAL route matches, and the service is elsewhere (R5.5)."""
-    for trouble in caused_by(estate, Cause.NOT_HERE):
+    for trouble in _leaving(estate, Cause.NOT_HERE):
         home = table_of(estate, trouble)
         route = trouble.route
         by = "the broker id given" if route is None else f"route {route.route.name} (LOCAL)"
@@ -63,7 +65,7 @@ def not_here(estate: Estate) -> Iterable[Finding]:
         yield finding(
             "TA-02", _E,
             f"only {by} matches {named(trouble)} in {home}, and no active database of "
-            f"{home.instance.name} has it: {_what(trouble)} in the transmission queue",
+            f"{home.instance.name} has it: {trouble.phase.value} stays in the transmission queue",
             f"Create a route for {trouble.service} with the address of its instance; "
             f"{lives(estate, trouble.service)}.",
             str(home), written(source, home.database.source, home.instance.source),

@@ -35,7 +35,7 @@ def degrees(estate: Estate) -> Iterable[Finding]:
 def _degree(estate: Estate, forth: Forth, answers: tuple[FlowAnswer, ...]) -> Finding:
     place, service = answers[0].flow.sender, answers[0].flow.to
     single = any(found.instances for found in forth.redundancy.values())
-    deceptive = single and _several_addresses(forth)
+    deceptive = single and not forth.failures and _several_addresses(forth)
     routes = routes_on(estate, way_to(forth.ways, forth.ways.start))
     said = listed([_said(estate, key, found) for key, found in forth.redundancy.items()])
     although = ", although there are several routes" if deceptive else ""

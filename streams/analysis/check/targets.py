@@ -147,18 +147,16 @@ def _shadow(stop: _Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
 def balanced(estate: Estate) -> Iterable[Finding]:
     """Tell the shares of load balancing, and warn of routes that look like weights (3.1)."""
     for stop in _stops(estate):
-        if len(stop.step.alternatives) < 2:
-            continue
         full = _routes_with_ids(estate, stop)
-        repeated = tuple(_repeated(full))
+        repeated = tuple(_repeated(full)) if stop.step.decision.step == "M3" else ()
         count = len(stop.step.alternatives)
-        shares = dict.fromkeys(stop.step.alternatives, 1 / count)
-        even = f"{100 / count:.3g} % to each of {listed(stop.step.alternatives)}"
-        weights = f"; {listed(repeated)} give no larger share" if repeated else ""
+        if count < 2 and not repeated:
+            continue
+        shares = dict.fromkeys(stop.step.alternatives, 1 / count) if count else {}
         routes = _named(estate, stop, (r.name for r in full))
         yield finding(
             "TA-14", _W if repeated else _I,
-            f"dialogs with {stop.service} are balanced by their id, {even}{weights}",
+            _shares(stop, repeated),
             "Drop the routes that repeat others: ids are balanced, not routes."
             if repeated
             else "Nothing is to be done if these shares are meant.",
@@ -167,6 +165,13 @@ def balanced(estate: Estate) -> Iterable[Finding]:
             shown(routes, stop.path(), service=stop.service, shares=shares,
                   repeated=list(repeated), **flows_in(stop.answers)),
         )  # fmt: skip
+
+
+def _shares(stop: _Stop, repeated: Sequence[str]) -> str:
+    ids = stop.step.alternatives
+    even = f"{100 / max(len(ids), 1):.3g} % to {'each of ' if len(ids) > 1 else ''}{listed(ids)}"
+    weights = f"; to repeat a route gives no larger share: {listed(repeated)}" if repeated else ""
+    return f"dialogs with {stop.service} are balanced by their id, {even}{weights}"
 
 
 def _repeated(routes: Iterable[Route]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from streams.analysis.network import Disposition
 from streams.analysis.route_index import At
 from streams.errors import Number
 from streams.routing import broker_key
+from streams.topology import Instance
 
 
 class Phase(Enum):
@@ -90,19 +91,19 @@ def troubles_of(estate: Estate) -> tuple[Trouble, ...]:
 def _collect(estate: Estate) -> tuple[Trouble, ...]:
     found: dict[tuple[object, ...], Trouble] = {}
     for answer, phase, failure, service in _failures(estate):
-        trouble = _diagnosed(estate, phase, failure, service)
-        route = "" if trouble.route is None else str(trouble.route)
-        key = (trouble.cause, phase is Phase.BACK, service, trouble.instance, route, _key(failure))
-        found.setdefault(key, trouble).answers.append(answer)
+        trouble = diagnose(estate, phase, failure, service)
+        found.setdefault(_key(trouble), trouble).answers.append(answer)
     return tuple(found.values())
 
 
-def _key(failure: Failure) -> tuple[object, ...]:
-    end = failure.ending
-    if end.disposition is Disposition.LOOP:
-        return (end.disposition, frozenset(circle(failure)))
-    sender = failure.hops[0][0] if len(failure.hops) == 1 else None
-    return (end.disposition, end.error, sender and (sender.instance, sender.database))
+def _key(trouble: Trouble) -> tuple[object, ...]:
+    """Return what failures of one cause have in common."""
+    end, hops = trouble.failure.ending, trouble.failure.hops
+    if trouble.cause is Cause.LOOP:
+        return (trouble.cause, trouble.service, frozenset(circle(trouble.failure)))
+    sender = (hops[0][0].instance, hops[0][0].database) if len(hops) == 1 else None
+    at = (trouble.instance, str(trouble.route), sender, end.disposition, end.error)
+    return (trouble.cause, trouble.phase is Phase.BACK, trouble.service, *at)
 
 
 def _failures(
@@ -122,7 +123,8 @@ def _failures(
                     yield answer, Phase.BACK, failure, flow.sender.service
 
 
-def _diagnosed(estate: Estate, phase: Phase, failure: Failure, service: str) -> Trouble:
+def diagnose(estate: Estate, phase: Phase, failure: Failure, service: str) -> Trouble:
+    """Say what a failure comes from."""
     trouble = Trouble(Cause.OTHER, phase, failure, service, _responsible(estate, failure))
     number, broker = failure.ending.error, failure.ending.broker
     if failure.ending.disposition is Disposition.LOOP:
@@ -145,6 +147,16 @@ def _responsible(estate: Estate, failure: Failure) -> At | None:
     ended_here = failure.hops[-1][1].address is None
     at = -2 if ended_here and len(failure.hops) > 1 else -1
     return routes_of(estate).behind(*failure.hops[at])
+
+
+def at_fault(estate: Estate, trouble: Trouble) -> Instance:
+    """Return the instance that does not take part: where it ends, or the silent next hop."""
+    here = estate.topology.instances[trouble.instance]
+    address = trouble.failure.hops[-1][1].address
+    if trouble.cause is not Cause.NOT_STARTED or address is None or not here.started:
+        return here
+    name = estate.leads_to(here.name, address)
+    return here if name is None else estate.topology.instances[name]
 
 
 def circle(failure: Failure) -> tuple[str, ...]:

@@ -34,7 +34,8 @@ CHECKS = (
         "reference 2.2, R4 and R5",
         "No message and no acknowledgement of a flow that the topology means to have follows it: "
         "another route matches first, a route like it exists already, or nobody talks to that "
-        "service from there. Flows are concluded from what is written, so some may not be known.",
+        "service from there. Flows are concluded from what is written, so some may not be "
+        "known, and behind something broken a route is unused as well: mend errors first.",
         "Drop the route, or state the flow that needs it under expect.",
         dead_routes,
     ),
