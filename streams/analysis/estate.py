@@ -13,14 +13,20 @@ from streams.topology import Topology, directory, routing_instances
 from streams.topology.compile import LOOPBACK
 
 T = TypeVar("T")
+SOON = 7 * 24 * 60 * 60.0
+"""What ends within a week is told beforehand, unless somebody asks otherwise (seconds)."""
 
 
 @dataclass(slots=True)
 class Estate:
-    """A topology at an instant (``now``, epoch seconds); networks are made once per service."""
+    """A topology at an instant (``now``, epoch seconds); networks are made once per service.
+
+    ``soon`` (seconds): how long before its end something is about to expire.
+    """
 
     topology: Topology
     now: float
+    soon: float = SOON
     instances: dict[str, routing.Instance] = field(init=False)
     leads: dict[tuple[str, int], str] = field(init=False)
     _networks: dict[tuple[str, bool], Network] = field(default_factory=dict)
