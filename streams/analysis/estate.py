@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 from streams import routing
 from streams.analysis.network import Network
+from streams.routing import Address
 from streams.topology import Topology, directory, routing_instances
+from streams.topology.compile import LOOPBACK
 
 T = TypeVar("T")
 SOON = 7 * 24 * 60 * 60.0
@@ -51,3 +53,11 @@ class Estate:
                 _instances=self.instances, _leads=self.leads,
             )  # fmt: skip
         return found
+
+    def leads_to(self, instance: str, address: Address) -> str | None:
+        """Return the instance that an address leads to, as seen from one; ``None`` for nobody."""
+        if self.instances[instance].is_here(address):
+            return instance
+        if address.host.casefold() in LOOPBACK:
+            return None
+        return self.leads.get((address.host.casefold(), address.port))
