@@ -115,7 +115,7 @@ def to_one_partner(estate: Estate) -> Iterator[Finding]:
             address = parse_address(route.address)
             if address is None or address.kind is not AddressKind.NETWORK or route.mirror:
                 continue
-            name = estate.leads.get((address.host.casefold(), address.port))
+            name = estate.leads_to(at.instance.name, address)
             there = estate.topology.instances.get(name or "")
             if there is not None and not _is_listener(there, address):
                 for database in there.databases.values():

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from streams.analysis.check.objects import At
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import FlowAnswer, answer_flow
-from streams.analysis.flows import Flow, flows_of
+from streams.analysis.flow_answer import FlowAnswer, answers_of
+from streams.analysis.flows import Flow
 from streams.analysis.network import State, Step
 
 Hop = tuple[State, Step]
@@ -51,14 +51,13 @@ def passages(estate: Estate) -> tuple[Passage, ...]:
 def _passages(estate: Estate) -> tuple[Passage, ...]:
     there: dict[int, tuple[Hop, ...]] = {}
     found = []
-    for flow in flows_of(estate):
-        answer = answer_flow(estate, flow)
+    for answer in answers_of(estate):
         ways = answer.forth.ways
         if id(ways) not in there:
             steps = {(key.state, m.step): None for key in ways.reached() for m in ways.moves(key)}
             there[id(ways)] = tuple(sorted(steps, key=_order))
         back = {hop: None for b in answer.backs if b.arrives for hop in b.hops}
-        found.append(Passage(flow, answer, there[id(ways)], tuple(back)))
+        found.append(Passage(answer.flow, answer, there[id(ways)], tuple(back)))
     return tuple(found)
 
 
