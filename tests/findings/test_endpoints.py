@@ -42,8 +42,8 @@ WINDOWS, CERTIFICATE = "authentication: WINDOWS NEGOTIATE", "authentication: CER
     ("yaml", "said"),
     [
         (two(), ""),
-        (two(DISABLED), "error A/msdb: A and B cannot connect: B has ENCRYPTION = REQUIRED, A"),
-        (two("", DISABLED), "error B/msdb: A and B cannot connect: A has ENCRYPTION = REQUIRED, B"),
+        (two(DISABLED), "error A: A and B cannot connect: B has ENCRYPTION = REQUIRED, A"),
+        (two("", DISABLED), "error B: A and B cannot connect: A has ENCRYPTION = REQUIRED, B"),
         (two(DISABLED, SUPPORTED), ""),
         (two(DISABLED, DISABLED), ""),
         (two(DISABLED, to="C"), ""),  # no flow connects them
@@ -69,10 +69,10 @@ OPEN = "{endpoint: E, to: public}"
     [
         ("", "", ""),  # nothing is known of permissions
         (OPEN, OPEN, ""),
-        (OPEN, "", "warning B/msdb: nobody is granted CONNECT on the endpoint of B"),
+        (OPEN, "", "warning B: nobody is granted CONNECT on the endpoint of B"),
         (OPEN, "{permission: control, endpoint: E, to: x}", ""),
-        (OPEN, "{permission: alter, endpoint: E, to: x}", "warning B/msdb"),
-        ("", "{endpoint: E, to: Public, denied: on}", "error B/msdb: CONNECT on endpoint E of B"),
+        (OPEN, "{permission: alter, endpoint: E, to: x}", "warning B"),
+        ("", "{endpoint: E, to: Public, denied: on}", "error B: CONNECT on endpoint E of B"),
         ("", "{endpoint: E, to: someone, denied: on}", ""),
     ],
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streams.analysis.check.objects import At, finding, listed, live_routes, user_databases
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.network import State
+from streams.analysis.network import Ending, State
 from streams.analysis.ways import Ways
 from streams.routing import broker_key
 from streams.topology import BeginDialog, Finding, Procedure, Severity
@@ -75,16 +75,21 @@ def _related(
     estate: Estate, at: At, procedure: Procedure, begin: BeginDialog, to: str
 ) -> Iterator[Finding]:
     ways = Ways(estate.network(to), State(at.instance.name, at.database.name, None))
-    places = {e.at: e.broker for e in ways.endings() if e.delivered and e.broker is not None}
-    if len(set(map(broker_key, places.values()))) > 1:
+    ends = {broker_key(e.broker): _place(e) for e in ways.endings() if e.broker is not None}
+    if len(ends) > 1:
         yield finding(
             "TA-44", Severity.WARNING, at, begin.source,
             f"{procedure.name} begins a dialog with {to} in a conversation group and names no "
-            f"broker id: it goes to {listed(sorted(places))}, wherever the others of the group are",
+            f"broker id: it goes to one of {listed(sorted(ends.values()))}, wherever the others of "
+            "the group are",
             "Name the broker id of the database in which the group's data are, as RECEIVE or "
             "sys.conversation_endpoints shows it (far_broker_instance).",
-            procedure=procedure.name, service=to, databases=sorted(places),
+            procedure=procedure.name, service=to, databases=sorted(ends.values()),
         )  # fmt: skip
+
+
+def _place(ending: Ending) -> str:
+    return ending.at if ending.delivered else f"broker id {ending.broker}"
 
 
 CHECKS = (

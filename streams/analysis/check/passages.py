@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.analysis.check.objects import At
+from streams.analysis.check.objects import At, targets
 from streams.analysis.estate import Estate
 from streams.analysis.flow_answer import FlowAnswer, answers_of
 from streams.analysis.flows import Flow
@@ -28,14 +28,17 @@ class Passage:
         return At(self.flow.sender.instance, self.flow.sender.database)
 
     def ends(self, estate: Estate) -> tuple[At, ...]:
-        """Return the databases that take the dialogs."""
+        """Return the databases that take the dialogs; where none does, those that are meant to."""
         found = []
         for place in self.answer.forth.places:
             instance = estate.topology.instances[place.instance]
             database = instance.database(place.database or "")
             if database is not None and self.flow.to in database.services:
                 found.append(At(instance, database))
-        return tuple(found)
+        if found:
+            return tuple(found)
+        homes = (here.get(self.flow.to, ()) for here in targets(estate).values())
+        return tuple(at for home in homes for at in home)
 
     @property
     def forwarders(self) -> tuple[str, ...]:
