@@ -44,6 +44,14 @@ def test_routes(tmp_path: Path, yaml: str, said: str) -> None:
     assert [said in message for message in found] == [True] * bool(said)
 
 
+def test_a_script_does_not_say_when_it_was_run(tmp_path: Path) -> None:
+    """A LIFETIME counts from its statement; the day that is told is a guess."""
+    script = "CREATE ROUTE R WITH SERVICE_NAME = 'S', LIFETIME = 60, ADDRESS = 'TCP://B:4022'"
+    (tmp_path / "A.sql").write_text(f"CREATE DATABASE D\nGO\nUSE D\nGO\n{script}", "utf-8")
+    [finding] = [f for f in report_of(tmp_path).findings if f.code == "TA-19"]
+    assert finding.message == "route R expires on 2026-05-28 20:27 UTC, if it is created now"
+
+
 def test_how_soon_is_soon(tmp_path: Path) -> None:
     told(tmp_path, "TA-19", route(NOW + 2 * DAY))
     topology = load(tmp_path, NOW)
@@ -75,6 +83,8 @@ BINDING = "bindings: [{name: B, to_service: T, user: u}]"
         ),
         (certificate("starts: 2099-01-31"), "warning A/D: certificate C is not valid until 2099"),
         (certificate("expires: 2020-01-31", BINDING), "error A/D: certificate C has expired"),
+        (certificate("expires: 2020-01-31", BINDING.replace("u}", "v}")), "warning A/D"),
+        (certificate("expires: 2020-01-31").replace("user: U, ", ""), "warning A/D"),
         (certificate("starts: 2099-01-31", BINDING), "; binding B secures dialogs with T by it"),
         (certificate("expires: 2026-06-01", BINDING), "warning A/D: certificate C expires on"),
         (
@@ -95,3 +105,6 @@ def test_evidence(tmp_path: Path) -> None:
     [finding] = report_of(tmp_path).findings
     assert finding.evidence == {"route": "R", "service": "S", "broker": None, "expires": NOW}
     assert finding.line == 6
+    told(tmp_path, "TA-19", route(NOW + 1))
+    [finding] = report_of(tmp_path).findings
+    assert finding.message.endswith("UTC")
