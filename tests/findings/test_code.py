@@ -13,13 +13,14 @@ from .folders import told
 # --- Groups --------------------------------------------------------------------------------------
 
 
-def balanced(*routes: str) -> str:
+def balanced(*routes: str, begin: str = "") -> str:
     rows = [
         f"{{name: R{n}, service_name: {row.split()[0]}, address: 'tcp://{row.split()[-1]}:4022'"
         + (f", broker_instance: {row.split()[1]}}}" if row.count(" ") == 2 else "}")
         for n, row in enumerate(routes)
     ]
-    return f"instances: {{A: {{databases: {{D: {{routes: [{', '.join(rows)}]}}}}}}}}"
+    code = f"procedures: {{P: {{ends: 1, begins: [{{service: I, {begin}}}]}}}}"
+    return f"instances: {{A: {{databases: {{D: {{routes: [{', '.join(rows)}], {code}}}}}}}}}"
 
 
 SPREAD = ("S b B", "S c C", "T b B", "T c C")
@@ -41,6 +42,22 @@ def test_services_that_are_balanced_apart(
     found = told(tmp_path, "TA-37", balanced(*routes))
     assert len(found) == count
     assert all("are spread over b, c" in message for message in found)
+
+
+@pytest.mark.parametrize(
+    ("begin", "severity"),
+    [
+        ("to: S", "info"),
+        ("to: S, related: yes", "warning"),
+        ("related: yes", "warning"),
+        ("to: U, related: yes", "info"),
+    ],
+)
+def test_code_that_relates_dialogs_makes_it_a_warning(
+    tmp_path: Path, begin: str, severity: str
+) -> None:
+    [found] = told(tmp_path, "TA-37", balanced(*SPREAD, begin=begin))
+    assert found.startswith(severity)
 
 
 RELATED = """

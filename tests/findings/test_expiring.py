@@ -92,6 +92,9 @@ BINDING = "bindings: [{name: B, to_service: T, user: u}]"
             "error A/D: certificate C has expired on 2020-01-31 00:00 UTC; the endpoint",
         ),
         (certificate("starts: 2020-01-31, expires: 2099-01-31", BINDING), ""),
+        (certificate(f"starts: {NOW}, expires: {NOW + 7 * DAY + 1}"), ""),
+        (certificate(f"expires: {NOW}"), "has expired"),
+        (certificate(f"expires: {NOW + 7 * DAY}"), "certificate C expires on"),
     ],
 )
 def test_certificates(tmp_path: Path, yaml: str, said: str) -> None:

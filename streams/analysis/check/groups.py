@@ -44,14 +44,21 @@ def _balanced(estate: Estate, at: At) -> dict[str, list[str]]:
 def _spread(estate: Estate, at: At, services: list[str]) -> Finding:
     routes = [r for r in live_routes(estate, at.database) if r.service in services]
     brokers = list(dict.fromkeys(r.broker for r in routes if r.broker is not None))
+    severity = Severity.WARNING if _relates(at, services) else Severity.INFO
     return finding(
-        "TA-37", Severity.WARNING, at, routes[0].source,
+        "TA-37", severity, at, routes[0].source,
         f"dialogs with {listed(services)} are spread over {listed(brokers)} each by its own id: "
         "those of one conversation group can end up in different databases",
         "If they need the same data, take the broker id of the first dialog, once it is known, "
         "for the others.",
         services=services, brokers=brokers, routes=[route.name for route in routes],
     )  # fmt: skip
+
+
+def _relates(at: At, services: list[str]) -> bool:
+    """Tell whether code of the database puts dialogs with one of the services into groups."""
+    begins = (b for p in at.database.procedures.values() for b in p.begins)
+    return any(begin.related and begin.to in (None, *services) for begin in begins)
 
 
 # --- TA-44 ---------------------------------------------------------------------------------------
@@ -96,11 +103,12 @@ CHECKS = (
     Check(
         "TA-37",
         "Services of the same databases, balanced one by one",
-        (Severity.WARNING,),
+        (Severity.WARNING, Severity.INFO),
         "reference 2.1, 3.1",
         "The id of each dialog chooses its database for itself; a conversation group is not "
         "looked at and never transmitted. Where two services live in the same databases and both "
-        "are balanced, dialogs of one group with both can end up in different databases.",
+        "are balanced, dialogs of one group with both can end up in different databases. It is a "
+        "warning where code of the database relates dialogs with one of them, else an info.",
         "If such dialogs need the same data, name the broker id in BEGIN DIALOG of the second one: "
         "it is known when the first one has been acknowledged. If not, suppress the finding.",
         spread,
