@@ -42,6 +42,9 @@ COMMANDS: dict[str, Entry] = {
     "check": Entry(
         "streams.cli.check:check", Section.ASK, "What is already wrong, with evidence and remedy."
     ),
+    "flows": Entry(
+        "streams.cli.flows:flows", Section.ASK, "Who reaches whom, and what must not fail."
+    ),
     "simulate": Entry(
         "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
     ),

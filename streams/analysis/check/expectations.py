@@ -21,7 +21,7 @@ def broken_expectations(estate: Estate) -> Iterable[Finding]:
             sender = find_sender(estate.topology, expected.sender, expected.to)
         except UsageError as error:
             remedy = error.remedy or "Write INSTANCE/DATABASE/SERVICE."
-            yield _told(expected, str(error), remedy, {"routes": [], "path": []})
+            yield _told(expected, error.message, remedy, {"routes": [], "path": []})
             continue
         why = (Evidence(Clue.EXPECT, expected.sender, expected.source),)
         flow = Flow(sender, expected.to, expected.broker, None, why)
