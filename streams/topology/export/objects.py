@@ -101,7 +101,7 @@ def _queue(script: Script, q: Queue) -> None:
 def _settings(q: Queue) -> list[str]:
     settings = [] if q.status else ["STATUS = OFF"]
     if q.retention:
-        pass
+        settings.append("RETENTION = ON")
     if q.activation is not None:
         settings.append(
             f"ACTIVATION (PROCEDURE_NAME = {_dotted(q.activation)}, MAX_QUEUE_READERS = 1, "
