@@ -54,7 +54,8 @@ def export(topology: Topology, at: str | None, output: Path | None, force: bool)
     for name, text in folder.files.items():
         write_text(output / name, text)
     _tell(folder.lost)
-    click.echo(f"{output}: {len(folder.files) - 1:,} scripts and topology.yaml")
+    scripts = len(topology.instances)
+    click.echo(f"{output}: {scripts:,} script{'s' * (scripts != 1)} and topology.yaml")
 
 
 def _script(topology: Topology, at: str) -> Script:

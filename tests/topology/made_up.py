@@ -12,12 +12,16 @@ from streams.topology import (
     MSDB,
     SYSTEM_CONTRACTS,
     SYSTEM_MESSAGE_TYPES,
+    Binding,
+    Certificate,
     Cluster,
     Contract,
     Database,
+    Encryption,
     Endpoint,
     EndpointState,
     Expectation,
+    Grant,
     Instance,
     MessageType,
     Mirror,
@@ -25,6 +29,7 @@ from streams.topology import (
     Queue,
     Role,
     Route,
+    Securable,
     Sender,
     Service,
     Topology,
@@ -88,6 +93,19 @@ _SERVICES = st.builds(Service, NAMES, _OWNED, st.lists(NAMES, max_size=2).map(tu
 _PRIORITIES = st.builds(
     Priority, NAMES, _maybe(NAMES), _maybe(NAMES), _maybe(NAMES), st.integers(1, 10)
 )
+_BINDINGS = st.builds(Binding, NAMES, NAMES, NAMES, st.booleans())
+_DATES = st.integers(0, 4_000_000_000).map(float)
+_CERTIFICATES = st.one_of(
+    st.builds(Certificate, NAMES, user=_maybe(NAMES)),
+    st.builds(Certificate, NAMES, _maybe(_DATES), _maybe(_DATES), NAMES, _maybe(NAMES)),
+)
+
+
+def _grants(permission: str, securable: Securable) -> st.SearchStrategy[tuple[Grant, ...]]:
+    rows = st.builds(Grant, st.just(permission), st.just(securable), NAMES, NAMES, st.booleans())
+    return _named(rows, lambda g: g.principal.casefold())
+
+
 _EXPIRES = _maybe(st.integers(1, 2**31 - 1).map(lambda n: NOW + n))
 
 
@@ -141,7 +159,10 @@ def _database(draw: st.DrawFn, instance: str, name: str) -> Database:
         draw(_routes()),
         draw(criteria.filter(lambda ps: len({p.name.casefold() for p in ps}) == len(ps))),
         honor_priority=draw(st.booleans()),
-        schemas=draw(st.dictionaries(_OWNED, NAMES.map("<{}".format), max_size=2)),
+        bindings=tuple(draw(_by_name(_BINDINGS)).values()),
+        schemas={name: f"<{name}" for name in draw(_named(_OWNED, str.casefold))},
+        certificates=draw(_by_name(_CERTIFICATES)),
+        grants=draw(_grants("SEND", Securable.SERVICE)),
     )
 
 
@@ -153,6 +174,12 @@ _ENDPOINTS = st.builds(
     st.sampled_from(Transport),
     _maybe(st.integers(1, 65535)),
     _maybe(NAMES),
+    st.sampled_from(Encryption),
+    st.sampled_from([(), ("AES",), ("RC4", "AES")]),
+    st.one_of(
+        st.sampled_from([(), ("WINDOWS", "NEGOTIATE")]),
+        st.tuples(st.just("CERTIFICATE"), NAMES),
+    ),
 )
 
 
@@ -169,6 +196,7 @@ def _instance(draw: st.DrawFn, name: str) -> Instance:
         draw(_ENDPOINTS),
         draw(_maybe(NAMES)),
         draw(st.integers(1, 1000)),
+        draw(_grants("CONNECT", Securable.ENDPOINT)),
     )
 
 

@@ -80,6 +80,7 @@ def test_the_broker_id_is_a_comment_and_stays_in_the_folder(tmp_path: Path) -> N
         ("{message_types: {T: {validation: valid_xml}}}", "message type T"),
         ("{contracts: {C: {}}}", "contract C"),
         ("{queues: {a.b.c: {}}}", "queue a.b.c"),
+        ("{certificates: {C: {expires: 2031-01-01}}}", "certificate C"),
         ("{services: {S: {queue: '.'}}, queues: {'.': {}}}", "queue .; service S"),
     ],
 )
@@ -91,6 +92,14 @@ def test_an_object_without_words_stays_in_the_folder(
     assert [why.split(": ")[1] for why in told_] == what.split("; ")
     assert not again.findings
     assert again == explicit(from_yaml(tmp_path, database)[0])
+
+
+def test_users_are_made_but_for_those_that_every_database_has(tmp_path: Path) -> None:
+    grants = "{grants: [{service: S, to: public}, {service: S, to: u}]}"
+    text, told_, again = exported(tmp_path, grants)
+    assert text.count("CREATE USER") == 1 and "CREATE USER [u] WITHOUT LOGIN;" in text
+    assert "GRANT SEND ON SERVICE::[S] TO [public];" in text
+    assert not told_ and len(again.instances["I1"].databases["DB"].grants) == 2
 
 
 def test_of_two_priorities_with_one_criteria_the_first_is_created(tmp_path: Path) -> None:

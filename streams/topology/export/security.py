@@ -11,6 +11,8 @@ from streams.topology.objects import Database
 from streams.topology.security import Certificate, Encryption, Grant
 
 _WORD = re.compile(r"[A-Za-z]\w*")
+_THERE = frozenset({"public", "dbo", "guest"})
+"""Principals that every database has."""
 _PERMISSION = re.compile(r"[A-Z]+( [A-Z]+)*")
 
 
@@ -21,7 +23,7 @@ def write_security(script: Script, database: Database) -> None:
         *(b.user for b in database.bindings),
         *(g.principal for g in database.grants),
     )
-    for user in dict.fromkeys(filter(None, named)):
+    for user in dict.fromkeys(u for u in named if u and u.casefold() not in _THERE):
         script.add(
             f"IF DATABASE_PRINCIPAL_ID({literal(user)}) IS NULL "
             f"CREATE USER {bracket(user)} WITHOUT LOGIN;"

@@ -1,13 +1,12 @@
 """Write a topology as ``topology.yaml``; what the file's reader takes as given is left out.
 
-Reading it back gives the same topology, but for what the file has no words for: evidence from
-procedures, the epochs of a live system, and gaps between the ids of routes.
+Reading it back gives the same topology, but for what the file has no words for: where procedures
+end conversations, the epochs of a live system, and gaps between the ids of routes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import yaml
@@ -26,6 +25,13 @@ from streams.topology.model import (
 from streams.topology.objects import DEFAULT_LEVEL, Database, Priority, Queue, Route, Service
 from streams.topology.system import DEFAULT
 from streams.topology.yaml_file.database import default_queue
+from streams.topology.yaml_file.write_security import (
+    certificates,
+    endpoint_security,
+    grants,
+    instant,
+    procedures,
+)
 
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDTH = 1000
@@ -61,6 +67,7 @@ def _instance(instance: Instance) -> dict[str, Any]:
             "aliases": list(instance.aliases),
             "listeners": list(instance.listeners),
             "endpoint": _endpoint(instance.endpoint),
+            "grants": grants(instance.grants),
             "cluster": instance.cluster,
             "partitions": _unless(instance.partitions, 1),
             "databases": databases,
@@ -87,6 +94,7 @@ def _endpoint(e: Endpoint) -> dict[str, Any]:
             "forwarding": e.forwarding or None,
             "forward_size_mb": _unless(e.forward_size_mb, Endpoint().forward_size_mb),
             "transport": _unless(e.transport.value, Transport.FAILOVER.value),
+            **endpoint_security(e),
         }
     )
 
@@ -121,6 +129,9 @@ def _database(d: Database, instance: str) -> dict[str, Any]:
                 {"name": b.name, "to_service": b.service, "user": b.user, "anonymous": b.anonymous}
                 for b in d.bindings
             ],
+            "certificates": certificates(d.certificates),
+            "grants": grants(d.grants),
+            "procedures": procedures(d.procedures),
         }
     )
 
@@ -174,15 +185,6 @@ def _route(r: Route) -> dict[str, Any]:
         "broker_instance": r.broker,
         "address": r.address,
         "mirror_address": r.mirror,
-        "expires": None if r.expires is None else _instant(r.expires),
+        "expires": None if r.expires is None else instant(r.expires),
     }
     return {key: value for key, value in given.items() if value is not None}
-
-
-def _instant(seconds: float) -> datetime | float:
-    """Return an instant as people read it, where that is the same number."""
-    try:
-        moment = datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        return seconds
-    return moment if moment.timestamp() == seconds else seconds
