@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from streams.analysis.estate import Estate
-from streams.analysis.flows import Flow
+from streams.analysis.flows import Flow, flows_of
 from streams.analysis.hazards import Split, several_targets
-from streams.analysis.network import Disposition, Ending, Network, State, Step
+from streams.analysis.network import Disposition, Ending, State, Step
 from streams.analysis.path import PathVerdict
 from streams.analysis.redundancy import Graph, Redundancy
 from streams.analysis.route_index import RouteIndex
@@ -62,13 +62,21 @@ class Failure:
 class Back:
     """How acknowledgements come back from a target: the shortest way that arrives, if any does.
 
-    ``failures`` are the ends of ways that do not arrive at the initiator's database.
+    ``failures`` are the ends of ways that do not arrive at the initiator's database, ``between``
+    the instances between the two on all ways that do.
     """
 
-    at: str
+    place: Ending
+    ways: Ways = field(repr=False, compare=False)
     hops: Hops
     arrives: bool
     failures: tuple[Failure, ...] = ()
+    between: frozenset[str] = frozenset()
+
+    @property
+    def at(self) -> str:
+        """Return the database from which they come, ``instance/database``."""
+        return self.place.at
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -141,7 +149,7 @@ class FlowAnswer:
 def answer_flow(estate: Estate, flow: Flow) -> FlowAnswer:
     """Follow a flow by every way, there and back; what flows have in common is computed once."""
     forth = _forth(estate, flow)
-    backs = tuple(_back(estate, flow, place) for place in forth.places)
+    backs = tuple(way_back(estate, flow, place) for place in forth.places)
     if forth.failures or not all(back.arrives for back in backs):
         verdict = PathVerdict.BROKEN
     else:
@@ -152,6 +160,38 @@ def answer_flow(estate: Estate, flow: Flow) -> FlowAnswer:
         {broker: r.ways for broker, r in forth.redundancy.items()},
         tuple(points), forth.failures, backs, forth,
     )  # fmt: skip
+
+
+def answers_of(estate: Estate) -> tuple[FlowAnswer, ...]:
+    """Return the answers of all flows that an estate means to have, in their order."""
+    return estate.once(_answers)
+
+
+def _answers(estate: Estate) -> tuple[FlowAnswer, ...]:
+    return tuple(answer_flow(estate, flow) for flow in flows_of(estate))
+
+
+def ways_there(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...]:
+    """Return every way there once, with the answers of all flows that take it."""
+    return estate.once(_by_forth)
+
+
+def _by_forth(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...]:
+    found: dict[int, list[FlowAnswer]] = {}
+    for answer in answers_of(estate):
+        found.setdefault(id(answer.forth), []).append(answer)
+    return tuple((answers[0].forth, tuple(answers)) for answers in found.values())
+
+
+def locked(estate: Estate, answer: FlowAnswer) -> tuple[FlowAnswer, ...]:
+    """Return how a flow goes on once a target has acknowledged: with the broker id of each.
+
+    From then on a dialog names a broker id (reference 2.1), and routes match otherwise.
+    """
+    if answer.flow.broker is not None:
+        return ()
+    ids = dict.fromkeys(reached.broker for reached in answer.reached)
+    return tuple(answer_flow(estate, replace(answer.flow, broker=broker)) for broker in ids)
 
 
 def routes_of(estate: Estate) -> RouteIndex:
@@ -211,6 +251,21 @@ def _order(failure: Failure) -> tuple[str, ...]:
     return (end.at, end.disposition.value, str(end.error or ""), end.broker or "")
 
 
+def way_to(ways: Ways, state: State) -> Hops:
+    """Return the shortest way to a state, with the step that is taken there first."""
+    came: dict[Key, tuple[Key, Step] | None] = {ways.first: None}
+    waiting = deque([ways.first])
+    while waiting:
+        key = waiting.popleft()
+        if key.state == state:
+            return _hops(came, key, ways.network.steps(state)[0])
+        for move in ways.moves(key):
+            if move.following is not None and move.following not in came:
+                came[move.following] = (key, move.step)
+                waiting.append(move.following)
+    return ()
+
+
 def _first_ways(ways: Ways) -> dict[Ending, Hops]:
     """Return one shortest way to every end."""
     came: dict[Key, tuple[Key, Step] | None] = {ways.first: None}
@@ -244,24 +299,25 @@ def _backs(_: Estate) -> dict[tuple[str, str | None, str, str, str], Back]:
     return {}
 
 
-def _back(estate: Estate, flow: Flow, place: Ending) -> Back:
-    """Return how acknowledgements come back from a database, as :mod:`path` judges it."""
+def way_back(estate: Estate, flow: Flow, place: Ending) -> Back:
+    """Return how acknowledgements of a flow come back from a database."""
     sender, known = flow.sender, estate.once(_backs)
     home = (sender.instance.name, sender.database.name)
     key = (place.instance, place.database, sender.service, *home)
     if key not in known:
         start = State(place.instance, place.database, sender.database.broker_id)
-        network = estate.network(sender.service, from_initiator=False)
-        known[key] = _return(place.at, network, start, home)
+        ways = Ways(estate.network(sender.service, from_initiator=False), start)
+        known[key] = _return(place, ways, home, routes_of(estate))
     return known[key]
 
 
-def _return(at: str, network: Network, start: State, home: tuple[str, str]) -> Back:
-    ways = Ways(network, start)
+def _return(place: Ending, ways: Ways, home: tuple[str, str], routes: RouteIndex) -> Back:
     firsts = _first_ways(ways)
-    arriving = [h for e, h in firsts.items() if e.delivered and (e.instance, e.database) == home]
-    missed = [e for e in firsts if not (e.delivered and (e.instance, e.database) == home)]
-    failures = tuple(sorted((Failure(e, Fraction(0), firsts[e]) for e in missed), key=_order))
-    if arriving:
-        return Back(at, arriving[0], True, failures)
-    return Back(at, failures[0].hops if failures else (), False, failures)
+    arriving = [e for e in firsts if e.delivered and (e.instance, e.database) == home]
+    missed = (Failure(e, Fraction(0), firsts[e]) for e in firsts if e not in arriving)
+    failures = tuple(sorted(missed, key=_order))
+    if not arriving:
+        return Back(place, ways, failures[0].hops if failures else (), False, failures)
+    broker = broker_key(arriving[0].broker or "")
+    between = Graph(ways, routes).redundancy(broker).between
+    return Back(place, ways, firsts[arriving[0]], True, failures, between)

@@ -21,12 +21,13 @@ class Redundancy:
     A hop from the sender to the target itself counts as one way. ``instances`` are those between
     the two, ``routes`` those that send on, as ``Instance/Database/Route``. Routes that differ in
     their names only stand in for each other; what else would match without a route is another
-    question (``diff``).
+    question (``diff``). ``between``: every instance between the two that some way uses.
     """
 
     ways: int
     instances: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()
+    between: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -53,11 +54,12 @@ class Graph:
             links.setdefault(key.state.instance, set()).add(_head(move))
         targets = {one for one, others in links.items() if _END in others}
         start = self.ways.start.instance
+        between = frozenset(links) - targets - {start}
         if start in targets:
-            return Redundancy(1, (), _shared_routes(self.ways, self.routes, used))
+            return Redundancy(1, (), _shared_routes(self.ways, self.routes, used), between)
         count = _disjoint(links, start, targets)
         shared = _shared_instances(links, start, targets) if count == 1 else ()
-        return Redundancy(count, shared, _shared_routes(self.ways, self.routes, used))
+        return Redundancy(count, shared, _shared_routes(self.ways, self.routes, used), between)
 
     def _leading_to(self, broker: str) -> list[tuple[Key, Move]]:
         """Return the moves that can be part of a way to a broker id."""
