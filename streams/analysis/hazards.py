@@ -29,12 +29,12 @@ class Split:
 
 def several_targets(ways: Ways) -> tuple[Split, ...]:
     """Return every tier of routes without broker id that can make two targets of one dialog."""
-    tiers = {key: _tiers(ways.moves.at(key)) for key in ways.keys}
+    tiers = {key: _tiers(ways.moves(key)) for key in ways.reached()}
     if not any(tiers.values()):
         return ()
     reach = _Reaches(ways)
     found: dict[tuple[State, Decision], Split] = {}
-    for key in ways.keys:
+    for key in ways.reached():
         for decision, moves in tiers[key].items():
             brokers = reach.conflict([reach.after(move) for move in moves.values()])
             if brokers:
@@ -58,8 +58,8 @@ class _Reaches:
     def __init__(self, ways: Ways) -> None:
         self._from: dict[Key, Reach] = {}
         self._conflicts: dict[tuple[Reach, Reach], tuple[str, ...]] = {}
-        for key in reversed(ways.keys):
-            self._from[key] = frozenset().union(*map(self.after, ways.moves.at(key)))
+        for key in reversed(ways.reached()):
+            self._from[key] = frozenset().union(*map(self.after, ways.moves(key)))
 
     def after(self, move: Move) -> Reach:
         """Return what is reached by a move."""

@@ -15,7 +15,7 @@ from streams.analysis.circles import Circles
 from streams.analysis.moves import HOPS, Key, Move, Moves
 from streams.analysis.network import Ending, Network, State, Step
 
-__all__ = ["CIRCLES", "HOPS", "KEYS", "Kind", "Total", "Way", "Ways"]
+__all__ = ["CIRCLES", "HOPS", "KEYS", "Key", "Kind", "Move", "Total", "Way", "Ways"]
 
 T = TypeVar("T")
 
@@ -56,25 +56,33 @@ class Ways:
 
     network: Network
     start: State
-    moves: Moves = field(init=False)
-    keys: tuple[Key, ...] = field(init=False)
+    _moves: Moves = field(init=False)
+    _keys: tuple[Key, ...] = field(init=False)
     _totals: dict[Kind, Total] = field(default_factory=dict)
     _lengths: dict[Key, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         circles = Circles(self.network)
         for largest in CIRCLES:
-            self.moves = Moves(self.network, largest, circles)
-            first = self.moves.first(self.start)
-            found = _in_order(self.moves, first, KEYS + len(circles) if largest else None)
+            self._moves = Moves(self.network, largest, circles)
+            first = self._moves.first(self.start)
+            found = _in_order(self._moves, first, KEYS + len(circles) if largest else None)
             if found is not None:
-                self.keys = found
+                self._keys = found
                 break
 
     @property
     def first(self) -> Key:
         """Return where every way begins."""
-        return self.keys[0]
+        return self._keys[0]
+
+    def reached(self) -> tuple[Key, ...]:
+        """Return every key on some way, each before those that follow from it."""
+        return self._keys
+
+    def moves(self, key: Key) -> tuple[Move, ...]:
+        """Return what can follow at a key, in the order of names."""
+        return self._moves.at(key)
 
     def totals(self) -> Mapping[Kind, Total]:
         """Return how many ways there are of each kind."""
@@ -99,9 +107,9 @@ class Ways:
     def _count(self) -> None:
         """Hand on how many ways lead to each key, by their length, and which share."""
         arrived: dict[Key, dict[int, Total]] = {self.first: {1: Total(1, Fraction(1))}}
-        for key in self.keys:
+        for key in self._keys:
             here = arrived.pop(key)
-            for move in self.moves.at(key):
+            for move in self.moves(key):
                 for hops, total in here.items():
                     share = move.step.share
                     more = total if share == 1 else Total(total.ways, total.share * share)
@@ -114,16 +122,16 @@ class Ways:
         """Find the lengths of the ways from each key: bit n tells that there is one of n hops."""
         if self._lengths:
             return
-        for key in reversed(self.keys):
+        for key in reversed(self._keys):
             lengths = 0
-            for move in self.moves.at(key):
+            for move in self.moves(key):
                 lengths |= 1 << 1 if move.following is None else self._lengths[move.following] << 1
             self._lengths[key] = lengths
 
     def _of_length(
         self, key: Key, hops: int, before: tuple[tuple[State, Step], ...], share: Fraction
     ) -> Iterator[Way]:
-        for move in self.moves.at(key):
+        for move in self.moves(key):
             here = (*before, (key.state, move.step))
             part = share * move.step.share
             if move.ending is not None:
