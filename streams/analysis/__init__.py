@@ -9,7 +9,8 @@ from streams.analysis.mermaid import path_mermaid
 from streams.analysis.network import Disposition, Ending, Network, State, Step
 from streams.analysis.path import LIMIT, Outcome, Paths, PathVerdict, find_paths
 from streams.analysis.places import Place, find_at, find_database, find_instance, find_sender
-from streams.analysis.text import explain_text, path_text
+from streams.analysis.text import explain_text
+from streams.analysis.tree import path_text
 from streams.analysis.ways import HOPS, Way, Ways
 
 __all__ = [

@@ -12,6 +12,7 @@ from typing import Any
 from streams.analysis.answers import decision_json
 from streams.analysis.hazards import several_targets, split_finding
 from streams.analysis.network import Ending, Network, State
+from streams.analysis.outline import Outline, outline
 from streams.analysis.places import Place
 from streams.analysis.returns import Returns
 from streams.analysis.ways import Way, Ways
@@ -39,7 +40,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The answer: counted in the graph, listed up to the limit."""
+    """The answer: counted in the graph, listed up to the limit; beyond that there is an outline."""
 
     sender: Place
     to: str
@@ -49,6 +50,7 @@ class Paths:
     ways: int
     outcomes: tuple[Outcome, ...]
     hazards: tuple[Finding, ...] = ()
+    outline: Outline | None = None
 
     @property
     def truncated(self) -> bool:
@@ -130,7 +132,7 @@ def find_paths(
     )
     return Paths(
         sender, to, broker, conversation, _verdict(ways, returns, hazards), ways.count(), listed,
-        hazards,
+        hazards, outline(ways, returns) if len(listed) < ways.count() else None,
     )  # fmt: skip
 
 
