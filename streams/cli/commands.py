@@ -36,6 +36,12 @@ COMMANDS: dict[str, Entry] = {
     "path": Entry(
         "streams.cli.path:path", Section.ASK, "Every way of a message, there and back again."
     ),
+    "check": Entry(
+        "streams.cli.check:check", Section.ASK, "What is already wrong, with evidence and remedy."
+    ),
+    "flows": Entry(
+        "streams.cli.flows:flows", Section.ASK, "Who reaches whom, and what must not fail."
+    ),
     "simulate": Entry(
         "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
     ),

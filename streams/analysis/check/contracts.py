@@ -1,0 +1,251 @@
+"""Contracts and message types on both sides of a flow (TA-31, TA-32)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from streams.analysis.check.objects import At, finding, listed, user_databases
+from streams.analysis.check.passages import Passage, passages
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.topology import (
+    SYSTEM_CONTRACTS,
+    SYSTEM_MESSAGE_TYPES,
+    Contract,
+    Database,
+    Finding,
+    MessageType,
+    Sender,
+    Severity,
+    Source,
+    Validation,
+    contract_of,
+    schema_of,
+)
+
+_STRICTER = {Validation.NONE: 0, Validation.WELL_FORMED_XML: 1, Validation.VALID_XML: 2}
+
+
+def type_of(database: Database, name: str) -> MessageType | None:
+    """Return a message type of the database, its own or one that every database has."""
+    return database.message_types.get(name) or SYSTEM_MESSAGE_TYPES.get(name)
+
+
+# --- TA-31 ---------------------------------------------------------------------------------------
+
+
+def contracts(estate: Estate) -> Iterator[Finding]:
+    """Find flows for which no contract holds on both sides, and contracts that lack something."""
+    for at in user_databases(estate):
+        yield from _incomplete(at)
+    for passage in passages(estate):
+        for end in passage.ends(estate):
+            yield from _unusable(passage, end)
+
+
+def _incomplete(at: At) -> Iterator[Finding]:
+    """Find what the engine would not let anybody create (1.1)."""
+    for contract in at.database.contracts.values():
+        missing = [name for name in contract.messages if type_of(at.database, name) is None]
+        if missing:
+            yield _told(
+                at, contract.source,
+                f"contract {contract.name} names {listed(missing)}, and the database has no such "
+                "message type",
+                "Create the message type, in the same spelling.",
+                contract=contract.name, types=missing,
+            )  # fmt: skip
+        if Sender.TARGET in (senders := set(contract.messages.values())) and len(senders) == 1:
+            yield _told(
+                at, contract.source,
+                f"contract {contract.name} has no message type that the initiator may send",
+                "Add one, SENT BY INITIATOR or ANY: without it no dialog can begin (8492).",
+                contract=contract.name, types=list(contract.messages),
+            )  # fmt: skip
+    for service in at.database.services.values():
+        unknown = [name for name in service.contracts if contract_of(at.database, name) is None]
+        if unknown:
+            yield _told(
+                at, service.source,
+                f"service {service.name} accepts {listed(unknown)}, and the database has no such "
+                "contract",
+                "Create the contract, in the same spelling.",
+                service=service.name, contracts=unknown,
+            )  # fmt: skip
+
+
+def _unusable(passage: Passage, end: At) -> Iterator[Finding]:
+    flow, begins = passage.flow, passage.begins
+    service = end.database.services[flow.to]
+    own = begins.database.services[flow.sender.service]
+    accepted = list(service.contracts)
+    evidence: dict[str, Any] = {"flow": str(flow), "target": str(end), "accepted": accepted}
+    if flow.contract is not None:
+        if contract_of(begins.database, flow.contract) is None:
+            yield _told(
+                begins, _why(passage),
+                f"{own.name} begins dialogs with {flow.to} under {flow.contract}, and the database "
+                "has no such contract",
+                "Create the contract and its message types here too, as at the target.",
+                contract=flow.contract, **evidence,
+            )  # fmt: skip
+        if flow.contract not in accepted:
+            yield _told(
+                end, service.source,
+                f"{flow.to} does not accept {flow.contract}, under which {begins} begins dialogs",
+                "Add the contract to the service, or begin the dialogs under one that it accepts.",
+                contract=flow.contract, **evidence,
+            )  # fmt: skip
+    elif not any(contract_of(begins.database, name) for name in accepted):
+        what = listed(accepted) if accepted else "no contract: it can only begin dialogs"
+        yield _told(
+            end, service.source,
+            f"{flow.to} accepts {what}, and {begins}, which talks to it, has none of that",
+            "Create the contract and its message types on both sides, and let the service accept "
+            "it.",
+            **evidence,
+        )  # fmt: skip
+    yield from _different(passage, end)
+
+
+def _why(passage: Passage) -> Source:
+    """Return where a flow is stated, by the strongest clue."""
+    return passage.flow.why[0].source
+
+
+def _different(passage: Passage, end: At) -> Iterator[Finding]:
+    """Find message types that one side may send and the other side's contract does not allow."""
+    for name, here, there in _shared(passage, end):
+        said = []
+        for word, sender in here.messages.items():
+            if sender is not Sender.TARGET and there.messages.get(word) not in _BEGINNER:
+                said.append(f"{word} from the initiator")
+        for word, sender in there.messages.items():
+            if sender is not Sender.INITIATOR and here.messages.get(word) not in _TARGET:
+                said.append(f"{word} from the target")
+        if said:
+            yield _told(
+                end, there.source,
+                f"contract {name} is not the same in {passage.begins}: the other side does not "
+                f"take {listed(said)}",
+                "Make both contracts the same; a contract cannot be altered: create a new one.",
+                severity=Severity.WARNING if passage.flow.contract is None else Severity.ERROR,
+                contract=name, flow=str(passage.flow), types=said,
+            )  # fmt: skip
+
+
+_BEGINNER = (Sender.INITIATOR, Sender.ANY)
+_TARGET = (Sender.TARGET, Sender.ANY)
+
+
+def _shared(passage: Passage, end: At) -> Iterator[tuple[str, Contract, Contract]]:
+    """Yield the contracts that a flow can use, as both sides have them."""
+    accepted = end.database.services[passage.flow.to].contracts
+    names = accepted if passage.flow.contract is None else (passage.flow.contract,)
+    for name in names:
+        here, there = contract_of(passage.begins.database, name), contract_of(end.database, name)
+        if name not in SYSTEM_CONTRACTS and here is not None and there is not None:
+            yield name, here, there
+
+
+def _told(
+    at: At, source: Source, message: str, remedy: str,
+    severity: Severity = Severity.ERROR, **evidence: object,
+) -> Finding:  # fmt: skip
+    return finding("TA-31", severity, at, source, message, remedy, **evidence)
+
+
+# --- TA-32 ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    at: At
+    type: MessageType
+
+
+def validations(estate: Estate) -> Iterator[Finding]:
+    """Find message types that the receiver validates in another way than the sender (CM)."""
+    seen: set[tuple[str, str, str]] = set()
+    for passage in passages(estate):
+        for end in passage.ends(estate):
+            for name, here, there in _shared(passage, end):
+                words = {**here.messages, **there.messages}
+                for word, sender in words.items():
+                    key = (str(passage.begins), str(end), word)
+                    if key not in seen:
+                        seen.add(key)
+                        yield from _validation(passage, end, word, sender, name)
+
+
+def _validation(
+    passage: Passage, end: At, word: str, sender: Sender, contract: str
+) -> Iterator[Finding]:
+    first, second = type_of(passage.begins.database, word), type_of(end.database, word)
+    if first is None or second is None or not _differ(passage.begins, first, end, second):
+        return
+    ours, theirs = _Side(passage.begins, first), _Side(end, second)
+    pairs = [(ours, theirs)] * (sender is not Sender.TARGET)
+    pairs += [(theirs, ours)] * (sender is not Sender.INITIATOR)
+    refused = next((pair for pair in pairs if _refuses(pair[1].type, pair[0].type)), None)
+    one, other = refused or (ours, theirs)
+    more = f"{other.at} may refuse what {one.at} sends" if refused else "the receiver demands less"
+    yield finding(
+        "TA-32", Severity.WARNING if refused else Severity.INFO, other.at, other.type.source,
+        f"message type {word} is {_said(one)} in {one.at} and {_said(other)} in {other.at}: {more}",
+        "Validate alike on both sides: the sender then learns of a bad body from its own SEND.",
+        type=word, contract=contract, flow=str(passage.flow),
+        validation={str(side.at): side.type.validation.value for side in (ours, theirs)},
+    )  # fmt: skip
+
+
+def _said(side: _Side) -> str:
+    schema = f" ({side.type.schema})" if side.type.schema else ""
+    return side.type.validation.value.upper() + schema
+
+
+def _differ(here: At, one: MessageType, there: At, other: MessageType) -> bool:
+    if one.validation is not other.validation:
+        return True
+    return one.validation is Validation.VALID_XML and (
+        schema_of(here.database, one) != schema_of(there.database, other)
+    )
+
+
+def _refuses(receiver: MessageType, sender: MessageType) -> bool:
+    """Tell whether a receiver can refuse a body that the sender's own type lets pass."""
+    asked, given = _STRICTER.get(receiver.validation), _STRICTER.get(sender.validation)
+    if asked is None or given is None:  # EMPTY on one side only
+        return asked != 0
+    return asked > given or asked == given == 2
+
+
+CHECKS = (
+    Check(
+        "TA-31",
+        "No contract that both sides can use",
+        (Severity.ERROR, Severity.WARNING),
+        "reference 1.1, 4.10",
+        "A dialog begins under a contract that exists in the initiator's database and that the "
+        "target's service accepts; each side may send the message types that its contract gives "
+        "it. Where one of that is missing, BEGIN DIALOG or SEND fails, or the target answers with "
+        "an Error and the dialog is over. A warning: contracts of one name differ, and nothing "
+        "tells whether the flow uses this one.",
+        "Create message types and contract alike on both sides, and let the service accept it.",
+        contracts,
+    ),
+    Check(
+        "TA-32",
+        "Message validation differs between the sides",
+        (Severity.WARNING, Severity.INFO),
+        "reference 1.1 (message type)",
+        "Both sides need a message type of the same name and may validate it differently; the "
+        "receiver's validation counts. If it demands more than the sender's does, a message that "
+        "was sent without complaint ends the dialog with an Error. If it demands less, the sender "
+        "is stricter than needed: an info.",
+        "Validate alike on both sides.",
+        validations,
+    ),
+)
