@@ -67,9 +67,10 @@ def check(
         return
     if topology is None:
         raise click.UsageError("Missing argument 'TOPOLOGY'.", ctx)
-    folder, now = find_folder(topology), time.time()
+    found, now = find_folder(topology), time.time()
+    folder = found.parent if found.is_file() else found
     suppressions = _suppressions(folder, suppress)
-    report = check_topology(load(folder, now), now, suppressions=suppressions, soon=soon / 1000)
+    report = check_topology(load(found, now), now, suppressions=suppressions, soon=soon / 1000)
     _print(report, format_, folder)
     ctx.exit(_BAD_NEWS if report.reaches(Severity(fail_on)) else 0)
 
@@ -83,7 +84,7 @@ def _page(code: str) -> str:
 
 
 def _suppressions(folder: Path, named: Path | None) -> tuple[Suppression, ...]:
-    file = named or (folder if folder.is_dir() else folder.parent) / SUPPRESSIONS_FILE
+    file = named or folder / SUPPRESSIONS_FILE
     return load_suppressions(file) if named or file.is_file() else ()
 
 

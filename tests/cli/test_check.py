@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,8 @@ def test_a_page() -> None:
     """--explain needs no topology and takes any case; what is unknown is told what there is."""
     result = run("--explain", "ta-20")
     assert (result.exit_code, result.stdout[:7]) == (0, "TA-20  ")
-    result = run("--explain", "TA-2O")
-    assert result.exit_code == 2 and "Did you mean 'TA-" in result.stderr
+    result = run("--explain", "TA-00")
+    assert result.exit_code == 2 and "check has: TA-" in result.stderr
 
 
 # --- Suppressions --------------------------------------------------------------------------------
@@ -171,6 +172,40 @@ def test_a_file_in_another_encoding_is_told(folder: Path) -> None:
 
 
 # --- SARIF ---------------------------------------------------------------------------------------
+
+
+SHAPES = {
+    "": {"$schema", "version", "runs"},
+    "runs": {"tool", "columnKind", "results"},
+    "driver": {"name", "version", "rules"},
+    "rules": {"id", "shortDescription", "fullDescription", "help", "defaultConfiguration"},
+    "results": {"ruleId", "ruleIndex", "level", "message", "locations", "properties",
+                "suppressions"},
+    "locations": {"physicalLocation", "logicalLocations"},
+    "physicalLocation": {"artifactLocation", "region"},
+    "artifactLocation": {"uri", "uriBaseId"},
+    "region": {"startLine", "startColumn"},
+    "suppressions": {"kind", "status", "justification"},
+}  # fmt: skip
+"""Of the standard's properties those that are used: it allows no others."""
+
+
+def objects(value: object, name: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every object of a log with the name of its property; bags may hold anything."""
+    if isinstance(value, dict):
+        yield name, value
+        for key, inner in value.items() if name != "properties" else ():
+            yield from objects(inner, key)
+    for inner in value if isinstance(value, list) else ():
+        yield from objects(inner, name)
+
+
+def test_sarif_has_no_properties_of_its_own(folder: Path) -> None:
+    suppress(folder, "- {code: TA-20, reason: known}\n- {code: TA-99, reason: x}")
+    log = json.loads(run(folder, "--format", "sarif").stdout)
+    seen = {name: set(found) for name, found in objects(log) if name in SHAPES}
+    assert set(seen) == set(SHAPES)
+    assert all(keys <= SHAPES[name] for name, keys in seen.items())
 
 
 def test_sarif(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

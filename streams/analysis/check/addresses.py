@@ -44,6 +44,10 @@ def _is_listener(instance: Instance, address: Address) -> bool:
 # --- TA-27, TA-28 --------------------------------------------------------------------------------
 
 
+_UNUSABLE = (Number.ADDRESS_UNUSABLE, Number.ROUTE_INVALID)
+"""What becomes of a message for which a TRANSPORT route has no address: here, and on the way."""
+
+
 def no_address(estate: Estate) -> Iterator[Finding]:
     """Find services that a TRANSPORT route is taken for and whose names hold no address (2.3)."""
     for passage in passages(estate):
@@ -58,7 +62,7 @@ def no_address(estate: Estate) -> Iterator[Finding]:
 def _no_address(
     estate: Estate, passage: Passage, service: str, failure: Failure
 ) -> Iterator[Finding]:
-    if failure.ending.error is not Number.ADDRESS_UNUSABLE or not failure.hops:
+    if failure.ending.error not in _UNUSABLE or not failure.hops:
         return
     used = _transport(estate, failure.hops[-1])
     if used is not None:
@@ -111,7 +115,7 @@ def to_one_partner(estate: Estate) -> Iterator[Finding]:
             address = parse_address(route.address)
             if address is None or address.kind is not AddressKind.NETWORK or route.mirror:
                 continue
-            name = estate.leads.get((address.host.casefold(), address.port))
+            name = estate.leads_to(at.instance.name, address)
             there = estate.topology.instances.get(name or "")
             if there is not None and not _is_listener(there, address):
                 for database in there.databases.values():

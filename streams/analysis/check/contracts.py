@@ -79,26 +79,25 @@ def _incomplete(at: At) -> Iterator[Finding]:
 def _unusable(passage: Passage, end: At) -> Iterator[Finding]:
     flow, begins = passage.flow, passage.begins
     service = end.database.services[flow.to]
-    own = begins.database.services[flow.sender.service]
     accepted = list(service.contracts)
     evidence: dict[str, Any] = {"flow": str(flow), "target": str(end), "accepted": accepted}
-    if flow.contract is not None:
-        if contract_of(begins.database, flow.contract) is None:
+    for name, source in _begun(passage).items():
+        if contract_of(begins.database, name) is None:
             yield _told(
-                begins, _why(passage),
-                f"{own.name} begins dialogs with {flow.to} under {flow.contract}, and the database "
-                "has no such contract",
+                begins, source,
+                f"{flow.sender.service} begins dialogs with {flow.to} under {name}, and the "
+                "database has no such contract",
                 "Create the contract and its message types here too, as at the target.",
-                contract=flow.contract, **evidence,
+                contract=name, **evidence,
             )  # fmt: skip
-        if flow.contract not in accepted:
+        if name not in accepted:
             yield _told(
                 end, service.source,
-                f"{flow.to} does not accept {flow.contract}, under which {begins} begins dialogs",
+                f"{flow.to} does not accept {name}, under which {begins} begins dialogs",
                 "Add the contract to the service, or begin the dialogs under one that it accepts.",
-                contract=flow.contract, **evidence,
+                contract=name, **evidence,
             )  # fmt: skip
-    elif not any(contract_of(begins.database, name) for name in accepted):
+    if not _begun(passage) and not any(contract_of(begins.database, name) for name in accepted):
         what = listed(accepted) if accepted else "no contract: it can only begin dialogs"
         yield _told(
             end, service.source,
@@ -110,9 +109,15 @@ def _unusable(passage: Passage, end: At) -> Iterator[Finding]:
     yield from _different(passage, end)
 
 
-def _why(passage: Passage) -> Source:
-    """Return where a flow is stated, by the strongest clue."""
-    return passage.flow.why[0].source
+def _begun(passage: Passage) -> dict[str, Source]:
+    """Return the contracts under which code begins a flow's dialogs, with the first place."""
+    flow, found = passage.flow, dict[str, Source]()
+    for procedure in flow.sender.database.procedures.values():
+        for begin in procedure.begins:
+            meant = begin.to == flow.to and begin.service in (None, flow.sender.service)
+            if meant and begin.contract is not None:
+                found.setdefault(begin.contract, begin.source)
+    return found
 
 
 def _different(passage: Passage, end: At) -> Iterator[Finding]:
@@ -131,7 +136,7 @@ def _different(passage: Passage, end: At) -> Iterator[Finding]:
                 f"contract {name} is not the same in {passage.begins}: the other side does not "
                 f"take {listed(said)}",
                 "Make both contracts the same; a contract cannot be altered: create a new one.",
-                severity=Severity.WARNING if passage.flow.contract is None else Severity.ERROR,
+                severity=Severity.ERROR if name in _begun(passage) else Severity.WARNING,
                 contract=name, flow=str(passage.flow), types=said,
             )  # fmt: skip
 
@@ -142,9 +147,7 @@ _TARGET = (Sender.TARGET, Sender.ANY)
 
 def _shared(passage: Passage, end: At) -> Iterator[tuple[str, Contract, Contract]]:
     """Yield the contracts that a flow can use, as both sides have them."""
-    accepted = end.database.services[passage.flow.to].contracts
-    names = accepted if passage.flow.contract is None else (passage.flow.contract,)
-    for name in names:
+    for name in _begun(passage) or end.database.services[passage.flow.to].contracts:
         here, there = contract_of(passage.begins.database, name), contract_of(end.database, name)
         if name not in SYSTEM_CONTRACTS and here is not None and there is not None:
             yield name, here, there

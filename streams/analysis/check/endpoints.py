@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.objects import At, finding, listed
+from streams.analysis.check.objects import finding, listed
 from streams.analysis.check.passages import Hop, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
@@ -49,7 +49,7 @@ def _incompatible(estate: Estate, one: str, other: str, flows: list[str]) -> Ite
         # Told where somebody wrote the setting: at the endpoint that differs from the default.
         at = there if here.endpoint.encryption is Encryption.REQUIRED else here
         yield finding(
-            "TA-39", Severity.ERROR, At(at, at.msdb), at.endpoint.source,
+            "TA-39", Severity.ERROR, at, at.endpoint.source,
             f"{one} and {other} cannot connect: {said}", remedy,
             instances=[one, other], flows=flows[:5],
         )  # fmt: skip
@@ -100,7 +100,7 @@ def _closed(estate: Estate, name: str, callers: list[str]) -> Iterator[Finding]:
     denied = next((g for g in instance.grants if g.denied and _is_public(g)), None)
     if denied is not None:
         yield finding(
-            "TA-39", Severity.ERROR, At(instance, instance.msdb), denied.source,
+            "TA-39", Severity.ERROR, instance, denied.source,
             f"{denied.permission} on endpoint {denied.name} of {name} is denied to public: "
             f"{listed(callers)} cannot connect",
             "REVOKE it, and GRANT CONNECT to the logins of the other instances.",
@@ -108,7 +108,7 @@ def _closed(estate: Estate, name: str, callers: list[str]) -> Iterator[Finding]:
         )  # fmt: skip
     elif not any(_allows(grant) for grant in instance.grants) and _granted_elsewhere(estate, name):
         yield finding(
-            "TA-39", Severity.WARNING, At(instance, instance.msdb), instance.endpoint.source,
+            "TA-39", Severity.WARNING, instance, instance.endpoint.source,
             f"nobody is granted CONNECT on the endpoint of {name}, as others are elsewhere; "
             f"{listed(callers)} must connect to it",
             "GRANT CONNECT ON ENDPOINT to the logins of these instances; administrators need none.",

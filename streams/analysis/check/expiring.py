@@ -22,7 +22,12 @@ def routes(estate: Estate) -> Iterator[Finding]:
             if route.expires <= estate.now:
                 yield _route(at, route, route.expires, "has expired on {}: it is ignored")
             elif route.expires <= estate.now + estate.soon and not renewed:
-                yield _route(at, route, route.expires, "expires on {}")
+                yield _route(at, route, route.expires, "expires on {}" + _as_of(route))
+
+
+def _as_of(route: Route) -> str:
+    # A LIFETIME counts from its statement, and nobody knows when that was run.
+    return ", if it is created now" if route.source.file.endswith(".sql") else ""
 
 
 def _route(at: At, route: Route, expires: float, said: str) -> Finding:

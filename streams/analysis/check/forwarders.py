@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.objects import At, finding
+from streams.analysis.check.objects import finding
 from streams.analysis.check.passages import passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
@@ -28,7 +28,7 @@ def budgets(estate: Estate) -> Iterator[Finding]:
         needed = 2 * FRAGMENT * len(through)
         if budget < needed:
             yield finding(
-                "TA-35", Severity.WARNING, At(instance, instance.msdb), instance.endpoint.source,
+                "TA-35", Severity.WARNING, instance, instance.endpoint.source,
                 f"{name} forwards {len(through)} flows and may hold {budget:,} bytes: less than "
                 f"the {needed:,} of one fragment for each, there and back",
                 "Raise MESSAGE_FORWARD_SIZE of its endpoint, or give some flows another forwarder.",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from streams.analysis.check.objects import At, finding, listed, live_routes, user_databases
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.network import State
+from streams.analysis.network import Ending, State
 from streams.analysis.ways import Ways
 from streams.routing import broker_key
 from streams.topology import BeginDialog, Finding, Procedure, Severity
@@ -44,14 +44,21 @@ def _balanced(estate: Estate, at: At) -> dict[str, list[str]]:
 def _spread(estate: Estate, at: At, services: list[str]) -> Finding:
     routes = [r for r in live_routes(estate, at.database) if r.service in services]
     brokers = list(dict.fromkeys(r.broker for r in routes if r.broker is not None))
+    severity = Severity.WARNING if _relates(at, services) else Severity.INFO
     return finding(
-        "TA-37", Severity.WARNING, at, routes[0].source,
+        "TA-37", severity, at, routes[0].source,
         f"dialogs with {listed(services)} are spread over {listed(brokers)} each by its own id: "
         "those of one conversation group can end up in different databases",
         "If they need the same data, take the broker id of the first dialog, once it is known, "
         "for the others.",
         services=services, brokers=brokers, routes=[route.name for route in routes],
     )  # fmt: skip
+
+
+def _relates(at: At, services: list[str]) -> bool:
+    """Tell whether code of the database puts dialogs with one of the services into groups."""
+    begins = (b for p in at.database.procedures.values() for b in p.begins)
+    return any(begin.related and begin.to in (None, *services) for begin in begins)
 
 
 # --- TA-44 ---------------------------------------------------------------------------------------
@@ -75,27 +82,33 @@ def _related(
     estate: Estate, at: At, procedure: Procedure, begin: BeginDialog, to: str
 ) -> Iterator[Finding]:
     ways = Ways(estate.network(to), State(at.instance.name, at.database.name, None))
-    places = {e.at: e.broker for e in ways.endings() if e.delivered and e.broker is not None}
-    if len(set(map(broker_key, places.values()))) > 1:
+    ends = {broker_key(e.broker): _place(e) for e in ways.endings() if e.broker is not None}
+    if len(ends) > 1:
         yield finding(
             "TA-44", Severity.WARNING, at, begin.source,
             f"{procedure.name} begins a dialog with {to} in a conversation group and names no "
-            f"broker id: it goes to {listed(sorted(places))}, wherever the others of the group are",
+            f"broker id: it goes to one of {listed(sorted(ends.values()))}, wherever the others of "
+            "the group are",
             "Name the broker id of the database in which the group's data are, as RECEIVE or "
             "sys.conversation_endpoints shows it (far_broker_instance).",
-            procedure=procedure.name, service=to, databases=sorted(places),
+            procedure=procedure.name, service=to, databases=sorted(ends.values()),
         )  # fmt: skip
+
+
+def _place(ending: Ending) -> str:
+    return ending.at if ending.delivered else f"broker id {ending.broker}"
 
 
 CHECKS = (
     Check(
         "TA-37",
         "Services of the same databases, balanced one by one",
-        (Severity.WARNING,),
+        (Severity.WARNING, Severity.INFO),
         "reference 2.1, 3.1",
         "The id of each dialog chooses its database for itself; a conversation group is not "
         "looked at and never transmitted. Where two services live in the same databases and both "
-        "are balanced, dialogs of one group with both can end up in different databases.",
+        "are balanced, dialogs of one group with both can end up in different databases. It is a "
+        "warning where code of the database relates dialogs with one of them, else an info.",
         "If such dialogs need the same data, name the broker id in BEGIN DIALOG of the second one: "
         "it is known when the first one has been acknowledged. If not, suppress the finding.",
         spread,

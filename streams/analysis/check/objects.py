@@ -68,16 +68,17 @@ def _targets(estate: Estate) -> dict[str, dict[str, list[At]]]:
 def finding(
     code: str,
     severity: Severity,
-    at: At,
+    at: At | Instance,
     source: Source,
     message: str,
     remedy: str,
     **evidence: Any,
 ) -> Finding:
-    """Return a finding about an object in a database, at the object's place."""
+    """Return a finding about an object of a database or of an instance, at the object's place."""
     place = source if source.file else at.source
+    subject = at.name if isinstance(at, Instance) else str(at)
     return Finding(
-        code, severity, message, remedy, str(at), place.file, place.line, place.column, evidence
+        code, severity, message, remedy, subject, place.file, place.line, place.column, evidence
     )
 
 

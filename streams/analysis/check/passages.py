@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.analysis.check.objects import At
+from streams.analysis.check.objects import At, targets
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import FlowAnswer, answer_flow
-from streams.analysis.flows import Flow, flows_of
+from streams.analysis.flow_answer import FlowAnswer, answers_of
+from streams.analysis.flows import Flow
 from streams.analysis.network import State, Step
 
 Hop = tuple[State, Step]
@@ -28,14 +28,17 @@ class Passage:
         return At(self.flow.sender.instance, self.flow.sender.database)
 
     def ends(self, estate: Estate) -> tuple[At, ...]:
-        """Return the databases that take the dialogs."""
+        """Return the databases that take the dialogs; where none does, those that are meant to."""
         found = []
         for place in self.answer.forth.places:
             instance = estate.topology.instances[place.instance]
             database = instance.database(place.database or "")
             if database is not None and self.flow.to in database.services:
                 found.append(At(instance, database))
-        return tuple(found)
+        if found:
+            return tuple(found)
+        homes = (here.get(self.flow.to, ()) for here in targets(estate).values())
+        return tuple(at for home in homes for at in home)
 
     @property
     def forwarders(self) -> tuple[str, ...]:
@@ -51,14 +54,13 @@ def passages(estate: Estate) -> tuple[Passage, ...]:
 def _passages(estate: Estate) -> tuple[Passage, ...]:
     there: dict[int, tuple[Hop, ...]] = {}
     found = []
-    for flow in flows_of(estate):
-        answer = answer_flow(estate, flow)
+    for answer in answers_of(estate):
         ways = answer.forth.ways
         if id(ways) not in there:
             steps = {(key.state, m.step): None for key in ways.reached() for m in ways.moves(key)}
             there[id(ways)] = tuple(sorted(steps, key=_order))
         back = {hop: None for b in answer.backs if b.arrives for hop in b.hops}
-        found.append(Passage(flow, answer, there[id(ways)], tuple(back)))
+        found.append(Passage(answer.flow, answer, there[id(ways)], tuple(back)))
     return tuple(found)
 
 

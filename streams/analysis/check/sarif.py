@@ -47,7 +47,6 @@ def _result(finding: Finding, index: dict[str, int], base: Path) -> dict[str, An
         "level": _LEVELS[finding.severity],
         "message": {"text": f"{finding.message}. {finding.remedy}"},
         "locations": [_location(finding, base)],
-        "partialFingerprints": {"subject/v1": f"{finding.code}:{finding.subject}"},
         "properties": {"evidence": dict(finding.evidence)},
     }
     if finding.code in index:
