@@ -79,7 +79,9 @@ COMMANDS: dict[str, Entry] = {
         "streams.cli.replay:replay", Section.LOOK, "Do again what a capture says was done."
     ),
     "generate": Entry(
-        "streams.cli.generate:generate", Section.OTHER, "Generate traffic to replay, from a seed."
+        "streams.cli.generate:generate",
+        Section.OTHER,
+        "Generate traffic or an estate, from a seed.",
     ),
     "completion": Entry(
         "streams.cli.completion:completion", Section.OTHER, "Print a shell's completion script."
