@@ -55,7 +55,7 @@ class Table:
         """Measure the baseline and print the head."""
         self._baseline = each(look_up())
         print(f"{title}; Python {sys.version.split()[0]}, CPU time, median of {ROUNDS} rounds")
-        print(f"{'':<44}{'each':>12}{'a second':>13}{'baseline':>13}  goal")
+        print(f"{'':<48}{'each':>10}{'a second':>12}{'baseline':>14}  goal")
         self._print("baseline: a dictionary's look-up", self._baseline, "")
 
     def rate(self, name: str, work: Callable[[], object], goal: float = 0.0) -> None:
@@ -72,8 +72,9 @@ class Table:
 
     def _print(self, name: str, took: float, goal: str) -> None:
         ratio = took / self._baseline
-        line = f"{name:<44}{_duration(took):>12}{1 / took:>13,.{0 if took < 0.1 else 2}f}"
-        print(f"{line}{f'x {ratio:,.1f}' if ratio < 1000 else f'x {ratio:,.0f}':>13}  {goal}".rstrip())
+        rate = f"{1 / took:,.0f}" if took < 0.1 else f"{1 / took:,.2f}"
+        times = f"x {ratio:,.1f}" if ratio < 1000 else f"x {ratio:,.0f}"
+        print(f"{name:<48}{_duration(took):>10}{rate:>12}{times:>14}  {goal}".rstrip())
         sys.stdout.flush()
 
 

@@ -88,7 +88,7 @@ def _conflict(one: Reach, other: Reach) -> tuple[str, ...]:
         _apart(brokers, more)
         for picks, brokers in first.items()
         for others, more in second.items()
-        if _together(picks, others)
+        if together(picks, others)
     )
     return min(filter(None, pairs), default=())
 
@@ -109,7 +109,7 @@ def _apart(brokers: list[str], others: list[str]) -> tuple[str, ...]:
     return ()
 
 
-def _together(picks: frozenset[Pick], more: frozenset[Pick]) -> bool:
+def together(picks: frozenset[Pick], more: frozenset[Pick]) -> bool:
     """Tell whether one dialog's hash can take all of these choices."""
     return all(_agree(one, other) for one in picks for other in more)
 

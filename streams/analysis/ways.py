@@ -13,11 +13,12 @@ from typing import TypeVar
 
 from streams.analysis.circles import Circles
 from streams.analysis.moves import HOPS, Key, Move, Moves
-from streams.analysis.network import Ending, Network, State, Step
+from streams.analysis.network import Ending, Network, Pick, State, Step
 
 __all__ = ["CIRCLES", "HOPS", "KEYS", "Key", "Kind", "Move", "Total", "Way", "Ways"]
 
 T = TypeVar("T")
+_NO_PICKS: frozenset[Pick] = frozenset()
 
 CIRCLES = (7, 4, 0)
 """The largest circles whose ways are followed exactly: their number grows like its factorial."""
@@ -31,6 +32,7 @@ class Kind:
 
     ending: Ending
     hops: int
+    picks: frozenset[Pick]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Ways:
     _keys: tuple[Key, ...] = field(init=False)
     _totals: dict[Kind, Total] = field(default_factory=dict)
     _lengths: dict[Key, int] = field(default_factory=dict)
+    _ends: dict[Key, frozenset[Ending]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         circles = Circles(self.network)
@@ -104,19 +107,35 @@ class Ways:
         for hops in _bits(self._lengths[self.first]):
             yield from self._of_length(self.first, hops, (), Fraction(1))
 
+    def ends_at(self, key: Key) -> frozenset[Ending]:
+        """Return every end of the ways that lead on from a key."""
+        if not self._ends:
+            for one in reversed(self._keys):
+                after = (self._ends_after(move) for move in self.moves(one))
+                self._ends[one] = frozenset().union(*after)
+        return self._ends[key]
+
+    def _ends_after(self, move: Move) -> frozenset[Ending]:
+        if move.following is not None:
+            return self._ends[move.following]
+        assert move.ending is not None, "a move leads on or ends"
+        return frozenset({move.ending})
+
     def _count(self) -> None:
-        """Hand on how many ways lead to each key, by their length, and which share."""
-        arrived: dict[Key, dict[int, Total]] = {self.first: {1: Total(1, Fraction(1))}}
+        """Hand on how many ways lead to each key, by their length and choices, and which share."""
+        begin = {(1, _NO_PICKS): Total(1, Fraction(1))}
+        arrived: dict[Key, dict[tuple[int, frozenset[Pick]], Total]] = {self.first: begin}
         for key in self._keys:
             here = arrived.pop(key)
             for move in self.moves(key):
-                for hops, total in here.items():
-                    share = move.step.share
+                share, new = move.step.share, move.step.picks
+                for (hops, picks), total in here.items():
                     more = total if share == 1 else Total(total.ways, total.share * share)
+                    every = picks | new if new else picks
                     if move.ending is not None:
-                        _add(self._totals, Kind(move.ending, hops), more)
+                        _add(self._totals, Kind(move.ending, hops, every), more)
                     elif move.following is not None:
-                        _add(arrived.setdefault(move.following, {}), hops + 1, more)
+                        _add(arrived.setdefault(move.following, {}), (hops + 1, every), more)
 
     def _measure(self) -> None:
         """Find the lengths of the ways from each key: bit n tells that there is one of n hops."""

@@ -45,6 +45,9 @@ COMMANDS: dict[str, Entry] = {
     "flows": Entry(
         "streams.cli.flows:flows", Section.ASK, "Who reaches whom, and what must not fail."
     ),
+    "diff": Entry(
+        "streams.cli.diff:diff", Section.ASK, "What a change or a failure does to every flow."
+    ),
     "simulate": Entry(
         "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
     ),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bench.layers import CASES, TARGET
 from streams.analysis import Network, State, Way, Ways, find_paths, find_sender
+from streams.analysis.network import Pick
 from streams.analysis.ways import KEYS, Kind, Total
 from streams.topology import (
     MSDB,
@@ -93,10 +94,12 @@ def test_totals_are_sums_of_the_ways(topology: Topology) -> None:
     ways = Ways(Network(topology, "S", True, None, NOW), State("A", "D", None))
     sums: dict[Kind, Total] = {}
     for way in ways.listed():
-        kind = Kind(way.ending, len(way.hops))
+        picks = frozenset[Pick]().union(*(step.picks for _, step in way.hops))
+        kind = Kind(way.ending, len(way.hops), picks)
         old = sums.get(kind, Total())
         sums[kind] = Total(old.ways + 1, old.share + way.share)
     assert ways.totals() == sums
+    assert ways.ends_at(ways.first) == ways.endings() == {kind.ending for kind in sums}
 
 
 @pytest.mark.parametrize("name", CASES)
