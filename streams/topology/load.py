@@ -8,6 +8,7 @@ from pathlib import Path
 from streams.errors import InputError, UsageError
 from streams.topology.findings import Source
 from streams.topology.model import MSDB, Instance, Topology, empty_database
+from streams.topology.snapshot import is_snapshot, load_snapshot
 from streams.topology.tsql import InstanceDraft, Notes, apply_script
 from streams.topology.yaml_file import Document, read_document
 
@@ -16,17 +17,19 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", 
 
 
 def load(path: Path, now: float) -> Topology:
-    """Read a folder with ``topology.yaml``, or one of .sql files: one instance per file.
+    """Read a folder with ``topology.yaml``, one of .sql files (an instance each), or a snapshot.
 
     ``now`` (epoch seconds) is when every LIFETIME begins. Raise InputError for what cannot be
     parsed; what the engine would refuse is among the findings.
     """
     if path.is_file() and path.name == FILE:
         path = path.parent
+    if not (path / FILE).is_file() and is_snapshot(path):
+        return load_snapshot(path).topology
     if not path.is_dir():
         raise UsageError(
             f"there is no topology at {path}",
-            f"Name a folder with {FILE}, or one with .sql files.",
+            f"Name a folder with {FILE}, one with .sql files, or a snapshot of live servers.",
         )
     if (path / FILE).is_file():
         return _from_yaml(path, now)
