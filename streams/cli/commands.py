@@ -36,6 +36,9 @@ COMMANDS: dict[str, Entry] = {
     "path": Entry(
         "streams.cli.path:path", Section.ASK, "Every way of a message, there and back again."
     ),
+    "diagnose": Entry(
+        "streams.cli.diagnose:diagnose", Section.ASK, "Why rows are stuck on live servers."
+    ),
     "simulate": Entry(
         "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
     ),

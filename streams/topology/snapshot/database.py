@@ -125,7 +125,7 @@ class _Reader:
         found: dict[str, MessageType] = {}
         for row in self._of("service_message_types"):
             name = row["name"]
-            if name in SYSTEM_MESSAGE_TYPES or _built_in(name):
+            if name in SYSTEM_MESSAGE_TYPES or built_in(name):
                 continue
             validation = _VALIDATIONS.get((row["validation"] or "N").strip(), Validation.NONE)
             collection = collections.get(row["xml_collection_id"] or None)
@@ -151,7 +151,7 @@ class _Reader:
                 row["name"], messages.get(row["service_contract_id"], {}), row.source
             )
             for row in self._of("service_contracts")
-            if row["name"] not in SYSTEM_CONTRACTS and not _built_in(row["name"])
+            if row["name"] not in SYSTEM_CONTRACTS and not built_in(row["name"])
         }
 
     def queues(self) -> dict[str, Queue]:
@@ -191,7 +191,7 @@ class _Reader:
 
     def _ours(self, row: Row) -> bool:
         shipped = self.name.casefold() == MSDB and row["name"] in _MSDB_SERVICES
-        return not shipped and not _built_in(row["name"])
+        return not shipped and not built_in(row["name"])
 
     def routes(self) -> tuple[Route, ...]:
         found = [
@@ -243,7 +243,7 @@ class _Reader:
             for row in self._of("database_permissions")
             if row["permission_name"].upper() in ("SEND", "CONTROL")
         )
-        return tuple(g for g in found if g is not None and not _built_in(g.name))
+        return tuple(g for g in found if g is not None and not built_in(g.name))
 
 
 def grant(
@@ -258,7 +258,8 @@ def grant(
     return Grant(row["permission_name"].upper(), securable, name, principal, denied, row.source)
 
 
-def _built_in(name: str) -> bool:
+def built_in(name: str) -> bool:
+    """Tell whether an object comes with the server: the model has it itself, or nobody needs it."""
     return name.startswith((_BUILT_IN, _MSDB_OBJECTS))
 
 

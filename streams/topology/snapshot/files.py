@@ -10,6 +10,7 @@ from streams.errors import UsageError
 from streams.topology.findings import Finding, Severity, Source
 from streams.topology.model import Instance, Topology
 from streams.topology.snapshot.csv_file import read_csv, view_of
+from streams.topology.snapshot.full_names import with_full_names
 from streams.topology.snapshot.instance import build_instance, name_of
 from streams.topology.snapshot.json_file import is_json_snapshot, read_json
 from streams.topology.snapshot.live import build_live
@@ -46,7 +47,7 @@ def load_snapshot(path: Path) -> Snapshot:
             findings.append(_twice(instance.name, source))
             continue
         instances[instance.name], live[instance.name] = instance, state
-    return Snapshot(Topology(instances, findings=tuple(findings)), live)
+    return Snapshot(with_full_names(Topology(instances, findings=tuple(findings))), live)
 
 
 def read_instance(path: Path, name: str | None = None) -> Snapshot:

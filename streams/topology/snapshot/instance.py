@@ -9,9 +9,9 @@ from streams.topology.findings import NOWHERE, Source
 from streams.topology.model import MSDB, Endpoint, EndpointState, Instance
 from streams.topology.objects import Database, Mirror, Role
 from streams.topology.security import Encryption, Grant, Securable
-from streams.topology.snapshot.database import build_database, grant
+from streams.topology.snapshot.database import build_database, built_in, grant
 from streams.topology.snapshot.rows import DATABASE, Row, Rows
-from streams.topology.snapshot.views import VIEWS, Scope
+from streams.topology.snapshot.views import VIEWS, Scope, View
 
 _ENDPOINT_STATES = {0: EndpointState.STARTED, 1: EndpointState.STOPPED, 2: EndpointState.DISABLED}
 _ENCRYPTION = {
@@ -35,7 +35,7 @@ _AUTHENTICATION = {
 }  # fmt: skip
 _HADR_ROLES = {1: Role.PRINCIPAL, 2: Role.MIRROR}
 _NOT_READ = frozenset({"master", "model", "tempdb"})
-"""Databases that become part of a topology only if they have broker objects in the snapshot."""
+"""Databases that become part of a topology only if they have services or dialogs of their own."""
 
 
 def build_instance(rows: Rows, name: str, at: Source = NOWHERE) -> Instance:
@@ -77,9 +77,15 @@ def _names(rows: Rows) -> list[str]:
     for view in inside:
         for row in rows.of(view.name):
             database = str(row[DATABASE])
-            if database.casefold() not in _NOT_READ or view.name == "services":
+            if database.casefold() not in _NOT_READ or _in_use(view, row):
                 found.setdefault(database.casefold(), database)
     return list(found.values())
+
+
+def _in_use(view: View, row: Row) -> bool:
+    if view.name == "services":
+        return not built_in(str(row["name"]))
+    return view.name in ("transmission_queue", "conversation_endpoints")
 
 
 def _endpoint(rows: Rows) -> Endpoint:
