@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streams.analysis.diagnose.case import Case, Target, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
-from streams.analysis.diagnose.sender import said, status_of
+from streams.analysis.diagnose.sender import by_status, status_of
 from streams.analysis.network import Disposition
 from streams.analysis.text import failure_text
 from streams.topology import Securable, accepts, queue_of
@@ -142,12 +142,11 @@ CAUSES: tuple[Cause[Case], ...] = (
         "initiator's broker id and the address of its instance or gateway.",
         _no_way_back,
     ),
-    Cause(
+    by_status(
         "target-unreachable", Stage.ACCEPTANCE, "The far side does not answer, or does not accept",
         (9753,), "reference 4.6",
         "The snapshot shows nothing wrong on this side: take one of the far instance too, or watch "
         "Broker:Message Undeliverable there.",
-        said((9753,)),
     ),
     Cause(
         "obstacle-gone", Stage.WAITING, "What the status says was mended since the last try",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import wrap
 
-from streams.analysis.diagnose.diagnose import Diagnoses, Diagnosis
+from streams.analysis.diagnose.report import Diagnoses, Diagnosis
 from streams.topology import Source
 
 _WIDTH = 98

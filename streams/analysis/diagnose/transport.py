@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from streams.analysis.diagnose.case import Case, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
-from streams.analysis.diagnose.sender import said, status_of, where_is
+from streams.analysis.diagnose.classify import where_is
+from streams.analysis.diagnose.sender import by_status, status_of
 from streams.analysis.network import Disposition
 from streams.errors import Number
 from streams.routing import Address
@@ -14,8 +15,10 @@ from streams.topology import Encryption, Endpoint, Instance
 def _no_endpoint(case: Case) -> Evidence | None:
     endpoint = case.instance.endpoint
     known = "service_broker_endpoints" not in case.live.missing
-    if case.instance.started or not case.leaves or not known:
-        return None if known else status_of(case, (9666, 9748, 28080))
+    if not known:
+        return status_of(case, (9666, 9748, 28080))
+    if case.explanation.decision.error is not Number.TRANSPORT_NOT_AVAILABLE:
+        return status_of(case, (28080,))
     if endpoint.name is None:
         return (f"{case.instance.name} has no endpoint FOR SERVICE_BROKER", case.decided)
     state = f"the endpoint {endpoint.name} of {case.instance.name} is {endpoint.state.value}"
@@ -108,10 +111,6 @@ def _lost_on_the_way(case: Case) -> Evidence | None:
     return (case.failed_text(),)
 
 
-def _refused(case: Case) -> Evidence | None:
-    return status_of(case, (9754,))
-
-
 CAUSES: tuple[Cause[Case], ...] = (
     Cause(
         "no-endpoint", Stage.TRANSPORT, "The sender's instance has no started endpoint",
@@ -133,12 +132,11 @@ CAUSES: tuple[Cause[Case], ...] = (
         "ALTER ENDPOINT ... STATE = STARTED at the instance where the way ends.",
         _stopped,
     ),
-    Cause(
+    by_status(
         "connect-denied", Stage.TRANSPORT, "The peer's login may not connect to the endpoint",
         (9752, 28034), "reference 4.14 (TA-39)",
         "GRANT CONNECT ON ENDPOINT:: at the instance that refuses, to the login that the message "
         "names: the other server's service account, or the login of its certificate.",
-        said((9752, 28034)),
     ),
     Cause(
         "encryption-mismatch", Stage.TRANSPORT, "The endpoints have no encryption in common",
@@ -146,28 +144,26 @@ CAUSES: tuple[Cause[Case], ...] = (
         "ALTER ENDPOINT ... FOR SERVICE_BROKER (ENCRYPTION = REQUIRED ALGORITHM AES) on both.",
         _encryption,
     ),
-    Cause(
+    by_status(
         "authentication", Stage.TRANSPORT, "The servers do not accept each other's identity",
-        (9751, 9758, 28028, 28030, 28031, 28035, 28036, 28037, 28038, 28045, 28047, 28048),
+        (9751, 9758, 28026, 28028, 28029, 28030, 28031, 28035, 28036, 28037, 28038, 28045, 28047,
+         28048),
         "reference 4.14",
         "With Windows authentication: service accounts of one domain or of domains that trust each "
         "other, and their SPNs. With certificates: each side has the other's public key in master, "
         "none has expired. The error log of the other server says more.",
-        said((9751, 9758, 28028, 28030, 28031, 28035, 28036, 28037, 28038, 28045, 28047, 28048)),
     ),
-    Cause(
+    by_status(
         "connect-failed", Stage.TRANSPORT, "Nobody answers at the address",
         (9754,), "reference 4.6",
         "10061: no endpoint listens there, or at another port; 10060: a firewall, or no such host. "
         "Try Test-NetConnection HOST -Port PORT from the sending server.",
-        _refused,
     ),
-    Cause(
+    by_status(
         "connection-lost", Stage.TRANSPORT, "The connection is made and breaks",
         (9755, 9757, 9759), "reference 4.6",
         "10054: the other side closed it, mostly because of its own security or encryption: read "
         "its error log at that time. It may also be no Service Broker port at all.",
-        said((9755, 9757, 9759)),
     ),
     Cause(
         "forwarding-off", Stage.FORWARDING, "An instance on the way does not forward",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from streams.topology.findings import Source
@@ -24,6 +24,7 @@ from streams.topology.objects import (
     queue_name,
 )
 from streams.topology.security import Certificate, Grant, Securable
+from streams.topology.snapshot.names import DEFAULT_SCHEMA, Names, names_of
 from streams.topology.snapshot.rows import Row, Rows
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
 from streams.topology.validate import Proposal, breach_finding, breaches
@@ -36,50 +37,6 @@ _MSDB_OBJECTS = "//www.microsoft.com/databasemail/"
 _VALIDATIONS = {
     "N": Validation.NONE, "E": Validation.EMPTY, "X": Validation.WELL_FORMED_XML
 }  # fmt: skip
-_DEFAULT_SCHEMA = "dbo"
-
-
-@dataclass(slots=True)
-class Names:
-    """The names behind a database's numbers, which its views refer to one another by."""
-
-    queues: dict[int, str] = field(default_factory=dict)
-    services: dict[int, str] = field(default_factory=dict)
-    contracts: dict[int, str] = field(default_factory=dict)
-    types: dict[int, str] = field(default_factory=dict)
-    schemas: dict[int, str] = field(default_factory=dict)
-    principals: dict[int, str] = field(default_factory=dict)
-
-    def contract(self, number: int | None) -> str | None:
-        """Return a contract's name; ``None`` for a NULL and for a number that no row has."""
-        return None if number is None else self.contracts.get(number)
-
-    def service(self, number: int | None) -> str | None:
-        """Return a service's name, likewise."""
-        return None if number is None else self.services.get(number)
-
-
-def names_of(rows: Rows, database: str) -> Names:
-    """Collect the names of a database's objects."""
-
-    def by_number(view: str, number: str) -> dict[int, str]:
-        found = rows.in_database(view, database)
-        return {row[number]: row["name"] for row in found if row[number] is not None}
-
-    schemas = by_number("schemas", "schema_id")
-    queues = {
-        row["object_id"]: queue_name(schemas.get(row["schema_id"], _DEFAULT_SCHEMA), row["name"])
-        for row in rows.in_database("service_queues", database)
-        if row["object_id"] is not None
-    }
-    return Names(
-        queues,
-        by_number("services", "service_id"),
-        by_number("service_contracts", "service_contract_id"),
-        by_number("service_message_types", "message_type_id"),
-        schemas,
-        by_number("database_principals", "principal_id"),
-    )
 
 
 def build_database(
@@ -137,7 +94,7 @@ class _Reader:
         return found
 
     def _qualified(self, row: Row) -> str:
-        return queue_name(self.names.schemas.get(row["schema_id"], _DEFAULT_SCHEMA), row["name"])
+        return queue_name(self.names.schemas.get(row["schema_id"], DEFAULT_SCHEMA), row["name"])
 
     def contracts(self) -> dict[str, Contract]:
         messages: dict[int, dict[str, Sender]] = {}

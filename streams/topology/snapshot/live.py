@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from streams.topology.findings import Severity
 from streams.topology.model import Instance
-from streams.topology.snapshot.database import Names, names_of
+from streams.topology.snapshot.names import Names, names_of
 from streams.topology.snapshot.rows import DATABASE, Row, Rows
 from streams.topology.snapshot.state import (
     Connection,
