@@ -60,6 +60,12 @@ class Case:
         return self.endpoint is None or self.endpoint.initiator
 
     @property
+    def parked(self) -> bool:
+        """Tell whether it came from elsewhere and waits here for its queue (reference 4.6)."""
+        services = self.database.services
+        return self.message.to_service in services and self.message.from_service not in services
+
+    @property
     def broker(self) -> str | None:
         """Return the broker id that it is for: BEGIN DIALOG or an acknowledgement named it."""
         far = None if self.endpoint is None else self.endpoint.far_broker

@@ -26,9 +26,10 @@ def _closed(case: Case) -> Evidence | None:
 def _queue_off(case: Case) -> Evidence | None:
     for target in case.targets:
         queue = queue_of(target.database, case.message.to_service)
-        if queue is not None and not queue.status:
-            off = f"queue {queue.name} of {target} is disabled"
-            return (placed(off, queue.source),)
+        here = target.instance.name == case.instance.name
+        if queue is not None and not queue.status and (here or case.old):
+            off = placed(f"queue {queue.name} of {target} is disabled", queue.source)
+            return (off, "it came from elsewhere and is parked here") if case.parked else (off,)
     return status_of(case, _PARKED)
 
 
@@ -70,6 +71,8 @@ def _denied(case: Case) -> Evidence | None:
 
 
 def _no_way_back(case: Case) -> Evidence | None:
+    if case.parked:  # acknowledged when it was stored here
+        return None
     for target in case.targets:
         if target.acknowledged or target.back is None:
             continue

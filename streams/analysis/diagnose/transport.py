@@ -101,15 +101,42 @@ def _stale(case: Case) -> Evidence | None:
     if found is None:
         return status_of(case, (28017,))
     on_wire = case.broker or (None if case.failure is None else case.failure.ending.broker)
-    return found if on_wire is None else (*found, where_is(case, on_wire))
+    named = () if on_wire is None else (where_is(case, on_wire),)
+    return (*found, *named, *_hosts_now(case))
+
+
+def _hosts_now(case: Case) -> tuple[str, ...]:
+    """Say which broker id the service has where the way ends."""
+    at = None if case.failure is None else case.failure.ending.instance
+    there = None if at is None else case.estate.topology.instance(at)
+    if there is None:
+        return ()
+    return tuple(
+        placed(f"{at}/{d.name} has the service, and broker id {d.broker_id}", d.source)
+        for d in there.databases.values()
+        if case.message.to_service in d.services
+    )
 
 
 def _lost_on_the_way(case: Case) -> Evidence | None:
     ending = None if case.failure is None else case.failure.ending
-    if ending is None or case.failed_here or ending.disposition is Disposition.UNKNOWN:
+    if ending is None or case.failed_here or ending.disposition is not Disposition.DROPPED:
         return status_of(case, (9788, 9789, 9790))
+    if ending.error in _TOLD:
+        return None
     return (case.failed_text(),)
 
+
+_TOLD = frozenset(
+    {
+        Number.NOT_DELIVERABLE_IN_TIME,
+        Number.HOPS_EXHAUSTED,
+        Number.FORWARDING_DISABLED,
+        Number.TARGET_BROKER_NOT_HERE,
+        Number.BROKER_NOT_HERE,
+    }
+)
+"""Ends of a way that are causes of their own."""
 
 CAUSES: tuple[Cause[Case], ...] = (
     Cause(
