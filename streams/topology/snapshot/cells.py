@@ -38,9 +38,16 @@ def read_cell(kind: Kind, raw: object, offset_minutes: int = 0) -> Any:
     if raw is None or (isinstance(raw, str) and raw.strip().casefold() in _NULLS):
         return None
     if kind is Kind.TEXT:
-        return raw if isinstance(raw, str) else str(raw)
+        return _clean(raw if isinstance(raw, str) else str(raw))
     value = _READERS[kind](str(raw).strip())
     return value - 60 * offset_minutes if kind is Kind.LOCAL else value
+
+
+def _clean(text: str) -> str:
+    """Replace halves of surrogate pairs, which JSON can hold and no output can."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _int(text: str) -> int:

@@ -12,6 +12,7 @@ from streams.topology.snapshot.views import VIEWS, Kind, Scope, View
 
 DATABASE = "database_name"
 """The column that says of which database a row is."""
+_FARTHEST = 16 * 60  # no clock of the world is farther from UTC, in minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,8 @@ class Rows:
             )
             return
         if view.name == "server":  # read before any view that has local times
-            self.offset_minutes = cells.get("utc_offset_minutes") or 0
+            offset = cells.get("utc_offset_minutes") or 0
+            self.offset_minutes = offset if abs(offset) <= _FARTHEST else 0
         self.views.setdefault(view.name, []).append(Row(cells, raw.source))
 
     def _read(self, view: View, raw: RawRow) -> Iterable[tuple[str, Any]]:
