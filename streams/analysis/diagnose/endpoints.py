@@ -12,7 +12,7 @@ from streams.analysis.diagnose.report import Diagnosis
 from streams.analysis.diagnose.table import LEAKS
 from streams.analysis.estate import Estate
 from streams.routing import broker_key
-from streams.topology import Topology
+from streams.topology import Topology, queue_of
 from streams.topology.snapshot import ConversationEndpoint, LiveInstance, Snapshot
 
 _Hit = tuple[Side, Cause[Side], Evidence]
@@ -39,9 +39,25 @@ def diagnose_endpoints(
         if _suspicious(group, cause):
             yield Diagnosis(
                 cause, side.at, side.endpoint.service or "", side.endpoint.far_service or "",
-                group.count, group.oldest, evidence, (), tuple(group.conversations),
-                tuple(group.sources),
+                group.count, group.oldest, (*evidence, *_queue(estate, live, side.endpoint)), (),
+                tuple(group.conversations), tuple(group.sources),
             )  # fmt: skip
+
+
+def _queue(estate: Estate, live: LiveInstance, endpoint: ConversationEndpoint) -> Iterator[str]:
+    """Yield whether the endpoint's queue holds messages, and what its monitor says of readers."""
+    instance = estate.topology.instances[live.name]
+    database = instance.database(endpoint.database)
+    queue = queue_of(database, endpoint.service or "") if database is not None else None
+    if queue is None or database is None:
+        return
+    depth = live.depths.get((database.name, queue.name), 0)
+    if depth:
+        monitors = (
+            m for m in live.monitors if (m.database, m.queue) == (database.name, queue.name)
+        )
+        state = next((f", its monitor says {m.state}" for m in monitors if m.state), "")
+        yield f"queue {queue.name} holds {depth:,} messages that nobody has received{state}"
 
 
 _CERTAIN = frozenset({"endpoints-expired", "closed-not-purged", "other-side-closed"})

@@ -8,6 +8,8 @@ from textwrap import wrap
 from streams.analysis.diagnose.report import Diagnoses, Diagnosis
 from streams.topology import Source
 
+LISTED = 25
+"""How many diagnoses are written out; there may be one for each of a thousand services."""
 _WIDTH = 98
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -21,9 +23,13 @@ def _lines(all_: Diagnoses) -> Iterator[str]:
     names = ", ".join(all_.snapshot.live)
     messages, endpoints = _counted(all_.messages, "message"), _counted(all_.endpoints, "endpoint")
     yield f"{names}: {messages} in transmission queues, {endpoints}."
-    for diagnosis in all_.found:
+    for diagnosis in all_.found[:LISTED]:
         yield ""
         yield from _diagnosis(diagnosis)
+    rest = all_.found[LISTED:]
+    if rest:
+        yield ""
+        yield f"{len(rest):,} more, of {sum(d.count for d in rest):,} rows: see --format json."
     if all_.good:
         yield ""
         yield "Nothing is stuck."

@@ -83,7 +83,7 @@ _CSV = """\
     sqlcmd -S SERVER -E -d DATABASE -i snapshot.csv.sql -W -s "<tab>" -u -v prefix=SERVER/DATABASE.
 
   where <tab> is the tab character. A view that the server does not have yet (availability groups
-  before 2012, say) leaves a file with an error, which is noted and passed over.
+  before 2012, say) is an error that sqlcmd tells and an empty file.
   From SSMS: run one SELECT, save its grid as CSV with headers, named after the view: routes.csv.
 */
 SET NOCOUNT ON;

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.analysis.diagnose import CAUSES, Diagnoses, diagnose
+from streams.analysis.diagnose import CAUSES, Diagnoses, diagnose, diagnoses_text
+from streams.analysis.diagnose.text import LISTED
 from streams.topology.snapshot import load_snapshot
 from tests.snapshots import (
     NOW,
@@ -338,6 +339,16 @@ def test_rows_with_one_cause_are_one_line_the_heaviest_first(tmp_path: Path) -> 
     ]  # fmt: skip
     summary = diagnoses.to_json()["summary"]
     assert summary == {"messages": 254, "stuck": 253, "endpoints": 0, "leaked": 0}
+
+
+def test_a_long_answer_is_cut_and_says_so(tmp_path: Path) -> None:
+    found = documents(shipped("two_brokers"))
+    a(found)["transmission_queue"] = [message(f"d{n}", f"Service{n}") for n in range(30)]
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
+    assert len(diagnoses.found) == 30
+    text = diagnoses_text(diagnoses)
+    assert text.count("service-not-here,") == LISTED
+    assert "\n5 more, of 5 rows: see --format json.\n" in text
 
 
 def test_a_topology_describes_what_no_snapshot_was_taken_of(tmp_path: Path) -> None:

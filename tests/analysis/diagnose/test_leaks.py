@@ -110,6 +110,22 @@ def test_a_database_that_was_cut_short_proves_no_absence(tmp_path: Path) -> None
     assert not diagnose(load_snapshot(write_json(tmp_path, found)), NOW).found
 
 
+def test_a_queue_that_nobody_reads_is_evidence(tmp_path: Path) -> None:
+    """The EndDialog messages are still in it."""
+    found = documents(shipped("two_brokers"))
+    inside = part(found["ServerA"], "DatabaseA")
+    inside["conversation_endpoints"] = [endpoint("d", "DI", 2 * DAY, **TO_B)]
+    inside["queue_depths"] = [{"object_id": 1000, "messages": 1200}]
+    found["ServerA"]["dm_broker_queue_monitors"] = [
+        {"database_id": 5, "queue_id": 1000, "state": "NOTIFIED"}
+    ]
+    [one] = diagnose(load_snapshot(write_json(tmp_path, found)), NOW).found
+    assert one.evidence[-1] == (
+        "queue InitiatorQueue holds 1,200 messages that nobody has received, its monitor says "
+        "NOTIFIED"
+    )
+
+
 def test_messages_of_a_dialog_in_error_are_told_with_it(tmp_path: Path) -> None:
     found = documents(shipped("two_brokers"))
     inside = part(found["ServerA"], "DatabaseA")
