@@ -103,7 +103,7 @@ def _other(text: str) -> datetime | None:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 40 else text[:37] + "..."
+    return _clean(text if len(text) <= 40 else text[:37] + "...")
 
 
 _READERS: Mapping[Kind, Callable[[str], Any]] = {

@@ -323,6 +323,15 @@ def test_a_bad_cell_is_a_finding_and_the_row_stays(tmp_path: Path) -> None:
     assert finding.remedy
 
 
+def test_half_a_character_can_be_told(tmp_path: Path) -> None:
+    found = two_brokers()
+    found["ServerA"]["databases"][0] |= {"database_id": "\ud800", "name": "\udc00x"}
+    (tmp_path / "a.json").write_text(json.dumps(found["ServerA"]))
+    topology = load_snapshot(tmp_path).topology
+    assert "\ufffdx" in topology.instances["ServerA"].databases
+    assert [f.message.encode() for f in topology.findings]
+
+
 def test_a_row_without_its_key_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "routes.csv").write_text("database_name,name,address\nA,,LOCAL\nA,R,LOCAL\n")
     found = load_snapshot(tmp_path).topology
