@@ -16,7 +16,8 @@ from streams.analysis.places import Place, find_at, find_database, find_instance
 from streams.analysis.survey import Survey, survey_flows
 from streams.analysis.survey_mermaid import survey_mermaid
 from streams.analysis.survey_text import survey_text
-from streams.analysis.text import explain_text, path_text
+from streams.analysis.text import explain_text
+from streams.analysis.tree import path_text
 from streams.analysis.ways import HOPS, Way, Ways
 
 __all__ = [

@@ -45,6 +45,9 @@ COMMANDS: dict[str, Entry] = {
     "flows": Entry(
         "streams.cli.flows:flows", Section.ASK, "Who reaches whom, and what must not fail."
     ),
+    "diff": Entry(
+        "streams.cli.diff:diff", Section.ASK, "What a change or a failure does to every flow."
+    ),
     "simulate": Entry(
         "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
     ),
@@ -79,7 +82,9 @@ COMMANDS: dict[str, Entry] = {
         "streams.cli.replay:replay", Section.LOOK, "Do again what a capture says was done."
     ),
     "generate": Entry(
-        "streams.cli.generate:generate", Section.OTHER, "Generate traffic to replay, from a seed."
+        "streams.cli.generate:generate",
+        Section.OTHER,
+        "Generate traffic or an estate, from a seed.",
     ),
     "completion": Entry(
         "streams.cli.completion:completion", Section.OTHER, "Print a shell's completion script."

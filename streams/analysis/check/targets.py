@@ -17,8 +17,9 @@ from streams.analysis.check.proof import (
 )
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import FlowAnswer, routes_of, way_to, ways_there
+from streams.analysis.flow_answer import FlowAnswer, routes_of, ways_there
 from streams.analysis.hazards import split_finding
+from streams.analysis.journey import way_to
 from streams.analysis.network import State, Step
 from streams.analysis.route_index import At
 from streams.analysis.ways import Ways
