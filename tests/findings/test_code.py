@@ -31,6 +31,7 @@ SPREAD = ("S b B", "S c C", "T b B", "T c C")
     [
         (SPREAD, 1),
         (SPREAD[:3], 0),
+        (SPREAD[::2], 0),  # one database each: nothing is balanced
         ((*SPREAD[:3], "T d C"), 0),  # other databases
         ((*SPREAD, "T B"), 0),  # the route without a broker id takes all of T
         ((*SPREAD, "U b B", "U c C"), 1),
@@ -137,6 +138,11 @@ def test_leaks(tmp_path: Path, yaml: str, count: int) -> None:
     found = told(tmp_path, "TA-43", yaml)
     assert len(found) == count
     assert all("P begins dialogs from I with S, and nothing ends them" in m for m in found)
+
+
+def test_a_service_that_is_not_there_has_no_queue(tmp_path: Path) -> None:
+    [found] = told(tmp_path, "TA-43", code("", begin="service: X, to: S"))
+    assert found.endswith("neither itself nor what receives from its queue")
 
 
 @pytest.mark.parametrize(

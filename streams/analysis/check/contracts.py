@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from streams.analysis.check.objects import At, finding, listed, user_databases
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding, listed, user_databases
 from streams.analysis.check.passages import Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
@@ -37,7 +38,7 @@ def contracts(estate: Estate) -> Iterator[Finding]:
             yield from _unusable(passage, end)
 
 
-def _incomplete(at: At) -> Iterator[Finding]:
+def _incomplete(at: Home) -> Iterator[Finding]:
     """Find what the engine would not let anybody create (1.1)."""
     for contract in at.database.contracts.values():
         missing = [name for name in contract.messages if type_of(at.database, name) is None]
@@ -68,7 +69,7 @@ def _incomplete(at: At) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _unusable(passage: Passage, end: At) -> Iterator[Finding]:
+def _unusable(passage: Passage, end: Home) -> Iterator[Finding]:
     flow, begins = passage.flow, passage.begins
     service = end.database.services[flow.to]
     accepted = list(service.contracts)
@@ -112,7 +113,7 @@ def _begun(passage: Passage) -> dict[str, Source]:
     return found
 
 
-def _different(passage: Passage, end: At) -> Iterator[Finding]:
+def _different(passage: Passage, end: Home) -> Iterator[Finding]:
     """Find message types that one side may send and the other side's contract does not allow."""
     for name, here, there in shared_contracts(passage, end):
         said = []
@@ -137,7 +138,7 @@ _BEGINNER = (Sender.INITIATOR, Sender.ANY)
 _TARGET = (Sender.TARGET, Sender.ANY)
 
 
-def shared_contracts(passage: Passage, end: At) -> Iterator[tuple[str, Contract, Contract]]:
+def shared_contracts(passage: Passage, end: Home) -> Iterator[tuple[str, Contract, Contract]]:
     """Yield the contracts that a flow can use by their names, as both sides have them."""
     for name in _begun(passage) or end.database.services[passage.flow.to].contracts:
         here, there = contract_of(passage.begins.database, name), contract_of(end.database, name)
@@ -146,7 +147,7 @@ def shared_contracts(passage: Passage, end: At) -> Iterator[tuple[str, Contract,
 
 
 def _told(
-    at: At, source: Source, message: str, remedy: str,
+    at: Home, source: Source, message: str, remedy: str,
     severity: Severity = Severity.ERROR, **evidence: object,
 ) -> Finding:  # fmt: skip
     return finding("TA-31", severity, at, source, message, remedy, **evidence)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from streams.analysis.check.objects import At, finding, listed
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding, listed
 from streams.analysis.check.passages import Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
@@ -16,7 +17,7 @@ from streams.topology import Finding, Priority, Severity
 class _Use:
     """A priority with what the flows that it raises or lowers run into."""
 
-    at: At
+    at: Home
     priority: Priority
     remote: list[str] = field(default_factory=list)
     alone: list[str] = field(default_factory=list)
@@ -39,7 +40,11 @@ def priorities(estate: Estate) -> Iterator[Finding]:
 
 
 def _note(
-    uses: dict[tuple[str, str], _Use], passage: Passage, here: At, there: At, names: tuple[str, str]
+    uses: dict[tuple[str, str], _Use],
+    passage: Passage,
+    here: Home,
+    there: Home,
+    names: tuple[str, str],
 ) -> None:
     """Note the priorities of one side that a flow takes; ``names``: local and remote service."""
     contract = passage.flow.contract
