@@ -94,7 +94,7 @@ def _lacks(
 ) -> Iterator[Finding]:
     if not _has_way(estate, at, target):
         yield _told(
-            at, router, target, Severity.ERROR, "no route to it",
+            at, router, target, Severity.ERROR, "a route to it",
             f"Create a route to {target}, as the other routers have one.",
         )  # fmt: skip
     contracts = {c: home for home in homes for c in home.database.services[target].contracts}
