@@ -176,7 +176,17 @@ def test_dialogs_that_reach_nothing_have_stopped(tmp_path: Path) -> None:
     [flow] = change(old, new)["flows"]
     assert flow["change"] == "stops" and flow["after"]["stranded"] == pytest.approx(1 / 3)
     [flow] = change(new, old)["flows"]
-    assert flow["change"] == "begins"
+    assert (flow["change"], flow["after"]["stranded"]) == ("moves", 0)
+
+
+def test_the_same_databases_for_other_dialogs() -> None:
+    """Without broker ids in its routes, one dialog reaches what two did (3.4, EX-33)."""
+    balanced, several = (Estate(shipped(n), NOW) for n in ("load_balanced", "several_targets"))
+    found = compare_topologies(balanced, several)
+    assert [(c.change, c.splits) for c in found.changes] == [(Change.MOVES, True)]
+    assert "one dialog can reach several of these databases now (TA-12)" in difference_text(found)
+    back = compare_topologies(several, balanced)
+    assert [(c.change, c.splits) for c in back.changes] == [(Change.MOVES, False)]
 
 
 FORWARDER = """
@@ -209,6 +219,21 @@ def test_only_what_is_lost_now_is_told(tmp_path: Path) -> None:
     old = estate(tmp_path, f"{route('R', 'B', 'b1')}, {route('S', 'Nowhere', 'b1')}", ("B", "b1"))
     [flow] = change(old, without(old, "B"))["flows"]
     assert [failure["route"] for failure in flow["failures"]] == ["R"]
+
+
+def test_long_names_are_folded(tmp_path: Path) -> None:
+    """People read it in a terminal; `change` looks at the width of every line."""
+    away = "x" * 60
+    old = estate(tmp_path, route("R" * 40, away, "b1"), (away, "b1"))
+    renamed = Direction("A", "Shop", "Orders", "//" + "stock/" * 14)
+    text = difference_text(
+        compare_topologies(
+            Estate(old, NOW),
+            Estate(without(old, away), NOW),
+            {renamed: Touched(10_000_000, {Change.STOPS: 5_000_000})},
+        )
+    )
+    assert max(map(len, text.splitlines())) <= 100 and "STOPS  A/Shop/Orders ->\n  //stock" in text
 
 
 def test_the_worst_comes_first(tmp_path: Path) -> None:

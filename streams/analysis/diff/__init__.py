@@ -6,15 +6,7 @@ dialog, for captures.
 """
 
 from streams.analysis.diff.compare import Change, compare_dialogs, compare_flows
-from streams.analysis.diff.course import (
-    CURRENT_DATABASE,
-    Arrival,
-    Course,
-    Direction,
-    Loss,
-    Reach,
-    Target,
-)
+from streams.analysis.diff.course import CURRENT_DATABASE, Course
 from streams.analysis.diff.dialogs import Dialogs, Fate
 from streams.analysis.diff.difference import (
     NOTHING,
@@ -24,6 +16,7 @@ from streams.analysis.diff.difference import (
     compare_topologies,
     summed,
 )
+from streams.analysis.diff.reach import Arrival, Direction, Loss, Reach, Target
 from streams.analysis.diff.remove import LINK, remove
 from streams.analysis.diff.text import difference_text
 

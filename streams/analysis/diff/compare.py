@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
-from streams.analysis.diff.course import Reach, Target
+from streams.analysis.diff.reach import Reach, Target
 
 
 class Change(Enum):
@@ -36,7 +36,8 @@ def compare_flows(before: Reach, after: Reach) -> Change | None:
 
     A database whose broker id is now reached somewhere else has moved; one that is not reached by
     any way any more has stopped, even if its dialogs take another one instead. So has the part of
-    the dialogs that reached something and now reaches nothing.
+    the dialogs that reached something and now reaches nothing. Where the same databases are reached
+    by other dialogs, because the hash chooses among more broker ids or no more, dialogs have moved.
     """
     if not before.arrivals:
         return Change.BEGINS if after.arrivals else None
@@ -45,10 +46,9 @@ def compare_flows(before: Reach, after: Reach) -> Change | None:
     moved = {target.broker for target in come}
     if any(target.broker not in moved for target in gone) or after.stranded > before.stranded:
         return Change.STOPS
-    if gone or come:
+    if gone or come or spread_otherwise(before, after):
         return Change.MOVES
-    fewer = _ways_changed(before, after)
-    return Change.BEGINS if fewer is None and after.stranded < before.stranded else fewer
+    return _ways_changed(before, after)
 
 
 def compare_dialogs(before: Reach, after: Reach) -> Change | None:
@@ -60,6 +60,12 @@ def compare_dialogs(before: Reach, after: Reach) -> Change | None:
     if before.arrivals.keys() != after.arrivals.keys():
         return Change.MOVES
     return _ways_changed(before, after)
+
+
+def spread_otherwise(before: Reach, after: Reach) -> bool:
+    """Tell whether the same databases are reached by other dialogs than before."""
+    pairs = ((old, after.arrivals.get(target)) for target, old in before.arrivals.items())
+    return any(new is not None and new.dialogs != old.dialogs for old, new in pairs)
 
 
 def lost(before: Reach, after: Reach) -> tuple[Target, ...]:

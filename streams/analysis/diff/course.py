@@ -14,100 +14,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
+from streams.analysis.diff.reach import Arrival, Choices, Direction, Edge, Loss, Reach, Target
 from streams.analysis.estate import Estate
-from streams.analysis.hazards import together
-from streams.analysis.network import Ending, Network, State, Step
+from streams.analysis.hazards import several_targets, together
+from streams.analysis.network import Ending, Network, State
 from streams.analysis.ways import Key, Kind, Ways
 from streams.routing import broker_key
 from streams.topology import Database, Instance
 
 CURRENT_DATABASE = "current database"
 """What BEGIN DIALOG may say instead of the broker id of its own database."""
-
-Edge = tuple[str, str, str]
-"""(``there`` or ``back``, an instance, what follows: an instance or a database that delivers)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Direction:
-    """Who sends to whom: a service in a database of an instance to another service."""
-
-    instance: str
-    database: str
-    service: str
-    to: str
-    broker: str | None = None
-    from_initiator: bool = True
-
-    def __str__(self) -> str:
-        broker = f" (broker id {self.broker})" if self.broker is not None else ""
-        return f"{self.sender} -> {self.to}{broker}"
-
-    @property
-    def sender(self) -> str:
-        """Return ``instance/database/service``."""
-        return f"{self.instance}/{self.database}/{self.service}"
-
-    @property
-    def key(self) -> tuple[str, str, str, str, str, bool]:
-        """Return the order of directions."""
-        names = (self.instance, self.database, self.service, self.to, self.broker or "")
-        return (*names, self.from_initiator)
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A database by its place, ``instance/database``, and its broker id in comparable form."""
-
-    at: str
-    broker: str
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """How a target is reached: its broker id as written, share of messages, ways there and back."""
-
-    broker: str
-    share: Fraction
-    ways: int
-    returns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """The answer. ``edges`` are what the ways that work consist of.
-
-    ``stranded`` is the share of messages of dialogs that reach nothing, ``missing`` says why none
-    can begin at all.
-    """
-
-    arrivals: dict[Target, Arrival] = field(default_factory=dict)
-    edges: frozenset[Edge] = frozenset()
-    stranded: Fraction = Fraction(1)
-    missing: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """A step by which messages (``there``) or their acknowledgements (``back``) are lost."""
-
-    leg: str
-    state: State
-    step: Step
-    ending: Ending
-
-    @property
-    def like(self) -> tuple[object, ...]:
-        """Return what two losses have in common that are the same in two topologies."""
-        return self.leg, self.state, self.step.decision.routes, self.step.address, self.ending
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What a dialog's id decides on its way: of how many broker ids, of which databases."""
-
-    counts: frozenset[int]
-    candidates: frozenset[tuple[str, ...]]
 
 
 @dataclass(slots=True)
@@ -149,22 +65,21 @@ class Course:
 
     def losses(self) -> tuple[Loss, ...]:
         """Return every step by which messages or acknowledgements are lost, those there first."""
-        legs = [("there", self._there)] if self._there is not None else []
-        legs += [("back", ways) for _, ways in sorted(self._back.items())]
-        return tuple(dict.fromkeys(loss for leg, ways in legs for loss in _losses(leg, ways)))
+        return tuple(dict.fromkeys(loss for leg in self._legs() for loss in _losses(*leg)))
+
+    def splits(self) -> bool:
+        """Tell whether one dialog can reach several databases that do not know of each other."""
+        return self._there is not None and bool(several_targets(self._there))
 
     def taken(self) -> frozenset[Edge]:
         """Return every step that some message or acknowledgement takes, wherever it ends."""
-        legs = [("there", self._there)] if self._there is not None else []
-        legs += [("back", ways) for ways in self._back.values()]
-        return frozenset(edge for leg, ways in legs for edge in _edges(leg, ways, lambda _: True))
+        return frozenset(edge for leg in self._legs() for edge in _edges(*leg, lambda _: True))
 
     def choices(self) -> Choices:
         """Return what the dialog's id decides anywhere on these ways."""
         steps = tuple(
             step
-            for ways in (self._there, *self._back.values())
-            if ways is not None
+            for _, ways in self._legs()
             for key in ways.reached()
             for step in ways.network.steps(key.state)
         )
@@ -173,6 +88,12 @@ class Course:
             frozenset(count for kind, count, _ in picks if kind == "hash"),
             frozenset(c for c in (step.decision.candidates for step in steps) if len(c) > 1),
         )
+
+    def _legs(self) -> Iterator[tuple[str, Ways]]:
+        if self._there is not None:
+            yield "there", self._there
+        for _, ways in sorted(self._back.items()):
+            yield "back", ways
 
     def _sender(self) -> tuple[Instance, Database] | str:
         d = self.direction
@@ -212,6 +133,7 @@ class Course:
             sum((totals[kind].share for kind in kinds), Fraction(0)),
             sum(totals[kind].ways for kind in kinds),
             self._returns((ending.instance, ending.database or "")),
+            frozenset(kind.picks for kind in kinds),
         )
 
     def _arrives(self, ending: Ending) -> bool:

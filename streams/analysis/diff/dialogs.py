@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from streams.analysis.diff.compare import Change, compare_dialogs
-from streams.analysis.diff.course import Choices, Course, Direction, Reach
+from streams.analysis.diff.course import Course
+from streams.analysis.diff.reach import Choices, Direction, Reach
 from streams.analysis.estate import Estate
 from streams.routing import order_databases, pick_broker
 

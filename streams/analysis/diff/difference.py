@@ -9,7 +9,8 @@ from typing import Any
 
 from streams.analysis.answers import decided
 from streams.analysis.diff.compare import Change, compare_flows, rank, worst
-from streams.analysis.diff.course import Course, Direction, Edge, Loss, Reach
+from streams.analysis.diff.course import Course
+from streams.analysis.diff.reach import Direction, Edge, Loss, Reach
 from streams.analysis.estate import Estate
 from streams.analysis.flows import flows_of
 from streams.routing import broker_key
@@ -39,7 +40,8 @@ class FlowChange:
     """A flow that fares otherwise.
 
     ``losses`` are those that it did not have before, ``left`` and ``taken`` the steps of ways that
-    worked before and are not taken any more, and those of new ways that work now.
+    worked before and are not taken any more, and those of new ways that work now. ``splits``: one
+    dialog can reach several databases now (TA-12), and could not before.
     """
 
     flow: Direction
@@ -49,6 +51,7 @@ class FlowChange:
     losses: tuple[Loss, ...]
     left: tuple[Edge, ...]
     taken: tuple[Edge, ...]
+    splits: bool
     touched: Touched = NOTHING
 
     def to_json(self) -> dict[str, Any]:
@@ -61,6 +64,7 @@ class FlowChange:
             "before": _reach_json(self.before),
             "after": _reach_json(self.after),
             "failures": [_loss_json(loss) for loss in self.losses[:LISTED]],
+            "several_targets": self.splits,
             "messages": self.touched.count,
             "messages_by_change": {c.value: n for c, n in self.touched.changed.items()},
         }
@@ -128,7 +132,7 @@ def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowC
     losses = sorted((x for x in other.losses() if x.like not in known), key=_place)
     return FlowChange(
         flow, change, before, after, tuple(losses), _steps(before.edges - other.taken()),
-        _steps(after.edges - one.taken()), touched,
+        _steps(after.edges - one.taken()), other.splits() and not one.splits(), touched,
     )  # fmt: skip
 
 

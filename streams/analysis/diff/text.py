@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from textwrap import wrap
 
-from streams.analysis.diff.compare import Change, lost
-from streams.analysis.diff.course import Arrival, Loss, Reach, Target
+from streams.analysis.diff.compare import Change, lost, spread_otherwise
 from streams.analysis.diff.difference import Difference, FlowChange, Touched
+from streams.analysis.diff.reach import Arrival, Loss, Reach, Target
 from streams.analysis.text import failure_text
 
 WIDTH = 100
@@ -55,7 +55,7 @@ def _differ(count: int) -> str:
 
 
 def _block(change: FlowChange) -> Iterator[str]:
-    yield f"{_HEADS[change.change]}  {change.flow}"
+    yield from _folded("", [f"{_HEADS[change.change]}  {change.flow}"])
     yield from _folded("  ", _told(change))
     for why in _why(change):
         yield from _folded("    ", [why])
@@ -73,6 +73,10 @@ def _told(change: FlowChange) -> Iterator[str]:
         yield f"{_percent(after.stranded)} of the dialogs reach nothing"
     for target in lost(after, before):
         yield f"now reached: {_named(target, after)}"
+    if not gone and spread_otherwise(before, after):
+        yield "the dialogs are spread otherwise over what is reached"
+    if change.splits:
+        yield "one dialog can reach several of these databases now (TA-12)"
     for target, arrival in after.arrivals.items():
         if target in before.arrivals:
             yield _still(target, before.arrivals[target], arrival)
