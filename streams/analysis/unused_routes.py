@@ -33,6 +33,9 @@ def _used(estate: Estate) -> Iterator[At]:
     for network, states in _visited(estate):
         for state in states:
             for step in network.steps(state):
+                if step.decision.looped_back and state.database is not None:
+                    here = estate.instances[state.instance]
+                    yield from index.looped(here, state, network.service)
                 for name in step.decision.routes:
                     at = index.named(state, step, name)
                     if at is not None:

@@ -125,7 +125,7 @@ def _failures(
 
 def diagnose(estate: Estate, phase: Phase, failure: Failure, service: str) -> Trouble:
     """Say what a failure comes from."""
-    trouble = Trouble(Cause.OTHER, phase, failure, service, _responsible(estate, failure))
+    trouble = Trouble(Cause.OTHER, phase, failure, service, _responsible(estate, failure, service))
     number, broker = failure.ending.error, failure.ending.broker
     if failure.ending.disposition is Disposition.LOOP:
         trouble.cause = Cause.LOOP
@@ -142,9 +142,13 @@ def diagnose(estate: Estate, phase: Phase, failure: Failure, service: str) -> Tr
     return trouble
 
 
-def _responsible(estate: Estate, failure: Failure) -> At | None:
+def _responsible(estate: Estate, failure: Failure, service: str) -> At | None:
     """Return the route that led where it ends; at the sender, the one that matched there."""
-    ended_here = failure.hops[-1][1].address is None
+    state, step = failure.hops[-1]
+    if len(failure.hops) == 1 and step.decision.looped_back:
+        here = estate.instances[state.instance]
+        return next(iter(routes_of(estate).looped(here, state, service)), None)
+    ended_here = step.address is None
     at = -2 if ended_here and len(failure.hops) > 1 else -1
     return routes_of(estate).behind(*failure.hops[at])
 
