@@ -54,7 +54,7 @@ def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
             continue
         cursor = Cursor(batch.tokens, lexer.file, lexer.reading)
         if walker is None:
-            walker = Walker(cursor, outer)
+            walker = Walker(cursor, lexer, outer)
         else:
             walker.go_on(cursor)
         yield from walker.items()
@@ -67,8 +67,9 @@ def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
 class Walker:
     """Reads one batch; ``outer`` is the walker whose EXECUTE holds the text of this one."""
 
-    def __init__(self, cursor: Cursor, outer: Walker | None = None) -> None:
+    def __init__(self, cursor: Cursor, lexer: Lexer, outer: Walker | None = None) -> None:
         self.cursor = cursor
+        self.remarks = lexer.remarks
         self.depth: int = outer.depth + 1 if outer else 0
         self.module: Module | None = outer.module if outer else None
         self.blocks: Blocks = Blocks(cursor.variables, outer.blocks if outer else None)
@@ -270,6 +271,7 @@ class Walker:
         if not inside:
             yield Step("EXECUTE", EnterText(source, found.database))
         lexer = Lexer(found.text, source.file, self.cursor.reading, (place.line, place.column))
+        lexer.remarks = self.remarks
         yield from statements(lexer, self)
         if not inside:
             yield Step("", LeaveText(source))
