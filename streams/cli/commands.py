@@ -51,6 +51,9 @@ COMMANDS: dict[str, Entry] = {
     "simulate": Entry(
         "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
     ),
+    "export": Entry(
+        "streams.cli.export:export", Section.ASK, "A topology as T-SQL, for servers or to import."
+    ),
     "demo": Entry("streams.cli.demo:demo", Section.RUN, "The main job in three acts, here."),
     "apply": Entry(
         "streams.cli.apply:apply", Section.RUN, "Write a topology into a cluster's catalog."

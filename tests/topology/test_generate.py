@@ -64,7 +64,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def damaged() -> Estate:
-    return generate_estate(Wish(300, 2_500, seed=4, defects=2 * len(KINDS)))
+    return generate_estate(Wish(220, 1_800, seed=4, defects=2 * len(KINDS)))
 
 
 HARMLESS = {"duplicate route", "expired route", "restored copy", "missing contract"}
