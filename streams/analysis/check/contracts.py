@@ -74,7 +74,7 @@ def _unusable(passage: Passage, end: Home) -> Iterator[Finding]:
     service = end.database.services[flow.to]
     accepted = list(service.contracts)
     evidence: dict[str, Any] = {"flow": str(flow), "target": str(end), "accepted": accepted}
-    for name, source in _begun(passage).items():
+    for name, source in begun_contracts(passage).items():
         if contract_of(begins.database, name) is None:
             yield _told(
                 begins, source,
@@ -90,7 +90,9 @@ def _unusable(passage: Passage, end: Home) -> Iterator[Finding]:
                 "Add the contract to the service, or begin the dialogs under one that it accepts.",
                 contract=name, **evidence,
             )  # fmt: skip
-    if not _begun(passage) and not any(contract_of(begins.database, name) for name in accepted):
+    if not begun_contracts(passage) and not any(
+        contract_of(begins.database, name) for name in accepted
+    ):
         what = listed(accepted) if accepted else "no contract: it can only begin dialogs"
         yield _told(
             end, service.source,
@@ -102,7 +104,7 @@ def _unusable(passage: Passage, end: Home) -> Iterator[Finding]:
     yield from _different(passage, end)
 
 
-def _begun(passage: Passage) -> dict[str, Source]:
+def begun_contracts(passage: Passage) -> dict[str, Source]:
     """Return the contracts under which code begins a flow's dialogs, with the first place."""
     flow, found = passage.flow, dict[str, Source]()
     for procedure in flow.sender.database.procedures.values():
@@ -129,7 +131,7 @@ def _different(passage: Passage, end: Home) -> Iterator[Finding]:
                 f"contract {name} is not the same in {passage.begins}: the other side does not "
                 f"take {listed(said)}",
                 "Make both contracts the same; a contract cannot be altered: create a new one.",
-                severity=Severity.ERROR if name in _begun(passage) else Severity.WARNING,
+                severity=Severity.ERROR if name in begun_contracts(passage) else Severity.WARNING,
                 contract=name, flow=str(passage.flow), types=said,
             )  # fmt: skip
 
@@ -140,7 +142,7 @@ _TARGET = (Sender.TARGET, Sender.ANY)
 
 def shared_contracts(passage: Passage, end: Home) -> Iterator[tuple[str, Contract, Contract]]:
     """Yield the contracts that a flow can use by their names, as both sides have them."""
-    for name in _begun(passage) or end.database.services[passage.flow.to].contracts:
+    for name in begun_contracts(passage) or end.database.services[passage.flow.to].contracts:
         here, there = contract_of(passage.begins.database, name), contract_of(end.database, name)
         if name not in SYSTEM_CONTRACTS and here is not None and there is not None:
             yield name, here, there
