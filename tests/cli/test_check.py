@@ -102,7 +102,7 @@ def test_many_infos_of_one_code_are_cut_short(folder: Path) -> None:
 def test_colour_is_for_terminals(folder: Path) -> None:
     """And NO_COLOR turns it off there too."""
     assert "\x1b[" not in run(folder).stdout
-    assert "\x1b[" in run(folder, color=True).stdout
+    assert "\x1b[" in run(folder, color=True, env={"NO_COLOR": None}).stdout
     assert "\x1b[" not in run(folder, color=True, env={"NO_COLOR": "1"}).stdout
 
 
