@@ -211,6 +211,11 @@ PASSES = "{P: {receives: [q], ends: 1, begins: [{service: Own, related: yes}]}}"
         (routers(code="{P: {ends: 1, begins: [{service: DataDependentRouting, to: U}]}}"),
          "error R1/D: the router DataDependentRouting passes dialogs on to U and lacks a route to"),
         (routers(code="{P: {ends: 1, begins: [{service: Other, to: U}]}}"), ""),
+        # Nothing is known of a service that is elsewhere, and a router is no target of itself.
+        (routers(second="{name: T, service_name: T, address: 'tcp://B:4022'},"
+                 " {name: X, service_name: X, address: 'tcp://B:4022'}"), ""),
+        (routers("[DEFAULT, C, X]", second="{name: T, service_name: T, address: 'tcp://B:4022'},"
+                 " {name: R, service_name: DataDependentRouting, address: 'tcp://R1:4022'}"), ""),
         (routers("[DEFAULT]", name="Own"), ""),
         (routers("[DEFAULT]", name="Own", code=PASSES), "warning R1/D: the router Own"),
         (routers("[DEFAULT]", name="Own", code=PASSES.replace("related: yes", "to: T")), ""),
