@@ -113,6 +113,15 @@ def unnumbered(instances: Mapping[str, Instance]) -> dict[str, Instance]:
     }
 
 
+@pytest.mark.parametrize("expires", [0.0, NOW, NOW + 0.25, NOW + 1e-7, 1e14, 1e17])
+def test_topology_yaml_says_instants_exactly(tmp_path: Path, expires: float) -> None:
+    """As a date where a date says it, else in seconds."""
+    route = f"{{name: R, address: LOCAL, expires: {expires:.7f}}}"
+    topology, written = from_yaml(tmp_path, f"{{routes: [{route}]}}")
+    again = read_document(write_document(topology), "", NOW).instances["I1"].databases["DB"]
+    assert again.routes[1].expires == written.routes[1].expires == expires
+
+
 def test_topology_yaml_says_what_procedures_do(tmp_path: Path) -> None:
     """Evidence is no T-SQL of export's, but the file has words for it."""
     database = """{procedures: {

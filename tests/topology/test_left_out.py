@@ -94,6 +94,15 @@ def test_an_object_without_words_stays_in_the_folder(
     assert again == explicit(from_yaml(tmp_path, database)[0])
 
 
+def test_the_schema_dbo_need_not_be_written(tmp_path: Path) -> None:
+    """YAML may write it, T-SQL's names are without it: both mean one queue."""
+    database = "{services: {S: {queue: dbo.Q}}, queues: {dbo.Q: {retention: on}}}"
+    text, told_, again = exported(tmp_path, database)
+    assert "CREATE QUEUE [dbo].[Q] WITH RETENTION = ON;" in text and not told_
+    assert again == explicit(from_yaml(tmp_path, database)[0])
+    assert again.instances["I1"].databases["DB"].services["S"].queue == "Q"
+
+
 def test_users_are_made_but_for_those_that_every_database_has(tmp_path: Path) -> None:
     grants = "{grants: [{service: S, to: public}, {service: S, to: u}]}"
     text, told_, again = exported(tmp_path, grants)
