@@ -7,7 +7,8 @@ Every routing decision is made by :mod:`streams.routing`; here it is followed, c
 
 from streams.analysis.estate import Estate
 from streams.analysis.explain import Answer, Question, explain_decision
-from streams.analysis.flow_answer import FlowAnswer, answer_flow
+from streams.analysis.fate import FlowAnswer
+from streams.analysis.flow_answer import answer_flow
 from streams.analysis.flows import Flow, flows_of
 from streams.analysis.mermaid import path_mermaid
 from streams.analysis.network import Disposition, Ending, Network, State, Step

@@ -159,7 +159,7 @@ def test_an_expectation_about_nothing(tmp_path: Path) -> None:
 
 
 @given(estates())
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 def test_what_is_broken_is_told_and_nothing_else(topology: Topology) -> None:
     """Every flow that does not arrive or return has a finding; without any, there is no error."""
     told = findings(topology)

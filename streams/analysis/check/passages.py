@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from streams.analysis.check.known import Home
 from streams.analysis.check.objects import targets
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import FlowAnswer, answers_of
+from streams.analysis.fate import FlowAnswer
+from streams.analysis.flow_answer import answers_of
 from streams.analysis.flows import Flow
 from streams.analysis.network import State, Step
 

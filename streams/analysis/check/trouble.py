@@ -12,7 +12,8 @@ from enum import Enum
 
 from streams.analysis.check.known import known
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import Failure, FlowAnswer, answers_of, locked, routes_of
+from streams.analysis.fate import Failure, FlowAnswer
+from streams.analysis.flow_answer import answers_of, locked, routes_of
 from streams.analysis.network import Disposition
 from streams.analysis.route_index import At
 from streams.errors import Number
