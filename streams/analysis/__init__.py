@@ -9,7 +9,8 @@ stuck. Every routing decision is made by :mod:`streams.routing`; here it is foll
 
 from streams.analysis.estate import Estate
 from streams.analysis.explain import Answer, Question, explain_decision
-from streams.analysis.flow_answer import FlowAnswer, answer_flow
+from streams.analysis.fate import FlowAnswer
+from streams.analysis.flow_answer import answer_flow
 from streams.analysis.flows import Flow, flows_of
 from streams.analysis.mermaid import path_mermaid
 from streams.analysis.path import LIMIT, Outcome, Paths, PathVerdict, find_paths

@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from streams import routing
-from streams.analysis.network import Network
+from streams.analysis.circles import Circles
+from streams.analysis.network import Network, State
+from streams.analysis.ways import Ways
 from streams.routing import Address
 from streams.topology import Topology, directory, routing_instances
 from streams.topology.compile import LOOPBACK
@@ -31,11 +33,18 @@ class Estate:
     instances: dict[str, routing.Instance] = field(init=False)
     leads: dict[tuple[str, int], str] = field(init=False)
     _networks: dict[tuple[str, bool], Network] = field(default_factory=dict)
+    _circles: dict[str, Circles] = field(default_factory=dict)
     _known: dict[object, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.instances = routing_instances(self.topology)
         self.leads = dict(directory(self.topology))
+
+    def ways(self, service: str, start: State) -> Ways:
+        """Return the ways of messages to a service; what they have in common is computed once."""
+        network = self.network(service)
+        circles = self._circles.setdefault(service, Circles(network))
+        return Ways(network, start, circles)
 
     def once(self, answer: Callable[[Estate], T]) -> T:
         """Return what a function says about this estate; it is asked once."""

@@ -54,10 +54,11 @@ class Way:
 
 @dataclass(slots=True)
 class Ways:
-    """All ways from one state."""
+    """All ways from one state; ``circles`` are those of the network, where somebody knows them."""
 
     network: Network
     start: State
+    circles: Circles | None = field(default=None, repr=False)
     _moves: Moves = field(init=False)
     _keys: tuple[Key, ...] = field(init=False)
     _totals: dict[Kind, Total] = field(default_factory=dict)
@@ -65,7 +66,7 @@ class Ways:
     _ends: dict[Key, frozenset[Ending]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        circles = Circles(self.network)
+        circles = self.circles or Circles(self.network)
         for largest in CIRCLES:
             self._moves = Moves(self.network, largest, circles)
             first = self._moves.first(self.start)

@@ -99,30 +99,31 @@ def test_settled_text_is_read(tmp_path: Path, declared: str, expression: str, ad
 
 
 @pytest.mark.parametrize(
-    "declared",
+    "then",
     [
-        "",
-        "DECLARE @a sysname",
-        "DECLARE @a sysname = 'h' GO\n".replace(" GO", "\nGO"),
-        "DECLARE @a sysname = HOST_NAME()",
-        "DECLARE @a sysname = 'h' SELECT @a = name FROM sys.servers",
-        "DECLARE @a sysname = 'h' IF @@ERROR = 0 SET @a = 'i'",
-        "DECLARE @a sysname = 'h' IF @@ERROR = 0 PRINT 'x' ELSE SET @a = 'i'",
-        "DECLARE @a sysname = 'h' WHILE @@ERROR = 0 SET @a += 'i'",
-        "DECLARE @a sysname = 'h' EXEC p @a OUTPUT",
-        "DECLARE @a sysname = 'h' EXEC @a = p",
-        "DECLARE @a sysname = 'h' FETCH NEXT FROM c INTO @b, @a",
-        "DECLARE @a sysname = 'h' RECEIVE @a = message_type_name FROM Q",
-        "DECLARE @a sysname = 'h' UPDATE t SET @a = x = 5",
-        "DECLARE @a sysname = 'h' BEGIN TRY PRINT 'x' END TRY BEGIN CATCH SET @a = 'i' END CATCH",
-        "DECLARE @a sysname = 'h' again: SET @a = @a + 'x' GOTO again",
+        "SET @a = HOST_NAME()",
+        "GO",
+        "SELECT @a = name FROM sys.servers",
+        "SELECT @a = 'i' FROM t WHERE x = 5",
+        "IF @@ERROR = 0 SET @a = 'i'",
+        "IF @@ERROR = 0 PRINT 'x' ELSE SET @a = 'i'",
+        "IF @@ERROR = 0\nBEGIN\nSET @a = 'i'\nEND\nELSE SET @b = @a",
+        "WHILE @@ERROR = 0 SET @a += 'i'",
+        "EXEC p @a OUTPUT",
+        "EXEC @a = p",
+        "FETCH NEXT FROM c INTO @b, @a",
+        "RECEIVE @a = message_type_name FROM Q",
+        "UPDATE t SET @a = x = 5",
+        "UPDATE t\nSET @a = x",
+        "BEGIN TRY PRINT 'x' END TRY BEGIN CATCH SET @a = 'i' END CATCH",
+        "again: SET @a = @a + 'x' GOTO again",
         "DECLARE @a int = 5",
     ],
 )
-def test_unsettled_text_is_unresolved(tmp_path: Path, declared: str) -> None:
+def test_unsettled_text_is_unresolved(tmp_path: Path, then: str) -> None:
     """Whatever may have changed a variable makes it unknown, and what is made of it."""
-    sql = f"{declared}\nEXEC ('CREATE ROUTE R WITH ADDRESS = ''tcp://' + @a + ':1''')"
-    topology, database = from_sql(tmp_path, sql)
+    execute = "EXEC ('CREATE ROUTE R WITH ADDRESS = ''tcp://' + @a + ':1''')"
+    topology, database = from_sql(tmp_path, f"DECLARE @a sysname = 'h'\n{then}\n{execute}")
     assert len(database.routes) == 1
     assert [s.kind for s in topology.skipped if s.why] == ["EXECUTE"]
 

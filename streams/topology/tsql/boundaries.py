@@ -57,15 +57,23 @@ def nesting(cursor: Cursor) -> int:
     return 1 if cursor.is_mark("(") else -1 if cursor.is_mark(")") else 0
 
 
-def read_over(cursor: Cursor, start: int, understood: Understands, *, broken: bool = False) -> None:
+def read_over(
+    cursor: Cursor,
+    start: int,
+    understood: Understands,
+    *,
+    broken: bool = False,
+    since: int | None = None,
+) -> None:
     """Move to the end of the statement that began at ``start``, as far as it can be told.
 
     ``understood`` tells whether a statement of the table begins here; ``broken``: this one is
-    wrong, so its parentheses may be as well.
+    wrong, so its parentheses may be as well. ``since``: from where to look; from the cursor.
     """
     tokens = cursor.tokens
     first = tokens[start]
-    at, depth, cases = cursor.at, 0, 0
+    since = cursor.at if since is None else since
+    at, depth, cases = since, 0, 0
     sets = first.upper in _WITH_SET
     while True:
         token = tokens[at]
@@ -91,6 +99,9 @@ def read_over(cursor: Cursor, start: int, understood: Understands, *, broken: bo
             elif text == ";" and depth <= 0:
                 break
         elif kind in (Kind.END, Kind.DIRECTIVE):
+            if depth > 0 and not broken:  # a parenthesis that never closes hides nothing
+                read_over(cursor, start, understood, broken=True, since=since)
+                return
             break
         at += 1
     cursor.at = at

@@ -1,4 +1,4 @@
-"""Walk through a batch, statement by statement, through its blocks and conditions."""
+"""Walk through a script: batch by batch, statement by statement, block by block."""
 
 from __future__ import annotations
 
@@ -39,15 +39,46 @@ _NO_BLOCK = frozenset({"DIALOG", "CONVERSATION", "TRAN", "TRANSACTION", "DISTRIB
 _DEEPEST_TEXT = 32  # as the engine's limit of nesting
 
 
+def statements(lexer: Lexer, outer: Walker | None = None) -> Iterator[Item]:
+    """Yield what a script says, in order; ``outer``: whose EXECUTE holds it as a string.
+
+    What nobody here understands is read over and reported as skipped. An understood statement that
+    is wrong, or a token that never ends, raises InputError; in as-found reading nothing is raised.
+    """
+    walker: Walker | None = None
+    for batch in lexer.batches():
+        if isinstance(batch, InputError):
+            yield from walker.end() if walker else ()
+            walker = None
+            yield misread(batch)
+            continue
+        cursor = Cursor(batch.tokens, lexer.file, lexer.reading)
+        if walker is None:
+            walker = Walker(cursor, lexer, outer)
+        else:
+            walker.go_on(cursor)
+        yield from walker.items()
+        if not batch.goes_on:
+            yield from walker.end()
+            walker = None
+    yield from lexer.unset
+
+
 class Walker:
     """Reads one batch; ``outer`` is the walker whose EXECUTE holds the text of this one."""
 
-    def __init__(self, cursor: Cursor, outer: Walker | None = None) -> None:
+    def __init__(self, cursor: Cursor, lexer: Lexer, outer: Walker | None = None) -> None:
         self.cursor = cursor
+        self.remarks = lexer.remarks
         self.depth: int = outer.depth + 1 if outer else 0
         self.module: Module | None = outer.module if outer else None
         self.blocks: Blocks = Blocks(cursor.variables, outer.blocks if outer else None)
         self._inherited = self.module
+
+    def go_on(self, cursor: Cursor) -> None:
+        """Turn to the next part of the batch: variables and blocks stay as they are."""
+        cursor.variables = self.cursor.variables
+        self.cursor = cursor
 
     def items(self) -> Iterator[Item]:
         """Yield what the batch says, in order."""
@@ -58,6 +89,9 @@ class Walker:
             if not self._structure():
                 yield from self._statement()
                 self.blocks.completed(cursor)
+
+    def end(self) -> Iterator[Item]:
+        """Yield what only the end of the batch settles: the module that it defines."""
         if self.module is not None and self.module is not self._inherited:
             define = self.module.define()
             yield Step(f"CREATE {self.module.kind}", define, *self.blocks.under())
@@ -237,12 +271,8 @@ class Walker:
         if not inside:
             yield Step("EXECUTE", EnterText(source, found.database))
         lexer = Lexer(found.text, source.file, self.cursor.reading, (place.line, place.column))
-        for batch in lexer.batches():
-            if isinstance(batch, InputError):
-                yield misread(batch)
-            else:
-                cursor = Cursor(batch, source.file, self.cursor.reading)
-                yield from Walker(cursor, self).items()
+        lexer.remarks = self.remarks
+        yield from statements(lexer, self)
         if not inside:
             yield Step("", LeaveText(source))
 
