@@ -33,6 +33,9 @@ COMMANDS: dict[str, Entry] = {
     "explain": Entry(
         "streams.cli.explain:explain", Section.ASK, "One routing decision, rule by rule."
     ),
+    "import": Entry(
+        "streams.cli.import_:import_", Section.ASK, "T-SQL scripts as they are, into a topology."
+    ),
     "path": Entry(
         "streams.cli.path:path", Section.ASK, "Every way of a message, there and back again."
     ),

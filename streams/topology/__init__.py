@@ -11,7 +11,7 @@ from streams.topology.compile import directory, instance_at, routing_instance, r
 from streams.topology.failover import failover
 from streams.topology.findings import NOWHERE, Finding, Severity, Skipped, Source
 from streams.topology.history import with_history
-from streams.topology.load import FILE, apply_sql, load
+from streams.topology.load import FILE, apply_sql, load, load_with_notes
 from streams.topology.lookup import (
     accepted_contracts,
     accepts,
@@ -99,6 +99,7 @@ __all__ = [
     "flatten",
     "instance_at",
     "load",
+    "load_with_notes",
     "queue_name",
     "queue_named",
     "queue_of",

@@ -18,12 +18,13 @@ from streams.topology.model import (
     Transport,
     empty_database,
 )
+from streams.topology.tsql import Reading
 from streams.topology.yaml_file.database import ReadFile, read_database
 from streams.topology.yaml_file.nodes import Node, parse_yaml
 
 INSTANCE_KEYS = (
-    "address", "aliases", "listeners", "endpoint", "cluster", "partitions", "sql", "databases",
-    "msdb",
+    "address", "aliases", "listeners", "endpoint", "cluster", "partitions", "sql", "scripts",
+    "databases", "msdb",
 )  # fmt: skip
 _VERDICTS = ("ok", "hazard", "broken")
 
@@ -38,10 +39,14 @@ class ScriptName:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What the file says; ``scripts`` are still to be applied, per instance and in order."""
+    """What the file says; ``scripts`` are still to be applied, per instance and in order.
+
+    ``readings``: how those of an instance are read.
+    """
 
     instances: Mapping[str, Instance]
     scripts: Mapping[str, tuple[ScriptName, ...]]
+    readings: Mapping[str, Reading]
     clusters: Mapping[str, Cluster]
     expect: tuple[Expectation, ...]
     findings: tuple[Finding, ...]
@@ -65,15 +70,16 @@ def read_document(text: str, file: str, now: float, read: ReadFile = _no_file) -
     findings: list[Finding] = []
     instances: dict[str, Instance] = {}
     scripts: dict[str, tuple[ScriptName, ...]] = {}
+    readings: dict[str, Reading] = {}
     if "instances" in given:
         for name, (key, node) in given["instances"].named("instances").items():
             instances[name] = _instance(name, key, node, now, findings, read)
             scripts[name] = _scripts(node)
+            readings[name] = _reading(node)
     clusters = _clusters(given["clusters"]) if "clusters" in given else {}
     expect = given["expect"].items("expectations") if "expect" in given else ()
-    return Document(
-        instances, scripts, clusters, tuple(_expectation(node) for node in expect), tuple(findings)
-    )
+    expectations = tuple(_expectation(node) for node in expect)
+    return Document(instances, scripts, readings, clusters, expectations, tuple(findings))
 
 
 def _instance(
@@ -140,6 +146,11 @@ def _scripts(node: Node) -> tuple[ScriptName, ...]:
     given = node.fields("an instance", INSTANCE_KEYS)
     items = _items(given, "sql")
     return tuple(ScriptName(item.text("a .sql file"), item.source) for item in items)
+
+
+def _reading(node: Node) -> Reading:
+    given = node.fields("an instance", INSTANCE_KEYS)
+    return given["scripts"].choice("scripts", Reading) if "scripts" in given else Reading.STRICT
 
 
 def _clusters(node: Node) -> dict[str, Cluster]:
