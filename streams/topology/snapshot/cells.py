@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -13,7 +12,6 @@ from streams.topology.snapshot.views import Kind
 
 _NULLS = frozenset({"", "null", "\\n"})
 _TRUE, _FALSE = frozenset({"1", "true"}), frozenset({"0", "false"})
-_FRACTION = re.compile(r"(\.\d{6})\d+")
 _FORMS = (
     "%b %d %Y %I:%M%p",  # SQL Server's default text form
     "%b %d %Y %I:%M:%S:%f%p",
@@ -88,7 +86,7 @@ def _time(text: str) -> float:
 
 def _iso(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(_FRACTION.sub(r"\1", text))
+        return datetime.fromisoformat(text)
     except ValueError:
         return None
 

@@ -63,12 +63,12 @@ def test_what_the_file_states_outranks_the_snapshot(tmp_path: Path) -> None:
     write_json(tmp_path, documents(shipped("two_brokers")))
     (tmp_path / "topology.yaml").write_text(
         "instances:\n  S:\n    snapshot: ServerA.json\n    address: tcp://gate:5000\n"
-        "    aliases: [other]\n"
+        "    aliases: [other]\n    databases: {More: {}}\n"
     )
     instance = load(tmp_path, NOW).instances["S"]
     assert str(instance.address) == "tcp://gate:5000"
     assert instance.aliases == ("other", "ServerA")
-    assert list(instance.databases) == ["DatabaseA"]
+    assert list(instance.databases) == ["DatabaseA", "More"]
 
 
 def test_a_snapshot_that_is_not_there_is_told_with_its_place(tmp_path: Path) -> None:
