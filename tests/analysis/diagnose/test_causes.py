@@ -286,6 +286,12 @@ def test_without_the_routes_the_status_is_believed(tmp_path: Path) -> None:
     assert first(diagnosed(tmp_path, *changes)) == "no-route"
 
 
+def test_a_young_message_that_leaves_the_snapshot_is_on_its_way(tmp_path: Path) -> None:
+    changes = (route(address="tcp://Elsewhere:4022"), row(enqueue_time=moment(NOW - 5)))
+    assert first(diagnosed(tmp_path / "1", *changes)) == "in-flight"
+    assert first(diagnosed(tmp_path / "2", *changes, status("new words"))) == "beyond-the-snapshot"
+
+
 def test_a_reply_is_judged_by_the_targets_routes(tmp_path: Path) -> None:
     found = documents(shipped("two_brokers"))
     reply = message("r1", "InitiatorService", from_service_name="TargetService",
