@@ -34,8 +34,7 @@ def load_snapshot(path: Path) -> Snapshot:
     if not found:
         raise UsageError(
             f"there is no snapshot at {path}",
-            "Name the file that the query script wrote, or a folder with such files or with CSVs "
-            "named after the views (routes.csv).",
+            "Name what the query script wrote, or a folder of it; a CSV is named after its view.",
         )
     instances: dict[str, Instance] = {}
     live: dict[str, LiveInstance] = {}

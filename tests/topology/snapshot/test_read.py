@@ -369,6 +369,17 @@ def test_a_bad_cell_is_a_finding_and_the_row_stays(tmp_path: Path) -> None:
     assert finding.remedy
 
 
+def test_a_local_time_that_leaves_the_calendar_is_told(tmp_path: Path) -> None:
+    found = two_brokers()
+    found["ServerA"]["server"] = [{"server_name": "ServerA", "utc_offset_minutes": -60}]
+    found["ServerA"]["dm_broker_connections"] = [
+        {"state": 4, "last_activity_time": "9999-12-31T23:59:59"}
+    ]
+    snapshot = read(tmp_path, found)
+    assert snapshot.live["ServerA"].taken_at is None
+    assert "out of range" in snapshot.topology.findings[0].message
+
+
 def test_half_a_character_can_be_told(tmp_path: Path) -> None:
     found = two_brokers()
     found["ServerA"]["databases"][0] |= {"database_id": "\ud800", "name": "\udc00x"}
