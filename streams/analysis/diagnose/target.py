@@ -97,13 +97,14 @@ def _beyond(case: Case) -> Evidence | None:
     ending = None if case.failure is None else case.failure.ending
     if ending is None or ending.disposition is not Disposition.UNKNOWN:
         return None
-    return (case.failed_text(),)
+    # What is young and has not failed is on its way there.
+    return (case.failed_text(),) if case.old or not case.status.empty else None
 
 
 def _in_flight(case: Case) -> Evidence | None:
     if case.old or case.status.unknown or case.status.number not in (None, 9749):
         return None
-    return ("it is young, nothing failed, and there is a way: retries come within a minute",)
+    return ("it is young, and nothing has failed: retries come within a minute",)
 
 
 def _unexplained(case: Case) -> Evidence | None:

@@ -42,7 +42,7 @@ def _wrong_port(case: Case) -> Evidence | None:
 
 def _at(instance: Instance, address: Address) -> bool:
     hosts = {h.casefold() for h in (instance.address.host, instance.name, *instance.aliases)}
-    return address.host.casefold() in hosts and address.port != instance.address.port
+    return address.host.casefold() in hosts
 
 
 def _stopped(case: Case) -> Evidence | None:
