@@ -11,6 +11,7 @@ from streams.topology.tsql.blocks import Blocks, Form
 from streams.topology.tsql.boundaries import (
     STARTS,
     end_of_condition,
+    is_label,
     read_over,
     statement_ends,
 )
@@ -161,7 +162,7 @@ class Walker:
         cursor, start = self.cursor, self.cursor.at
         if cursor.token.kind is Kind.DIRECTIVE:
             yield self._directive()
-        elif cursor.token.kind is Kind.WORD and _is_label(cursor):
+        elif is_label(cursor.tokens, cursor.at):
             cursor.at += 2
             forget(cursor.variables, cursor.tokens[cursor.at :])  # something may jump here
         elif self.module is None and module_begins(cursor):
@@ -303,9 +304,3 @@ def _kind(first: Token, second: Token) -> str:
     if kind in _TWO_WORDS and second.upper and not (second.first and second.upper in STARTS):
         return f"{kind} {second.upper}"
     return kind
-
-
-def _is_label(cursor: Cursor) -> bool:
-    colon, behind = cursor.peek(1), cursor.peek(2)
-    is_colon = colon.kind is Kind.MARK and colon.text == ":"
-    return is_colon and behind.text != ":" and cursor.token.upper not in STARTS
