@@ -60,12 +60,12 @@ def _conflict(reaches: list[Reach]) -> tuple[str, ...]:
         for other in reaches[number + 1 :]:
             for broker, picks in sorted(one, key=lambda row: row[0]):
                 for second, more in sorted(other, key=lambda row: row[0]):
-                    if broker_key(broker) != broker_key(second) and _together(picks, more):
+                    if broker_key(broker) != broker_key(second) and together(picks, more):
                         return (broker, second)
     return ()
 
 
-def _together(picks: frozenset[Pick], more: frozenset[Pick]) -> bool:
+def together(picks: frozenset[Pick], more: frozenset[Pick]) -> bool:
     """Tell whether one dialog's hash can take all of these choices."""
     return all(_agree(one, other) for one in picks for other in more)
 

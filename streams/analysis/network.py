@@ -184,7 +184,8 @@ class Network:
             return instance
         if address.host.casefold() in LOOPBACK:
             return instance_at(self.topology, address, instance)
-        return self._leads.get((address.host.casefold(), address.port))
+        name = self._leads.get((address.host.casefold(), address.port))
+        return None if frozenset((instance, name)) in self.topology.cuts else name
 
     def _addresses(self, state: State, decision: Decision) -> tuple[Address, ...]:
         """Return the addresses that can get the message; of a mirrored pair, the principal's."""

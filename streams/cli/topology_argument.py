@@ -24,12 +24,15 @@ class TopologyArgument(click.ParamType):
         """Load the topology as of now."""
         if isinstance(value, Topology):
             return value
-        path = Path(str(value))
-        shipped = topologies_dir() / path
-        plain = len(path.parts) == 1 and not path.is_absolute()
-        if not path.exists() and plain and shipped.is_dir():
-            path = shipped
-        return load(path, time.time())
+        return load(find_folder(str(value)), time.time())
+
+
+def find_folder(text: str) -> Path:
+    """Return the path that is meant: what is there under the name, else the shipped topology."""
+    path = Path(text)
+    shipped = topologies_dir() / path
+    plain = len(path.parts) == 1 and not path.is_absolute()
+    return shipped if not path.exists() and plain and shipped.is_dir() else path
 
 
 class ConversationId(click.ParamType):

@@ -50,12 +50,15 @@ from streams.topology.objects import (
 )
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Encryption, Grant, Securable
+from streams.topology.suppressions import SUPPRESSIONS_FILE, Suppression
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
+from streams.topology.yaml_file.suppressions import load_suppressions
 
 __all__ = [
     "FILE",
     "MSDB",
     "NOWHERE",
+    "SUPPRESSIONS_FILE",
     "SYSTEM_CONTRACTS",
     "SYSTEM_MESSAGE_TYPES",
     "BeginDialog",
@@ -84,6 +87,7 @@ __all__ = [
     "Severity",
     "Skipped",
     "Source",
+    "Suppression",
     "Topology",
     "Transport",
     "Validation",
@@ -99,6 +103,7 @@ __all__ = [
     "flatten",
     "instance_at",
     "load",
+    "load_suppressions",
     "load_with_notes",
     "queue_name",
     "queue_named",

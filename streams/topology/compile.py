@@ -49,7 +49,6 @@ def routing_instance(
 
 
 def _database(database: Database) -> routing.Database:
-    # The mirror of a pair takes no messages (28018).
     mirror = database.mirror is not None and database.mirror.role is Role.MIRROR
     return routing.Database(
         database.name,
@@ -57,6 +56,7 @@ def _database(database: Database) -> routing.Database:
         frozenset(database.services) | {SYSTEM_SERVICE},
         enabled=database.enabled and not mirror,
         routes=RoutingTable(_route(route) for route in database.routes),
+        is_mirror=mirror,
     )
 
 

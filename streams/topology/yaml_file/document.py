@@ -18,13 +18,20 @@ from streams.topology.model import (
     Transport,
     empty_database,
 )
+from streams.topology.security import Securable
 from streams.topology.tsql import Reading
 from streams.topology.yaml_file.database import ReadFile, read_database
 from streams.topology.yaml_file.nodes import Node, parse_yaml
+from streams.topology.yaml_file.security import (
+    ENDPOINT_SECURITY_KEYS,
+    read_encryption,
+    read_grants,
+    read_words,
+)
 
 INSTANCE_KEYS = (
     "address", "aliases", "listeners", "endpoint", "cluster", "partitions", "sql", "scripts",
-    "databases", "msdb",
+    "databases", "msdb", "grants",
 )  # fmt: skip
 _VERDICTS = ("ok", "hazard", "broken")
 
@@ -105,6 +112,7 @@ def _instance(
         _endpoint(given["endpoint"]) if "endpoint" in given else Endpoint(source=key.source),
         given["cluster"].maybe_text("cluster") if "cluster" in given else None,
         given["partitions"].integer("partitions", 1, 1000) if "partitions" in given else 1,
+        read_grants(given["grants"], Securable.ENDPOINT) if "grants" in given else (),
         source=key.source,
     )
 
@@ -130,7 +138,7 @@ def _host(node: Node) -> str:
 
 def _endpoint(node: Node) -> Endpoint:
     keys = ("state", "forwarding", "forward_size_mb", "transport", "port", "name")
-    s = node.fields("endpoint", keys)
+    s = node.fields("endpoint", (*keys, *ENDPOINT_SECURITY_KEYS))
     return Endpoint(
         s["state"].choice("state", EndpointState) if "state" in s else EndpointState.STARTED,
         "forwarding" in s and s["forwarding"].switch("forwarding"),
@@ -138,6 +146,9 @@ def _endpoint(node: Node) -> Endpoint:
         s["transport"].choice("transport", Transport) if "transport" in s else Transport.FAILOVER,
         s["port"].integer("port", 1, 65535) if "port" in s and not s["port"].is_null else None,
         s["name"].maybe_text("name") if "name" in s else None,
+        read_encryption(s),
+        read_words(s, "algorithms"),
+        read_words(s, "authentication"),
         source=node.source,
     )
 

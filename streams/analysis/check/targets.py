@@ -1,0 +1,259 @@
+"""To which database does a dialog go? TA-12, TA-13, TA-14 and TA-18."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from streams.analysis.check.known import Home
+from streams.analysis.check.proof import (
+    finding,
+    flows_in,
+    listed,
+    routes_on,
+    shown,
+    where,
+    written,
+)
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.analysis.flow_answer import FlowAnswer, routes_of, way_to, ways_there
+from streams.analysis.hazards import split_finding
+from streams.analysis.network import State, Step
+from streams.analysis.route_index import At
+from streams.analysis.ways import Ways
+from streams.routing import Route, broker_key
+from streams.topology import Finding, Severity
+
+_E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
+
+
+@dataclass(slots=True)
+class _Stop:
+    """A decision on the way of some flows, with the table that makes it."""
+
+    ways: Ways
+    state: State
+    step: Step
+    home: Home
+    answers: list[FlowAnswer]
+
+    @property
+    def service(self) -> str:
+        """Return what the message looks for."""
+        return self.ways.network.service
+
+    def path(self) -> tuple[str, ...]:
+        """Return the instances on the way to it."""
+        return tuple(state.instance for state, _ in way_to(self.ways, self.state))
+
+
+def _stops(estate: Estate) -> tuple[_Stop, ...]:
+    """Return every decision about a message without broker id, once for each service."""
+    return estate.once(_find_stops)
+
+
+def _find_stops(estate: Estate) -> tuple[_Stop, ...]:
+    found: dict[tuple[str, State], _Stop] = {}
+    for forth, answers in ways_there(estate):
+        service = forth.ways.network.service
+        for state in {key.state for key in forth.ways.reached() if key.state.broker is None}:
+            stop = found.get((service, state))
+            if stop is None:
+                step = forth.ways.network.steps(state)[0]
+                stop = _Stop(forth.ways, state, step, _home(estate, state, step), [])
+                found[service, state] = stop
+            stop.answers.extend(answers)
+    return tuple(stop for _, stop in sorted(found.items(), key=_order))
+
+
+def _order(item: tuple[tuple[str, State], _Stop]) -> tuple[str, str, str]:
+    (service, state), _ = item
+    return (service, state.instance, state.database or "")
+
+
+def _home(estate: Estate, state: State, step: Step) -> Home:
+    instance = estate.topology.instances[state.instance]
+    outside = state.database is None or step.decision.looped_back
+    database = None if outside or state.database is None else instance.database(state.database)
+    return Home(instance, database or instance.msdb)
+
+
+def _routes_with_ids(estate: Estate, stop: _Stop) -> tuple[Route, ...]:
+    """Return the live routes of a table that name the service and a broker id."""
+    table = estate.instances[stop.home.instance.name].databases[stop.home.database.name].routes
+    every = table.with_broker(stop.service)
+    return tuple(r for r in every if r.expires is None or r.expires > estate.now)
+
+
+def _named(estate: Estate, stop: _Stop, names: Iterable[str]) -> tuple[At, ...]:
+    index = routes_of(estate)
+    found = (index.named(stop.state, stop.step, name) for name in names)
+    return tuple(at for at in found if at is not None)
+
+
+# --- TA-12 ---------------------------------------------------------------------------------------
+
+
+def several_targets(estate: Estate) -> Iterable[Finding]:
+    """Find name-only routes that lead one dialog to different databases (3.4)."""
+    for forth, answers in ways_there(estate):
+        for split in forth.splits:
+            found = split_finding(estate.topology, split, forth.ways.network.service)
+            way = way_to(forth.ways, split.state)
+            more = {
+                "places": [found.subject] * len(split.decision.routes),
+                "path": [state.instance for state, _ in way],
+                "targets": sorted(
+                    reached.at
+                    for reached in forth.reached
+                    if broker_key(reached.broker) in {broker_key(b) for b in split.brokers}
+                ),
+                **flows_in(answers),
+            }
+            yield replace(found, evidence={**found.evidence, **more})
+
+
+# --- TA-13 ---------------------------------------------------------------------------------------
+
+
+def shadowed(estate: Estate) -> Iterable[Finding]:
+    """Find routes to balance among that a name-only route keeps from being used (3.1)."""
+    for stop in _stops(estate):
+        if stop.step.decision.step != "M2":
+            continue
+        full = _routes_with_ids(estate, stop)
+        if len({broker_key(r.broker or "") for r in full}) > 1:
+            by = _named(estate, stop, stop.step.decision.routes)
+            others = _named(estate, stop, (r.name for r in full))
+            yield _shadow(stop, by, others)
+
+
+def _shadow(stop: _Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
+    source = where(by[0]) if by else written(stop.home.database.source)
+    return finding(
+        "TA-13", _W,
+        f"route {listed([at.route.name for at in by])} names {stop.service} and no broker id: new "
+        f"dialogs take it, and are not balanced over {listed([at.route.name for at in others])}",
+        "Drop the route without broker id, or name one in it.",
+        str(stop.home), source,
+        shown((*by, *others), stop.path(), service=stop.service, **flows_in(stop.answers)),
+    )  # fmt: skip
+
+
+# --- TA-14 ---------------------------------------------------------------------------------------
+
+
+def balanced(estate: Estate) -> Iterable[Finding]:
+    """Tell the shares of load balancing, and warn of routes that look like weights (3.1)."""
+    for stop in _stops(estate):
+        full = _routes_with_ids(estate, stop)
+        repeated = tuple(_repeated(full)) if stop.step.decision.step == "M3" else ()
+        count = len(stop.step.alternatives)
+        if count < 2 and not repeated:
+            continue
+        shares = dict.fromkeys(stop.step.alternatives, 1 / count) if count else {}
+        routes = _named(estate, stop, (r.name for r in full))
+        yield finding(
+            "TA-14", _W if repeated else _I,
+            _shares(stop, repeated),
+            "Drop the routes that repeat others: ids are balanced, not routes."
+            if repeated
+            else "Nothing is to be done if these shares are meant.",
+            str(stop.home),
+            where(routes[0]) if routes else written(stop.home.database.source),
+            shown(routes, stop.path(), service=stop.service, shares=shares,
+                  repeated=list(repeated), **flows_in(stop.answers)),
+        )  # fmt: skip
+
+
+def _shares(stop: _Stop, repeated: Sequence[str]) -> str:
+    ids = stop.step.alternatives
+    even = f"{100 / max(len(ids), 1):.3g} % to {'each of ' if len(ids) > 1 else ''}{listed(ids)}"
+    weights = f"; to repeat a route gives no larger share: {listed(repeated)}" if repeated else ""
+    return f"dialogs with {stop.service} are balanced by their id, {even}{weights}"
+
+
+def _repeated(routes: Iterable[Route]) -> Iterator[str]:
+    seen: set[tuple[object, ...]] = set()
+    for route in routes:
+        mirror = route.mirror and route.mirror.key
+        key = (broker_key(route.broker or ""), route.address.key, mirror)
+        if key in seen:
+            yield route.name
+        seen.add(key)
+
+
+# --- TA-18 ---------------------------------------------------------------------------------------
+
+
+def arbitrary(estate: Estate) -> Iterable[Finding]:
+    """Find instances where any of several databases may take a message (R7.2)."""
+    told: set[tuple[str, str]] = set()
+    for stop in _stops(estate):
+        names = stop.step.decision.candidates
+        instance = stop.home.instance
+        if len(names) < 2 or (instance.name, stop.service) in told:
+            continue
+        told.add((instance.name, stop.service))
+        places = [f"{instance.name}/{name}" for name in names]
+        second = instance.databases[names[1]]
+        path = stop.path()
+        yield finding(
+            "TA-18", _W,
+            f"{listed(places)} have the service {stop.service}, and messages without broker id "
+            f"arrive: any of them may take a dialog",
+            "Name the broker id of the one that is meant, in the route or in BEGIN DIALOG.",
+            places[1],
+            written(second.services[stop.service].source, second.source, instance.source),
+            shown(
+                routes_on(estate, way_to(stop.ways, stop.state)), path, service=stop.service,
+                targets=places, **flows_in(stop.answers),
+            ),
+        )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-12",
+        "Several targets for one dialog",
+        (_E,),
+        "reference 3.4",
+        "Several routes name a service and no broker id, and lead to different copies of it. The "
+        "transport may use all of them: two databases create a target endpoint for one dialog, "
+        "both acknowledge, one is refused, and what it has done is done twice.",
+        "Name the broker id in each route: then the dialog's id chooses one of them.",
+        several_targets,
+    ),
+    Check(
+        "TA-13",
+        "Load balancing that a route without broker id defeats",
+        (_W,),
+        "reference 2.2, R4 step 2, and 3.1",
+        "Routes with broker ids balance new dialogs only if no route names the service alone: that "
+        "one matches first.",
+        "Drop the route without broker id, or name one in it.",
+        shadowed,
+    ),
+    Check(
+        "TA-14",
+        "Shares of load balancing",
+        (_W, _I),
+        "reference 3.1",
+        "The dialog's id chooses among the broker ids that routes name, evenly. An info tells the "
+        "shares. A warning: some broker id has the same route several times, as if that were a "
+        "weight; ids are balanced and not routes, so it changes nothing.",
+        "Drop repeated routes; for uneven shares let BEGIN DIALOG name the broker id.",
+        balanced,
+    ),
+    Check(
+        "TA-18",
+        "A target that is left to chance",
+        (_W,),
+        "reference 2.2, R7.2",
+        "A message without broker id reaches an instance in which several active databases have "
+        "the service: which of them takes a dialog is not specified and may change.",
+        "Name the broker id of the database that is meant, or keep the service in one.",
+        arbitrary,
+    ),
+)

@@ -1,0 +1,148 @@
+"""Findings about flows: one for each cause, and none about what is merely not in the folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streams.analysis.check import check_topology
+from streams.topology import Finding, Severity, Topology, load
+from tests.topology.build import NOW, SHIPPED, shipped, write
+
+BROKEN = {"several_targets": {"TA-12"}, "routing_loop": {"TA-10"}}
+"""What is wrong in shipped topologies; in all others nothing is."""
+
+
+def findings(topology: Topology, *codes: str) -> list[Finding]:
+    """Return the findings of some codes, or all."""
+    report = check_topology(topology, NOW)
+    return [f for f in report.findings if not codes or f.code in codes]
+
+
+def errors(topology: Topology) -> set[str]:
+    return {f.code for f in findings(topology) if f.severity is Severity.ERROR}
+
+
+def small(folder: Path, instances: str) -> Topology:
+    return load(write(folder, f"instances:\n{instances}"), NOW)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_no_false_alarm_on_a_shipped_topology(name: str) -> None:
+    assert errors(shipped(name)) == BROKEN.get(name, set())
+
+
+def test_several_targets_has_both_routes_as_evidence() -> None:
+    [found] = findings(shipped("several_targets"), "TA-12")
+    assert found.severity is Severity.ERROR and found.subject == "ServerA/DatabaseA"
+    assert found.evidence["routes"] == ["TargetRouteB", "TargetRouteC"]
+    assert found.evidence["places"] == ["ServerA/DatabaseA"] * 2
+    assert found.evidence["targets"] == ["ServerB/DatabaseB", "ServerC/DatabaseC"]
+
+
+def test_a_loop_is_told_at_the_route_that_turns_back() -> None:
+    [found] = findings(shipped("routing_loop"), "TA-10")
+    assert found.subject == "F2/msdb" and found.line == 25
+    assert found.evidence["path"] == ["ServerA", "F1", "F2", "F1"]
+    assert found.evidence["routes"] == ["SvcRoute", "SvcRoute"]
+    assert found.evidence["places"] == ["F1/msdb", "F2/msdb"]
+
+
+SENDER = """
+  A%d: {databases: {D: {broker_id: A%d, services: {I: {queue: Q, contracts: []}}, routes: [
+    {name: R, service_name: S, broker_instance: DB, address: 'tcp://G'}]}}}
+"""
+GATEWAY = """
+  G: {endpoint: {forwarding: %s}, msdb: {routes: [
+    {name: R, service_name: S, address: 'tcp://B'}, {name: I, service_name: I, address: 'tcp://A1'}]}}
+"""
+TARGET = """
+  B: {databases: {D: {broker_id: DB, services: {S: {queue: Q, contracts: [DEFAULT]}}, routes: [
+    {name: R, service_name: I, address: 'tcp://%s'}]}}}
+"""
+
+
+def test_one_cause_is_one_finding_with_all_its_flows(tmp_path: Path) -> None:
+    """Thirty databases send over a gateway that may not forward; twenty of them are named."""
+    senders = "".join(SENDER % (n, n) for n in range(30))
+    topology = small(tmp_path, senders + GATEWAY % "false" + TARGET % "G")
+    [found] = findings(topology, "TA-08")
+    assert found.subject == "G" and found.evidence["flow_count"] == 30
+    assert len(found.evidence["flows"]) == 20
+    assert errors(topology) == {"TA-08"}
+
+
+def test_only_acknowledgements_may_be_stopped(tmp_path: Path) -> None:
+    """The gateway is on the way back alone: the cause is told, and what it means for the flow."""
+    sender = SENDER.replace("tcp://G", "tcp://B") % (1, 1)
+    topology = small(tmp_path, sender + GATEWAY % "false" + TARGET % "G")
+    assert errors(topology) == {"TA-08", "TA-09"}
+    [found] = findings(topology, "TA-09")
+    assert found.evidence["path"] == ["B", "G"] and "9792" in found.message
+
+
+def test_what_is_not_in_the_folder_is_no_mistake(tmp_path: Path) -> None:
+    """Hosts, services and broker ids that no instance has are legal."""
+    topology = small(
+        tmp_path,
+        "  A: {databases: {D: {broker_id: A, services: {I: {queue: Q, contracts: []}}, routes: ["
+        "{name: R, service_name: Far, broker_instance: X, address: 'tcp://elsewhere'}]}}}\n",
+    )
+    assert findings(topology) == []
+
+
+def test_an_address_of_nobody_is_a_warning_where_the_service_is_known(tmp_path: Path) -> None:
+    sender = SENDER.replace("tcp://G", "tcp://Bb") % (1, 1)
+    [found] = findings(small(tmp_path, sender + TARGET % "A1"), "TA-05")
+    assert found.severity is Severity.WARNING and "tcp://Bb:4022" in found.message
+
+
+def test_an_id_that_only_a_server_knows_is_a_warning(tmp_path: Path) -> None:
+    """A script does not say the broker id of its database, so a route may well be right."""
+    guid = "5f0a4c1e-0d5c-4c1b-9f0e-000000000001"
+    write(
+        tmp_path,
+        A=f"USE D; CREATE QUEUE Q; CREATE SERVICE I ON QUEUE Q; CREATE ROUTE R WITH SERVICE_NAME = "
+        f"'S', BROKER_INSTANCE = '{guid}', ADDRESS = 'TCP://B:4022';",
+        B=f"USE E; CREATE QUEUE Q; CREATE SERVICE S ON QUEUE Q ([DEFAULT]); CREATE ROUTE R WITH "
+        f"SERVICE_NAME = 'I', BROKER_INSTANCE = '{guid}', ADDRESS = 'TCP://A:4022';",
+    )
+    topology = load(tmp_path, NOW)
+    assert errors(topology) == set()
+    assert {f.code for f in findings(topology) if f.severity is Severity.WARNING} == {"TA-04"}
+
+
+def test_a_copy_that_is_a_mirror_shares_its_id_rightly() -> None:
+    assert not findings(shipped("mirrored"), "TA-16", "TA-17")
+
+
+def test_a_name_in_code_and_in_expectations_is_held_against_services(tmp_path: Path) -> None:
+    """Not only those of routes: byte by byte (1.2)."""
+    text = (SENDER % (1, 1) + TARGET % "A1").replace("tcp://G", "tcp://B")
+    expect = "expect:\n  - {from: A1/D/I, to: 's '}\n"
+    [found] = findings(load(write(tmp_path, f"instances:\n{text}{expect}"), NOW), "TA-03")
+    assert found.evidence["meant"] == "S" and found.line == 9
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        ("verdict: broken", "expected verdict broken, found ok"),
+        ("at: [A1/D]", "expected to reach A1/D, reaches B/D"),
+        ("verdict: ok, at: [B/D]", ""),
+        ("broker: X, verdict: ok", "found broken"),
+    ],
+)
+def test_expectations(tmp_path: Path, expected: str, said: str) -> None:
+    text = (SENDER % (1, 1) + TARGET % "A1").replace("tcp://G", "tcp://B")
+    expect = f"expect:\n  - {{from: A1/D/I, to: S, {expected}}}\n"
+    found = findings(load(write(tmp_path, f"instances:\n{text}{expect}"), NOW), "TA-45")
+    assert [said in f.message for f in found] == ([True] if said else [])
+
+
+def test_an_expectation_about_nothing(tmp_path: Path) -> None:
+    text = (SENDER % (1, 1) + TARGET % "A1").replace("tcp://G", "tcp://B")
+    expect = "expect:\n  - {from: A2/D/I, to: S, verdict: ok}\n"
+    [found] = findings(load(write(tmp_path, f"instances:\n{text}{expect}"), NOW), "TA-45")
+    assert "no instance 'A2'" in found.message and found.remedy == "the topology has: A1, B."
