@@ -105,6 +105,9 @@ def test_settled_text_is_read(tmp_path: Path, declared: str, expression: str, ad
         "GO",
         "SELECT @a = name FROM sys.servers",
         "SELECT @a = 'i' FROM t WHERE x = 5",
+        "SELECT @a = 'i', @b = x FROM t",
+        "IF UPDATE(x) SET @a = 'i'",
+        "IF @@ERROR = 0\nBEGIN\nSELECT CASE WHEN x = 1 THEN 2\nELSE 3\nEND\nSET @a = 'i'\nEND",
         "IF @@ERROR = 0 SET @a = 'i'",
         "IF @@ERROR = 0 PRINT 'x' ELSE SET @a = 'i'",
         "IF @@ERROR = 0\nBEGIN\nSET @a = 'i'\nEND\nELSE SET @b = @a",
@@ -176,6 +179,13 @@ def test_an_error_in_dynamic_sql_is_told_at_its_string(tmp_path: Path) -> None:
     topology, _ = as_found(tmp_path, b"DECLARE @s varchar(99) =\n 'CREATE ROUTE R'\n\nEXEC (@s)")
     [finding] = topology.findings
     assert (finding.line, finding.column) == (2, 2)
+
+
+def test_a_clause_is_no_statement_of_its_own(tmp_path: Path) -> None:
+    """What is skipped is skipped whole."""
+    sql = "UPDATE t\nSET x = 1\nSET NOCOUNT ON\nSELECT CASE x WHEN 1\nTHEN 2\nELSE 3\nEND"
+    topology, _ = from_sql(tmp_path, sql)
+    assert [s.kind for s in topology.skipped] == ["UPDATE", "SET", "SELECT"]
 
 
 BROKEN = b"""CREATE QUEUE Before
