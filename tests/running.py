@@ -28,7 +28,8 @@ from streams.protocol import Limits
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
 from streams.wire import Topics
-from streams.wire.describe import Description, describe, place_of
+from streams.wire.describe import Description, describe
+from streams.wire.place import place_of
 from streams.workers import ROLES, Plan, Process
 
 T = TypeVar("T")

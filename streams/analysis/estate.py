@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from uuid import UUID
 
 from streams import routing
 from streams.analysis.circles import Circles
@@ -52,16 +53,23 @@ class Estate:
         known: T = self._known[answer]
         return known
 
-    def network(self, service: str, *, from_initiator: bool = True) -> Network:
-        """Return the network in which messages to a service travel, for every dialog at once."""
+    def network(
+        self, service: str, *, from_initiator: bool = True, conversation: UUID | None = None
+    ) -> Network:
+        """Return the network in which messages to a service travel, for one dialog or for all."""
+        if conversation is not None:
+            return self._network(service, from_initiator, conversation)
         key = (service, from_initiator)
         found = self._networks.get(key)
         if found is None:
-            found = self._networks[key] = Network(
-                self.topology, service, from_initiator, None, self.now,
-                _instances=self.instances, _leads=self.leads,
-            )  # fmt: skip
+            found = self._networks[key] = self._network(service, from_initiator, None)
         return found
+
+    def _network(self, service: str, from_initiator: bool, dialog: UUID | None) -> Network:
+        return Network(
+            self.topology, service, from_initiator, dialog, self.now,
+            _instances=self.instances, _leads=self.leads,
+        )  # fmt: skip
 
     def leads_to(self, instance: str, address: Address) -> str | None:
         """Return the instance that an address leads to, as seen from one; ``None`` for nobody."""

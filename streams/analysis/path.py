@@ -10,8 +10,9 @@ from itertools import islice
 from typing import Any
 
 from streams.analysis.answers import decision_json
+from streams.analysis.estate import Estate
 from streams.analysis.hazards import several_targets, split_finding
-from streams.analysis.network import Ending, Network, State
+from streams.analysis.network import Ending, State
 from streams.analysis.outline import Outline, outline
 from streams.analysis.places import Place
 from streams.analysis.returns import Returns
@@ -123,10 +124,24 @@ def find_paths(
     ``conversation`` restricts the answer to the broker id and the database that this dialog takes.
     Verdict, ways and shares come from the graph, whatever the ``limit`` of what is listed.
     """
-    network = Network(topology, to, True, conversation, now)
+    estate = Estate(topology, now)
+    return follow_paths(estate, sender, to, broker=broker, conversation=conversation, limit=limit)
+
+
+def follow_paths(
+    estate: Estate,
+    sender: Place,
+    to: str,
+    *,
+    broker: str | None = None,
+    conversation: uuid.UUID | None = None,
+    limit: int = LIMIT,
+) -> Paths:
+    """Find paths in a topology that is compiled; see :func:`find_paths`."""
+    network = estate.network(to, conversation=conversation)
     ways = Ways(network, State(sender.instance.name, sender.database.name, broker))
     returns = Returns(network, sender, ways.endings())
-    hazards = tuple(split_finding(topology, split, to) for split in several_targets(ways))
+    hazards = tuple(split_finding(estate.topology, split, to) for split in several_targets(ways))
     listed = tuple(
         Outcome(way, returns.way(way.ending)) for way in islice(ways.listed(), max(limit, 0))
     )

@@ -48,8 +48,14 @@ COMMANDS: dict[str, Entry] = {
     "diff": Entry(
         "streams.cli.diff:diff", Section.ASK, "What a change or a failure does to every flow."
     ),
+    "diagnose": Entry(
+        "streams.cli.diagnose:diagnose", Section.ASK, "Why rows are stuck on live servers."
+    ),
     "simulate": Entry(
         "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
+    ),
+    "export": Entry(
+        "streams.cli.export:export", Section.ASK, "A topology as T-SQL, for servers or to import."
     ),
     "demo": Entry("streams.cli.demo:demo", Section.RUN, "The main job in three acts, here."),
     "apply": Entry(

@@ -9,7 +9,7 @@ import click
 
 from streams.capture.generate import Traffic, write_traffic
 from streams.cli.duration import DURATION
-from streams.cli.output_folder import output_folder
+from streams.cli.output_folder import output_folder, write_text
 from streams.errors import UsageError
 from streams.topology import FILE
 from streams.topology.generate import Defect, Estate, Wish, generate_estate
@@ -144,11 +144,11 @@ def estate(
     """
     made = generate_estate(Wish(instances, routes, seed, defects))
     output_folder(output, force=force)
-    (output / FILE).write_text(write_document(made.topology), encoding="utf-8")
+    write_text(output / FILE, write_document(made.topology))
     (output / DEFECTS).unlink(missing_ok=True)
     if made.defects:
         text = json.dumps([_defect(d) for d in made.defects], indent=2, ensure_ascii=False)
-        (output / DEFECTS).write_text(text + "\n", encoding="utf-8")
+        write_text(output / DEFECTS, text + "\n")
     if format_ == "json":
         click.echo(json.dumps({"output": str(output), "seed": seed, **_counts(made, routes)}))
         return

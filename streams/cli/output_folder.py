@@ -14,3 +14,14 @@ def output_folder(path: Path, *, force: bool) -> None:
     if not force and path.is_dir() and any(path.iterdir()):
         raise UsageError(f"the folder {path} is not empty", "Name another one, or give --force.")
     path.mkdir(parents=True, exist_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 with line feeds on every platform.
+
+    A script that is not ASCII gets the mark by which SQL Server's tools know UTF-8.
+    """
+    marked = path.suffix == ".sql" and not text.isascii()
+    # Half of a surrogate pair, which UTF-8 has no bytes for, becomes a question mark.
+    data = text.encode("utf-8-sig" if marked else "utf-8", "replace")
+    path.write_bytes(data)

@@ -16,7 +16,7 @@ from streams.cli.topology_argument import ConversationId
 from streams.client import Client, Conversation, Received, Receiver, StatementError
 from streams.topology import Database, Instance, queue_named, queues_of
 from streams.wire import MalformedError
-from streams.wire.describe import body_of
+from streams.wire.plain import body_of
 
 _BAD_NEWS = 1
 

@@ -18,7 +18,8 @@ from streams.errors import UsageError
 from streams.kafka import Cluster, Message
 from streams.kafka.follow import Follower, raw_record, topic_names
 from streams.wire import Topics
-from streams.wire.describe import Description, RawRecord, describe, place_of
+from streams.wire.describe import Description, RawRecord, describe
+from streams.wire.place import place_of
 
 _BAD_NEWS = 1
 _NOT_UNASKED = ("catalog", "presence")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 
 
@@ -26,3 +27,22 @@ class EventKind(IntEnum):
     def title(self) -> str:
         """Return the name that SQL Server Profiler shows, such as ``Broker:Message Classify``."""
         return "Broker:" + self.name.replace("_", " ").title()
+
+
+SUBCLASSES: Mapping[EventKind, Mapping[int, str]] = {
+    EventKind.CONVERSATION: {
+        2: "END CONVERSATION",
+        3: "END CONVERSATION WITH ERROR",
+        7: "received END CONVERSATION",
+        8: "received END CONVERSATION WITH ERROR",
+        9: "received a broker Error",
+        10: "END CONVERSATION acknowledged",
+        11: "BEGIN DIALOG",
+        12: "endpoint created",
+        13: "END CONVERSATION WITH CLEANUP",
+    },
+    EventKind.MESSAGE_CLASSIFY: {1: "local", 2: "remote", 3: "delayed"},
+    EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT: {4: "acknowledgement received, broker id locked"},
+    EventKind.MESSAGE_UNDELIVERABLE: {1: "sequenced", 2: "unsequenced"},
+}
+"""What an event's subclass says (reference 7.1)."""

@@ -119,6 +119,7 @@ class Number(IntEnum):
     BROKER_DISABLED = 28013
     TARGET_BROKER_UNAVAILABLE = 28016
     TARGET_BROKER_NOT_HERE = 28017
+    TARGET_IS_MIRROR = 28018
 
 
 _TEXTS: dict[int, str] = {
@@ -222,6 +223,7 @@ _TEXTS: dict[int, str] = {
     28013: "the broker is disabled in the target database",
     28016: "the target broker is unavailable",
     28017: "the target broker is not in this instance",
+    28018: "the target database is the mirror of a pair here, and takes no messages",
 }
 
 

@@ -13,9 +13,10 @@ from streams.node.configuration import (
 )
 from streams.node.endpoint import Endpoint
 from streams.node.events import Event, event
-from streams.node.forwarder import HELD, Copy, Forwarder, Outcome, Place, Record
+from streams.node.forwarder import Forwarder
 from streams.node.holding import Holding
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
+from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.owners import narrowed, owner_of
 from streams.node.ports import EnvelopeCodec, HopView, Roles

@@ -9,75 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
-from streams.errors import EventKind, Number
-from streams.node.configuration import request_owner
-from streams.node.events import Event, event
+from streams.errors import Number
 from streams.node.mirror import Pair
+from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.ports import EnvelopeCodec, HopView, Roles
+from streams.node.refuse import refuse
 from streams.node.world import World
-from streams.protocol import Parties, Status
+from streams.protocol import Parties
 from streams.routing import Address, Decision, Origin, Plan, Query, Verdict, pick_broker, plan
-from streams.topology import MSDB, Transport
+from streams.topology import Transport
 
 CACHE_SIZE = 100_000
-
-
-class Place(Enum):
-    """The kind of topic that a copy goes to."""
-
-    TXQ = "txq"
-    IN = "in"
-    ACK = "ack"
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A record of ``out`` (inside) or ``txq`` (outside); ``is_ack`` where it has no sb-message."""
-
-    origin: Origin
-    key: bytes
-    route: bytes
-    hop: bytes
-    size: int
-    is_ack: bool
-    message: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """Write the record to this place, with these two headers renewed.
-
-    ``inside`` matters in ``in`` only: whether the message counts as begun here.
-    """
-
-    place: Place
-    instance: str
-    route: bytes
-    hop: bytes
-    inside: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What becomes of one record. Nothing at all in it means: held in memory.
-
-    ``ask`` is a Status too: it asks for a route (R11), and has a key of its own.
-    """
-
-    copies: tuple[Copy, ...] = ()
-    status: Status | None = None
-    event: Event | None = None
-    ask: Status | None = None
-
-    @property
-    def statuses(self) -> tuple[Status, ...]:
-        """Return what is to be written to ``ack``, each under its own conversation."""
-        return tuple(status for status in (self.status, self.ask) if status is not None)
-
-
-HELD = Outcome()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,23 +40,6 @@ class _Way:
     parties: Parties
     only: _Leaf | None = None
     leaves: dict[Decision, _Leaf] = field(default_factory=dict)
-
-
-_DROPPED = {
-    Number.HOPS_EXHAUSTED,
-    Number.TIME_TO_LIVE_EXCEEDED,
-    Number.NOT_DELIVERABLE_IN_TIME,
-    Number.FORWARD_SIZE_EXCEEDED,
-    Number.ALREADY_FORWARDING,
-    Number.TRANSPORT_STOPPED,
-    Number.TRANSPORT_SEND_ERROR,
-    Number.ROUTE_INVALID,
-}
-_UNDELIVERABLE = {
-    Number.TO_SERVICE_NOT_FOUND,
-    Number.TARGET_BROKER_NOT_HERE,
-    Number.TARGET_BROKER_UNAVAILABLE,
-}
 
 
 class Forwarder:
@@ -172,19 +98,16 @@ class Forwarder:
             edited = hop.edited(self.instance, now, self._block(now), spend=False)
             inside = record.origin is Origin.INSIDE and not leaf.decision.looped_back
             return Outcome((Copy(place, self.instance, leaf.route, edited, inside),))
-        return self.refuse(record, self._number(leaf), now, hop)
+        reason = leaf.decision.error
+        assert reason is not None, "what is neither sent nor delivered has one"
+        return self.refuse(record, reason, now, hop)
 
     def refuse(
         self, record: Record, number: Number, now: int, hop: HopView | None = None
     ) -> Outcome:
         """Tell the sender's endpoint (begun here) or nobody (from outside) that a copy is gone."""
-        parties = self._codec.parties(record.route)
         hop = hop or self._codec.hop(record.hop)
-        return Outcome(
-            status=self._status(record, parties, number, hop, now),
-            event=self._event(record, parties, number, hop, now),
-            ask=self._ask(record, parties, number, hop, now),
-        )
+        return refuse(record, number, self._here, self._codec, hop, now)
 
     def hold_key(self, record: Record) -> tuple[object, ...]:
         """Return what makes two held copies the same one (U-36); raises MalformedError."""
@@ -272,70 +195,6 @@ class Forwarder:
         if self._visit[0] != now:
             self._visit = (now, self._codec.visit(self.instance, now))
         return self._visit[1]
-
-    # --- what is told ----------------------------------------------------------------------------
-
-    def _number(self, leaf: _Leaf) -> Number:
-        assert leaf.decision.error is not None, "what is neither sent nor delivered has a reason"
-        return leaf.decision.error
-
-    def _status(
-        self, record: Record, parties: Parties, number: Number, hop: HopView, now: int
-    ) -> Status | None:
-        database = self._here.with_broker_id(parties.from_broker)
-        if record.origin is Origin.OUTSIDE or record.message is None or database is None:
-            return None
-        if not self._codec.header(record.message).sequenced:
-            return None  # a broker's Error: no message of the dialog waits for it
-        return Status(
-            self._codec.conversation(record.key),
-            database.name,
-            parties.from_initiator,
-            int(number),
-            hop.attempt,
-            now,
-        )
-
-    def _ask(
-        self, record: Record, parties: Parties, number: Number, hop: HopView, now: int
-    ) -> Status | None:
-        """Let the database whose routes were asked ask for one; from outside it is msdb (U-43)."""
-        outside = record.origin is Origin.OUTSIDE
-        databases = self._here.databases
-        home = databases.get(MSDB) if outside else self._here.with_broker_id(parties.from_broker)
-        if number != Number.WAITING_FOR_CONFIGURATION or home is None:
-            return None
-        return Status(
-            request_owner(home.broker_id, parties.to_service),
-            home.name,
-            parties.from_initiator,
-            int(number),
-            hop.attempt,
-            now,
-            parties.to_service,
-            parties.to_broker,
-        )
-
-    def _event(
-        self, record: Record, parties: Parties, number: Number, hop: HopView, now: int
-    ) -> Event:
-        kind, subclass = EventKind.MESSAGE_CLASSIFY, 3
-        if number in _DROPPED:
-            kind, subclass = EventKind.FORWARDED_MESSAGE_DROPPED, 0
-        elif number in _UNDELIVERABLE:
-            kind, subclass = EventKind.MESSAGE_UNDELIVERABLE, 2 if record.is_ack else 1
-        return event(
-            kind,
-            at=now,
-            instance=self.instance,
-            conversation=self._codec.conversation(record.key),
-            error=number,
-            subclass=subclass,
-            parties=parties,
-            header=self._codec.header(record.message) if record.message is not None else None,
-            attempt=hop.attempt,
-            hops_remaining=hop.hops_remaining,
-        )
 
     # --- the plan --------------------------------------------------------------------------------
 

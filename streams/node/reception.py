@@ -18,6 +18,7 @@ _FROM_SERVICE = Number.FROM_SERVICE_MISSING, Number.FROM_SERVICE_TOO_LONG
 _FROM_BROKER = Number.FROM_BROKER_MISSING, Number.FROM_BROKER_TOO_LONG
 _TO_SERVICE = Number.TO_SERVICE_MISSING, Number.TO_SERVICE_TOO_LONG
 _CONTRACT = Number.CONTRACT_MISSING, Number.CONTRACT_TOO_LONG
+_CREATED = 12
 
 
 def admit(tx: Transaction, message: Message) -> Machine | None:
@@ -118,7 +119,7 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
     )
     key = (database, message.conversation, False)
     machine = tx.adopt(key, dialog)
-    tx.created(key)
+    tx.report(key, _CREATED)
     return machine
 
 

@@ -14,8 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from streams.errors import EventKind, Number, text_of
-from streams.node.commands import begin, check_end, check_send
 from streams.node.events import Event, event
+from streams.node.execute import execute
 from streams.node.notices import Notices
 from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.perform import perform, send_ack
@@ -26,7 +26,6 @@ from streams.protocol import (
     Ack,
     Acknowledgement,
     Command,
-    CommandKind,
     Dialog,
     Header,
     Machine,
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 
 DialogKey = tuple[str, uuid.UUID, bool]
 """(database, conversation id, is initiator)"""
-
-_END, _END_WITH_ERROR, _BEGIN, _CREATED, _CLEANUP = 2, 3, 11, 12, 13
 
 
 class Bodies(Protocol):
@@ -86,7 +83,7 @@ class Transaction:
     def command(self, position: int, command: Command) -> None:
         """Apply a statement of an application; what is refused yields an event, and a result."""
         self._commands[position] = command
-        number = self._apply(position, command)
+        number = execute(self, position, command)
         if number is not None:
             self.notices.refused(command)
             self.tell(
@@ -104,76 +101,6 @@ class Transaction:
                     command.reply_to, command.command_id, command.conversation, int(number or 0)
                 )
             )
-
-    def _apply(self, position: int, command: Command) -> Number | None:
-        if command.kind is CommandKind.BEGIN:
-            return self._begin(command)
-        key = (command.database, command.conversation, command.from_initiator)
-        machine = self.machine(key)
-        if machine is None:
-            return Number.HANDLE_UNKNOWN
-        self._obey(machine)
-        match command.kind:
-            case CommandKind.SEND:
-                return self._send(position, command)
-            case CommandKind.TIMER:
-                return machine.set_timer(command.timeout or 0)
-            case CommandKind.MOVE:
-                return self._move(command, machine)
-            case _:
-                return self._end(position, command, key, machine)
-
-    def _send(self, position: int, command: Command) -> Number | None:
-        """SEND on one or several conversations: on all of them or on none (EX-66)."""
-        machines: list[Machine] = []
-        for conversation in (command.conversation, *command.also):
-            machine = self.machine((command.database, conversation, command.from_initiator))
-            if machine is None or any(machine is other for other in machines):
-                return Number.HANDLE_UNKNOWN  # each at most once
-            self._obey(machine)
-            machines.append(machine)
-        for machine in machines:
-            refused = check_send(self.endpoint, command, machine.dialog)
-            if refused is None and not machine.may_send:
-                refused = Number.SEND_STATE
-            if refused is not None:
-                return refused
-        for machine in machines:
-            machine.send(position, len(command.body or b""))
-        return None
-
-    def _end(
-        self, position: int, command: Command, key: DialogKey, machine: Machine
-    ) -> Number | None:
-        if command.cleanup:
-            number, subclass = machine.cleanup(), _CLEANUP
-        else:
-            number = check_end(command)
-            with_error = command.error_code is not None
-            subclass = _END_WITH_ERROR if with_error else _END
-            if number is None:
-                number = machine.end(position, with_error=with_error)
-        if number is None:
-            self._report(key, subclass)
-        return number
-
-    def _move(self, command: Command, machine: Machine) -> Number | None:
-        if command.group is None:
-            return Number.GROUP_MISSING
-        service = self.service_of(command.database, command.group)
-        if service not in (None, machine.dialog.service):
-            return Number.GROUP_OF_ANOTHER_SERVICE
-        return machine.move(command.group)
-
-    def _begin(self, command: Command) -> Number | None:
-        sides = [(command.database, command.conversation, side) for side in (True, False)]
-        known = any(self.machine(key) is not None for key in sides)
-        made = begin(self, command, known=known)
-        if isinstance(made, Number):
-            return made
-        self.adopt(sides[0], made)
-        self._report(sides[0], _BEGIN)
-        return None
 
     def message(self, position: int, message: Message) -> None:
         """Apply a message frame that the local forwarder delivered."""
@@ -216,7 +143,7 @@ class Transaction:
         for key in keys:
             machine = self.machine(key)
             if machine is not None:
-                self._obey(machine)
+                self.heed(machine)
                 machine.due()
 
     def wake(self, keys: Iterable[DialogKey]) -> None:
@@ -224,7 +151,7 @@ class Transaction:
         for key in keys:
             machine = self.machine(key)
             if machine is not None:
-                self._obey(machine)
+                self.heed(machine)
                 machine.wake(key[1].int % 1000)
 
     def try_again(self, database: str, service: str) -> None:
@@ -233,7 +160,7 @@ class Transaction:
         waiting = [*self.endpoint.waiting_for(database, service), *touched]
         self.wake(dict.fromkeys(key for key in waiting if key[0] == database))
 
-    def _obey(self, machine: Machine) -> None:
+    def heed(self, machine: Machine) -> None:
         """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""
         dialog, here = machine.dialog, Number.CONVERSATIONS_ENDED_HERE
         epoch = self.endpoint.error_epoch(dialog.database)
@@ -296,10 +223,6 @@ class Transaction:
         """Return the command at a position of ``cmd``, of this run or read again."""
         return self._commands.get(position) or self.bodies.command(position)
 
-    def created(self, key: DialogKey) -> None:
-        """Report that a target endpoint came into being."""
-        self._report(key, _CREATED)
-
     def close(self) -> None:
         """End the run: turn every effect into the records that stand for it."""
         self.notices.close()
@@ -317,7 +240,8 @@ class Transaction:
             event(kind, at=self.now, instance=self.endpoint.instance, **fields)  # type: ignore[arg-type]
         )
 
-    def _report(self, key: DialogKey, subclass: int) -> None:
+    def report(self, key: DialogKey, subclass: int) -> None:
+        """Tell what has become of a conversation (event 124)."""
         dialog = self.machines[key].dialog
         self.tell(
             EventKind.CONVERSATION,

@@ -3,7 +3,7 @@
 Pure: the standard library only, no clock, no I/O. Start with :mod:`streams.protocol.states`.
 """
 
-from streams.protocol.dialog import CHUNK, DEFAULT_PRIORITY, Dialog, Limits, Stored
+from streams.protocol.dialog import ADDRESSES, CHUNK, DEFAULT_PRIORITY, Dialog, Limits, Stored
 from streams.protocol.effects import (
     Effect,
     Enqueue,
@@ -32,7 +32,7 @@ from streams.protocol.frames import (
     Run,
     Status,
 )
-from streams.protocol.machine import ADDRESSES, Machine, Refusal
+from streams.protocol.machine import Machine, Refusal
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
 __all__ = [

@@ -11,6 +11,8 @@ from streams.protocol.states import State
 
 CHUNK = 64
 """Positions of this many consecutive messages share one state record."""
+ADDRESSES = 64
+"""What a copy says of its addresses is one byte on the wire as long as it is below this."""
 HELD_RUNS = 8
 """An acknowledgement names at most so many runs of fragments that are held out of order."""
 DEFAULT_PRIORITY = 5
@@ -163,6 +165,10 @@ class Dialog:
         made.held, made.partial, made.parked = dict(self.held), self.partial[:], self.parked[:]
         made.chunks = {number: chunk[:] for number, chunk in self.chunks.items()}
         return made
+
+    def count_unheard(self) -> None:
+        """Note that an acknowledgement seems not to have arrived: the next goes another way."""
+        self.unheard = (self.unheard + 1) % ADDRESSES
 
     # --- what is stored out of order -------------------------------------------------------------
 

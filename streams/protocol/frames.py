@@ -8,7 +8,8 @@ different moments: :class:`Parties` (the same for a whole direction of a dialog)
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum, IntFlag
 
 PREFIX = "http://schemas.microsoft.com/SQL/ServiceBroker/"  # C-02
@@ -98,6 +99,15 @@ class Message:
     journey: Journey
     body: bytes
     inside: bool = False
+
+
+def joined(fragments: Sequence[Message]) -> Message:
+    """Return a message put together; it travelled as its last fragment did."""
+    last = fragments[-1]
+    if len(fragments) == 1:
+        return last
+    body = b"".join(message.body for message in fragments)
+    return replace(last, header=replace(last.header, fragment=0, fragments=1), body=body)
 
 
 @dataclass(frozen=True, slots=True)

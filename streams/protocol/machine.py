@@ -2,9 +2,14 @@
 
 A :class:`Machine` takes events of one dialog, in the order in which they were read, changes the
 dialog that it was given and collects what is to be done about it as effects. It knows neither Kafka
-nor a clock: ``now`` comes with it, positions in topics are plain numbers. What is in flight is the
-matter of :mod:`~streams.protocol.sending`, what is stored of :mod:`~streams.protocol.receiving`;
-here are the statements, the lock, and the moves of the state.
+nor a clock: ``now`` comes with it, positions in topics are plain numbers. Here are the statements,
+the frames and the moves of the state; each of its parts has one matter:
+
+    lock        whose frames count
+    sending     what is in flight, and retried
+    receiving   what is stored, and acknowledged
+    parking     what goes into the queue, or waits for it
+    closing     what is kept of a dialog that is over
 """
 
 from __future__ import annotations
@@ -15,33 +20,16 @@ from dataclasses import dataclass, field
 
 from streams.errors.events import EventKind
 from streams.errors.numbers import Number
+from streams.protocol.closing import Closing
 from streams.protocol.dialog import Dialog, Limits
-from streams.protocol.effects import (
-    Effect,
-    Enqueue,
-    EnqueueError,
-    EnqueueTimer,
-    Report,
-    SendAck,
-    SendError,
-    undeliverable,
-)
-from streams.protocol.frames import (
-    Ack,
-    Acknowledgement,
-    Flag,
-    Header,
-    Journey,
-    Message,
-    Parties,
-    Status,
-)
-from streams.protocol.receiving import TIMER, Complete, Receiver
+from streams.protocol.effects import Effect, Report, SendAck, SendError, undeliverable
+from streams.protocol.frames import Acknowledgement, Flag, Header, Journey, Message, Status
+from streams.protocol.lock import Lock
+from streams.protocol.parking import TIMER, Parking
+from streams.protocol.receiving import Complete, Receiver
 from streams.protocol.sending import Sender
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
-ADDRESSES = 64
-"""What a copy says of its addresses is one byte on the wire as long as it is below this."""
 SERVICE_DROPPED, END_DIALOG_RECEIVED, ERROR_RECEIVED, BROKER_ERROR_RECEIVED = 5, 7, 8, 9
 END_ACKNOWLEDGED = 10
 
@@ -77,15 +65,19 @@ class Machine:
     judge: Callable[[Header, bytes], Refusal | None] = _accept
     queue_on: bool = True
     effects: list[Effect] = field(default_factory=list)
-    owed: Ack | None = None
+    _lock: Lock = field(init=False)
     _sender: Sender = field(init=False)
     _receiver: Receiver = field(init=False)
+    _parking: Parking = field(init=False)
+    _closing: Closing = field(init=False)
 
     def __post_init__(self) -> None:
-        self._sender = Sender(self.dialog, self.now, self.limits, self.left_out, self.effects)
-        self._receiver = Receiver(
-            self.dialog, self.limits, self.read_frame, self.queue_on, self.effects
-        )
+        dialog, now, limits, effects = self.dialog, self.now, self.limits, self.effects
+        self._lock = Lock(dialog, self.broker_key, effects)
+        self._sender = Sender(dialog, now, limits, self.left_out, effects)
+        self._parking = Parking(dialog, self.read_frame, self.queue_on, effects)
+        self._receiver = Receiver(dialog, now, limits, self.read_frame, self._parking, effects)
+        self._closing = Closing(dialog, now, limits, self._receiver)
 
     @property
     def touched_chunks(self) -> set[int]:
@@ -115,7 +107,7 @@ class Machine:
         self._stop_listening()
         if unsent:
             self._sender.discard()
-            self._close()
+            self._closing.close()
             return None
         if with_error:  # U-47: the Error skips everything that is not acknowledged
             self._sender.discard()
@@ -128,7 +120,7 @@ class Machine:
         if refused is None:
             self._stop_listening()
             self._sender.discard()
-            self._close(tell=False)
+            self._closing.close(tell=False)
         return refused
 
     def set_timer(self, seconds: int) -> Number | None:
@@ -165,14 +157,14 @@ class Machine:
     def message(self, message: Message, position: int) -> None:
         """Take a message frame that was read at ``position`` of ``in``."""
         header, journey = message.header, message.journey
-        if not self._is_peer(message.parties, header, journey.attempt):
+        if not self._lock.admits(message.parties, header, journey.attempt):
             return
         if not header.sequenced:
             self._peer_error(message, position, BROKER_ERROR_RECEIVED)
         elif self._receiver.is_duplicate(message):
             self._undeliverable(Number.DUPLICATE, message)
             if journey.attempt:  # our acknowledgement did not arrive: it tries another address
-                self.dialog.unheard = (self.dialog.unheard + 1) % ADDRESSES
+                self.dialog.count_unheard()
             self._answer_refused(message)
             self._owe(journey)
         elif self.dialog.state is State.CD:
@@ -197,22 +189,20 @@ class Machine:
     def acknowledgement(self, frame: Acknowledgement) -> None:
         """Take an acknowledgement frame: it locks, and it moves the window on."""
         ack, dialog = frame.ack, self.dialog
-        if not self._is_peer(frame.parties, None, ack.attempt):
+        if not self._lock.admits(frame.parties, None, ack.attempt):
             return
-        if ack.closed and not dialog.peer_closed:
-            dialog.peer_closed = True
-            if dialog.state is State.CD:
-                dialog.forget_at, dialog.retry_at = self.now + self.limits.late, None
+        if ack.closed:
+            self._closing.peer_closed()
         if not self._sender.possible(ack):
             impossible = Number.IMPOSSIBLE_ACKNOWLEDGEMENT
             self.effects.append(Report(EventKind.MESSAGE_UNDELIVERABLE, 2, impossible))
         elif ack.next > dialog.acknowledged:
             self._sender.progress(ack)
             if dialog.all_acknowledged and self._move(Input.LAST_ACKNOWLEDGED):
-                self._close()
+                self._closing.close()
                 self._report_state(END_ACKNOWLEDGED)
-        if dialog.is_initiator and dialog.state is State.CD and self.owed is None:
-            self._owe_closed(ack.attempt, ack.first_hop)  # somebody asks
+        if dialog.is_initiator and dialog.state is State.CD and self._receiver.owed is None:
+            self._receiver.owe(ack.attempt, ack.first_hop)  # somebody asks whether it is closed
 
     def status(self, status: Status) -> None:
         """Note why the local forwarder could not send a copy."""
@@ -228,10 +218,10 @@ class Machine:
             self._report_state(0, Number.LIFETIME_EXCEEDED)
         if dialog.timer_at is not None and dialog.timer_at <= self.now:
             dialog.timer_at = None
-            self._enqueue_own(TIMER)
+            self._parking.show_own(TIMER)
         if dialog.retry_at is not None and dialog.retry_at <= self.now:
             if dialog.state is State.CD:
-                self._ask()
+                self._closing.ask()
             else:
                 self._sender.retry()
 
@@ -244,15 +234,11 @@ class Machine:
         if dialog.status and dialog.retry_at is not None:
             dialog.retry_at = min(dialog.retry_at, self.now + probe_after)
         if self.queue_on:
-            for item in self._receiver.unpark():
-                if isinstance(item, Complete):
-                    self._show(item.message)
-                else:
-                    self._enqueue_own(item)
+            self._parking.unpark()
             expected = dialog.received
             self._take(self._receiver.resume())
             if dialog.received != expected:
-                self.owed = self._receiver.acknowledgement(self.now, 0, dialog.first_hop)
+                self._receiver.owe(0, dialog.first_hop)
 
     def broker_error(self, number: Number, told: Number | None = None) -> None:
         """End with an Error of the broker's own, and tell the other side if it has a number."""
@@ -269,7 +255,7 @@ class Machine:
             self._tell_peer(Number.SERVICE_DROPPED_THERE, 0)
             self._stop_listening()
             self._sender.discard()
-            self._close(tell=False)
+            self._closing.close(tell=False)
             self._report_state(SERVICE_DROPPED, Number.SERVICE_DROPPED_HERE)
 
     @property
@@ -279,36 +265,9 @@ class Machine:
 
     def finish(self) -> None:
         """Close the run: one acknowledgement stands for all that arrived."""
-        if self.owed is not None:
-            self.effects.append(SendAck(self.owed))
-            self.owed = None
-
-    # --- the lock --------------------------------------------------------------------------------
-
-    def _is_peer(self, parties: Parties, header: Header | None, attempt: int) -> bool:
-        """Lock the broker id with the first frame; refuse any other broker after it (3.3, 3.4)."""
-        dialog, broker = self.dialog, parties.from_broker
-        key = self.broker_key
-        if dialog.far_broker is not None and key(dialog.far_broker) == key(broker):
-            if not dialog.locked:
-                self._lock(broker)
-            if not dialog.is_initiator and parties.locked:
-                dialog.confirmed = True
-            return True
-        if dialog.is_initiator and not dialog.locked and dialog.far_broker is None:
-            self._lock(broker)
-            return True
-        is_broker_error = header is not None and not header.sequenced
-        another = Number.ANOTHER_INSTANCE_CONVERSES
-        self.effects.append(undeliverable(another, header, attempt, broker))
-        if dialog.is_initiator and not is_broker_error:  # a broker Error is never answered
-            self.effects.append(SendError(Number.ANOTHER_INSTANCE_ACKNOWLEDGED, broker, attempt))
-        return False
-
-    def _lock(self, broker: str) -> None:
-        dialog = self.dialog
-        dialog.far_broker, dialog.locked, dialog.confirmed = broker, True, True
-        self.effects.append(Report(EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT, 4, from_broker=broker))
+        owed, self._receiver.owed = self._receiver.owed, None
+        if owed is not None:
+            self.effects.append(SendAck(owed))
 
     # --- messages for the application ------------------------------------------------------------
 
@@ -326,14 +285,8 @@ class Machine:
             if refusal is not None:
                 self._refuse(message, refusal)
                 return
-            if self._receiver.parks:
-                self._receiver.park(message.header.sequence, complete.positions)
-            else:
-                self._show(message)
+            self._parking.show(message, message.header.sequence, complete.positions)
             self._ended_by(message)
-
-    def _show(self, message: Message) -> None:
-        self.effects.append(Enqueue(message.header, message.body, message.journey))
 
     def _ended_by(self, message: Message) -> None:
         if message.header.flags & Flag.END and self._move(Input.PEER_ENDED):
@@ -361,11 +314,8 @@ class Machine:
         else:
             self._receiver.forget_incomplete()
             self._sender.stop()
-            if self._receiver.parks:
-                number = header.sequence if header.sequenced else self.dialog.receive_sequence
-                self._receiver.park(number, (position,))
-            else:
-                self._show(message)
+            number = header.sequence if header.sequenced else self.dialog.receive_sequence
+            self._parking.show(message, number, (position,))
         self._report_state(subclass)
 
     def _fail(self, number: Number | None = None) -> None:
@@ -373,20 +323,11 @@ class Machine:
         self._receiver.forget_incomplete()
         if self.dialog.state is not State.ER:  # the application has ended: nobody is left to tell
             self._sender.discard()
-            self._close()
+            self._closing.close()
             return
         self._sender.stop()
         if number is not None:
-            self._enqueue_own(-number)
-
-    def _enqueue_own(self, what: int) -> None:
-        """Enqueue a DialogTimer or an Error of our own (TIMER, or a negative number)."""
-        if self._receiver.parks:
-            self._receiver.park_own(what)
-        elif what == TIMER:
-            self.effects.append(EnqueueTimer())
-        else:
-            self.effects.append(EnqueueError(Number(-what)))
+            self._parking.show_own(-number)
 
     # --- answers ---------------------------------------------------------------------------------
 
@@ -401,41 +342,7 @@ class Machine:
             self.effects.append(SendError(number, broker, attempt))
 
     def _owe(self, journey: Journey) -> None:
-        closed = self.dialog.is_initiator and self.dialog.state is State.CD
-        attempt, first_hop = journey.attempt, journey.first_hop
-        self.owed = self._receiver.acknowledgement(self.now, attempt, first_hop, closed=closed)
-
-    def _close(self, *, tell: bool = True) -> None:
-        """Keep the key of a closed endpoint for as long as a copy of its dialog may still come."""
-        dialog, limits = self.dialog, self.limits
-        dialog.closed_at, dialog.timer_at = self.now, None
-        self._receiver.forget_incomplete()
-        dialog.received = (dialog.received[0], 0)
-        if dialog.is_initiator:
-            dialog.forget_at = self.now + limits.closed_initiator
-            if tell and dialog.send_sequence:
-                provoked = self.owed or Ack(0, first_hop=dialog.first_hop)
-                self._owe_closed(provoked.attempt, provoked.first_hop)
-        elif dialog.peer_closed:
-            dialog.forget_at = self.now + limits.late
-        else:
-            dialog.forget_at = max(dialog.expires_at, self.now + limits.late)
-            dialog.attempt, dialog.retry_at = 0, self.now + limits.ask_after(0)
-
-    def _owe_closed(self, attempt: int, first_hop: int) -> None:
-        """Say that nothing of the dialog is unacknowledged here, and nothing will be sent again."""
-        self.owed = self._receiver.acknowledgement(self.now, attempt, first_hop, closed=True)
-
-    def _ask(self) -> None:
-        """Repeat the last acknowledgement: an initiator that is closed answers that it is.
-
-        It says so once by itself; where that is lost, the key here would be kept for the lifetime.
-        """
-        dialog = self.dialog
-        dialog.attempt += 1
-        dialog.unheard = (dialog.unheard + 1) % ADDRESSES
-        dialog.retry_at = self.now + self.limits.ask_after(dialog.attempt)
-        self.owed = self._receiver.acknowledgement(self.now, 0, dialog.first_hop)
+        self._receiver.owe(journey.attempt, journey.first_hop)
 
     def _undeliverable(self, number: Number, message: Message) -> None:
         attempt, broker = message.journey.attempt, message.parties.from_broker

@@ -1,4 +1,4 @@
-"""The receiving half of an endpoint: order, fragments, duplicates, parking (reference 4.3 to 4.6).
+"""The receiving half of an endpoint: order, fragments, duplicates (reference 4.3 to 4.5).
 
 A fragment ends in one of four ways: it completes the message that is expected next, it is stored
 for later, it is a duplicate (acknowledged again), or there is no room for it (not acknowledged).
@@ -7,16 +7,14 @@ for later, it is a duplicate (acknowledged again), or there is no room for it (n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from streams.errors.numbers import Number
 from streams.protocol.dialog import Dialog, Limits
 from streams.protocol.effects import Effect, undeliverable
-from streams.protocol.frames import Ack, Message
+from streams.protocol.frames import Ack, Message, joined
+from streams.protocol.parking import Parking
 from streams.protocol.states import State
-
-TIMER = -1
-"""What stands for a DialogTimer among the parked; other negative numbers are Errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +29,16 @@ class Complete:
 class Receiver:
     """Store a dialog's fragments; ``read`` returns the frame at a position of ``in``.
 
-    ``queue_on``: whether the service's queue takes messages now.
+    ``owed`` is the one acknowledgement that stands for all that a run has stored.
     """
 
     dialog: Dialog
+    now: int
     limits: Limits
     read: Callable[[int], Message]
-    queue_on: bool
+    parking: Parking
     effects: list[Effect]
+    owed: Ack | None = None
 
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether the fragment is stored already."""
@@ -81,49 +81,19 @@ class Receiver:
         self.dialog.held.clear()
         self.dialog.partial.clear()
 
-    # --- a queue that is off ---------------------------------------------------------------------
-
-    @property
-    def parks(self) -> bool:
-        """Tell whether what comes next must wait: the queue is off, or others wait already."""
-        return not self.queue_on or bool(self.dialog.parked)
-
-    def park(self, sequence: int, positions: tuple[int, ...]) -> None:
-        """Keep a message until its queue is on again (U-31)."""
-        self.dialog.parked += [(sequence, position) for position in positions]
-
-    def park_own(self, what: int) -> None:
-        """Keep a message of our own: an Error's number below zero, or TIMER; each once."""
-        if (what, 0) not in self.dialog.parked:
-            self.dialog.parked.append((what, 0))
-
-    def unpark(self) -> Iterator[Complete | int]:
-        """Yield what waited, in order, once the queue is on."""
-        if not self.queue_on:
-            return
-        parked, self.dialog.parked = self.dialog.parked, []
-        fragments: list[tuple[Message, int]] = []
-        for sequence, position in parked:
-            if sequence < 0:
-                yield sequence
-                continue
-            fragments.append((self.read(position), position))
-            if len(fragments) == fragments[0][0].header.fragments:
-                yield _joined(fragments)
-                fragments = []
-
     # --- acknowledging ---------------------------------------------------------------------------
 
-    def acknowledgement(
-        self, now: int, attempt: int, first_hop: int, *, closed: bool = False
-    ) -> Ack:
-        """Return what is to be said about everything that is stored by now."""
+    def owe(self, attempt: int, first_hop: int) -> None:
+        """Owe an acknowledgement of everything that is stored by now.
+
+        A closed initiator also says that it is: it will send nothing again.
+        """
         dialog = self.dialog
-        highest = max([dialog.receive_sequence - (dialog.received[1] == 0), *_numbers(dialog)])
+        sequence, fragment = dialog.received
+        highest = max([sequence - (fragment == 0), *(number for number, _ in dialog.held)])
+        closed = dialog.is_initiator and dialog.state is State.CD
         held = dialog.held_runs() if dialog.held else ()
-        return Ack(
-            dialog.received[0], highest, attempt, first_hop, now, closed, held, dialog.received[1]
-        )
+        self.owed = Ack(sequence, highest, attempt, first_hop, self.now, closed, held, fragment)
 
     # --- storing ---------------------------------------------------------------------------------
 
@@ -132,15 +102,15 @@ class Receiver:
         dialog = self.dialog
         while True:
             if self._completes(message):
-                fragments = [(self.read(p), p) for p in dialog.partial]
-                fragments.append((message, position))
+                positions = (*dialog.partial, position)
+                fragments = [*(self.read(p) for p in dialog.partial), message]
                 dialog.partial.clear()
-                if any(m.header.fragments != len(fragments) for m, _ in fragments):
+                if any(m.header.fragments != len(fragments) for m in fragments):
                     dialog.received = (message.header.sequence, 0)
                     self._refused(Number.CORRUPTED_HEADER, message)
                     return
                 dialog.received = message.header.after
-                yield _joined(fragments)
+                yield Complete(joined(fragments), positions)
             else:
                 dialog.partial.append(position)
                 dialog.received = message.header.after
@@ -157,25 +127,8 @@ class Receiver:
         return message.header.fragment + 1 >= message.header.fragments
 
     def _has_room(self, fragments: int) -> bool:
-        """Tell whether one more message may be parked, if it must be; the first always may."""
-        parked = self.dialog.parked
-        return not self.parks or not parked or len(parked) + fragments <= self.limits.window
+        return self.parking.has_room(fragments, self.limits.window)
 
     def _refused(self, number: Number, message: Message) -> None:
         attempt, broker = message.journey.attempt, message.parties.from_broker
         self.effects.append(undeliverable(number, message.header, attempt, broker))
-
-
-def _joined(fragments: list[tuple[Message, int]]) -> Complete:
-    """Put a message together; it travelled as its last fragment did."""
-    last = fragments[-1][0]
-    positions = tuple(position for _, position in fragments)
-    if len(fragments) == 1:
-        return Complete(last, positions)
-    body = b"".join(message.body for message, _ in fragments)
-    header = replace(last.header, fragment=0, fragments=1)
-    return Complete(replace(last, header=header, body=body), positions)
-
-
-def _numbers(dialog: Dialog) -> list[int]:
-    return [sequence for sequence, _ in dialog.held]

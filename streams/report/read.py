@@ -15,6 +15,7 @@ import time
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from streams.errors import EventKind
@@ -39,6 +40,8 @@ from streams.wire.state import (
 DialogKey = tuple[str, uuid.UUID, bool]
 """(database, conversation, is initiator)"""
 
+_ERROR_RECEIVED = (8, 9)
+"""Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""
 _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
 
@@ -54,6 +57,7 @@ class Facts:
     errors: dict[Endpoint, int] = field(default_factory=dict)
     end_dialogs: set[Endpoint] = field(default_factory=set)
     expired: set[uuid.UUID] = field(default_factory=set)
+    ended: dict[Endpoint, int] = field(default_factory=dict)
     duplicates: Counter[str] = field(default_factory=Counter)
     drops: Counter[int] = field(default_factory=Counter)
     delays: Counter[int] = field(default_factory=Counter)
@@ -63,7 +67,7 @@ class Facts:
 
     def balance(self) -> Ledger:
         """Return the account of these facts."""
-        endings = Endings(self.said, self.errors, self.end_dialogs, self.expired)
+        endings = Endings(self.said, self.errors, self.end_dialogs, self.expired, self.ended)
         return balance(self.accepted, self.delivered, self.sides, endings)
 
     def hiding(self, message_id: uuid.UUID) -> Facts:
@@ -253,8 +257,8 @@ def _events(cluster: Cluster) -> Iterator[dict[str, object]]:
 def _note(facts: Facts, event: dict[str, object]) -> None:
     kind, error = event["event"], event["error"]
     assert isinstance(error, int)
-    if kind == EventKind.CONVERSATION and error and event["message_id"]:
-        facts.refused.add(str(event["message_id"]))
+    if kind == EventKind.CONVERSATION:
+        _note_conversation(facts, event, error)
     elif kind == EventKind.MESSAGE_UNDELIVERABLE and error == 11218:
         cause = "retries" if event["attempt"] else "sent again after a retry, or by a forwarder"
         facts.duplicates[cause] += 1
@@ -266,3 +270,15 @@ def _note(facts: Facts, event: dict[str, object]) -> None:
         facts.delays[error] += 1
     if kind != EventKind.CONVERSATION:
         facts.events.append(event)
+
+
+def _note_conversation(facts: Facts, event: dict[str, object], error: int) -> None:
+    """Note a statement that was refused, or an end in error."""
+    if error and event["message_id"]:
+        facts.refused.add(str(event["message_id"]))
+    elif error or event["subclass"] in _ERROR_RECEIVED:
+        place = f"{event['instance']}/{event['database']}"
+        with suppress(ValueError):  # nobody of ours wrote it: no id of any dialog
+            conversation = uuid.UUID(str(event["conversation"]))
+            ended = Endpoint(place, conversation, bool(event["from_initiator"]))
+            facts.ended.setdefault(ended, error)

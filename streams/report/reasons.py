@@ -27,7 +27,7 @@ class Outcome(Enum):
     PEER_ENDED = "by the receiver, which had ended or refused"
     ENDED_WITH_ERROR = "by END WITH ERROR"
     CLEANED_UP = "by END WITH CLEANUP"
-    NEW_BROKER = "by NEW_BROKER"
+    NEW_BROKER = "by NEW_BROKER or the like, of their own database"
     LOST = "lost"
 
 
@@ -42,19 +42,25 @@ DISCARDED = (
 )
 
 
+_OWN = (Number.CONVERSATIONS_ENDED_HERE, Number.SERVICE_DROPPED_HERE)
+"""What a database says that was told to end conversations: NEW_BROKER, DROP SERVICE, ..."""
+
+
 @dataclass(slots=True)
 class Endings:
     """How dialogs have come to their ends, from what outlives an endpoint's state.
 
     ``said``: what the application said, once the endpoint had read it. ``errors``: the code of the
     Error in the endpoint's queue. ``end_dialogs``: who has an EndDialog in its queue. ``expired``:
-    conversations whose lifetime, as BEGIN gave it, is over.
+    conversations whose lifetime, as BEGIN gave it, is over. ``events``: the number by which the
+    endpoint has told its end in error, 0 for the other side's; kept for as long as events are.
     """
 
     said: Mapping[Endpoint, Ending] = field(default_factory=dict)
     errors: Mapping[Endpoint, int] = field(default_factory=dict)
     end_dialogs: Collection[Endpoint] = ()
     expired: Collection[uuid.UUID] = ()
+    events: Mapping[Endpoint, int] = field(default_factory=dict)
 
     def outcome(
         self,
@@ -91,6 +97,8 @@ class Endings:
             return told
         if side.expired:
             return Outcome.EXPIRED
+        if side.endpoint in self.events:
+            return _reason(self.events[side.endpoint])
         # Nobody has ended it and it is closed: its database has another broker id by now.
         alone = side.endpoint not in self.said and side.state == "CD"
         return Outcome.NEW_BROKER if alone else Outcome.ERROR_RECEIVED
@@ -99,14 +107,15 @@ class Endings:
         told = self._told(sender)
         if told is not None:
             return told
-        return Outcome.EXPIRED if sender.conversation in self.expired else Outcome.LOST
+        if sender.conversation in self.expired:
+            return Outcome.EXPIRED
+        return _reason(self.events[sender]) if sender in self.events else Outcome.LOST
 
     def _told(self, sender: Endpoint) -> Outcome | None:
         """Return what the sender's queue and application say about its end."""
         code = self.errors.get(sender)
         if code is not None:
-            expired = code == -Number.LIFETIME_EXCEEDED
-            return Outcome.EXPIRED if expired else Outcome.ERROR_RECEIVED
+            return _reason(-code)
         return {
             Ending.WITH_ERROR: Outcome.ENDED_WITH_ERROR,
             Ending.WITH_CLEANUP: Outcome.CLEANED_UP,
@@ -122,3 +131,10 @@ class Endings:
         if side is not None:
             return not side.hears(sequence)
         return receiver in self.said and receiver not in self.end_dialogs
+
+
+def _reason(number: int) -> Outcome:
+    """Return what an Error has discarded messages for."""
+    if number == Number.LIFETIME_EXCEEDED:
+        return Outcome.EXPIRED
+    return Outcome.NEW_BROKER if number in _OWN else Outcome.ERROR_RECEIVED

@@ -116,13 +116,17 @@ class RoutingTable:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A broker: its id, the services that live in it, whether delivery is on, and its routes."""
+    """A broker: its id, the services that live in it, whether delivery is on, and its routes.
+
+    ``is_mirror``: it is the mirror of a pair, and takes no messages; delivery is off there.
+    """
 
     name: str
     broker_id: str
     services: frozenset[str] = frozenset()
     enabled: bool = True
     routes: RoutingTable = field(default_factory=RoutingTable)
+    is_mirror: bool = False
 
 
 @dataclass(frozen=True, slots=True)

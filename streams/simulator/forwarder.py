@@ -140,7 +140,7 @@ class ForwarderProcess:
             entry.key,
             entry.route,
             entry.hop,
-            len(entry.value),  # MESSAGE_FORWARD_SIZE counts bodies (EX-47)
+            len(entry.value),
             entry.message is None,
             entry.message,
         )

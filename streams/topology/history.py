@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streams.topology.model import Instance, Topology
+from streams.topology.model import Instance, Topology, default_broker_id
 from streams.topology.objects import Database
 
 
 def with_history(wanted: Topology, live: Topology) -> Topology:
-    """Return a topology with the epochs of a live one, where those are higher.
+    """Return a topology with the epochs of a live one, where those are higher, and its broker ids.
 
-    Statements and failovers raise epochs in the catalog; a folder that is applied again knows
-    nothing of them. Without this, conversations would end with errors once more, and a pair would
-    fail back under an epoch that nobody believes.
+    Statements and failovers raise epochs in the catalog, and NEW_BROKER renews a broker id; a
+    folder that is applied again knows nothing of them. Without this, conversations would end with
+    errors once more, and a pair would fail back under an epoch that nobody believes. A folder that
+    states a broker id means that one.
     """
     instances = {
         name: _instance(instance, live.instances.get(name))
@@ -25,15 +26,18 @@ def with_history(wanted: Topology, live: Topology) -> Topology:
 def _instance(wanted: Instance, live: Instance | None) -> Instance:
     if live is None:
         return wanted
-    databases = {n: _database(d, live.databases.get(n)) for n, d in wanted.databases.items()}
-    return replace(wanted, msdb=_database(wanted.msdb, live.msdb), databases=databases)
+    name = wanted.name
+    databases = {n: _database(name, d, live.databases.get(n)) for n, d in wanted.databases.items()}
+    return replace(wanted, msdb=_database(name, wanted.msdb, live.msdb), databases=databases)
 
 
-def _database(wanted: Database, live: Database | None) -> Database:
+def _database(instance: str, wanted: Database, live: Database | None) -> Database:
     if live is None:
         return wanted
+    stated = wanted.broker_id != default_broker_id(instance, wanted.name)
     mirror, now = wanted.mirror, live.mirror
     if mirror is not None and now is not None and mirror.pair == now.pair:
         mirror = max(mirror, now, key=lambda m: m.epoch)
     epoch = max(wanted.error_epoch, live.error_epoch)
-    return replace(wanted, mirror=mirror, error_epoch=epoch)
+    broker_id = wanted.broker_id if stated else live.broker_id
+    return replace(wanted, broker_id=broker_id, mirror=mirror, error_epoch=epoch)

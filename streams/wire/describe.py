@@ -7,15 +7,14 @@ because a reader that looks for what is wrong must not stumble over it.
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from enum import Enum, Flag
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 from streams.errors import EventKind, text_of
+from streams.errors.events import SUBCLASSES
 from streams.protocol import Status
 from streams.wire.codecs import (
     decode_ack_value,
@@ -28,6 +27,8 @@ from streams.wire.codecs import (
     decode_presence,
     decode_result,
 )
+from streams.wire.place import place_of
+from streams.wire.plain import body_of, plain, text_of_bytes
 from streams.wire.records import (
     COMMAND,
     CONVERSATION,
@@ -39,7 +40,6 @@ from streams.wire.records import (
     header_of,
 )
 from streams.wire.single_object import MalformedError
-from streams.wire.specs import KINDS
 from streams.wire.state import (
     POSITIONS_KEY,
     RequestKey,
@@ -49,32 +49,13 @@ from streams.wire.state import (
     decode_positions,
     decode_request,
 )
-from streams.wire.topics import Topics, unescape
+from streams.wire.topics import Topics
 
 Description = dict[str, Any]
 
 _NOBODY = uuid.UUID(int=0)
-_HASHED = re.compile(r"--[0-9a-f]{32}$")
 _BROKEN = (MalformedError, ValueError, KeyError, TypeError, OverflowError)
 _OURS = frozenset({ROUTE, MESSAGE, HOP, COMMAND, ORIGIN, CONVERSATION})
-
-SUBCLASSES: Mapping[EventKind, Mapping[int, str]] = {
-    EventKind.CONVERSATION: {
-        2: "END CONVERSATION",
-        3: "END CONVERSATION WITH ERROR",
-        7: "received END CONVERSATION",
-        8: "received END CONVERSATION WITH ERROR",
-        9: "received a broker Error",
-        10: "END CONVERSATION acknowledged",
-        11: "BEGIN DIALOG",
-        12: "endpoint created",
-        13: "END CONVERSATION WITH CLEANUP",
-    },
-    EventKind.MESSAGE_CLASSIFY: {1: "local", 2: "remote", 3: "delayed"},
-    EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT: {4: "acknowledgement received, broker id locked"},
-    EventKind.MESSAGE_UNDELIVERABLE: {1: "sequenced", 2: "unsequenced"},
-}
-"""What an event's subclass says (reference 7.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,31 +73,6 @@ class RawRecord:
     value: bytes | None = None
     headers: tuple[tuple[str, bytes | None], ...] = ()
     unreadable: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicPlace:
-    """What a topic's name says; parts that a name does not have are ``None``."""
-
-    kind: str
-    instance: str | None = None
-    database: str | None = None
-    queue: str | None = None
-
-
-def place_of(topic: str, topics: Topics) -> TopicPlace | None:
-    """Read a topic's name; ``None`` where it is none of ours under this prefix.
-
-    Of a name that was too long for Kafka the last part is what is left of it.
-    """
-    if not topic.startswith(topics.prefix):
-        return None
-    name, hashed = _HASHED.subn("", topic[len(topics.prefix) :])
-    kind, *parts = name.split(".")
-    expected = {"queue": 3, "catalog": 0, "presence": 0, "event": 0}.get(kind, 1)
-    if kind not in KINDS or len(parts) > expected or (len(parts) < expected and not hashed):
-        return None
-    return TopicPlace(kind, *(_unescaped(part) for part in parts))
 
 
 def describe(record: RawRecord, topics: Topics) -> Description:
@@ -139,35 +95,6 @@ def describe(record: RawRecord, topics: Topics) -> Description:
     return found.finish()
 
 
-def body_of(value: bytes | None) -> Description | None:
-    """Return a body as text where it is UTF-8, else as hexadecimal digits; with its size."""
-    if value is None:
-        return None
-    try:
-        return {"size": len(value), "text": value.decode("utf-8")}
-    except UnicodeDecodeError:
-        return {"size": len(value), "hex": value.hex()}
-
-
-def plain(value: Any) -> Any:
-    """Return a value of ours as JSON-able data: ids as text, flags as lists of their names."""
-    if isinstance(value, uuid.UUID):
-        return str(value)
-    if isinstance(value, Flag):
-        return [flag.name for flag in value]
-    if isinstance(value, Enum):
-        return value.name
-    if isinstance(value, bytes):
-        return body_of(value)
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
-    return value
-
-
 class _Found:
     """What was made of a record so far."""
 
@@ -181,7 +108,7 @@ class _Found:
             "timestamp": record.timestamp,
             "at": record.timestamp,
             "kind": None,
-            "key": _text_of(record.key),
+            "key": text_of_bytes(record.key),
             "conversation": None,
         }
 
@@ -202,7 +129,7 @@ class _Found:
 
     def finish(self) -> Description:
         """Return the description, with the headers that are none of ours."""
-        others = {n: _text_of(v) for n, v in self.record.headers if n not in _OURS}
+        others = {n: text_of_bytes(v) for n, v in self.record.headers if n not in _OURS}
         if others:
             self.out["headers"] = others
         if self.malformed:
@@ -271,7 +198,7 @@ def _envelope(found: _Found) -> None:
     journey = found.take("hop", lambda: decode_journey(found.header(HOP)))
     origin = found.header(ORIGIN)
     if origin is not None:
-        found.out["origin"] = _text_of(origin)
+        found.out["origin"] = text_of_bytes(origin)
     if journey is not None:
         found.out["hop"]["path"] = [{"instance": i, "at": at} for i, at in journey.path]
         found.out["at"] = journey.path[-1][1] if journey.path else journey.sent_at
@@ -383,21 +310,3 @@ def _guid(raw: bytes | None) -> str | None:
         return str(conversation_of(raw))
     except MalformedError:
         return None
-
-
-def _text_of(raw: bytes | None) -> str | None:
-    if raw is None:
-        return None
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return f"0x{raw.hex()}"
-
-
-def _unescaped(part: str) -> str:
-    try:
-        name = unescape(part)
-        name.encode("utf-8")  # a lone surrogate can be in a topic's name, but not be printed
-    except UnicodeError:  # or shortened in the middle of a character, or no name of ours
-        return part
-    return name

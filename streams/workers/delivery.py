@@ -10,10 +10,11 @@ import threading
 import time
 from functools import partial
 
-from streams.errors import EventKind, Number, SurroundingsError
+from streams.errors import EventKind, Number
 from streams.kafka import Cluster, Headers, KafkaError, KafkaException, Message
 from streams.node import Event, event
 from streams.wire import encode_event
+from streams.workers.room import Room
 
 log = logging.getLogger("hopline.forwarder")
 
@@ -40,9 +41,9 @@ class Delivery:
 
     def __init__(self, cluster: Cluster, instance: str, stop: threading.Event) -> None:
         self._instance = instance
-        self._stop = stop
         self._events = cluster.topics.event
         self._producer = cluster.producer(linger_ms=1)
+        self._room = Room(self._producer, instance, stop)
         self._failed: list[tuple[KafkaError, Message, Source]] = []
 
     def produce(
@@ -58,26 +59,17 @@ class Delivery:
 
         Only failures are reported, and the report knows the source.
         """
-        while True:
-            try:
-                self._producer.produce(
-                    topic,
-                    key=key,
-                    value=value,
-                    headers=headers,  # type: ignore[arg-type]
-                    timestamp=timestamp,
-                    on_delivery=partial(self._reported, source),
-                )
-                return
-            except BufferError:  # the local queue is full: wait for room, lose nothing
-                self._producer.poll(0.1)
-                if self._stop.is_set():  # nothing of this batch is committed: it is read again
-                    raise SurroundingsError(
-                        f"{self._instance} was stopped while Kafka took no records."
-                    ) from None
-            except KafkaException as error:  # too large: no later attempt would fare better
-                self._rejected(error.args[0], topic, key, source)
-                return
+        try:
+            self._room.produce(
+                topic,
+                key=key,
+                value=value,
+                headers=headers,
+                timestamp=timestamp,
+                on_delivery=partial(self._reported, source),
+            )
+        except KafkaException as error:  # too large: no later attempt would fare better
+            self._rejected(error.args[0], topic, key, source)
 
     def emit(self, source: Source, key: bytes | None, told: Event) -> None:
         """Write an event."""

@@ -55,7 +55,6 @@ BATCH = 2_000
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _BEGINNING = -2
-_HEADER_BYTES = 256  # what a held copy's envelope counts against MESSAGE_FORWARD_SIZE
 
 
 @dataclass(slots=True)
@@ -215,8 +214,7 @@ class ForwarderWorker:
 
     def _hold(self, message: Message, record: Record, now: int) -> Outcome:
         held = _Held(message, record)
-        size = record.size + _HEADER_BYTES
-        number = self._holding.add(self._forwarder.hold_key(record), held, size)
+        number = self._holding.add(self._forwarder.hold_key(record), held, record.size)
         return HELD if number is None else self._forwarder.refuse(record, number, now)
 
     def _release(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 
-from streams.errors import SurroundingsError
 from streams.kafka import Headers, KafkaError, Message, Producer
 from streams.node import OutFrame, Transaction
 from streams.wire import Topics, encode_event, encode_result
@@ -20,6 +19,7 @@ from streams.wire.state import (
     encode_positions,
     encode_request,
 )
+from streams.workers.room import Room
 
 
 class Output:
@@ -36,7 +36,7 @@ class Output:
         self._topics = topics
         self._instance = instance
         self._producer = producer
-        self._stop = stop
+        self._room = Room(producer, instance, stop)
         self._out = topics.out(instance)
         self._cmd = topics.cmd(instance)
         self._dialog = topics.dialog(instance)
@@ -104,24 +104,15 @@ class Output:
         timestamp: int = 0,
         marked: bool = False,
     ) -> None:
-        while True:
-            try:
-                self._producer.produce(
-                    topic,
-                    key=key,
-                    value=value,
-                    headers=headers,  # type: ignore[arg-type]
-                    partition=partition,
-                    timestamp=timestamp,
-                    on_delivery=self._last_copy if marked else None,
-                )
-                return
-            except BufferError:
-                self._producer.poll(0.1)
-                if self._stop.is_set():  # the transaction is dropped, and its inputs read again
-                    raise SurroundingsError(
-                        f"{self._instance} was stopped while Kafka took no records."
-                    ) from None
+        self._room.produce(
+            topic,
+            key=key,
+            value=value,
+            headers=headers,
+            partition=partition,
+            timestamp=timestamp,
+            on_delivery=self._last_copy if marked else None,
+        )
 
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
         if error is None:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.layers import CASES, TARGET
-from streams.analysis import Network, State, Way, Ways, find_paths, find_sender
-from streams.analysis.network import Pick
-from streams.analysis.ways import KEYS, Kind, Total
+from streams.analysis import find_paths, find_sender
+from streams.analysis.network import Network, Pick, State
+from streams.analysis.ways import KEYS, Kind, Total, Way, Ways
 from streams.topology import (
     MSDB,
     Database,

@@ -26,8 +26,9 @@ _INTRODUCTION = f"""# Findings of `hopline check`
 
 `hopline check TOPOLOGY` says what is wrong with a topology before anything is sent; `hopline check
 --explain TA-12` prints the part of this page about one finding. Each has a minimal topology of
-which it is told and one of which it is not: both are tests. "Reference" is Service Broker's
-compiled semantics, see [conformance](conformance.md#the-reference).
+which it is told, at the line with its code in a comment, and one of which it is not: both are
+tests. "Reference" is Service Broker's compiled semantics, see
+[conformance](conformance.md#the-reference).
 
 A finding that may stay goes into `suppressions.yaml` beside the topology, or into the file of
 `--suppress`: a list of `{{code: TA-24, subject: 'ServerA/*', reason: why, until: 2031-01-31}}`.

@@ -50,6 +50,18 @@ def test_a_finding_says_what_where_and_what_to_do(check: Check) -> None:
 
 
 @EVERY
+def test_it_is_told_at_the_marked_lines(check: Check) -> None:
+    """A comment with the code marks each place in the topology that triggers it."""
+    marked = {
+        (str(path), number)
+        for path in (FOLDERS / check.code / "triggers").iterdir()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if line.endswith((f"# {check.code}", f"-- {check.code}"))
+    }
+    assert {(finding.file, finding.line) for finding in found(check, "triggers")} == marked
+
+
+@EVERY
 def test_a_check_has_a_page(check: Check) -> None:
     assert check.severities and check.rule
     assert check.title and not check.title.endswith(".")

@@ -2,7 +2,8 @@
 
 Give a folder for new inputs, those to begin with, and libFuzzer's options:
 
-    python -m tests.fuzz.fuzz_yaml build/fuzz tests/fuzz/yaml -max_total_time=600
+    python -m tests.fuzz.fuzz_yaml build/fuzz tests/fuzz/yaml -dict=tests/fuzz/yaml.dict \\
+        -max_total_time=600
 
 What it finds is kept in ``tests/fuzz/yaml``, which ``test_yaml_files.py`` tries every time. Atheris
 is no dependency: ``pip install atheris`` where it runs.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,10 @@ def test_a_broken_file_is_read_or_refused(file: Path, combined: Topology) -> Non
     text = file.read_bytes().decode("utf-8", "replace")
     try_topology(text)
     try_scenario(text, combined)
+
+
+def test_what_the_fuzzer_grew_is_read_or_refused(combined: Topology) -> None:
+    """Small inputs that each reached code of their own, as they were when fuzzing ended."""
+    for text in json.loads(Path(__file__).with_name("yaml_corpus.json").read_text("utf-8")):
+        try_topology(text)
+        try_scenario(text, combined)

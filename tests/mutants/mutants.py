@@ -18,27 +18,31 @@ class Mutant:
 _MACHINE = "protocol/machine.py"
 _SENDING = "protocol/sending.py"
 _RECEIVING = "protocol/receiving.py"
+_LOCK = "protocol/lock.py"
+_PARKING = "protocol/parking.py"
+_CLOSING = "protocol/closing.py"
 _DIALOG = "protocol/dialog.py"
 _ENDPOINT = "node/endpoint.py"
 _FORWARDER = "node/forwarder.py"
+_MIRROR = "node/mirror.py"
 
 MUTANTS = (
     # --- the lock
     Mutant(
         "forget the lock",
-        _MACHINE,
+        _LOCK,
         "dialog.far_broker, dialog.locked, dialog.confirmed = broker, True, True",
         "dialog.confirmed = True",
     ),
     Mutant(
         "lock on messages only",
-        _MACHINE,
+        _LOCK,
         "            self._lock(broker)\n            return True",
         "            header is not None and self._lock(broker)\n            return True",
     ),
     Mutant(
         "accept another broker's frame",
-        _MACHINE,
+        _LOCK,
         "if dialog.is_initiator and not dialog.locked and dialog.far_broker is None:",
         "if dialog.is_initiator:",
     ),
@@ -46,8 +50,8 @@ MUTANTS = (
     Mutant(
         "acknowledge what was seen instead of what is stored",
         _RECEIVING,
-        "            dialog.received[0], highest,",
-        "            highest + 1, highest,",
+        "Ack(sequence, highest,",
+        "Ack(highest + 1, highest,",
     ),
     Mutant(
         "acknowledge before storing",
@@ -87,25 +91,25 @@ MUTANTS = (
     ),
     Mutant(
         "park without end",
-        _RECEIVING,
-        "return not self.parks or not parked or len(parked) + fragments <= self.limits.window",
+        _PARKING,
+        "return not self.parks or not parked or len(parked) + fragments <= window",
         "return True",
     ),
     Mutant(
         "drop parked messages",
-        _RECEIVING,
-        "        self.dialog.parked += [(sequence, position) for position in positions]\n",
-        "        self.dialog.parked += []\n",
+        _PARKING,
+        "            self.dialog.parked += [(sequence, position) for position in positions]\n",
+        "            self.dialog.parked += []\n",
     ),
     Mutant(
         "deliver parked messages again",
-        _RECEIVING,
+        _PARKING,
         "parked, self.dialog.parked = self.dialog.parked, []",
         "parked = list(self.dialog.parked)",
     ),
     Mutant(
         "let new messages pass those that are parked",
-        _RECEIVING,
+        _PARKING,
         "return not self.queue_on or bool(self.dialog.parked)",
         "return not self.queue_on",
     ),
@@ -192,7 +196,7 @@ MUTANTS = (
     ),
     Mutant(
         "forget a closed target at once",
-        _MACHINE,
+        _CLOSING,
         "dialog.forget_at = max(dialog.expires_at, self.now + limits.late)",
         "dialog.forget_at = self.now",
     ),
@@ -240,5 +244,12 @@ MUTANTS = (
         _FORWARDER,
         "        self._ways.clear()\n",
         "",
+    ),
+    # --- mirrored routes
+    Mutant(
+        "claim the role as the mirror, too",
+        _MIRROR,
+        "else (mirror.role, mirror.epoch)",
+        "else (Role.PRINCIPAL, mirror.epoch)",
     ),
 )

@@ -60,6 +60,7 @@ class Side:
     inbox: list[Message] = field(default_factory=list)
     queue_on: bool = True
     refusal: Refusal | None = None
+    broker_key: Callable[[str], str] = str
 
     def run(self, act: Callable[[Machine], None]) -> list[Effect]:
         """Run the machine once, and note where its latest copy would be in ``out``."""
@@ -69,6 +70,7 @@ class Side:
             self.limits,
             self.left_out,
             self.inbox.__getitem__,
+            self.broker_key,
             judge=lambda header, body: self.refusal,
             queue_on=self.queue_on,
         )

@@ -9,7 +9,18 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, field, replace
 
-from streams.protocol import ERROR, Effect, Enqueue, EnqueueError, Flag, Message, State, Transmit
+from streams.errors import EventKind
+from streams.protocol import (
+    ERROR,
+    Effect,
+    Enqueue,
+    EnqueueError,
+    Flag,
+    Message,
+    Report,
+    State,
+    Transmit,
+)
 from streams.report import Accepted, Delivered, Ending, Endings, Endpoint, Side
 from tests.protocol.build import CONVERSATION
 from tests.protocol.build import Side as Machine
@@ -26,6 +37,7 @@ class History(Pair):
 
     said: dict[Endpoint, Ending] = field(default_factory=dict)
     errors: dict[Endpoint, int] = field(default_factory=dict)
+    events: dict[Endpoint, int] = field(default_factory=dict)
 
     def end(self, who: int) -> None:
         """END CONVERSATION."""
@@ -44,12 +56,14 @@ class History(Pair):
             self._ended(who, Ending.WITH_CLEANUP)
 
     def take(self, who: int, effects: list[Effect]) -> None:
-        """Note the Errors, too, that are put into a queue."""
+        """Note the Errors, too, that are put into a queue, and what is told of their ends."""
         for effect in effects:
             if isinstance(effect, EnqueueError):
                 self.errors[ENDS[who]] = -effect.number
             elif isinstance(effect, Enqueue) and effect.header.type == ERROR:
                 self.errors[ENDS[who]] = 1
+            elif isinstance(effect, Report) and ends_in_error(effect):
+                self.events.setdefault(ENDS[who], int(effect.error))
         Pair.take(self, who, [e for e in effects if not isinstance(e, EnqueueError)])
 
     def _ended(self, who: int, how: Ending) -> None:
@@ -113,11 +127,17 @@ class History(Pair):
     def endings(self) -> Endings:
         """Return how it came to its end."""
         ended = {ENDS[who] for who, party in enumerate(self.parties) if END in party.queue}
-        return Endings(self.said, self.errors, ended)
+        return Endings(self.said, self.errors, ended, events=self.events)
 
     def over(self) -> bool:
         """Tell whether both endpoints are closed."""
         return all(p.side.dialog.state is State.CD for p in self.parties if p.exists)
+
+
+def ends_in_error(told: Report) -> bool:
+    """Tell whether an event says that its endpoint has ended in error, as the reader reads it."""
+    ended = bool(told.error) or told.subclass in (8, 9)
+    return told.kind is EventKind.CONVERSATION and ended
 
 
 def identity(who: int, sequence: int) -> uuid.UUID:

@@ -66,6 +66,18 @@ def test_nothing_is_lost_at_any_moment_of_any_history(
 
 
 @thoroughly
+@given(limits, stories)
+def test_what_is_forgotten_has_its_reasons_still(
+    window: Limits, story: list[tuple[str, int]]
+) -> None:
+    """Where a closed side is forgotten, its events and both queues say why it ended."""
+    history = told(window, story)
+    kept = [side for side in history.sides() if side.state != "CD"]
+    ledger = balance(history.accepted(), history.delivered(), kept, history.endings())
+    assert ledger.verdict == "nothing lost"
+
+
+@thoroughly
 @given(limits, stories, st.data())
 def test_a_gap_is_found_in_every_history(
     window: Limits, story: list[tuple[str, int]], data: st.DataObject

@@ -166,6 +166,10 @@ def test_the_application_ends_after_an_error() -> None:
         (SIDE, Endings({INITIATOR: Ending.PLAIN}), Outcome.ERROR_RECEIVED),
         (replace(SIDE, expired=True), Endings({INITIATOR: Ending.PLAIN}), Outcome.EXPIRED),
         (SIDE, Endings(), Outcome.NEW_BROKER),
+        (SIDE, Endings(errors={INITIATOR: -9719}), Outcome.NEW_BROKER),
+        (SIDE, Endings({INITIATOR: Ending.PLAIN}, events={INITIATOR: 9719}), Outcome.NEW_BROKER),
+        (SIDE, Endings(events={INITIATOR: 9684}), Outcome.NEW_BROKER),
+        (SIDE, Endings(events={INITIATOR: 0}), Outcome.ERROR_RECEIVED),
     ],
 )
 def test_every_reason_has_its_name(side: Side, endings: Endings, outcome: Outcome) -> None:
@@ -245,6 +249,10 @@ def test_what_is_parked_waits() -> None:
         (Endings(errors={INITIATOR: 1}), Outcome.ERROR_RECEIVED),
         (Endings(expired={DIALOG}), Outcome.EXPIRED),
         (Endings({TARGET: Ending.PLAIN}), Outcome.PEER_ENDED),
+        (Endings({INITIATOR: Ending.PLAIN}, events={INITIATOR: 0}), Outcome.ERROR_RECEIVED),
+        (Endings({INITIATOR: Ending.PLAIN}, events={INITIATOR: 9719}), Outcome.NEW_BROKER),
+        (Endings(events={INITIATOR: 8489}), Outcome.EXPIRED),
+        (Endings(events={INITIATOR: 9684}), Outcome.NEW_BROKER),
         (Endings({INITIATOR: Ending.PLAIN}), Outcome.LOST),
         (Endings(), Outcome.LOST),
     ],

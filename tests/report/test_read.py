@@ -88,6 +88,7 @@ def test_every_message_is_accounted_for(run: Run) -> None:
         Endpoint(place, run.discarded.id, True): Ending.WITH_ERROR,
         Endpoint(place, run.expired.id, True): Ending.PLAIN,
     }
+    assert found.ended[Endpoint(place, run.expired.id, True)] == 8489, "told before it is forgotten"
     assert len(found.refused) == 1
     assert found.delays, "the message that waits has a number that says why"
 

@@ -62,9 +62,11 @@ def database(
     services: Iterable[str] = (),
     broker: str | None = None,
     enabled: bool = True,
+    is_mirror: bool = False,
 ) -> Database:
     """Create a database; its broker id is its name unless said otherwise."""
-    return Database(name, broker or name, frozenset(services), enabled, RoutingTable(routes))
+    on, table = enabled and not is_mirror, RoutingTable(routes)
+    return Database(name, broker or name, frozenset(services), on, table, is_mirror)
 
 
 def instance(

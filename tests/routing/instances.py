@@ -71,7 +71,8 @@ def _by_name(drawn: list[Database]) -> dict[str, Database]:
     taken: set[str] = set()
     for name, d in zip("ABCD", drawn, strict=False):
         key = broker_key(d.broker_id)
-        found[name] = replace(d, name=name, enabled=d.enabled and key not in taken)
+        on = d.enabled and key not in taken and not d.is_mirror
+        found[name] = replace(d, name=name, enabled=on)
         taken |= {key} if found[name].enabled else set()
     return found
 
@@ -88,6 +89,7 @@ databases = st.builds(
     services=st.frozensets(st.sampled_from(SERVICES), max_size=3),
     enabled=st.sampled_from([True, True, True, True, False]),
     routes=tables,
+    is_mirror=st.sampled_from([False, False, False, True]),
 )
 
 instances = st.builds(

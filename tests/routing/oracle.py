@@ -98,7 +98,7 @@ def _inbound(instance: Instance, query: Query, now: float, strict: bool) -> Deci
             search.step = "REPLY"
             active = [d.name for d in holders if d.enabled]
             if not active:
-                return search.says(Verdict.DROP, [], error=28016)
+                return search.says(Verdict.DROP, [], error=_or_mirror(search, 28016))
             return search.says(Verdict.DELIVER, [], candidates=active)
     return _route(search, list(instance.msdb.routes))
 
@@ -198,8 +198,8 @@ def _choose(search: _Search, matched: list[Route]) -> Decision:
         return _send(search, transport, [address])
 
     if search.broker is not None and name_is_here:  # 5.5, U-12
-        return search.fails(local, 9795, 28017)
-    return search.fails(local, 9796, 11210)
+        return search.fails(local, 9795, _or_mirror(search, 28017))
+    return search.fails(local, 9796, _or_mirror(search, 11210))
 
 
 # R7
@@ -207,7 +207,7 @@ def _locate(search: _Search, local: list[Route]) -> Decision:
     if search.broker is not None:  # 7.1
         holder = _database_of(search, search.broker)
         if holder is None:
-            return search.fails(local, 9795, 28017)
+            return search.fails(local, 9795, _or_mirror(search, 28017))
         return search.says(Verdict.DELIVER, local, candidates=[holder.name])
     found = _having(search, search.query.service)
     if search.inside and search.query.database in found:  # 7.2a
@@ -263,6 +263,17 @@ def _is_me(instance: Instance, address: Address) -> bool:
 def _having(search: _Search, service: str) -> list[str]:
     databases = search.instance.databases.values()
     return [d.name for d in databases if d.enabled and service in d.services]
+
+
+def _or_mirror(search: _Search, otherwise: int) -> int:
+    """Return 28018 where the broker id belongs to a mirror here, and to no active database."""
+    holders = [
+        d
+        for _, d in sorted(search.instance.databases.items())
+        if search.broker is not None and _same(d.broker_id, search.broker)
+    ]
+    active = any(d.enabled for d in holders)
+    return 28018 if holders and not active and holders[0].is_mirror else otherwise
 
 
 def _database_of(search: _Search, broker: str) -> Database | None:

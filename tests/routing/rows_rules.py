@@ -111,6 +111,14 @@ ROWS = (
         shows="R2.2 R2.3",
     ),
     Row(
+        "R2.2c", DRV, f"{ERRORS}: 28018",
+        "A reply to a database here that is the mirror of its pair is undeliverable.",
+        at=hub(ACL, here=[database("DB2", services=["Svc"], is_mirror=True)]),
+        asks=reply_from_outside(to="Svc", broker="DB2"),
+        expects=dropped("REPLY", 28018, broker="DB2"),
+        shows="R2.2 R7.3",
+    ),
+    Row(
         "R2.3", DOC, ROUTING,
         "A route of a database does not serve what arrives from outside.",
         at=sender(NAMED, on=True),
@@ -305,6 +313,23 @@ ROWS = (
         asks=begun_in("AW", to="Svc", broker="D"),
         expects=sent("M5", by="CatchAll", to=S, broker="D"),
         shows="U-44",
+    ),
+    Row(
+        "R5.2e", DRV, f"{ERRORS}: 28018",
+        "A copy that arrives where its database is the mirror by now is dropped for that reason.",
+        at=hub(ACL, here=[database("D", services=["Svc"], is_mirror=True)]),
+        asks=from_outside(to="Svc", broker="D"),
+        expects=dropped("M5", 28018, by=ACL.name, broker="D"),
+        shows="R5.5 R7.3",
+    ),
+    Row(
+        "R5.2f", DRV, f"{ERRORS}: 28018",
+        "That holds as well where another database here has the service, or the name decides.",
+        at=hub(ACL, here=[NEAR, database("D", services=["Svc"], is_mirror=True)]),
+        asks=from_outside(to="Svc", broker="D"),
+        strict_local_tier=True,
+        expects=dropped("M5", 28018, by=ACL.name, broker="D"),
+        shows="R7.1 U-12 R7.3",
     ),
     Row(
         "R5.3", DRV, CHOOSING,

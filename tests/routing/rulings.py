@@ -76,6 +76,8 @@ RULINGS = (
            DOCUMENTED, SBR),
     Ruling("R7.2b", "LOCAL without a broker id: then the other databases with delivery on, in no "
            "promised order.", DOCUMENTED, f"{SBR}; Managing Service Broker Identities"),
+    Ruling("R7.3", "What arrives from outside for a database that is the mirror of its pair here "
+           "is dropped for that reason (28018).", DOCUMENTED, ERRORS),
     Ruling("R8.1", "A network address that is this very instance loops back.", DOCUMENTED, SBR),
     Ruling("R8.2", "What came from outside is dropped unless forwarding is on or the route chosen "
            "is LOCAL (9792).", DOCUMENTED, f"{SBR}; CREATE ENDPOINT"),

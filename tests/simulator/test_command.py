@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streams.cli import main
-from streams.protocol import Machine, Message
+from streams.protocol import Message
+from streams.protocol.parking import Parking
 from tests.simulator.build import path_of
 
 
@@ -60,13 +61,13 @@ def test_another_seed_is_another_run() -> None:
 
 
 def test_a_broken_invariant_is_bad_news(monkeypatch: pytest.MonkeyPatch) -> None:
-    show = Machine._show
+    show = Parking._enqueue
 
-    def twice(machine: Machine, message: Message) -> None:
-        show(machine, message)
-        machine.effects.append(machine.effects[-1])
+    def twice(parking: Parking, message: Message) -> None:
+        show(parking, message)
+        parking.effects.append(parking.effects[-1])
 
-    monkeypatch.setattr(Machine, "_show", twice)
+    monkeypatch.setattr(Parking, "_enqueue", twice)
     done = hopline(path_of("local", "request_reply"))
     assert done.exit_code == 1
     assert "BROKEN: invariant 1 at 0.0" in done.stdout

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streams.cli import main
-from streams.protocol import Machine, Message
+from streams.protocol import Message
+from streams.protocol.parking import Parking
 from streams.simulator import Simulation, read_scenario
 from streams.simulator.explore import (
     Case,
@@ -23,6 +24,7 @@ from streams.simulator.explore import (
     shrink,
     write_case,
 )
+from streams.simulator.explore.mirrors import PAIR, PARTNER
 from streams.simulator.finish import calm_at
 
 SEEDS = 2_000
@@ -52,6 +54,19 @@ def test_both_sides_send() -> None:
             counts[direction.from_initiator] += len(numbers)
         shares.append(counts[False] / max(1, sum(counts.values())))
     assert median(shares) > 0.2
+
+
+def test_pairs_are_drawn_and_move() -> None:
+    """Some estates have a mirrored target: messages come into its queue at either partner."""
+    principals: set[str] = set()
+    for seed in range(60):
+        case = draw_case(seed)
+        if PARTNER not in case.topology.instances:
+            continue
+        run = Simulation(case.topology, case.scenario, seed, fresh=0)
+        run.play()
+        principals |= {q.instance for q in run.facts.queued if q.home == f"the pair {PAIR}"}
+    assert PARTNER in principals and len(principals) > 2
 
 
 def test_the_same_seeds_tell_the_same_whatever_the_number_of_processes() -> None:
@@ -85,14 +100,14 @@ def test_every_fault_is_over_before_the_quiet_tail(seed: int) -> None:
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show every message with the number 1 twice."""
-    show = Machine._show
+    show = Parking._enqueue
 
-    def twice(machine: Machine, message: Message) -> None:
-        show(machine, message)
+    def twice(parking: Parking, message: Message) -> None:
+        show(parking, message)
         if message.header.sequence == 1 and message.header.sequenced:
-            machine.effects.append(machine.effects[-1])
+            parking.effects.append(parking.effects[-1])
 
-    monkeypatch.setattr(Machine, "_show", twice)
+    monkeypatch.setattr(Parking, "_enqueue", twice)
 
 
 def test_a_failure_is_made_small_and_its_files_replay_it(broken: None, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from streams.node import Endpoint, Forwarder, Outcome, Record
 from streams.protocol import Limits, Machine, Message
+from streams.protocol.parking import Parking
 from streams.protocol.sending import Sender
 from streams.simulator import Violation
 from streams.simulator import endpoint as endpoint_module
@@ -38,13 +39,13 @@ def test_nothing_is_broken_when_nothing_is_broken() -> None:
 
 
 def test_1_a_message_twice_in_its_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    show = Machine._show
+    show = Parking._enqueue
 
-    def twice(machine: Machine, message: Message) -> None:
-        show(machine, message)
-        machine.effects.append(machine.effects[-1])
+    def twice(parking: Parking, message: Message) -> None:
+        show(parking, message)
+        parking.effects.append(parking.effects[-1])
 
-    monkeypatch.setattr(Machine, "_show", twice)
+    monkeypatch.setattr(Parking, "_enqueue", twice)
     found = violation()
     assert found.invariant == 1
     assert found.conversation is not None
@@ -52,14 +53,14 @@ def test_1_a_message_twice_in_its_queue(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_2_a_message_acknowledged_and_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    show = Machine._show
+    show = Parking._enqueue
 
-    def forget(machine: Machine, message: Message) -> None:
-        show(machine, message)
+    def forget(parking: Parking, message: Message) -> None:
+        show(parking, message)
         if message.header.sequence == 3:
-            del machine.effects[-1]
+            del parking.effects[-1]
 
-    monkeypatch.setattr(Machine, "_show", forget)
+    monkeypatch.setattr(Parking, "_enqueue", forget)
     assert violation().invariant in (1, 2)
 
 
@@ -156,7 +157,7 @@ def test_0_an_input_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(machine: Machine, message: Message) -> None:
         raise ZeroDivisionError("of course")
 
-    monkeypatch.setattr(Machine, "_show", fail)
+    monkeypatch.setattr(Parking, "_enqueue", fail)
     found = violation()
     assert found.invariant == 0
     assert "ZeroDivisionError: of course" in found.why

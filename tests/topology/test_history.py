@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from streams.topology import (
     Mirror,
     Role,
@@ -65,3 +67,45 @@ def test_what_the_folder_says_otherwise_counts(tmp_path: Path) -> None:
     wanted = replace(folder, instances={"A": replace(a, databases={"D": other})})
     assert with_history(wanted, live) == wanted
     assert with_history(folder, Topology()) == folder
+
+
+def new_broker(topology: Topology, database: str) -> Topology:
+    return apply_sql(topology, "A", database, f"ALTER DATABASE {database} SET NEW_BROKER", NOW)
+
+
+def broker_id(topology: Topology, database: str) -> str:
+    found = topology.instances["A"].database(database)
+    assert found is not None
+    return found.broker_id
+
+
+@pytest.mark.parametrize("database", ["E", "msdb"])
+def test_a_renewed_broker_id_outlives_a_folder_that_states_none(
+    tmp_path: Path, database: str
+) -> None:
+    """NEW_BROKER is not undone, however often the folder is applied again."""
+    folder = load(write(tmp_path, FOLDER), NOW)
+    live = new_broker(folder, database)
+    wanted = with_history(folder, live)
+    assert broker_id(wanted, database) == broker_id(live, database) != broker_id(folder, database)
+    again = new_broker(wanted, database)
+    assert with_history(folder, again) == again
+
+
+def test_a_broker_id_that_a_folder_states_counts(tmp_path: Path) -> None:
+    """Against a renewed one, and against the one that was made of both names."""
+    (tmp_path / "stated").mkdir()
+    made = load(write(tmp_path, FOLDER), NOW)
+    text = FOLDER.replace("E: {}", "E: {broker_id: Mine}")
+    folder = load(write(tmp_path / "stated", text), NOW)
+    assert broker_id(with_history(folder, made), "E") == "Mine"
+    assert broker_id(with_history(folder, new_broker(folder, "E")), "E") == "Mine"
+    assert broker_id(with_history(made, folder), "E") == "Mine", "nobody asked for another one"
+
+
+def test_a_folder_that_renews_a_broker_id_does_so_once(tmp_path: Path) -> None:
+    """Its statement says what the database is like; taken out again, it leaves its id behind."""
+    folder = load(write(tmp_path, FOLDER), NOW)
+    renewing = new_broker(folder, "E")
+    assert with_history(renewing, with_history(renewing, folder)) == renewing
+    assert broker_id(with_history(folder, renewing), "E") == broker_id(renewing, "E")

@@ -27,7 +27,9 @@ from streams.protocol import (
 )
 from streams.wire import Topics, encode_ack, encode_event, encode_presence, encode_result
 from streams.wire.codecs import ResultRecord, encode_catalog_object, encode_status
-from streams.wire.describe import RawRecord, TopicPlace, body_of, describe, place_of
+from streams.wire.describe import RawRecord, describe
+from streams.wire.place import TopicPlace, place_of
+from streams.wire.plain import body_of
 from streams.wire.records import (
     ORIGIN,
     Headers,

@@ -28,6 +28,7 @@ from streams.analysis.check import (
     suppress,
     targets,
     unused,
+    validations,
 )
 from streams.analysis.check.registry import Check
 
@@ -55,6 +56,7 @@ _THEMES = (
     suppress.CHECKS,
     targets.CHECKS,
     unused.CHECKS,
+    validations.CHECKS,
 )
 
 CHECKS: tuple[Check, ...] = tuple(sorted(chain(*_THEMES), key=lambda check: check.code))

@@ -189,7 +189,7 @@ def _missing_contract(draft: Draft, flow: Flow, chance: Chance) -> Planted:
     accepted = draft.database(home.table).services[flow.offer.service].contracts
     for name in accepted:
         del draft.database(flow.sender.table).contracts[name]
-    return "/".join(flow.sender.table), ()
+    return "/".join(home.table), ()
 
 
 def _restored_copy(draft: Draft, flow: Flow, chance: Chance) -> Planted:
@@ -220,7 +220,7 @@ KINDS = (
     DefectKind("TA-04", "stale broker id", _E, _direct_by_id, _stale_broker_id),
     DefectKind("TA-09", "missing return route", _E, _direct, _missing_return_route),
     DefectKind("TA-10", "loop", _E, _guarded, _loop),
-    DefectKind("TA-14", "duplicate route", _W, _direct, _duplicate_route),
+    DefectKind("TA-14", "duplicate route", _W, _balanced, _duplicate_route),
     DefectKind("TA-12", "several targets", _E, _balanced, _several_targets),
     DefectKind("TA-06", "wrong port", _E, _direct, _wrong_port),
     DefectKind("TA-03", "misspelt service", _E, _direct, _misspelt_service),

@@ -79,12 +79,12 @@ def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
 
 def _named(path: Path) -> tuple[Given, ...]:
     """Return what a path says about one instance; each kind of source is a row."""
+    if not _exists(path):
+        raise UsageError(f"there is no file {path}", _FORM)
     for applies, read in _SOURCES.items():
         if applies(path):
             return read(path)
-    if _exists(path):
-        raise UsageError(f"{path} is neither a file nor a folder", _FORM)
-    raise UsageError(f"there is no file {path}", _FORM)
+    raise UsageError(f"{path} is neither a file nor a folder", _FORM)
 
 
 def _of_file(path: Path) -> tuple[Given, ...]:

@@ -76,7 +76,8 @@ def _apply(script: Script, step: Step, reading: Reading) -> None:
         at = statement.source
         script.notes.skipped.append(Skipped(step.kind, at.file, at.line, at.column, error.message))
         return
-    script.notes.understood[script.instance.base.name, step.kind] += 1
+    if step.kind:
+        script.notes.understood[script.instance.base.name, step.kind] += 1
     if script.effect and not isinstance(statement, Evidence):
         for choice in step.choices:
             choice.effect = True

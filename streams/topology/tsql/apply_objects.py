@@ -70,7 +70,9 @@ def _set_queue(script: Script, s: SetQueue) -> None:
     database = script.database(s.source)
     name = schema_name(s.name)
     if s.create:
-        made = Queue(name, **s.changes, source=s.source)
+        stated = database.queues.get(name)  # beside a group of Kafka's, T-SQL knows a queue's all
+        group = None if stated is None else stated.group
+        made = Queue(name, **s.changes, group=group, source=s.source)
         script.add(database, database.queues, "queue", made)
         return
     old = database.queue(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streams.topology.tsql.tokens import Kind, Token
-from streams.topology.tsql.values import Value, Variables, between_commas, settled
+from streams.topology.tsql.values import Known, Variables, between_commas, settled
 
 _OPERATORS = frozenset("+-*/%&|^")
 _READS_FROM_TABLES = frozenset({"FROM", "WHERE", "ORDER", "OPTION", "UNION"})
@@ -52,7 +52,7 @@ def _declare(variables: Variables, part: Sequence[Token]) -> None:
 def _assign_one(variables: Variables, part: Sequence[Token], known: bool) -> None:
     if len(part) < 2 or not part[0].upper.startswith("@"):
         return
-    value: Value | None = None
+    value: Known | None = None
     if known and _is(part[1], "="):
         value = settled(part[2:], variables)
     elif known and _is(part[1], "+") and len(part) > 3 and _is(part[2], "="):
@@ -68,7 +68,7 @@ def _changes(behind: Sequence[Token]) -> bool:
     return _is(first, "=") or first.upper in _OUTPUT or compound
 
 
-def _put(variables: Variables, name: Token, value: Value | None) -> None:
+def _put(variables: Variables, name: Token, value: Known | None) -> None:
     key = name.text.casefold()
     if value is None:
         variables.pop(key, None)

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from streams.topology.findings import Source
 from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.statements import Choice
-from streams.topology.tsql.values import Value, Variables
+from streams.topology.tsql.values import Known, Variables
 
 
 class Form(Enum):
@@ -40,8 +40,8 @@ class Frame:
 
     form: Form
     choice: Choice
-    before: dict[str, Value] = field(default_factory=dict)
-    otherwise: dict[str, Value] | None = None
+    before: dict[str, Known] = field(default_factory=dict)
+    otherwise: dict[str, Known] | None = None
     source: Source | None = None
 
 
@@ -86,7 +86,7 @@ class Blocks:
         other = frame.before if frame.otherwise is None else frame.otherwise
         self._set({k: v for k, v in self.variables.items() if k in other and other[k] == v})
 
-    def _set(self, variables: dict[str, Value]) -> None:
+    def _set(self, variables: dict[str, Known]) -> None:
         kept = dict(variables)
         self.variables.clear()
         self.variables.update(kept)

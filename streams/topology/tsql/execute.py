@@ -41,9 +41,9 @@ def execution(cursor: Cursor, tokens: Sequence[Token]) -> Execution | None:
         tokens = tokens[2:]  # @result = procedure
     if tokens[0].upper.startswith("@"):
         named = settled(tokens[:1], cursor.variables)
-        if not isinstance(named, str):
+        if named is None or not isinstance(named.value, str):
             return Execution(why=f"the procedure is named by {tokens[0].text}")
-        return Execution(call=tuple(part.strip("[]") for part in named.split(".")))
+        return Execution(call=tuple(part.strip("[]") for part in named.value.split(".")))
     name, used = _name(tokens)
     if not name:
         return Execution(why="no procedure is named")
@@ -75,9 +75,9 @@ def _of_parameter(cursor: Cursor, tokens: Sequence[Token], database: str | None)
 
 
 def _text(cursor: Cursor, tokens: Sequence[Token], database: str | None) -> Execution:
-    value = settled(tokens, cursor.variables)
-    if isinstance(value, str):
-        return Execution(text=value, place=tokens[0], database=database)
+    known = settled(tokens, cursor.variables)
+    if known is not None and isinstance(known.value, str):
+        return Execution(text=known.value, place=known.origin, database=database)
     return Execution(why="its text is made of what only a run would tell")
 
 

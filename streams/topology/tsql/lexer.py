@@ -27,6 +27,8 @@ from streams.topology.tsql.tokens import (
 )
 
 Tokens = tuple[Token, ...]
+_WORD, _MARK = Kind.WORD, Kind.MARK
+_new = tuple.__new__
 _NAMES = frozenset({"bracket", "quote", "curved_quote"})
 _TEXTS = frozenset({"string", "curved", "half"})
 
@@ -86,9 +88,12 @@ class Lexer:
                 return
 
     def _batch(self, tokens: list[Token]) -> bool:
-        """Read up to the next GO or the end; tell whether it was a GO."""
-        text, match_at = self.text, self._match
-        add, uppers = tokens.append, self._upper
+        """Read up to the next GO or the end; tell whether it was a GO.
+
+        Long because every line of it runs ten million times: what is frequent is not a call.
+        """
+        text, match_at, add = self.text, self._match, tokens.append
+        uppers, place, substitutes = self._upper, self.place, self._substitutes
         first = True
         while True:
             match = match_at(text, self._at)
@@ -97,7 +102,7 @@ class Lexer:
                 self._add(tokens, Kind.END, "", len(text), False)
                 return False
             group, start = match.lastgroup, match.start(match.lastindex or 0)
-            if first and text[start] in "gG:!" and self.place is None:
+            if first and place is None and text[start] in "gG:!":
                 line = LINE.match(text, start)
                 if line is not None:
                     self._at = line.end()
@@ -111,13 +116,17 @@ class Lexer:
                 self._line += 1
                 self._start = self._at
                 first = True
-            elif group == "word" and not self._substitutes:
+            elif group == "word" and not substitutes:
                 raw = text[start : self._at]
                 upper = uppers.get(raw)
                 if upper is None:
                     upper = uppers[raw] = raw.upper()
-                place = self.place or (self._line, start - self._start + 1)
-                add(Token(Kind.WORD, raw, *place, upper, first))
+                line_column = place or (self._line, start - self._start + 1)
+                add(_new(Token, (_WORD, raw, *line_column, upper, first)))
+                first = False
+            elif group == "mark" and text[start] not in OPENS:
+                line_column = place or (self._line, start - self._start + 1)
+                add(_new(Token, (_MARK, text[start], *line_column, "", first)))
                 first = False
             elif group == "block":
                 self._comment(start)
@@ -129,7 +138,7 @@ class Lexer:
 
     def _token(self, tokens: list[Token], match: re.Match[str], start: int, first: bool) -> None:
         group, raw = str(match.lastgroup), self.text[start : self._at]
-        if raw in OPENS and group == "mark":
+        if group == "mark":
             raise self._never_ends(start)
         if group in _TEXTS or group in _NAMES:
             line, column = self._line, start - self._start + 1
@@ -144,8 +153,7 @@ class Lexer:
         elif group == "word":
             self._add(tokens, Kind.WORD, raw, start, first, raw.upper())
         else:
-            kind = Kind.NUMBER if group == "number" else Kind.MARK
-            self._add(tokens, kind, raw, start, first)
+            self._add(tokens, Kind.NUMBER, raw, start, first)
 
     def _add(
         self, tokens: list[Token], kind: Kind, text: str, start: int, first: bool, upper: str = ""

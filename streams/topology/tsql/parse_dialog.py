@@ -48,11 +48,11 @@ def _value(cursor: Cursor, what: str, unresolved: list[str]) -> str | None:
     """Take a name or a string; ``None`` for a variable that is not settled."""
     token = cursor.token
     if token.upper.startswith("@"):
-        value = settled((cursor.next(),), cursor.variables)
-        if not isinstance(value, str):
+        known = settled((cursor.next(),), cursor.variables)
+        if known is None or not isinstance(known.value, str):
             unresolved.append(what)
             return None
-        return value
+        return known.value
     if token.kind is Kind.STRING:
         return cursor.next().text
     return cursor.name(f"{what}: a name, a string or a variable")

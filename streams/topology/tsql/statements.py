@@ -36,7 +36,10 @@ class Evidence(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A statement on its way to be applied: its kind, and the conditions that it is under."""
+    """A statement on its way to be applied: its kind, and the conditions that it is under.
+
+    ``kind`` is empty for what is no statement of the script.
+    """
 
     kind: str
     statement: Statement

@@ -70,7 +70,7 @@ _TYPOGRAPHIC = r"""
     | (?P<half>[nN]?'[^'‘’\r\n]*+’(?=[^\S\r\n]*(?:[,;)\r\n]|\Z))(?![^\r\n]*'))
     | (?P<curved_quote>[“”„][^“”"\r\n]*+[“”"])
     | (?P<dash>[–—][^\r\n]*+)
-    | (?P<invisible>[\u200b-\u200d\u2060\ufeff\u00ad\x00\x1a]+)
+    | (?P<invisible>[\u200b-\u200d\u2060\ufeff\ufffd\u00ad\x00\x1a]+)
 """
 _BLANKS = r"[^\S\r\n]*+"
 PATTERNS = {

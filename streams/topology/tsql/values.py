@@ -7,11 +7,22 @@ and so is everything made of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
 
 from streams.topology.tsql.tokens import Kind, Token
 
 Value = str | int
-Variables = MutableMapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A value that the text settles; ``origin``: the first literal that it is made of."""
+
+    value: Value
+    origin: Token = field(compare=False)
+
+
+Variables = MutableMapping[str, Known]
 """The variables whose value is known, by their names without case."""
 
 _LONGEST = 4_000_000  # characters; a script that doubles a string in a loop must end
@@ -25,8 +36,9 @@ class _UnknownError(Exception):
 class _Reader:
     """Reads one expression from tokens."""
 
-    def __init__(self, tokens: Sequence[Token], variables: Mapping[str, Value]) -> None:
+    def __init__(self, tokens: Sequence[Token], variables: Mapping[str, Known]) -> None:
         self.tokens = tokens
+        self.origin: Token | None = None
         self.variables = variables
         self.at = 0
         self.depth = 0
@@ -69,6 +81,7 @@ class _Reader:
         token = self.tokens[self.at]
         self.at += 1
         if token.kind is Kind.STRING:
+            self.origin = self.origin or token
             return token.text
         if token.kind is Kind.NUMBER and token.text.isdecimal() and len(token.text) < 20:
             return int(token.text)
@@ -76,7 +89,8 @@ class _Reader:
             known = self.variables.get(token.text.casefold())
             if known is None:
                 raise _UnknownError
-            return known
+            self.origin = self.origin or known.origin
+            return known.value
         function = _FUNCTIONS.get(token.upper)
         if function is None or not self.mark("("):
             raise _UnknownError
@@ -145,14 +159,14 @@ _FUNCTIONS: Mapping[str, Callable[[_Reader], Value]] = {
 }
 
 
-def settled(tokens: Sequence[Token], variables: Mapping[str, Value]) -> Value | None:
+def settled(tokens: Sequence[Token], variables: Mapping[str, Known]) -> Known | None:
     """Return what an expression is worth, ``None`` where the text does not say."""
     reader = _Reader(tokens, variables)
     try:
         value = reader.expression()
     except _UnknownError:
         return None
-    return value if reader.at == len(tokens) else None
+    return Known(value, reader.origin or tokens[0]) if reader.at == len(tokens) else None
 
 
 def between_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:

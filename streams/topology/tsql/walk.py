@@ -244,7 +244,7 @@ class Walker:
                 cursor = Cursor(batch, source.file, self.cursor.reading)
                 yield from Walker(cursor, self).items()
         if not inside:
-            yield Step("EXECUTE", LeaveText(source))
+            yield Step("", LeaveText(source))
 
     # --- What is said of the rest ----------------------------------------------------------------
 

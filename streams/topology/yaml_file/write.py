@@ -1,13 +1,12 @@
 """Write a topology as ``topology.yaml``; what the file's reader takes as given is left out.
 
-Reading it back gives the same topology, but for what the file has no words for: evidence from
-procedures, the epochs of a live system, and gaps between the ids of routes.
+Reading it back gives the same topology, but for what the file has no words for: where procedures
+end conversations, the epochs of a live system, and gaps between the ids of routes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import yaml
@@ -26,6 +25,13 @@ from streams.topology.model import (
 from streams.topology.objects import DEFAULT_LEVEL, Database, Priority, Queue, Route, Service
 from streams.topology.system import DEFAULT
 from streams.topology.yaml_file.database import default_queue
+from streams.topology.yaml_file.write_security import (
+    certificates,
+    endpoint_security,
+    grants,
+    instant,
+    procedures,
+)
 
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDTH = 1000
@@ -34,17 +40,12 @@ Scripts = Mapping[str, tuple[str, ...]]
 
 
 def write_document(topology: Topology, scripts: Scripts | None = None) -> str:
-    """Return the text of the file; ``scripts`` are named, what they say is still written too."""
+    """Return the text of the file; ``scripts`` are named beside what the topology says."""
     named = scripts or {}
     instances = {
-        name: _given({**instance_document(i), "sql": list(named.get(name, ()))})
+        name: _given({"sql": list(named.get(name, ())), **_instance(i)})
         for name, i in topology.instances.items()
     }
-    return dump_document(topology, instances)
-
-
-def dump_document(topology: Topology, instances: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the file's text for instances that are plain already."""
     document = {
         "instances": instances,
         "clusters": {name: dict(c.properties) for name, c in topology.clusters.items()},
@@ -58,39 +59,19 @@ def dump_document(topology: Topology, instances: Mapping[str, Mapping[str, Any]]
     )  # fmt: skip
 
 
-def instance_document(instance: Instance) -> dict[str, Any]:
-    """Return an instance as the file says it."""
+def _instance(instance: Instance) -> dict[str, Any]:
     databases = {name: _database(d, instance.name) for name, d in instance.databases.items()}
-    return _given(
-        {
-            **server_document(instance),
-            "databases": databases,
-            MSDB: _database(instance.msdb, instance.name),
-        }
-    )
-
-
-def server_document(instance: Instance) -> dict[str, Any]:
-    """Return what an instance is without its databases."""
     return _given(
         {
             "address": instance.stated_address,
             "aliases": list(instance.aliases),
             "listeners": list(instance.listeners),
             "endpoint": _endpoint(instance.endpoint),
+            "grants": grants(instance.grants),
             "cluster": instance.cluster,
             "partitions": _unless(instance.partitions, 1),
-        }
-    )
-
-
-def identity_document(database: Database, instance: str) -> dict[str, Any]:
-    """Return what a database is, without what is in it: its broker id and its mirrored pair."""
-    mirror = database.mirror
-    return _given(
-        {
-            "broker_id": _unless(database.broker_id, default_broker_id(instance, database.name)),
-            "mirror": mirror and {"pair": mirror.pair, "role": mirror.role.value},
+            "databases": databases,
+            MSDB: _database(instance.msdb, instance.name),
         }
     )
 
@@ -113,6 +94,7 @@ def _endpoint(e: Endpoint) -> dict[str, Any]:
             "forwarding": e.forwarding or None,
             "forward_size_mb": _unless(e.forward_size_mb, Endpoint().forward_size_mb),
             "transport": _unless(e.transport.value, Transport.FAILOVER.value),
+            **endpoint_security(e),
         }
     )
 
@@ -126,7 +108,8 @@ def _expectation(e: Expectation) -> dict[str, Any]:
 def _database(d: Database, instance: str) -> dict[str, Any]:
     return _given(
         {
-            **identity_document(d, instance),
+            "broker_id": _unless(d.broker_id, default_broker_id(instance, d.name)),
+            "mirror": d.mirror and {"pair": d.mirror.pair, "role": d.mirror.role.value},
             "broker": None if d.enabled else "disabled",
             "honor_broker_priority": d.honor_priority or None,
             "schemas": dict(d.schemas),
@@ -146,6 +129,9 @@ def _database(d: Database, instance: str) -> dict[str, Any]:
                 {"name": b.name, "to_service": b.service, "user": b.user, "anonymous": b.anonymous}
                 for b in d.bindings
             ],
+            "certificates": certificates(d.certificates),
+            "grants": grants(d.grants),
+            "procedures": procedures(d.procedures),
         }
     )
 
@@ -180,12 +166,12 @@ def _priority(p: Priority) -> dict[str, Any]:
 
 def _routes(routes: tuple[Route, ...]) -> dict[str, Any]:
     """Return the routes, but for AutoCreatedLocal where it is the one that every database has."""
-    if is_created(routes):
+    if _is_created(routes):
         return {"routes": [_route(r) for r in routes[1:]]}
     return {"auto_created_local": False, "routes": [_route(r) for r in routes]}
 
 
-def is_created(routes: tuple[Route, ...]) -> bool:
+def _is_created(routes: tuple[Route, ...]) -> bool:
     """Tell whether the first route, and no other, is AutoCreatedLocal as a database is made."""
     named = [r for r in routes if r.name.casefold() == AUTO_CREATED_LOCAL.casefold()]
     created = Route(AUTO_CREATED_LOCAL, None, None, "LOCAL", route_id=1)
@@ -199,15 +185,6 @@ def _route(r: Route) -> dict[str, Any]:
         "broker_instance": r.broker,
         "address": r.address,
         "mirror_address": r.mirror,
-        "expires": None if r.expires is None else _instant(r.expires),
+        "expires": None if r.expires is None else instant(r.expires),
     }
     return {key: value for key, value in given.items() if value is not None}
-
-
-def _instant(seconds: float) -> datetime | float:
-    """Return an instant as people read it, where that is the same number."""
-    try:
-        moment = datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        return seconds
-    return moment if moment.timestamp() == seconds else seconds

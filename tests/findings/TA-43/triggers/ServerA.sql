@@ -10,7 +10,7 @@ CREATE SERVICE TargetService ON QUEUE TargetQueue ([DEFAULT]);
 GO
 CREATE PROCEDURE PlaceOrder AS
     DECLARE @dialog uniqueidentifier;
-    BEGIN DIALOG @dialog
+    BEGIN DIALOG @dialog  -- TA-43
         FROM SERVICE InitiatorService TO SERVICE 'TargetService' WITH ENCRYPTION = OFF;
     SEND ON CONVERSATION @dialog (0x00);
 GO

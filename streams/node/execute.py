@@ -1,0 +1,90 @@
+"""What a statement does to the dialogs of a transaction (reference 4.8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streams.errors import Number
+from streams.node.commands import begin, check_end, check_send
+from streams.protocol import Command, CommandKind, Machine
+
+if TYPE_CHECKING:
+    from streams.node.transaction import DialogKey, Transaction
+
+_END, _END_WITH_ERROR, _BEGIN, _CLEANUP = 2, 3, 11, 13
+
+
+def execute(tx: Transaction, position: int, command: Command) -> Number | None:
+    """Apply a statement that is at ``position`` of ``cmd``; returns why it is refused."""
+    if command.kind is CommandKind.BEGIN:
+        return _begin(tx, command)
+    key = (command.database, command.conversation, command.from_initiator)
+    machine = tx.machine(key)
+    if machine is None:
+        return Number.HANDLE_UNKNOWN
+    tx.heed(machine)
+    match command.kind:
+        case CommandKind.SEND:
+            return _send(tx, position, command)
+        case CommandKind.TIMER:
+            return machine.set_timer(command.timeout or 0)
+        case CommandKind.MOVE:
+            return _move(tx, command, machine)
+        case _:
+            return _end(tx, position, command, key, machine)
+
+
+def _begin(tx: Transaction, command: Command) -> Number | None:
+    sides = [(command.database, command.conversation, side) for side in (True, False)]
+    known = any(tx.machine(key) is not None for key in sides)
+    made = begin(tx, command, known=known)
+    if isinstance(made, Number):
+        return made
+    tx.adopt(sides[0], made)
+    tx.report(sides[0], _BEGIN)
+    return None
+
+
+def _send(tx: Transaction, position: int, command: Command) -> Number | None:
+    """SEND on one or several conversations: on all of them or on none (EX-66)."""
+    machines: list[Machine] = []
+    for conversation in (command.conversation, *command.also):
+        machine = tx.machine((command.database, conversation, command.from_initiator))
+        if machine is None or any(machine is other for other in machines):
+            return Number.HANDLE_UNKNOWN  # each at most once
+        tx.heed(machine)
+        machines.append(machine)
+    for machine in machines:
+        refused = check_send(tx.endpoint, command, machine.dialog)
+        if refused is None and not machine.may_send:
+            refused = Number.SEND_STATE
+        if refused is not None:
+            return refused
+    for machine in machines:
+        machine.send(position, len(command.body or b""))
+    return None
+
+
+def _end(
+    tx: Transaction, position: int, command: Command, key: DialogKey, machine: Machine
+) -> Number | None:
+    if command.cleanup:
+        number, subclass = machine.cleanup(), _CLEANUP
+    else:
+        number = check_end(command)
+        with_error = command.error_code is not None
+        subclass = _END_WITH_ERROR if with_error else _END
+        if number is None:
+            number = machine.end(position, with_error=with_error)
+    if number is None:
+        tx.report(key, subclass)
+    return number
+
+
+def _move(tx: Transaction, command: Command, machine: Machine) -> Number | None:
+    if command.group is None:
+        return Number.GROUP_MISSING
+    service = tx.service_of(command.database, command.group)
+    if service not in (None, machine.dialog.service):
+        return Number.GROUP_OF_ANOTHER_SERVICE
+    return machine.move(command.group)

@@ -1,0 +1,111 @@
+"""What is told of a copy that goes nowhere.
+
+The sender's endpoint learns it, if the message began here; from outside nobody does (reference
+5.1). Where a route is missing that somebody could know, its database is to ask for one (R11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streams.errors import EventKind, Number
+from streams.node.configuration import request_owner
+from streams.node.events import Event, event
+from streams.node.outcome import Outcome, Record
+from streams.node.ports import EnvelopeCodec, HopView
+from streams.protocol import Parties, Status
+from streams.routing import Instance, Origin
+from streams.topology import MSDB
+
+_DROPPED = {
+    Number.HOPS_EXHAUSTED,
+    Number.TIME_TO_LIVE_EXCEEDED,
+    Number.NOT_DELIVERABLE_IN_TIME,
+    Number.FORWARD_SIZE_EXCEEDED,
+    Number.ALREADY_FORWARDING,
+    Number.TRANSPORT_STOPPED,
+    Number.TRANSPORT_SEND_ERROR,
+    Number.ROUTE_INVALID,
+}
+_UNDELIVERABLE = {
+    Number.TO_SERVICE_NOT_FOUND,
+    Number.TARGET_BROKER_NOT_HERE,
+    Number.TARGET_BROKER_UNAVAILABLE,
+    Number.TARGET_IS_MIRROR,
+}
+
+
+def refuse(
+    record: Record, number: Number, here: Instance, codec: EnvelopeCodec, hop: HopView, now: int
+) -> Outcome:
+    """Return what is told where a copy is not passed on, for the reason ``number``."""
+    refusal = _Refusal(record, number, here, codec, hop, now, codec.parties(record.route))
+    return Outcome(status=refusal.status(), event=refusal.event(), ask=refusal.ask())
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A copy that is not passed on."""
+
+    record: Record
+    number: Number
+    here: Instance
+    codec: EnvelopeCodec
+    hop: HopView
+    now: int
+    parties: Parties
+
+    def status(self) -> Status | None:
+        """Return what the sender's endpoint here is told."""
+        record, database = self.record, self.here.with_broker_id(self.parties.from_broker)
+        if record.origin is Origin.OUTSIDE or record.message is None or database is None:
+            return None
+        if not self.codec.header(record.message).sequenced:
+            return None  # a broker's Error: no message of the dialog waits for it
+        return Status(
+            self.codec.conversation(record.key),
+            database.name,
+            self.parties.from_initiator,
+            int(self.number),
+            self.hop.attempt,
+            self.now,
+        )
+
+    def ask(self) -> Status | None:
+        """Let the database whose routes were asked ask for one; from outside it is msdb (U-43)."""
+        parties, databases = self.parties, self.here.databases
+        outside = self.record.origin is Origin.OUTSIDE
+        home = databases.get(MSDB) if outside else self.here.with_broker_id(parties.from_broker)
+        if self.number != Number.WAITING_FOR_CONFIGURATION or home is None:
+            return None
+        return Status(
+            request_owner(home.broker_id, parties.to_service),
+            home.name,
+            parties.from_initiator,
+            int(self.number),
+            self.hop.attempt,
+            self.now,
+            parties.to_service,
+            parties.to_broker,
+        )
+
+    def event(self) -> Event:
+        """Return the event: delayed, dropped, or undeliverable."""
+        record, message = self.record, self.record.message
+        kind, subclass = EventKind.MESSAGE_CLASSIFY, 3
+        if self.number in _DROPPED:
+            kind, subclass = EventKind.FORWARDED_MESSAGE_DROPPED, 0
+        elif self.number in _UNDELIVERABLE:
+            kind, subclass = EventKind.MESSAGE_UNDELIVERABLE, 2 if record.is_ack else 1
+        return event(
+            kind,
+            at=self.now,
+            instance=self.here.name,
+            conversation=self.codec.conversation(record.key),
+            error=self.number,
+            subclass=subclass,
+            parties=self.parties,
+            header=self.codec.header(message) if message is not None else None,
+            attempt=self.hop.attempt,
+            hops_remaining=self.hop.hops_remaining,
+        )

@@ -1,0 +1,51 @@
+"""The lock: the first frame's broker is the other side, any other is refused (3.3, 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streams.errors.events import EventKind
+from streams.errors.numbers import Number
+from streams.protocol.dialog import Dialog
+from streams.protocol.effects import Effect, Report, SendError, undeliverable
+from streams.protocol.frames import Header, Parties
+
+
+@dataclass(slots=True)
+class Lock:
+    """Hold a dialog to one broker id; ``key`` returns the form in which ids are compared (U-02)."""
+
+    dialog: Dialog
+    key: Callable[[str], str]
+    effects: list[Effect]
+
+    def admits(self, parties: Parties, header: Header | None, attempt: int) -> bool:
+        """Tell whether a frame is the other side's; locks with the first one.
+
+        ``header`` is ``None`` for an acknowledgement. Who is refused is told why (8495).
+        """
+        dialog, broker = self.dialog, parties.from_broker
+        if dialog.far_broker is not None and self.key(dialog.far_broker) == self.key(broker):
+            if not dialog.locked:
+                self._lock(broker)
+            if not dialog.is_initiator and parties.locked:
+                dialog.confirmed = True
+            return True
+        if dialog.is_initiator and not dialog.locked and dialog.far_broker is None:
+            self._lock(broker)
+            return True
+        self._refuse(header, attempt, broker)
+        return False
+
+    def _lock(self, broker: str) -> None:
+        dialog = self.dialog
+        dialog.far_broker, dialog.locked, dialog.confirmed = broker, True, True
+        self.effects.append(Report(EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT, 4, from_broker=broker))
+
+    def _refuse(self, header: Header | None, attempt: int, broker: str) -> None:
+        another = Number.ANOTHER_INSTANCE_CONVERSES
+        self.effects.append(undeliverable(another, header, attempt, broker))
+        is_broker_error = header is not None and not header.sequenced
+        if self.dialog.is_initiator and not is_broker_error:  # a broker Error is never answered
+            self.effects.append(SendError(Number.ANOTHER_INSTANCE_ACKNOWLEDGED, broker, attempt))

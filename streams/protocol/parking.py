@@ -1,0 +1,72 @@
+"""The service's queue as an endpoint sees it: what is off lets everything wait (4.6, U-31)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streams.errors.numbers import Number
+from streams.protocol.dialog import Dialog
+from streams.protocol.effects import Effect, Enqueue, EnqueueError, EnqueueTimer
+from streams.protocol.frames import Message, joined
+
+TIMER = -1
+"""What stands for a DialogTimer among the parked; other negative numbers are Errors."""
+
+
+@dataclass(slots=True)
+class Parking:
+    """Put messages into the queue, or keep their positions until it takes them.
+
+    ``read`` returns the frame at a position of ``in``; ``queue_on``: whether the queue takes
+    messages now.
+    """
+
+    dialog: Dialog
+    read: Callable[[int], Message]
+    queue_on: bool
+    effects: list[Effect]
+
+    @property
+    def parks(self) -> bool:
+        """Tell whether what comes next must wait: the queue is off, or others wait already."""
+        return not self.queue_on or bool(self.dialog.parked)
+
+    def has_room(self, fragments: int, window: int) -> bool:
+        """Tell whether one more message may be parked, if it must be; the first always may."""
+        parked = self.dialog.parked
+        return not self.parks or not parked or len(parked) + fragments <= window
+
+    def show(self, message: Message, sequence: int, positions: tuple[int, ...]) -> None:
+        """Enqueue a message, now or when the queue is on again."""
+        if self.parks:
+            self.dialog.parked += [(sequence, position) for position in positions]
+        else:
+            self._enqueue(message)
+
+    def show_own(self, what: int) -> None:
+        """Enqueue a message of our own: an Error's number below zero, or TIMER; parked once."""
+        if not self.parks:
+            self._enqueue_own(what)
+        elif (what, 0) not in self.dialog.parked:
+            self.dialog.parked.append((what, 0))
+
+    def unpark(self) -> None:
+        """Enqueue what waited, in order: the queue is on."""
+        parked, self.dialog.parked = self.dialog.parked, []
+        fragments: list[Message] = []
+        for sequence, position in parked:
+            if sequence < 0:
+                self._enqueue_own(sequence)
+                continue
+            fragments.append(self.read(position))
+            if len(fragments) == fragments[0].header.fragments:
+                self._enqueue(joined(fragments))
+                fragments = []
+
+    def _enqueue(self, message: Message) -> None:
+        self.effects.append(Enqueue(message.header, message.body, message.journey))
+
+    def _enqueue_own(self, what: int) -> None:
+        own = EnqueueTimer() if what == TIMER else EnqueueError(Number(-what))
+        self.effects.append(own)

@@ -1,0 +1,78 @@
+"""Which tier of the routes that match is used? (R5)"""
+
+from __future__ import annotations
+
+from streams.errors.numbers import Number
+from streams.routing.address import AddressKind, address_from_name
+from streams.routing.decision import Decision
+from streams.routing.model import Route
+from streams.routing.rules.rule import Context, Found, Routes, Rule, says
+
+
+def _of_kind(routes: Routes, kind: AddressKind) -> Routes:
+    """Return one tier; identical routes count once (reference 1.4, EX-27)."""
+    distinct: dict[tuple[str, str, int], Route] = {}
+    for route in routes:
+        if route.address.kind is kind:
+            distinct.setdefault(route.address.key, route)
+    return tuple(distinct.values())
+
+
+def _mirrored(c: Context, routes: Routes) -> Routes:
+    mirrored = [(r, r.mirror) for r in routes if r.mirror is not None]
+    if not mirrored:
+        return ()
+    route, partner = min(mirrored, key=lambda pair: pair[0].route_id)  # U-11
+    c.addresses = (route.address, partner)
+    return (route,)
+
+
+def _service_is_here(c: Context) -> bool:
+    if c.broker is None or c.strict_local_tier:
+        return bool(c.instance.hosting(c.query.service))
+    # A service is the pair of name and broker id (U-44).
+    database = c.instance.with_broker_id(c.broker)
+    return database is not None and database.enabled and c.query.service in database.services
+
+
+def _local(c: Context, routes: Routes) -> Routes:
+    tier = _of_kind(routes, AddressKind.LOCAL)
+    return tier if tier and _service_is_here(c) else ()
+
+
+def _network(c: Context, routes: Routes) -> Routes:
+    tier = _of_kind(routes, AddressKind.NETWORK)
+    c.addresses = tuple(r.address for r in tier)
+    return tier
+
+
+def _transport(c: Context, routes: Routes) -> Found | None:
+    tier = _of_kind(routes, AddressKind.TRANSPORT)
+    if not tier:
+        return None
+    address = address_from_name(c.query.service)
+    if address is None:  # U-10
+        return c.refuse(tier, Number.ADDRESS_UNUSABLE, Number.ROUTE_INVALID)
+    c.addresses = (address,)
+    return tier
+
+
+def _nothing_usable(c: Context, routes: Routes) -> Decision:
+    tier = _of_kind(routes, AddressKind.LOCAL)
+    if c.broker is not None and c.instance.hosting(c.query.service):
+        dropped = c.unusable(Number.TARGET_BROKER_NOT_HERE)
+        return c.refuse(tier, Number.BROKER_NOT_HERE, dropped)
+    return c.refuse(tier, Number.SERVICE_NOT_HERE, c.unusable(Number.TO_SERVICE_NOT_FOUND))
+
+
+CHOOSE = (
+    Rule("R5.1", _mirrored, "a mirrored route ranks first",
+         says("no mirrored route")),
+    Rule("R5.2", _local, "LOCAL, and this instance has the service",
+         says("no LOCAL route, or the service is not here")),
+    Rule("R5.3", _network, "network addresses: all of them go to the transport",
+         says("no network address")),
+    Rule("R5.4", _transport, "TRANSPORT: the service's name says the address",
+         says("no TRANSPORT route")),
+    Rule("R5.5", _nothing_usable, "LOCAL only, and the service is not here", says("")),
+)  # fmt: skip

@@ -1,0 +1,54 @@
+"""Network: is the address us, may we forward, or does it simply go? (R8, R6)"""
+
+from __future__ import annotations
+
+from streams.errors.numbers import Number
+from streams.routing.decision import Decision, Verdict
+from streams.routing.rules.rule import Context, Routes, Rule, says
+
+
+def _loops_back(c: Context, routes: Routes) -> Routes:
+    # From outside, our own address is a forward like any other and uses a hop (U-46).
+    here = c.inside and all(c.instance.is_here(a) for a in c.addresses)
+    return routes if here else ()
+
+
+def _may_not_forward(c: Context, routes: Routes) -> Decision | None:
+    if c.inside or c.instance.forwarding:
+        return None
+    return c.decide(Verdict.DROP, routes, error=Number.FORWARDING_DISABLED)
+
+
+def _endpoint_is_stopped(c: Context, routes: Routes) -> Decision | None:
+    if c.instance.started:
+        return None
+    return c.refuse(routes, Number.TRANSPORT_NOT_AVAILABLE, Number.TRANSPORT_STOPPED)
+
+
+def _ask_partners(c: Context, routes: Routes) -> Decision | None:
+    if routes[0].mirror is None:
+        return None
+    return c.decide(Verdict.PROBE, routes, addresses=c.addresses)
+
+
+def _forward(c: Context, routes: Routes) -> Decision | None:
+    return None if c.inside else c.decide(Verdict.FORWARD, routes, addresses=c.addresses)
+
+
+def _send(c: Context, routes: Routes) -> Decision:
+    return c.decide(Verdict.SEND, routes, addresses=c.addresses)
+
+
+SEND = (
+    Rule("R8.1", _loops_back, "the address is this very instance: decided again as if it had come "
+         "from outside", says("the address is another instance")),
+    Rule("R8.2", _may_not_forward, "forwarding is disabled at the endpoint",
+         says("begun here, or forwarding is enabled")),
+    Rule("STOPPED", _endpoint_is_stopped, "the instance has no started endpoint",
+         says("the endpoint is started")),
+    Rule("R6", _ask_partners, "mirrored: both partners are asked which one is the principal",
+         says("")),
+    Rule("R8.3", _forward, "from outside: forwarded", says("the message began here")),
+    Rule("R8.4", _send, "sent; the copy stays in the transmission queue until acknowledged",
+         says("")),
+)  # fmt: skip

@@ -1,0 +1,46 @@
+"""What a topic's name says about what is in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from streams.wire.specs import KINDS
+from streams.wire.topics import Topics, unescape
+
+_HASHED = re.compile(r"--[0-9a-f]{32}$")
+_PARTS = {"queue": 3, "catalog": 0, "presence": 0, "event": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlace:
+    """What a topic's name says; parts that a name does not have are ``None``."""
+
+    kind: str
+    instance: str | None = None
+    database: str | None = None
+    queue: str | None = None
+
+
+def place_of(topic: str, topics: Topics) -> TopicPlace | None:
+    """Read a topic's name; ``None`` where it is none of ours under this prefix.
+
+    Of a name that was too long for Kafka the last part is what is left of it.
+    """
+    if not topic.startswith(topics.prefix):
+        return None
+    name, hashed = _HASHED.subn("", topic[len(topics.prefix) :])
+    kind, *parts = name.split(".")
+    expected = _PARTS.get(kind, 1)
+    if kind not in KINDS or len(parts) > expected or (len(parts) < expected and not hashed):
+        return None
+    return TopicPlace(kind, *(_unescaped(part) for part in parts))
+
+
+def _unescaped(part: str) -> str:
+    try:
+        name = unescape(part)
+        name.encode("utf-8")  # a lone surrogate can be in a topic's name, but not be printed
+    except UnicodeError:  # or shortened in the middle of a character, or no name of ours
+        return part
+    return name
