@@ -124,13 +124,11 @@ def _repeated(routes: Iterable[Route]) -> Iterator[str]:
 
 def arbitrary(estate: Estate) -> Iterable[Finding]:
     """Find instances where any of several databases may take a message (R7.2)."""
-    told: set[tuple[str, str]] = set()
     for stop in stops_of(estate):
         names = stop.step.decision.candidates
         instance = stop.home.instance
-        if len(names) < 2 or (instance.name, stop.service) in told:
+        if len(names) < 2:
             continue
-        told.add((instance.name, stop.service))
         places = [f"{instance.name}/{name}" for name in names]
         second = instance.databases[names[1]]
         path = stop.path()
