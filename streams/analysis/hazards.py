@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from math import gcd
 
+from streams.analysis.moves import Key, Move
 from streams.analysis.network import Pick, State
-from streams.analysis.ways import Move, Ways
+from streams.analysis.ways import Ways
 from streams.routing import Address, Decision, broker_key
 from streams.topology import Finding, Severity, Source, Topology
 
 Reach = frozenset[tuple[str, frozenset[Pick]]]
 """The broker ids that are reached, each with the choices that lead there."""
+_NO_PICKS: frozenset[Pick] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +29,14 @@ class Split:
 
 def several_targets(ways: Ways) -> tuple[Split, ...]:
     """Return every tier of routes without broker id that can make two targets of one dialog."""
+    tiers = {key: _tiers(ways.moves(key)) for key in ways.reached()}
+    if not any(tiers.values()):
+        return ()
+    reach = _Reaches(ways)
     found: dict[tuple[State, Decision], Split] = {}
     for key in ways.reached():
-        for decision, moves in _tiers(ways.moves(key)).items():
-            reach = {address: _reach(ways, moves[address]) for address in moves}
-            brokers = _conflict(list(reach.values()))
+        for decision, moves in tiers[key].items():
+            brokers = reach.conflict([reach.after(move) for move in moves.values()])
             if brokers:
                 found[key.state, decision] = Split(key.state, decision, brokers)
     return tuple(sorted(found.values(), key=lambda s: (s.state.instance, s.decision.routes)))
@@ -46,22 +52,60 @@ def _tiers(moves: Iterable[Move]) -> Mapping[Decision, Mapping[Address, Move]]:
     return {decision: tier for decision, tier in tiers.items() if len(tier) > 1}
 
 
-def _reach(ways: Ways, move: Move) -> Reach:
-    return frozenset(
-        (kind.ending.broker, kind.picks)
-        for kind in ways.after(move)
-        if kind.ending.delivered and kind.ending.broker is not None
+class _Reaches:
+    """Which broker ids are reached from where; each question is answered once."""
+
+    def __init__(self, ways: Ways) -> None:
+        self._from: dict[Key, Reach] = {}
+        self._conflicts: dict[tuple[Reach, Reach], tuple[str, ...]] = {}
+        for key in reversed(ways.reached()):
+            self._from[key] = frozenset().union(*map(self.after, ways.moves(key)))
+
+    def after(self, move: Move) -> Reach:
+        """Return what is reached by a move."""
+        if move.following is not None:
+            beyond = self._from[move.following]
+        elif move.ending is not None and move.ending.delivered and move.ending.broker is not None:
+            beyond = frozenset({(move.ending.broker, _NO_PICKS)})
+        else:
+            beyond = frozenset()
+        picks = move.step.picks
+        return frozenset((broker, more | picks) for broker, more in beyond) if picks else beyond
+
+    def conflict(self, reaches: list[Reach]) -> tuple[str, ...]:
+        """Return two broker ids that one dialog can reach by two addresses."""
+        for one, other in combinations(reaches, 2):
+            if (one, other) not in self._conflicts:
+                self._conflicts[one, other] = _conflict(one, other)
+            if self._conflicts[one, other]:
+                return self._conflicts[one, other]
+        return ()
+
+
+def _conflict(one: Reach, other: Reach) -> tuple[str, ...]:
+    first, second = _by_picks(one), _by_picks(other)
+    pairs = (
+        _apart(brokers, more)
+        for picks, brokers in first.items()
+        for others, more in second.items()
+        if together(picks, others)
     )
+    return min(filter(None, pairs), default=())
 
 
-def _conflict(reaches: list[Reach]) -> tuple[str, ...]:
-    """Return two broker ids that one dialog can reach by two addresses."""
-    for number, one in enumerate(reaches):
-        for other in reaches[number + 1 :]:
-            for broker, picks in sorted(one, key=lambda row: row[0]):
-                for second, more in sorted(other, key=lambda row: row[0]):
-                    if broker_key(broker) != broker_key(second) and together(picks, more):
-                        return (broker, second)
+def _by_picks(reach: Reach) -> Mapping[frozenset[Pick], list[str]]:
+    found: dict[frozenset[Pick], list[str]] = {}
+    for broker, picks in sorted(reach, key=lambda row: row[0]):
+        found.setdefault(picks, []).append(broker)
+    return found
+
+
+def _apart(brokers: list[str], others: list[str]) -> tuple[str, ...]:
+    """Return the first pair of broker ids that are not the same one."""
+    for broker in brokers:
+        for other in others:
+            if broker_key(broker) != broker_key(other):
+                return (broker, other)
     return ()
 
 

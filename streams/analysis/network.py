@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 
 from streams import routing
 from streams.errors import Number
@@ -128,14 +129,11 @@ class Network:
         )  # fmt: skip
 
     def _follow(self, state: State, plan: Plan) -> Iterator[Step]:
-        for decision, alternatives, picks, share in _decisions(plan, self.conversation):
+        for decision, alternatives, picks, count in _decisions(plan, self.conversation):
             made = list(self._outcomes(state, decision))
+            share, forwards = _one_of(count * len(made)), _forwards(state, decision)
             for outcome, more in made:
-                address, following, ending = outcome
-                yield Step(
-                    share / len(made), decision, alternatives, picks | more, address, following,
-                    ending, forwards=_forwards(state, decision),
-                )  # fmt: skip
+                yield Step(share, decision, alternatives, picks | more, *outcome, forwards=forwards)
 
     def _outcomes(
         self, state: State, decision: Decision
@@ -224,16 +222,21 @@ def _left(state: State, decision: Decision) -> Ending:
 
 def _decisions(
     plan: Plan, conversation: uuid.UUID | None
-) -> Iterator[tuple[Decision, tuple[str, ...], frozenset[Pick], Fraction]]:
-    """Yield a plan's decisions with the broker ids they were chosen among, and their shares."""
+) -> Iterator[tuple[Decision, tuple[str, ...], frozenset[Pick], int]]:
+    """Yield a plan's decisions with the broker ids they were chosen among, each one of how many."""
     if conversation is not None:
-        yield plan.decision(conversation), plan.alternatives, frozenset(), Fraction(1)
+        yield plan.decision(conversation), plan.alternatives, frozenset(), 1
         return
     count = len(plan.decisions)
     for number, inner in enumerate(plan.decisions):
         pick: frozenset[Pick] = frozenset({("hash", count, number)} if count > 1 else ())
         if isinstance(inner, Decision):
-            yield inner, plan.alternatives, pick, Fraction(1, count)
+            yield inner, plan.alternatives, pick, count
             continue
-        for decision, ids, picks, share in _decisions(inner, None):
-            yield decision, plan.alternatives or ids, pick | picks, share / count
+        for decision, ids, picks, more in _decisions(inner, None):
+            yield decision, plan.alternatives or ids, pick | picks, count * more
+
+
+@cache
+def _one_of(count: int) -> Fraction:
+    return Fraction(1, count)

@@ -10,9 +10,12 @@ from itertools import islice
 from typing import Any
 
 from streams.analysis.answers import decision_json
+from streams.analysis.estate import Estate
 from streams.analysis.hazards import several_targets, split_finding
-from streams.analysis.network import Ending, Network, State
+from streams.analysis.network import Ending, State
+from streams.analysis.outline import Outline, outline
 from streams.analysis.places import Place
+from streams.analysis.returns import Returns
 from streams.analysis.ways import Way, Ways
 from streams.topology import MSDB, Finding, Topology
 
@@ -38,7 +41,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The answer: counted in the graph, listed up to the limit."""
+    """The answer: counted in the graph, listed up to the limit; beyond that there is an outline."""
 
     sender: Place
     to: str
@@ -48,6 +51,7 @@ class Paths:
     ways: int
     outcomes: tuple[Outcome, ...]
     hazards: tuple[Finding, ...] = ()
+    outline: Outline | None = None
 
     @property
     def truncated(self) -> bool:
@@ -120,51 +124,34 @@ def find_paths(
     ``conversation`` restricts the answer to the broker id and the database that this dialog takes.
     Verdict, ways and shares come from the graph, whatever the ``limit`` of what is listed.
     """
-    network = Network(topology, to, True, conversation, now)
+    estate = Estate(topology, now)
+    return follow_paths(estate, sender, to, broker=broker, conversation=conversation, limit=limit)
+
+
+def follow_paths(
+    estate: Estate,
+    sender: Place,
+    to: str,
+    *,
+    broker: str | None = None,
+    conversation: uuid.UUID | None = None,
+    limit: int = LIMIT,
+) -> Paths:
+    """Find paths in a topology that is compiled; see :func:`find_paths`."""
+    network = estate.network(to, conversation=conversation)
     ways = Ways(network, State(sender.instance.name, sender.database.name, broker))
-    returns = _Returns(network, sender)
-    endings = ways.endings()
-    arrives = all(ending.delivered and returns.arrives(ending) for ending in endings)
-    hazards = tuple(split_finding(topology, split, to) for split in several_targets(ways))
-    if not arrives:
-        verdict = PathVerdict.BROKEN
-    else:
-        verdict = PathVerdict.HAZARD if hazards else PathVerdict.OK
+    returns = Returns(network, sender, ways.endings())
+    hazards = tuple(split_finding(estate.topology, split, to) for split in several_targets(ways))
     listed = tuple(
         Outcome(way, returns.way(way.ending)) for way in islice(ways.listed(), max(limit, 0))
     )
-    return Paths(sender, to, broker, conversation, verdict, ways.count(), listed, hazards)
+    return Paths(
+        sender, to, broker, conversation, _verdict(ways, returns, hazards), ways.count(), listed,
+        hazards, outline(ways, returns) if len(listed) < ways.count() else None,
+    )  # fmt: skip
 
 
-class _Returns:
-    """How acknowledgements come back from each database; computed once for each."""
-
-    def __init__(self, network: Network, sender: Place) -> None:
-        self._network = network.backwards(sender.service)
-        self._sender = sender
-        self._found: dict[tuple[str, str | None], Way | None] = {}
-
-    def way(self, ending: Ending) -> Way | None:
-        """Return the first way back that arrives, else the first; ``None`` if undelivered."""
-        if not ending.delivered:
-            return None
-        key = (ending.instance, ending.database)
-        if key not in self._found:
-            self._found[key] = self._first(ending)
-        return self._found[key]
-
-    def arrives(self, ending: Ending) -> bool:
-        """Tell whether an acknowledgement from there reaches the initiator's database."""
-        way = self.way(ending)
-        return way is not None and self._is_home(way.ending)
-
-    def _first(self, ending: Ending) -> Way | None:
-        start = State(ending.instance, ending.database, self._sender.database.broker_id)
-        ways = Ways(self._network, start)
-        if any(self._is_home(end) for end in ways.endings()):
-            return next(way for way in ways.listed() if self._is_home(way.ending))
-        return next(ways.listed(), None)
-
-    def _is_home(self, ending: Ending) -> bool:
-        home = (self._sender.instance.name, self._sender.database.name)
-        return ending.delivered and (ending.instance, ending.database) == home
+def _verdict(ways: Ways, returns: Returns, hazards: tuple[Finding, ...]) -> PathVerdict:
+    if not all(returns.arrives(ending) for ending in ways.endings()):
+        return PathVerdict.BROKEN
+    return PathVerdict.HAZARD if hazards else PathVerdict.OK

@@ -6,10 +6,12 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from streams.analysis.moves import Key, Move
 from streams.analysis.route_index import RouteIndex
-from streams.analysis.ways import Key, Move, Ways
+from streams.analysis.ways import Ways
 from streams.routing import broker_key
 
+Edge = tuple[Key, Move]
 _END = ""
 """Stands for the target's database: what every way to a broker id leads to."""
 
@@ -36,52 +38,55 @@ class Graph:
 
     ways: Ways
     routes: RouteIndex
-    _edges: list[tuple[Key, Move]] = field(default_factory=list)
-    _before: dict[Key, list[Key]] = field(default_factory=dict)
+    _into: dict[Key, list[Edge]] = field(default_factory=dict)
+    _ends: dict[str, list[Edge]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for key in self.ways.reached():
             for move in self.ways.moves(key):
-                self._edges.append((key, move))
+                end = move.ending
                 if move.following is not None:
-                    self._before.setdefault(move.following, []).append(key)
+                    self._into.setdefault(move.following, []).append((key, move))
+                elif end is not None and end.delivered and end.broker is not None:
+                    self._ends.setdefault(broker_key(end.broker), []).append((key, move))
 
     def redundancy(self, broker: str) -> Redundancy:
         """Return how well a broker id is reached that some way reaches."""
         used = self._leading_to(broker_key(broker))
+        if len({key for key, _ in used}) == len(used):  # one way, and nothing beside it
+            return self._single(used[::-1])
         links: dict[str, set[str]] = {}
         for key, move in used:
             links.setdefault(key.state.instance, set()).add(_head(move))
         targets = {one for one, others in links.items() if _END in others}
         start = self.ways.start.instance
         between = frozenset(links) - targets - {start}
+        shared = _shared_routes(self.ways, self.routes, used)
         if start in targets:
-            return Redundancy(1, (), _shared_routes(self.ways, self.routes, used), between)
+            return Redundancy(1, (), shared, between)
         count = _disjoint(links, start, targets)
-        shared = _shared_instances(links, start, targets) if count == 1 else ()
-        return Redundancy(count, shared, _shared_routes(self.ways, self.routes, used), between)
+        alone = _shared_instances(links, start, targets) if count == 1 else ()
+        return Redundancy(count, alone, shared, between)
 
-    def _leading_to(self, broker: str) -> list[tuple[Key, Move]]:
-        """Return the moves that can be part of a way to a broker id."""
-        good = {key for key, move in self._edges if _delivers(move, broker)}
-        waiting = list(good)
+    def _single(self, way: list[Edge]) -> Redundancy:
+        ends = {self.ways.start.instance, way[-1][0].state.instance}
+        passed = dict.fromkeys(key.state.instance for key, _ in way)
+        alone = tuple(name for name in passed if name not in ends)
+        labels = (_label(self.routes, key, move) for key, move in way)
+        return Redundancy(1, alone, tuple(filter(None, labels)), frozenset(alone))
+
+    def _leading_to(self, broker: str) -> list[Edge]:
+        """Return the moves that can be part of a way to a broker id, from its end on."""
+        used = list(self._ends.get(broker, ()))
+        waiting = [key for key, _ in used]
+        seen = set(waiting)
         while waiting:
-            for key in self._before.get(waiting.pop(), ()):
-                if key not in good:
-                    good.add(key)
-                    waiting.append(key)
-        return [
-            (key, move)
-            for key, move in self._edges
-            if key in good and (_delivers(move, broker) or move.following in good)
-        ]
-
-
-def _delivers(move: Move, broker: str) -> bool:
-    end = move.ending
-    if end is None or not end.delivered or end.broker is None:
-        return False
-    return broker_key(end.broker) == broker
+            for edge in self._into.get(waiting.pop(), ()):
+                used.append(edge)
+                if edge[0] not in seen:
+                    seen.add(edge[0])
+                    waiting.append(edge[0])
+        return used
 
 
 def _head(move: Move) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from streams import routing
 from streams.analysis.answers import decided
 from streams.analysis.network import State, Step
 from streams.routing import broker_key, parse_address
@@ -57,9 +58,28 @@ class RouteIndex:
         table = MSDB if outside or state.database is None else state.database
         return self._found.get((state.instance, table, name))
 
+    def looped(self, here: routing.Instance, state: State, service: str) -> tuple[At, ...]:
+        """Return the routes by which a message comes back to the instance where it began (R9).
+
+        The decision that follows is made by msdb and does not name them.
+        """
+        table = self.topology.instances[state.instance].database(state.database or "")
+        if table is None:
+            return ()
+        return tuple(
+            self._found[state.instance, table.name, route.name]
+            for route in table.routes
+            if route.service in (service, None) and _leads_to(here, route)
+        )
+
     def alone(self, at: At) -> bool:
         """Tell whether no other route says the same under another name."""
         return self._alike[_alike(at)] < 2
+
+
+def _leads_to(here: routing.Instance, route: Route) -> bool:
+    address = parse_address(route.address)
+    return address is not None and here.is_here(address)
 
 
 def _alike(at: At) -> Alike:

@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import FlowAnswer, answers_of
+from streams.analysis.fate import FlowAnswer
+from streams.analysis.flow_answer import answers_of
 from streams.analysis.path import PathVerdict
 from streams.analysis.route_index import At
 from streams.analysis.unused_routes import unused_routes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from streams.analysis.flow_answer import FlowAnswer
+from streams.analysis.fate import FlowAnswer
 from streams.analysis.survey import Kind, Survey
 from streams.routing import broker_key
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby
 
-from streams.analysis.flow_answer import FlowAnswer, Reached
+from streams.analysis.fate import FlowAnswer, Reached
 from streams.analysis.path import PathVerdict
 from streams.analysis.route_index import At
 from streams.analysis.survey import Kind, SinglePoint, Survey

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import answers_of, locked, routes_of, way_back
-from streams.analysis.network import Disposition, Ending
+from streams.analysis.flow_answer import locked, routes_of, way_back, ways_there
+from streams.analysis.network import Disposition, Ending, Network, State
 from streams.analysis.route_index import At
-from streams.analysis.ways import Ways
 from streams.routing import AUTO_CREATED_LOCAL, CONFIGURATION_SERVICE, AddressKind, parse_address
 from streams.topology import MSDB, Database, Role
 
@@ -23,24 +22,45 @@ def unused_routes(estate: Estate) -> tuple[At, ...]:
 
 
 def _unused(estate: Estate) -> tuple[At, ...]:
-    used = frozenset(str(at) for ways in _ways(estate) for at in _followed(estate, ways))
-    return tuple(
-        at for at in routes_of(estate).every() if str(at) not in used and _counts(estate, at)
-    )
+    used = frozenset(str(at) for at in _used(estate))
+    routes = routes_of(estate).every()
+    return tuple(at for at in routes if str(at) not in used and _counts(estate, at))
 
 
-def _ways(estate: Estate) -> Iterator[Ways]:
-    """Yield all ways that messages and acknowledgements take, each once."""
-    found: dict[int, Ways] = {}
-    for answer in answers_of(estate):
-        for each in (answer, *locked(estate, answer)):
-            found[id(each.forth.ways)] = each.forth.ways
-            found.update((id(back.ways), back.ways) for back in each.backs)
-        if answer.failures:  # what the missing targets would use on the way back
-            for place in _homes(estate, answer.flow.to):
-                back = way_back(estate, answer.flow, place)
-                found[id(back.ways)] = back.ways
-    yield from found.values()
+def _used(estate: Estate) -> Iterator[At]:
+    """Yield the routes that messages and acknowledgements follow, or would but for a failure."""
+    index = routes_of(estate)
+    for network, states in _visited(estate):
+        for state in states:
+            for step in network.steps(state):
+                if step.decision.looped_back and state.database is not None:
+                    here = estate.instances[state.instance]
+                    yield from index.looped(here, state, network.service)
+                for name in step.decision.routes:
+                    at = index.named(state, step, name)
+                    if at is not None:
+                        yield at
+
+
+def _visited(estate: Estate) -> Iterable[tuple[Network, set[State]]]:
+    """Return what flows meet, there and back, network by network."""
+    found: dict[int, tuple[Network, set[State]]] = {}
+
+    def visit(network: Network, states: Iterable[State]) -> None:
+        found.setdefault(id(network), (network, set()))[1].update(states)
+
+    for forth, answers in ways_there(estate):
+        visit(forth.ways.network, (key.state for key in forth.ways.reached()))
+        for later in locked(estate, answers[0]):
+            visit(later.journey.network, later.journey.states)
+        for answer in answers:
+            backs = answer.backs
+            if answer.failures:  # what the missing targets would use on the way back
+                homes = _homes(estate, answer.flow.to)
+                backs = (*backs, *(way_back(estate, answer.flow, place) for place in homes))
+            for back in backs:
+                visit(back.journey.network, back.journey.states)
+    return found.values()
 
 
 def _homes(estate: Estate, service: str) -> Iterator[Ending]:
@@ -55,16 +75,6 @@ def _by_service(estate: Estate) -> dict[str, list[tuple[str, str]]]:
             for service in database.services:
                 found.setdefault(service, []).append((instance.name, database.name))
     return found
-
-
-def _followed(estate: Estate, ways: Ways) -> Iterator[At]:
-    index = routes_of(estate)
-    for state in {key.state for key in ways.reached()}:
-        for step in ways.network.steps(state):
-            for name in step.decision.routes:
-                at = index.named(state, step, name)
-                if at is not None:
-                    yield at
 
 
 def _counts(estate: Estate, at: At) -> bool:

@@ -9,6 +9,7 @@ from streams.errors import InputError, UsageError
 from streams.topology.decode import decode, marked_encoding
 from streams.topology.findings import Source
 from streams.topology.model import MSDB, Instance, Topology, empty_database
+from streams.topology.snapshot import is_snapshot, load_snapshot
 from streams.topology.tsql import InstanceDraft, Notes, Reading, apply_script
 from streams.topology.yaml_file import Document, read_document
 
@@ -16,7 +17,7 @@ FILE = "topology.yaml"
 
 
 def load(path: Path, now: float) -> Topology:
-    """Read a folder with ``topology.yaml``, or one of .sql files: one instance per file.
+    """Read a folder with ``topology.yaml``, one of .sql files (an instance each), or a snapshot.
 
     ``now`` (epoch seconds) is when every LIFETIME begins. Raise InputError for what cannot be
     parsed; what the engine would refuse is among the findings.
@@ -34,10 +35,15 @@ def load_with_notes(path: Path, now: float) -> tuple[Topology, Notes]:
 def _load(path: Path, now: float, notes: Notes) -> Topology:
     if path.is_file() and path.name == FILE:
         path = path.parent
+    if not (path / FILE).is_file() and is_snapshot(path):
+        topology = load_snapshot(path).topology
+        notes.findings.extend(topology.findings)
+        notes.skipped.extend(topology.skipped)
+        return topology
     if not path.is_dir():
         raise UsageError(
             f"there is no topology at {path}",
-            f"Name a folder with {FILE}, or one with .sql files.",
+            f"Name a folder with {FILE}, one with .sql files, or a snapshot of live servers.",
         )
     if (path / FILE).is_file():
         return _from_yaml(path, now, notes)

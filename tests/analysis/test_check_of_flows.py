@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
 from streams.analysis.check import check_topology
+from streams.analysis.estate import Estate
+from streams.analysis.flow_answer import answers_of, locked
+from streams.analysis.path import PathVerdict
 from streams.topology import Finding, Severity, Topology, load
 from tests.topology.build import NOW, SHIPPED, shipped, write
+
+from .networks import estates
 
 BROKEN = {"several_targets": {"TA-12"}, "routing_loop": {"TA-10"}}
 """What is wrong in shipped topologies; in all others nothing is."""
@@ -146,3 +153,25 @@ def test_an_expectation_about_nothing(tmp_path: Path) -> None:
     expect = "expect:\n  - {from: A2/D/I, to: S, verdict: ok}\n"
     [found] = findings(load(write(tmp_path, f"instances:\n{text}{expect}"), NOW), "TA-45")
     assert "no instance 'A2'" in found.message and found.remedy == "the topology has: A1, B."
+
+
+# --- Any estate ----------------------------------------------------------------------------------
+
+
+@given(estates())
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_what_is_broken_is_told_and_nothing_else(topology: Topology) -> None:
+    """Every flow that does not arrive or return has a finding; without any, there is no error."""
+    told = findings(topology)
+    assert json.dumps([finding.to_json() for finding in told])
+    about = {name for finding in told for name in finding.evidence.get("flows", ())}
+    estate = Estate(topology, NOW)
+    broken = {
+        str(answer.flow)
+        for answer in answers_of(estate)
+        if answer.verdict is not PathVerdict.OK
+        or any(later.failures for later in locked(estate, answer))
+    }
+    assert broken <= about
+    if not broken:
+        assert not errors(topology)

@@ -19,7 +19,8 @@ from streams.analysis.check.proof import (
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Phase, at_fault, diagnose, troubles_of
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import Back, Failure, FlowAnswer, answers_of
+from streams.analysis.fate import Back, Failure, FlowAnswer
+from streams.analysis.flow_answer import answers_of
 from streams.analysis.network import Disposition
 from streams.errors import text_of
 from streams.routing import broker_key

@@ -194,4 +194,4 @@ def _walked(ways: Ways, into: Callable[[Key], bool]) -> Iterator[Key]:
 
 
 def _leads_to(ways: Ways, good: Callable[[Ending], bool], key: Key) -> bool:
-    return any(good(kind.ending) for kind in ways.totals_at(key))
+    return any(map(good, ways.ends_at(key)))
