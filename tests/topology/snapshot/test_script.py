@@ -13,7 +13,7 @@ import pytest
 
 from streams.topology.snapshot import STATUS_NUMBERS, VIEWS, Scope, csv_script, json_script
 from streams.topology.snapshot.json_file import MARK
-from streams.topology.tsql.lexer import Lexer
+from streams.topology.tsql.lexer import Batch, Lexer
 from streams.topology.tsql.tokens import Kind, Token
 
 WRITES = {
@@ -28,7 +28,7 @@ SCRIPTS = {"json": json_script, "csv": csv_script}
 def tokenize(text: str) -> list[Token]:
     """Return the tokens of all batches."""
     batches = Lexer(text, "script").batches()
-    return [token for batch in batches if not isinstance(batch, Exception) for token in batch]
+    return [token for batch in batches if isinstance(batch, Batch) for token in batch.tokens]
 
 
 def words(text: str) -> Iterator[str]:
