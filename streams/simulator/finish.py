@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from streams.analysis import find_paths, find_sender
-from streams.analysis.path import Outcome
+from streams.analysis.paths.path import Outcome
 from streams.errors import UsageError
 from streams.protocol import Dialog, State
 from streams.routing import broker_key

@@ -17,10 +17,10 @@ from streams.analysis.check.proof import (
 from streams.analysis.check.registry import Check
 from streams.analysis.check.stops import Stop, named_routes, routes_with_ids, stops_of
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import ways_there
-from streams.analysis.hazards import split_finding
-from streams.analysis.journey import way_to
-from streams.analysis.route_index import At
+from streams.analysis.flows.flow_answer import ways_there
+from streams.analysis.flows.journey import way_to
+from streams.analysis.flows.route_index import At
+from streams.analysis.paths.hazards import split_finding
 from streams.routing import Route, broker_key
 from streams.topology import Finding, Severity
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from streams.analysis.diagnose.case import Case, Target, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
 from streams.analysis.diagnose.sender import by_status, status_of
-from streams.analysis.network import Disposition
-from streams.analysis.text import failure_text
+from streams.analysis.explain_text import failure_text
+from streams.analysis.paths.network import Disposition
 from streams.topology import Securable, accepts, queue_of
 
 _PARKED = (9617, 11219, 28005)

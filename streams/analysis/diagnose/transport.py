@@ -6,7 +6,7 @@ from streams.analysis.diagnose.case import Case, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
 from streams.analysis.diagnose.classify import where_is
 from streams.analysis.diagnose.sender import by_status, status_of
-from streams.analysis.network import Disposition
+from streams.analysis.paths.network import Disposition
 from streams.errors import Number
 from streams.routing import Address
 from streams.topology import Encryption, Endpoint, Instance

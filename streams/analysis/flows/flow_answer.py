@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from streams.analysis.estate import Estate
-from streams.analysis.fate import Back, Failure, FlowAnswer, Forth, Later, Reached
-from streams.analysis.flows import Flow, flows_of
-from streams.analysis.hazards import several_targets
-from streams.analysis.journey import Journey, first_ways, travel
-from streams.analysis.network import Ending, State
-from streams.analysis.path import PathVerdict
-from streams.analysis.redundancy import Graph
-from streams.analysis.route_index import RouteIndex
-from streams.analysis.ways import Ways
+from streams.analysis.flows.fate import Back, Failure, FlowAnswer, Forth, Later, Reached
+from streams.analysis.flows.flows import Flow, flows_of
+from streams.analysis.flows.journey import Journey, first_ways, travel
+from streams.analysis.flows.redundancy import Graph
+from streams.analysis.flows.route_index import RouteIndex
+from streams.analysis.paths.hazards import several_targets
+from streams.analysis.paths.network import Ending, State
+from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.ways import Ways
 from streams.routing import broker_key
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streams.analysis.circles import Circles
-from streams.analysis.network import Disposition, Ending, Network, State, Step
+from streams.analysis.paths.circles import Circles
+from streams.analysis.paths.network import Disposition, Ending, Network, State, Step
 from streams.errors import Number
 
 HOPS = 16

@@ -1,6 +1,6 @@
 """Which flows does an estate mean to have: who begins dialogs with whom?
 
-Nobody writes that down in one place, so it is concluded from :mod:`streams.analysis.clues`. What an
+Nobody writes that down in one place, so it is concluded from the hints of :mod:`.clues`. What an
 ``expect`` or a BEGIN DIALOG says is taken as said. What routes, bindings, priorities and contracts
 suggest is taken only where nothing stronger is said about the same database and service, and where
 it is not simply the way back of a dialog that the other side begins: a flow that nobody means
@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from streams.analysis.clues import (
+from streams.analysis.estate import Estate
+from streams.analysis.flows.clues import (
     Clue,
     Deployed,
     Evidence,
@@ -24,7 +25,6 @@ from streams.analysis.clues import (
     initiators,
     suggested,
 )
-from streams.analysis.estate import Estate
 from streams.analysis.places import Place
 from streams.topology import Service
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from streams.analysis.answers import decided
-from streams.analysis.network import Ending, Step
-from streams.analysis.outline import Branch, End, Outline
-from streams.analysis.path import Outcome, Paths
-from streams.analysis.text import failure_text
-from streams.analysis.ways import Way
+from streams.analysis.explain_text import failure_text
+from streams.analysis.paths.network import Ending, Step
+from streams.analysis.paths.outline import Branch, End, Outline
+from streams.analysis.paths.path import Outcome, Paths
+from streams.analysis.paths.ways import Way
 from streams.topology import Finding
 
 WIDTH = 100

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from streams.analysis.answers import decided
-from streams.analysis.network import State
-from streams.analysis.path import Paths
-from streams.analysis.text import failure_text
-from streams.analysis.ways import Way
+from streams.analysis.explain_text import failure_text
+from streams.analysis.paths.network import State
+from streams.analysis.paths.path import Paths
+from streams.analysis.paths.ways import Way
 
 EDGES = 500
 """How many arrows Mermaid draws unless its host allows more."""

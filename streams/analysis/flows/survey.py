@@ -9,11 +9,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from streams.analysis.estate import Estate
-from streams.analysis.fate import FlowAnswer
-from streams.analysis.flow_answer import answers_of
-from streams.analysis.path import PathVerdict
-from streams.analysis.route_index import At
-from streams.analysis.unused_routes import unused_routes
+from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.flow_answer import answers_of
+from streams.analysis.flows.route_index import At
+from streams.analysis.flows.unused_routes import unused_routes
+from streams.analysis.paths.path import PathVerdict
 from streams.topology import Topology
 
 

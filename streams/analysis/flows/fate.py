@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from streams.analysis.flows import Flow
-from streams.analysis.hazards import Split
-from streams.analysis.journey import Hops, Journey
-from streams.analysis.network import Disposition, Ending
-from streams.analysis.path import PathVerdict
-from streams.analysis.redundancy import Redundancy
-from streams.analysis.ways import Ways
+from streams.analysis.flows.flows import Flow
+from streams.analysis.flows.journey import Hops, Journey
+from streams.analysis.flows.redundancy import Redundancy
+from streams.analysis.paths.hazards import Split
+from streams.analysis.paths.network import Disposition, Ending
+from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.ways import Ways
 from streams.errors import text_of
 from streams.routing import broker_key
 

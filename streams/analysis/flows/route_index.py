@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from streams import routing
 from streams.analysis.answers import decided
-from streams.analysis.network import State, Step
+from streams.analysis.paths.network import State, Step
 from streams.routing import broker_key, parse_address
 from streams.topology import MSDB, Database, Instance, Route, Topology
 

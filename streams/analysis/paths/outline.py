@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from streams.analysis.network import Disposition, Ending, Step
-from streams.analysis.returns import Returns
-from streams.analysis.ways import Key, Move, Way, Ways
+from streams.analysis.paths.network import Disposition, Ending, Step
+from streams.analysis.paths.returns import Returns
+from streams.analysis.paths.ways import Key, Move, Way, Ways
 from streams.errors import Number
 
 Trouble = frozenset[tuple[Disposition, Number | None]]

@@ -1,7 +1,7 @@
 """What can become of a message from one state on, when nobody asks how often.
 
-Ways are counted by :class:`streams.analysis.ways.Ways`. Where it is enough to know every end and
-one way there, as for acknowledgements, a search over states answers for less.
+Ways are counted by :mod:`streams.analysis.paths.ways`. Where it is enough to know every end and one
+way there, as for acknowledgements, a search over states answers for less.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from streams.analysis.moves import HOPS, Key
-from streams.analysis.network import Ending, Network, State, Step
-from streams.analysis.ways import Ways
+from streams.analysis.paths.moves import HOPS, Key
+from streams.analysis.paths.network import Ending, Network, State, Step
+from streams.analysis.paths.ways import Ways
 
 Hops = tuple[tuple[State, Step], ...]
 """A way: who decides, and what follows, from the first to the last."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from streams.analysis.fate import FlowAnswer
-from streams.analysis.survey import Kind, Survey
+from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.survey import Kind, Survey
 from streams.routing import broker_key
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import locked, routes_of, way_back, ways_there
-from streams.analysis.network import Disposition, Ending, Network, State
-from streams.analysis.route_index import At
+from streams.analysis.flows.flow_answer import locked, routes_of, way_back, ways_there
+from streams.analysis.flows.route_index import At
+from streams.analysis.paths.network import Disposition, Ending, Network, State
 from streams.routing import AUTO_CREATED_LOCAL, CONFIGURATION_SERVICE, AddressKind, parse_address
 from streams.topology import MSDB, Database, Role
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from streams.analysis.answers import decision_json
 from streams.analysis.estate import Estate
-from streams.analysis.hazards import several_targets, split_finding
-from streams.analysis.network import Ending, State
-from streams.analysis.outline import Outline, outline
+from streams.analysis.paths.hazards import several_targets, split_finding
+from streams.analysis.paths.network import Ending, State
+from streams.analysis.paths.outline import Outline, outline
+from streams.analysis.paths.returns import Returns
+from streams.analysis.paths.ways import Way, Ways
 from streams.analysis.places import Place
-from streams.analysis.returns import Returns
-from streams.analysis.ways import Way, Ways
 from streams.topology import MSDB, Finding, Topology
 
 LIMIT = 100

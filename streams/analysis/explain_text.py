@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streams.analysis.answers import decided
 from streams.analysis.explain import Answer
-from streams.analysis.network import Disposition, Ending, Step
+from streams.analysis.paths.network import Disposition, Ending, Step
 from streams.errors import text_of
 from streams.routing import Verdict
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby
 
-from streams.analysis.fate import FlowAnswer, Reached
-from streams.analysis.path import PathVerdict
-from streams.analysis.route_index import At
-from streams.analysis.survey import Kind, SinglePoint, Survey
-from streams.analysis.text import failure_text
+from streams.analysis.explain_text import failure_text
+from streams.analysis.flows.fate import FlowAnswer, Reached
+from streams.analysis.flows.route_index import At
+from streams.analysis.flows.survey import Kind, SinglePoint, Survey
+from streams.analysis.paths.path import PathVerdict
 from streams.routing import broker_key
 
 _WIDTH = 100

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeVar
 
-from streams.analysis.circles import Circles
-from streams.analysis.moves import HOPS, Key, Move, Moves
-from streams.analysis.network import Ending, Network, Pick, State, Step
+from streams.analysis.paths.circles import Circles
+from streams.analysis.paths.moves import HOPS, Key, Move, Moves
+from streams.analysis.paths.network import Ending, Network, Pick, State, Step
 
 __all__ = ["CIRCLES", "HOPS", "KEYS", "Key", "Kind", "Move", "Total", "Way", "Ways"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import gcd
 
-from streams.analysis.moves import Key, Move
-from streams.analysis.network import Pick, State
-from streams.analysis.ways import Ways
+from streams.analysis.paths.moves import Key, Move
+from streams.analysis.paths.network import Pick, State
+from streams.analysis.paths.ways import Ways
 from streams.routing import Address, Decision, broker_key
 from streams.topology import Finding, Severity, Source, Topology
 

@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Iterable
 from fractions import Fraction
 
-from streams.analysis.moves import HOPS
-from streams.analysis.network import Ending, Network, State, Step
+from streams.analysis.paths.moves import HOPS
+from streams.analysis.paths.network import Ending, Network, State, Step
+from streams.analysis.paths.ways import Way, Ways
 from streams.analysis.places import Place
-from streams.analysis.ways import Way, Ways
 
 
 class Returns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from streams.analysis.network import Network, State
+from streams.analysis.paths.network import Network, State
 
 NONE: frozenset[State] = frozenset()
 

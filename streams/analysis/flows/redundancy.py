@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from streams.analysis.moves import Key, Move
-from streams.analysis.route_index import RouteIndex
-from streams.analysis.ways import Ways
+from streams.analysis.flows.route_index import RouteIndex
+from streams.analysis.paths.moves import Key, Move
+from streams.analysis.paths.ways import Ways
 from streams.routing import broker_key
 
 Edge = tuple[Key, Move]
