@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
 from streams.analysis import find_paths, find_sender
-from streams.analysis.path import Outcome
-from streams.analysis.ways import Way
+from streams.analysis.paths.path import Outcome
+from streams.analysis.paths.ways import Way
 from streams.errors import UsageError
 from streams.protocol import Dialog, State
 from streams.routing import broker_key

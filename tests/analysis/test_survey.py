@@ -7,7 +7,7 @@ import json
 import pytest
 
 from streams.analysis import Survey, survey_flows, survey_mermaid, survey_text
-from streams.analysis.path import PathVerdict
+from streams.analysis.paths.path import PathVerdict
 from tests.topology.build import NOW, SHIPPED, shipped
 
 

@@ -113,6 +113,15 @@ def test_scripts_without_use_begin_in_a_database_that_is_named(tmp_path: Path) -
     assert set(load(tmp_path / "made", NOW).instances["A"].databases["Shop"].queues) == {"Q"}
 
 
+def test_the_report_says_what_scripts_without_use_need(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("CREATE QUEUE Q", encoding="utf-8")
+    output = tmp_path / "made"
+    write_folder(output, imported_instances([f"A={tmp_path}/a.sql"]))
+    report = report_of(output, *load_with_notes(output, NOW))
+    assert not report.good
+    assert "  scripts without USE need --database NAME\n" in report_text(report)
+
+
 def test_the_report(tmp_path: Path) -> None:
     """Counts by instance and kind; what is skipped by kind; what is unresolved with its reason."""
     script = (

@@ -16,9 +16,9 @@ from functools import partial
 
 from streams.analysis.diff.reach import Arrival, Choices, Direction, Edge, Loss, Reach, Target
 from streams.analysis.estate import Estate
-from streams.analysis.hazards import several_targets, together
-from streams.analysis.network import Ending, Network, State
-from streams.analysis.ways import Key, Kind, Ways
+from streams.analysis.paths.hazards import several_targets, together
+from streams.analysis.paths.network import Ending, Network, State
+from streams.analysis.paths.ways import Key, Kind, Ways
 from streams.routing import broker_key
 from streams.topology import Database, Instance
 
@@ -194,4 +194,4 @@ def _walked(ways: Ways, into: Callable[[Key], bool]) -> Iterator[Key]:
 
 
 def _leads_to(ways: Ways, good: Callable[[Ending], bool], key: Key) -> bool:
-    return any(good(kind.ending) for kind in ways.totals_at(key))
+    return any(map(good, ways.ends_at(key)))

@@ -12,7 +12,7 @@ from streams.analysis.diff.compare import Change, compare_flows, rank, worst
 from streams.analysis.diff.course import Course
 from streams.analysis.diff.reach import Direction, Edge, Loss, Reach
 from streams.analysis.estate import Estate
-from streams.analysis.flows import flows_of
+from streams.analysis.flows.flows import flows_of
 from streams.routing import broker_key
 
 LISTED = 20

@@ -9,7 +9,7 @@ from textwrap import wrap
 from streams.analysis.diff.compare import Change, lost, spread_otherwise
 from streams.analysis.diff.difference import Difference, FlowChange, Touched
 from streams.analysis.diff.reach import Arrival, Loss, Reach, Target
-from streams.analysis.text import failure_text
+from streams.analysis.explain_text import failure_text
 
 WIDTH = 100
 _SHOWN = 6

@@ -15,6 +15,7 @@ from streams.topology.load import FILE
 from streams.topology.tsql import Reading
 
 _HEAD = "# Made by hopline import. The scripts are as they were found.\n"
+_SNAPSHOT = "snapshot"
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\ud800-\udfff]')
 
 
@@ -43,7 +44,16 @@ def write_folder(output: Path, imported: Iterable[Imported], database: str | Non
             name = _free(place, taken)
             contents[name] = script.path.read_bytes()
             names.append(name)
+        places = {
+            f"{folder}/{_SNAPSHOT}/{_safe(file.name.name)}": file.path for file in one.snapshot
+        }
+        contents |= {place: path.read_bytes() for place, path in places.items()}
         instances[one.instance] = _instance(names, database)
+        if places:
+            only = len(places) == 1
+            instances[one.instance]["snapshot"] = (
+                next(iter(places)) if only else f"{folder}/{_SNAPSHOT}"
+            )
     # Everything is read before anything is written: the output may be where a script lies.
     for name, data in contents.items():
         target = output / name
