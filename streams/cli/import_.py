@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from streams.cli.output_folder import ensure_usable
 from streams.topology import load_with_notes
 from streams.topology.importing import (
-    ensure_usable,
     imported_instances,
     report_of,
     report_text,

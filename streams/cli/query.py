@@ -68,7 +68,7 @@ _WIDEST = 36
 
 
 @click.command()
-@click.argument("view", type=click.Choice(list(_SHOWN), case_sensitive=False))
+@click.argument("view", metavar="VIEW", type=click.Choice(list(_SHOWN), case_sensitive=False))
 @click.option("--at", metavar="INSTANCE[/DATABASE]", help="Only there. [default: everywhere]")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
 @click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
@@ -77,6 +77,8 @@ def query(
     view: str, at: str | None, timeout: float, format_: str, bootstrap: str, prefix: str
 ) -> None:
     """Print a system view: the columns are those of SQL Server's documentation.
+
+    VIEW is sys.conversation_endpoints, sys.transmission_queue or sys.routes.
 
     What is printed is what the endpoint workers have committed; they need not run. The table has
     the columns that fit, JSON has all of them.

@@ -14,6 +14,7 @@ from streams.topology.tsql import InstanceDraft, Notes, Reading, apply_script
 from streams.topology.yaml_file import Document, read_document
 
 FILE = "topology.yaml"
+SCRIPT = ".sql"
 
 
 def load(path: Path, now: float) -> Topology:
@@ -39,6 +40,11 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
         found = load_snapshot(path).topology
         notes.findings.extend(found.findings)
         return found
+    if path.is_file() and path.suffix.casefold() == SCRIPT:
+        raise UsageError(
+            f"{path} is a script and no topology",
+            f"Make one of it: hopline import NAME={path} --output FOLDER",
+        )
     if not path.is_dir():
         raise UsageError(
             f"there is no topology at {path}",
@@ -46,7 +52,7 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
         )
     if (path / FILE).is_file():
         return _from_yaml(path, now, notes)
-    scripts = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.casefold() == ".sql")
+    scripts = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.casefold() == SCRIPT)
     if not scripts:
         raise UsageError(
             f"the folder {path} holds no topology", f"It has neither {FILE} nor .sql files."

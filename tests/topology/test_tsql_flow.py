@@ -221,6 +221,17 @@ def test_go_in_a_string_is_text_where_every_string_ends(tmp_path: Path) -> None:
     assert set(instance(topology).databases["DB"].queues) == {"Q"}
 
 
+def test_a_dialog_with_whom_only_a_run_would_tell_is_unresolved(tmp_path: Path) -> None:
+    """No flow can be concluded from it, so nobody shall believe that all were."""
+    code = "CREATE PROC p @to sysname AS\nBEGIN DIALOG @h FROM SERVICE S TO SERVICE @to"
+    topology, _ = as_found(tmp_path, f"USE DB\nGO\n{code}\nGO".encode())
+    [begin] = instance(topology).databases["DB"].procedures["p"].begins
+    assert begin.unresolved == ("TO SERVICE",)
+    assert [(s.kind, s.line, s.why) for s in topology.skipped] == [
+        ("BEGIN DIALOG", 4, "only a run would tell its TO SERVICE")
+    ]
+
+
 def test_code_in_no_database_is_unresolved(tmp_path: Path) -> None:
     """Where a script does not say which database it means, nothing is guessed."""
     yaml = "instances: {S: {sql: [S.sql], scripts: as_found}}"

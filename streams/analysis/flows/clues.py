@@ -146,6 +146,15 @@ def begun(topology: Topology) -> Iterator[Hint]:
                     )  # fmt: skip
 
 
+def unsettled(topology: Topology) -> Iterator[tuple[Instance, Database, Evidence]]:
+    """Yield the BEGIN DIALOG statements of code whose target only a run would tell."""
+    for instance, database in sending(topology):
+        for procedure in database.procedures.values():
+            for begin in procedure.begins:
+                if begin.to is None:
+                    yield instance, database, Evidence(Clue.BEGIN, procedure.name, begin.source)
+
+
 # --- What objects suggest ------------------------------------------------------------------------
 
 

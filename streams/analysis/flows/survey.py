@@ -9,12 +9,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from streams.analysis.estate import Estate
+from streams.analysis.flows.clues import unsettled
 from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.flow_answer import answers_of
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.unused_routes import unused_routes
 from streams.analysis.paths.path import PathVerdict
-from streams.topology import Topology
+from streams.topology import Source, Topology
 
 
 class Kind(Enum):
@@ -34,12 +35,30 @@ class SinglePoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Unsettled:
+    """A BEGIN DIALOG in code of a database whose target only a run would tell: a flow, but which?
+
+    ``at`` is ``Instance/Database``.
+    """
+
+    at: str
+    procedure: str
+    source: Source
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for scripts."""
+        place = {"file": self.source.file, "line": self.source.line}
+        return {"at": self.at, "procedure": self.procedure, **place}
+
+
+@dataclass(frozen=True, slots=True)
 class Survey:
     """The flows of an estate with what becomes of them; see :func:`survey_flows`."""
 
     answers: tuple[FlowAnswer, ...]
     single_points: tuple[SinglePoint, ...]
     unused: tuple[At, ...]
+    unsettled: tuple[Unsettled, ...] = ()
 
     def count(self, verdict: PathVerdict) -> int:
         """Return how many flows have a verdict."""
@@ -63,10 +82,12 @@ class Survey:
                 for p in self.single_points
             ],
             "unused_routes": [_route_json(at) for at in self.unused],
+            "unsettled": [begin.to_json() for begin in self.unsettled],
             "summary": {
                 **{verdict.value: self.count(verdict) for verdict in PathVerdict},
                 "single_points": len(self.single_points),
                 "unused_routes": len(self.unused),
+                "unsettled": len(self.unsettled),
             },
         }
 
@@ -82,7 +103,15 @@ def survey_flows(
     estate = Estate(topology, now)
     answers = tuple(a for a in answers_of(estate) if _wanted(a, senders, targets))
     unused = (at for at in unused_routes(estate) if _concerns(at, senders, targets))
-    return Survey(answers, tuple(_points(answers)), tuple(unused))
+    return Survey(
+        answers, tuple(_points(answers)), tuple(unused), tuple(_unsettled(topology, senders))
+    )
+
+
+def _unsettled(topology: Topology, senders: Sequence[str]) -> Iterator[Unsettled]:
+    for instance, database, evidence in unsettled(topology):
+        if _matches(senders, _prefixes(instance.name, database.name)):
+            yield Unsettled(f"{instance.name}/{database.name}", evidence.name, evidence.source)
 
 
 def _wanted(answer: FlowAnswer, senders: Sequence[str], targets: Sequence[str]) -> bool:

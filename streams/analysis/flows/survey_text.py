@@ -10,9 +10,10 @@ from itertools import groupby
 from streams.analysis.explain_text import failure_text
 from streams.analysis.flows.fate import FlowAnswer, Reached
 from streams.analysis.flows.route_index import At
-from streams.analysis.flows.survey import Kind, SinglePoint, Survey
+from streams.analysis.flows.survey import Kind, SinglePoint, Survey, Unsettled
 from streams.analysis.paths.path import PathVerdict
 from streams.routing import broker_key
+from streams.topology import Source
 
 _WIDTH = 100
 _NAMED = 3
@@ -20,7 +21,7 @@ _NAMED = 3
 
 def survey_text(survey: Survey) -> str:
     """Return a survey for people; at most 100 columns, but for names that are longer."""
-    lines = [summary_line(survey), *_blocks(survey.answers)]
+    lines = [summary_line(survey), *_unsettled(survey.unsettled), *_blocks(survey.answers)]
     lines += _points(survey.points(Kind.INSTANCE))
     lines += _unused(survey.unused)
     return "\n".join(lines) + "\n"
@@ -35,6 +36,16 @@ def summary_line(survey: Survey) -> str:
         f"{_counted(len(survey.answers), 'flow')}{': ' + counts if counts else ''}; "
         f"{points} of failure; {_counted(len(survey.unused), 'unused route')}"
     )
+
+
+def _unsettled(begins: Sequence[Unsettled]) -> list[str]:
+    """Say of which dialogs nothing is known: the flows that follow may not be all."""
+    if not begins:
+        return []
+    named = "; ".join(f"{b.procedure} of {b.at}{_line(b.source)}" for b in begins[:_NAMED])
+    more = f"; and {len(begins) - _NAMED} more" if len(begins) > _NAMED else ""
+    what = f"only a run would tell the target of {_counted(len(begins), 'BEGIN DIALOG')}"
+    return _wrapped(f"{what}: {named}{more}", "", "  ")
 
 
 def _counted(count: int, what: str) -> str:
@@ -108,10 +119,14 @@ def _unused(routes: Sequence[At]) -> Iterator[str]:
         for at in group:
             route = at.route
             what = route.service if route.service is not None else "any service"
-            line = f", line {route.source.line}" if route.source.line else ""
+            line = _line(route.source)
             yield from _wrapped(
                 f"{route.name}: {what} to {route.address}{line}", "    ", "      "
             )  # fmt: skip
+
+
+def _line(source: Source) -> str:
+    return f", line {source.line}" if source.line else ""
 
 
 def _wrapped(text: str, indent: str, following: str) -> list[str]:

@@ -212,7 +212,7 @@ def _back(back: Way | None) -> str:
         return "acknowledged within the instance"
     if len(between) > _NAMES:
         return f"acknowledged over {len(between)} instances"
-    return f"acknowledged by {', '.join(between)}" if between else "acknowledged directly"
+    return f"acknowledged over {', '.join(between)}" if between else "acknowledged directly"
 
 
 def _finding(finding: Finding) -> list[str]:

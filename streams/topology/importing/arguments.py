@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streams.errors import UsageError
+from streams.topology.load import SCRIPT
 from streams.topology.snapshot import files_of, sources_at
 
-SCRIPT = ".sql"
 _FORM = "Write NAME=script.sql, NAME=FOLDER or FOLDER; NAME is the instance's host name."
 
 

@@ -20,6 +20,7 @@ from streams.topology.tsql.lexer import Lexer
 from streams.topology.tsql.modules import Module, module_begins, module_head
 from streams.topology.tsql.sqlcmd import leads_elsewhere
 from streams.topology.tsql.statements import (
+    BeginsDialog,
     Calls,
     EnterText,
     Evidence,
@@ -168,6 +169,10 @@ class Walker:
 
     def _found(self, kind: str, statement: Statement) -> Iterator[Item]:
         if isinstance(statement, Evidence):
+            if isinstance(statement, BeginsDialog) and statement.dialog.unresolved:
+                source, clauses = statement.source, ", ".join(statement.dialog.unresolved)
+                why = f"only a run would tell its {clauses}"
+                yield Skipped("BEGIN DIALOG", source.file, source.line, source.column, why)
             if self.module is not None:
                 self.module.body.add(statement)
             else:
