@@ -2,6 +2,7 @@
 # make test    what CI runs
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way
+# make bench-routing, bench-analysis    what decisions and answers cost
 # make lock    resolve the dependencies anew
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ BIN    := .venv/bin
 STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: setup test explore demo lock clean
+.PHONY: setup test explore demo bench-routing bench-analysis lock clean
 
 setup: $(STAMP)
 	@$(BIN)/python requirements/check.py
@@ -34,6 +35,9 @@ explore: setup
 
 demo: setup
 	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage)
+
+bench-routing bench-analysis: bench-%: setup
+	$(BIN)/python -m bench.$*
 
 # With the oldest supported Python, so that what only old versions need is in the lock.
 # The broker's jars are locked likewise: streams/embedded/*.lock, by requirements/lock_jars.py.

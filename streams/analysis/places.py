@@ -55,6 +55,13 @@ def find_at(topology: Topology, text: str) -> tuple[Instance, Database | None]:
     return instance, find_database(instance, rest) if rest is not None else None
 
 
+def find_within(topology: Topology, text: str) -> tuple[Instance, Database | None, str | None]:
+    """Read ``INSTANCE[/DATABASE[/NAME]]``; what the name means is the caller's business."""
+    name, rest = _instance_of(topology, text)
+    instance = find_instance(topology, name)
+    return (instance, None, None) if rest is None else (instance, *_database_of(instance, rest))
+
+
 def find_sender(topology: Topology, text: str, to: str) -> Place:
     """Read ``INSTANCE/DATABASE[/SERVICE]``; without a service, the only one that it can be."""
     name, rest = _instance_of(topology, text)

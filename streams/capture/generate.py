@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import fsum
 
-from streams.capture.chance import Chance
 from streams.capture.container import CaptureWriter
 from streams.capture.orders import Order, draw_order, line_body, order_body
 from streams.capture.record import Counts, Kind, Metadata, Record, TimestampType
+from streams.chance import Chance
 from streams.errors import UsageError
 from streams.protocol.frames import Command, CommandKind
 from streams.wire import Topics, encode_command

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from streams.capture.chance import Chance
+from streams.chance import Chance
 
 __all__ = ["Order", "draw_order", "line_body", "order_body"]
 

@@ -33,11 +33,29 @@ COMMANDS: dict[str, Entry] = {
     "explain": Entry(
         "streams.cli.explain:explain", Section.ASK, "One routing decision, rule by rule."
     ),
+    "import": Entry(
+        "streams.cli.import_:import_", Section.ASK, "T-SQL scripts as they are, into a topology."
+    ),
     "path": Entry(
         "streams.cli.path:path", Section.ASK, "Every way of a message, there and back again."
     ),
+    "check": Entry(
+        "streams.cli.check:check", Section.ASK, "What is already wrong, with evidence and remedy."
+    ),
+    "flows": Entry(
+        "streams.cli.flows:flows", Section.ASK, "Who reaches whom, and what must not fail."
+    ),
+    "diff": Entry(
+        "streams.cli.diff:diff", Section.ASK, "What a change or a failure does to every flow."
+    ),
+    "diagnose": Entry(
+        "streams.cli.diagnose:diagnose", Section.ASK, "Why rows are stuck on live servers."
+    ),
     "simulate": Entry(
         "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
+    ),
+    "export": Entry(
+        "streams.cli.export:export", Section.ASK, "A topology as T-SQL, for servers or to import."
     ),
     "demo": Entry("streams.cli.demo:demo", Section.RUN, "The main job in three acts, here."),
     "apply": Entry(
@@ -70,7 +88,9 @@ COMMANDS: dict[str, Entry] = {
         "streams.cli.replay:replay", Section.LOOK, "Do again what a capture says was done."
     ),
     "generate": Entry(
-        "streams.cli.generate:generate", Section.OTHER, "Generate traffic to replay, from a seed."
+        "streams.cli.generate:generate",
+        Section.OTHER,
+        "Generate traffic or an estate, from a seed.",
     ),
     "completion": Entry(
         "streams.cli.completion:completion", Section.OTHER, "Print a shell's completion script."

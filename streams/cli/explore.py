@@ -31,7 +31,9 @@ def _with_progress(tales: Iterable[Tale], count: int) -> Iterator[Tale]:
     terminal = sys.stderr.isatty()
     every, failed = max(1, count // (200 if terminal else 20)), 0
     for done, tale in enumerate(tales, 1):
-        failed += tale.violation is not None
+        if tale.violation is not None:
+            failed += 1
+            click.echo(f"\rseed {tale.seed}: {tale.violation}", err=True)
         if done % every == 0 or done == count:
             line = f"{done} of {count} runs, {failed} failed"
             click.echo(f"\r{line}" if terminal else line, err=True, nl=not terminal)

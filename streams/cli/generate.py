@@ -9,7 +9,14 @@ import click
 
 from streams.capture.generate import Traffic, write_traffic
 from streams.cli.duration import DURATION
+from streams.cli.output_folder import output_folder, write_text
 from streams.errors import UsageError
+from streams.topology import FILE
+from streams.topology.generate import Defect, Estate, Wish, generate_estate
+from streams.topology.records import encode
+from streams.topology.yaml_file import write_document
+
+DEFECTS = "DEFECTS.json"
 
 
 @click.group()
@@ -17,7 +24,7 @@ def generate() -> None:
     """Generate made-up input, the same for the same seed."""
 
 
-@generate.command("traffic")
+@generate.command("traffic", short_help="A capture of applications that place orders.")
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @click.option("--dialogs", default=2_000, show_default=True, help="Number of dialogs, exactly.")
 @click.option("--messages", default=20_000, show_default=True, help="Number of SENDs, exactly.")
@@ -101,6 +108,68 @@ def traffic(
         f"{output}: {messages:,} messages in {dialogs:,} dialogs, {counts.records:,} records, "
         f"{size / 1e6:.1f} MB"
     )
+
+
+@generate.command("estate", short_help="A topology of a made-up company.")
+@click.option(
+    "--output", required=True, type=click.Path(path_type=Path), help="Folder of the topology."
+)
+@click.option("--instances", default=500, show_default=True, help="Number of instances, exactly.")
+@click.option(
+    "--routes",
+    default=5_000,
+    show_default=True,
+    help="Number of routes, exactly; AutoCreatedLocal does not count.",
+)
+@click.option("--seed", default=1, show_default=True, help="Same seed, same bytes.")
+@click.option(
+    "--defects", default=0, show_default=True, help="How much is wrong, told in DEFECTS.json."
+)
+@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@click.option(
+    "--format",
+    "format_",
+    default="text",
+    show_default=True,
+    type=click.Choice(["text", "json"]),
+    help="How to print the result.",
+)
+def estate(
+    output: Path, instances: int, routes: int, seed: int, defects: int, force: bool, format_: str
+) -> None:
+    """Generate a topology of many instances, with gateways, hubs, balanced services and returns.
+
+    Nothing in it is wrong but for what --defects plants: stale broker ids, missing return routes,
+    loops, wrong ports and the like, each with the finding that `hopline check` must have.
+    """
+    made = generate_estate(Wish(instances, routes, seed, defects))
+    output_folder(output, force=force)
+    write_text(output / FILE, write_document(made.topology))
+    (output / DEFECTS).unlink(missing_ok=True)
+    if made.defects:
+        text = json.dumps([_defect(d) for d in made.defects], indent=2, ensure_ascii=False)
+        write_text(output / DEFECTS, text + "\n")
+    if format_ == "json":
+        click.echo(json.dumps({"output": str(output), "seed": seed, **_counts(made, routes)}))
+        return
+    click.echo(
+        f"{output}: {instances:,} instances, {routes:,} routes, {len(made.flows):,} flows, "
+        f"{defects:,} defects"
+    )
+
+
+def _counts(made: Estate, routes: int) -> dict[str, int]:
+    return {
+        "instances": len(made.topology.instances),
+        "routes": routes,
+        "flows": len(made.flows),
+        "defects": len(made.defects),
+    }
+
+
+def _defect(defect: Defect) -> dict[str, object]:
+    record = encode(defect)
+    return {"from" if key == "sender" else key: value for key, value in record.items()}
 
 
 def _place(text: str) -> tuple[str, str, str]:

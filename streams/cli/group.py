@@ -111,14 +111,18 @@ def _fail(ctx: click.Context, sentence: str, code: int) -> None:
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if not wanted or ctx.resilient_parsing:
         return
+    click.echo(f"hopline {version()}")
+    ctx.exit()
+
+
+def version() -> str:
+    """Return the version that is installed."""
     from importlib import metadata  # half of the time that `hopline --help` takes
 
     try:
-        version = metadata.version("hopline")
+        return metadata.version("hopline")
     except metadata.PackageNotFoundError:
-        version = "(not installed)"
-    click.echo(f"hopline {version}")
-    ctx.exit()
+        return "(not installed)"
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

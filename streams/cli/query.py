@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -15,13 +16,14 @@ from streams.cli.options import cluster_of, cluster_options
 from streams.cli.record_text import body_text, instant, shorten, type_text
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, Fetcher, headers_of, partitions_of, read_catalog
-from streams.node.views import Row, conversation_endpoint, routes, transmission_queue
+from streams.node.views import Row, conversation_endpoint, parked, routes, transmission_queue
 from streams.protocol import Command, Dialog
+from streams.protocol import Message as Frame
 from streams.routing import broker_key
 from streams.topology import Database, Instance, Topology
 from streams.wire import MalformedError
 from streams.wire.plain import body_of
-from streams.wire.records import read_command
+from streams.wire.records import read_command, read_message
 from streams.workers.restore import restore_state
 
 _TIMES = ("lifetime", "security_timestamp", "enqueue_time")
@@ -66,7 +68,7 @@ _WIDEST = 36
 
 
 @click.command()
-@click.argument("view", type=click.Choice(list(_SHOWN), case_sensitive=False))
+@click.argument("view", metavar="VIEW", type=click.Choice(list(_SHOWN), case_sensitive=False))
 @click.option("--at", metavar="INSTANCE[/DATABASE]", help="Only there. [default: everywhere]")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
 @click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
@@ -75,6 +77,8 @@ def query(
     view: str, at: str | None, timeout: float, format_: str, bootstrap: str, prefix: str
 ) -> None:
     """Print a system view: the columns are those of SQL Server's documentation.
+
+    VIEW is sys.conversation_endpoints, sys.transmission_queue or sys.routes.
 
     What is printed is what the endpoint workers have committed; they need not run. The table has
     the columns that fit, JSON has all of them.
@@ -125,15 +129,17 @@ def _endpoints(cluster: Cluster, places: Places) -> Iterator[Row]:
 
 def _transmission_queue(cluster: Cluster, places: Places) -> Iterator[Row]:
     for instance, databases in places:
-        commands: dict[int, _Commands] = {}
+        bodies: dict[int, _Bodies] = {}
         try:
             for dialog, partition in _dialogs(cluster, instance, databases):
-                if partition not in commands:
-                    commands[partition] = _Commands(cluster, instance.name, partition)
-                yield from transmission_queue(instance.name, dialog, commands[partition])
+                if partition not in bodies:
+                    bodies[partition] = _Bodies(cluster, instance.name, partition)
+                stored = bodies[partition]
+                yield from transmission_queue(instance.name, dialog, stored.command)
+                yield from parked(instance.name, dialog, stored.frame)
         finally:
-            for reader in commands.values():
-                reader.close()
+            for stored in bodies.values():
+                stored.close()
 
 
 def _routes(_: Cluster, places: Places) -> Iterator[Row]:
@@ -168,24 +174,32 @@ def _dialogs(
             yield dialog, partition
 
 
-class _Commands:
-    """What is in one partition of ``cmd``, by position."""
+class _Bodies:
+    """What is in one partition of ``cmd`` and ``in``, by position; ``None``: deleted since."""
 
     def __init__(self, cluster: Cluster, instance: str, partition: int) -> None:
-        self._fetcher = Fetcher(cluster, cluster.topics.cmd(instance), partition)
+        topics = cluster.topics
+        self._cmd = Fetcher(cluster, topics.cmd(instance), partition)
+        self._in = Fetcher(cluster, topics.inbox(instance), partition)
 
-    def __call__(self, position: int) -> Command | None:
-        """Return a command; ``None`` where it was acknowledged and deleted since."""
-        try:
-            message = self._fetcher.fetch(position)
-            stored_at = message.timestamp()[1]
-            return read_command(message.key(), message.value(), headers_of(message), stored_at)
-        except (SurroundingsError, MalformedError):
-            return None
+    def command(self, position: int) -> Command | None:
+        """Return a command."""
+        with suppress(SurroundingsError, MalformedError):
+            m = self._cmd.fetch(position)
+            return read_command(m.key(), m.value(), headers_of(m), m.timestamp()[1])
+        return None
+
+    def frame(self, position: int) -> Frame | None:
+        """Return a message frame."""
+        with suppress(SurroundingsError, MalformedError):
+            m = self._in.fetch(position)
+            return read_message(m.key(), m.value(), headers_of(m))
+        return None
 
     def close(self) -> None:
         """Let the broker go."""
-        self._fetcher.close()
+        self._cmd.close()
+        self._in.close()
 
 
 # --- printing ------------------------------------------------------------------------------------

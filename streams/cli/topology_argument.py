@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from streams.analysis.places import unknown
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
 
@@ -24,12 +25,21 @@ class TopologyArgument(click.ParamType):
         """Load the topology as of now."""
         if isinstance(value, Topology):
             return value
-        path = Path(str(value))
-        shipped = topologies_dir() / path
-        plain = len(path.parts) == 1 and not path.is_absolute()
-        if not path.exists() and plain and shipped.is_dir():
-            path = shipped
-        return load(path, time.time())
+        return load(find_folder(str(value)), time.time())
+
+
+def find_folder(text: str) -> Path:
+    """Return the path that is meant: what is there under the name, else the shipped topology.
+
+    Raise UsageError for a plain name of neither, with the names that are shipped.
+    """
+    path = Path(text)
+    if path.exists() or path.is_absolute() or len(path.parts) != 1:
+        return path
+    shipped = {folder.name: folder for folder in topologies_dir().iterdir() if folder.is_dir()}
+    if path.name not in shipped:
+        raise unknown("folder or shipped topology", text, shipped, "Hopline")
+    return shipped[path.name]
 
 
 class ConversationId(click.ParamType):

@@ -27,9 +27,8 @@ _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStore
 # query: headers come from anywhere. A path has at most 65 visits, a name at most 256 bytes.
 _AVRO_LIMITS = {
     "org.apache.avro.limits.collectionItems.maxLength": 256,
-    "org.apache.avro.limits.string.maxLength": 65_536,
-    "org.apache.avro.limits.bytes.maxLength": 65_536,
 }
+LARGEST = 65_536
 
 _LEAVE_S = 20.0
 
@@ -48,14 +47,17 @@ SETTINGS = {
 }
 
 
-def open_session(*, master: str, log: Path, name: str = "hopline monitor") -> SparkSession:
+def open_session(
+    *, master: str, log: Path, name: str = "hopline monitor", largest: int = LARGEST
+) -> SparkSession:
     """Start Spark; what its Java process says goes to the file ``log``.
 
+    ``largest`` is how many bytes Avro may decode as one text or byte string.
     Raises SurroundingsError where Java is missing or too old, or Spark does not start.
     """
     find_java()
     conf = SparkConf().setMaster(master).setAppName(name)
-    for key, value in _settings(master).items():
+    for key, value in _settings(master, largest).items():
         conf.set(key, value)
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -69,6 +71,8 @@ def open_session(*, master: str, log: Path, name: str = "hopline monitor") -> Sp
         reason = str(error).splitlines()[0]
         raise SurroundingsError(f"Spark did not start: {reason}", f"See {log}.") from error
     context.setLogLevel("ERROR")
+    # Settings say this to spark-submit only; executors would take whatever python3 is.
+    context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
     return SparkSession(context)
 
 
@@ -101,8 +105,10 @@ def _signals_kept() -> Iterator[None]:
             signal.signal(signal.SIGINT, kept)
 
 
-def _settings(master: str) -> dict[str, str]:
-    limits = " ".join(f"-D{name}={value}" for name, value in _AVRO_LIMITS.items())
+def _settings(master: str, largest: int) -> dict[str, str]:
+    lengths = {f"org.apache.avro.limits.{kind}.maxLength": largest for kind in ("string", "bytes")}
+    every = _AVRO_LIMITS | lengths
+    limits = " ".join(f"-D{name}={value}" for name, value in every.items())
     settings = SETTINGS | {
         "spark.jars": ",".join(str(jar) for jar in spark_jars()),
         "spark.driver.extraJavaOptions": limits,

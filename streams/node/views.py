@@ -11,8 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from streams.errors import text_of
-from streams.protocol import DEFAULT, END_DIALOG, ERROR, Command, CommandKind, Dialog, State
+from streams.errors import Number, text_of
+from streams.protocol import (
+    DEFAULT,
+    END_DIALOG,
+    ERROR,
+    Command,
+    CommandKind,
+    Dialog,
+    Flag,
+    Message,
+    State,
+)
+from streams.protocol.frames import joined
 from streams.topology import Database
 
 Row = dict[str, Any]
@@ -94,6 +105,40 @@ def transmission_queue(
             "transmission_status": f"{dialog.status}: {text_of(dialog.status)}"
             if dialog.status
             else "",
+            "priority": dialog.priority,
+        }
+
+
+def parked(instance: str, dialog: Dialog, frame: Callable[[int], Message | None]) -> Iterator[Row]:
+    """Yield a dialog's other rows of ``sys.transmission_queue``: what waits for a queue to be on.
+
+    It came from the other side and is acknowledged (U-31). ``frame`` returns what is at a position
+    of ``in``. What the broker itself has made has no row.
+    """
+    fragments: list[Message] = []
+    for sequence, position in dialog.parked:
+        message = frame(position) if sequence >= 0 else None
+        fragments = [] if message is None else [*fragments, message]
+        if message is None or len(fragments) < message.header.fragments:
+            continue
+        whole, fragments = joined(fragments), []
+        header = whole.header
+        yield {
+            "instance": instance,
+            "database": dialog.database,
+            "conversation_id": str(dialog.conversation),
+            "conversation_handle": str(dialog.handle),
+            "to_service_name": dialog.service,
+            "to_broker_instance": dialog.broker_id,
+            "from_service_name": dialog.far_service,
+            "service_contract_name": dialog.contract,
+            "enqueue_time": header.enqueued_at,
+            "message_sequence_number": header.sequence,
+            "message_type_name": header.type,
+            "is_conversation_error": bool(header.flags & Flag.ERROR),
+            "is_end_of_dialog": bool(header.flags & Flag.END),
+            "message_body": whole.body,
+            "transmission_status": f"{Number.QUEUE_DISABLED}: {text_of(Number.QUEUE_DISABLED)}",
             "priority": dialog.priority,
         }
 

@@ -149,8 +149,9 @@ class Machine:
         """Let nothing more into the queue: the application has ended, also what is parked goes."""
         dialog = self.dialog
         waiting = [number for number, _ in dialog.parked if number >= 0]
-        if dialog.deaf_from is None:
-            dialog.deaf_from = min([dialog.receive_sequence, *waiting])
+        # Where a message was refused, those before it may wait for their queue still.
+        heard = dialog.receive_sequence if dialog.deaf_from is None else dialog.deaf_from
+        dialog.deaf_from = min([heard, *waiting])
         dialog.parked.clear()
         dialog.timer_at = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streams.errors import InputError, UsageError
 from streams.node import QueueMessage, world_of
@@ -250,14 +250,28 @@ class Simulation:
             ) from error  # fmt: skip
 
     def _apply(self, instance: str, database: str, text: str) -> None:
-        """Run T-SQL at a database, and publish what becomes of the topology."""
+        """Run T-SQL at a database, and publish what becomes of the topology.
+
+        The partners of a mirrored pair are one database: what is said to one is said to the other.
+        """
         now = (START + self.clock.now // MILLISECOND) / 1000
         told, skipped = len(self.topology.findings), len(self.topology.skipped)
-        self._publish(apply_sql(self.topology, instance, database, text, now))
+        changed = apply_sql(self.topology, instance, database, text, now)
+        for partner in self._partners(instance, database):
+            again = apply_sql(changed, partner, database, text, now)
+            changed = replace(again, findings=changed.findings, skipped=changed.skipped)
+        self._publish(changed)
         at = f"{self.clock.now / SECOND:g} s"
         self.notes += [f"{at}: {f.subject}: {f.message}" for f in self.topology.findings[told:]]
         read_over = self.topology.skipped[skipped:]
         self.notes += [f"{at}: {s.kind}: this statement changes nothing here" for s in read_over]
+
+    def _partners(self, instance: str, database: str) -> Iterator[str]:
+        """Yield the instances that have a mirrored database besides this one."""
+        here = self.instances[instance].pairs.get(database)
+        for name, other in self.instances.items():
+            if here is not None and name != instance and other.pairs.get(database) is here:
+                yield name
 
     def _publish(self, topology: Topology) -> None:
         """Write a version of the catalog; each instance reads it within half a second."""

@@ -7,11 +7,17 @@ for the files that :func:`load` reads; time is an argument. The model is in
 """
 
 from streams.topology.catalog import catalog_key, flatten, split_key, unflatten
-from streams.topology.compile import directory, instance_at, routing_instance, routing_instances
+from streams.topology.compile import (
+    directory,
+    instance_at,
+    routing_instance,
+    routing_instance_of,
+    routing_instances,
+)
 from streams.topology.failover import failover
 from streams.topology.findings import NOWHERE, Finding, Severity, Skipped, Source
 from streams.topology.history import with_history
-from streams.topology.load import FILE, apply_sql, load
+from streams.topology.load import FILE, apply_sql, load, load_with_notes
 from streams.topology.lookup import (
     accepted_contracts,
     accepts,
@@ -50,12 +56,15 @@ from streams.topology.objects import (
 )
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Encryption, Grant, Securable
+from streams.topology.suppressions import SUPPRESSIONS_FILE, Suppression
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
+from streams.topology.yaml_file.suppressions import load_suppressions
 
 __all__ = [
     "FILE",
     "MSDB",
     "NOWHERE",
+    "SUPPRESSIONS_FILE",
     "SYSTEM_CONTRACTS",
     "SYSTEM_MESSAGE_TYPES",
     "BeginDialog",
@@ -84,6 +93,7 @@ __all__ = [
     "Severity",
     "Skipped",
     "Source",
+    "Suppression",
     "Topology",
     "Transport",
     "Validation",
@@ -99,11 +109,14 @@ __all__ = [
     "flatten",
     "instance_at",
     "load",
+    "load_suppressions",
+    "load_with_notes",
     "queue_name",
     "queue_named",
     "queue_of",
     "queues_of",
     "routing_instance",
+    "routing_instance_of",
     "routing_instances",
     "schema_of",
     "split_key",

@@ -34,7 +34,7 @@ NOWHERE = Source()
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that an analysis says about a topology; ``code`` is ``TA-01`` to ``TA-40``."""
+    """Something that an analysis says about a topology; ``code`` is ``TA-01`` to ``TA-46``."""
 
     code: str
     severity: Severity
@@ -63,9 +63,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A statement of a script that was read over: its first words and its place."""
+    """A statement of a script that was read over: its first words and its place.
+
+    ``why``: what is not known of one that may concern dialogs, so that it stays unresolved; empty
+    for one that does not concern them.
+    """
 
     kind: str
     file: str
     line: int
     column: int = 0
+    why: str = ""

@@ -6,36 +6,58 @@ from dataclasses import replace
 from pathlib import Path
 
 from streams.errors import InputError, UsageError
+from streams.topology.decode import decode, marked_encoding
 from streams.topology.findings import Source
 from streams.topology.model import MSDB, Instance, Topology, empty_database
-from streams.topology.tsql import InstanceDraft, Notes, apply_script
+from streams.topology.snapshot import files_of, is_snapshot, load_snapshot, over, read_instance
+from streams.topology.tsql import InstanceDraft, Notes, Reading, apply_script
 from streams.topology.yaml_file import Document, read_document
 
 FILE = "topology.yaml"
-_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+SCRIPT = ".sql"
 
 
 def load(path: Path, now: float) -> Topology:
-    """Read a folder with ``topology.yaml``, or one of .sql files: one instance per file.
+    """Read a folder with ``topology.yaml``, one of .sql files (an instance each), or a snapshot.
 
     ``now`` (epoch seconds) is when every LIFETIME begins. Raise InputError for what cannot be
     parsed; what the engine would refuse is among the findings.
     """
+    return load_with_notes(path, now)[0]
+
+
+def load_with_notes(path: Path, now: float) -> tuple[Topology, Notes]:
+    """Load a topology, and say besides what was understood of its scripts and what was odd."""
+    notes = Notes()
+    topology = _load(path, now, notes)
+    return replace(topology, findings=tuple(notes.findings), skipped=tuple(notes.skipped)), notes
+
+
+def _load(path: Path, now: float, notes: Notes) -> Topology:
     if path.is_file() and path.name == FILE:
         path = path.parent
+    if not (path / FILE).is_file() and is_snapshot(path):
+        found = load_snapshot(path).topology
+        notes.findings.extend(found.findings)
+        return found
+    if path.is_file() and path.suffix.casefold() == SCRIPT:
+        raise UsageError(
+            f"{path} is a script and no topology",
+            f"Make one of it: hopline import NAME={path} --output FOLDER",
+        )
     if not path.is_dir():
         raise UsageError(
             f"there is no topology at {path}",
-            f"Name a folder with {FILE}, or one with .sql files.",
+            f"Name a folder with {FILE}, one with .sql files, or a snapshot of live servers.",
         )
     if (path / FILE).is_file():
-        return _from_yaml(path, now)
-    scripts = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.casefold() == ".sql")
+        return _from_yaml(path, now, notes)
+    scripts = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.casefold() == SCRIPT)
     if not scripts:
         raise UsageError(
             f"the folder {path} holds no topology", f"It has neither {FILE} nor .sql files."
         )
-    return _from_scripts(scripts, now)
+    return _from_scripts(scripts, now, notes)
 
 
 def apply_sql(topology: Topology, instance: str, database: str, text: str, now: float) -> Topology:
@@ -53,30 +75,51 @@ def apply_sql(topology: Topology, instance: str, database: str, text: str, now: 
     )
 
 
-def _from_yaml(folder: Path, now: float) -> Topology:
+def _from_yaml(folder: Path, now: float, notes: Notes) -> Topology:
     file = folder / FILE
 
     def read(name: str, source: Source) -> str:
         return _text(_named(folder, name, source))
 
     document = read_document(_text(file), str(file), now, read)
-    notes = Notes(findings=list(document.findings))
+    notes.findings.extend(document.findings)
     instances = {
         name: _with_scripts(folder, document, name, now, notes) for name in document.instances
     }
-    return Topology(
-        instances, document.clusters, document.expect, tuple(notes.findings), tuple(notes.skipped)
-    )
+    return Topology(instances, document.clusters, document.expect)
 
 
 def _with_scripts(
     folder: Path, document: Document, name: str, now: float, notes: Notes
 ) -> Instance:
-    draft = InstanceDraft(document.instances[name])
+    draft = InstanceDraft(_with_snapshot(folder, document, name, notes))
+    reading = document.readings[name]
     for script in document.scripts[name]:
         path = _named(folder, script.name, script.source)
-        apply_script(draft, None, _text(path), str(path), now, notes)
+        text = _text(path) if reading is Reading.STRICT else _text_as_found(path, notes)
+        apply_script(draft, None, text, str(path), now, notes, reading)
     return draft.build()
+
+
+def _with_snapshot(folder: Path, document: Document, name: str, notes: Notes) -> Instance:
+    """Return an instance as its snapshot says, under what the file states of it."""
+    stated, said = document.instances[name], document.snapshots.get(name)
+    if said is None:
+        return stated
+    try:
+        snapshot = read_instance(folder / said.name, name)
+    except (UsageError, ValueError) as error:  # a null character in the name
+        raise InputError(
+            f"there is no snapshot of one instance at {folder / said.name}",
+            file=said.source.file, line=said.source.line, column=said.source.column,
+            remedy=f"Names are relative to the folder {folder}.",
+        ) from error  # fmt: skip
+    notes.findings.extend(snapshot.topology.findings)
+    for view, count in snapshot.live[name].rows.items():
+        notes.understood[name, f"sys.{view}"] += count
+    for file in files_of(folder / said.name):
+        notes.encodings[str(file)] = decode(file.read_bytes())[1]
+    return over(stated, snapshot.topology.instances[name])
 
 
 def _named(folder: Path, name: str, at: Source) -> Path:
@@ -94,8 +137,7 @@ def _named(folder: Path, name: str, at: Source) -> Path:
     )  # fmt: skip
 
 
-def _from_scripts(scripts: list[Path], now: float) -> Topology:
-    notes = Notes()
+def _from_scripts(scripts: list[Path], now: float, notes: Notes) -> Topology:
     instances: dict[str, Instance] = {}
     for path in scripts:
         name = path.stem
@@ -103,13 +145,13 @@ def _from_scripts(scripts: list[Path], now: float) -> Topology:
         draft = InstanceDraft(Instance(name, empty_database(name, MSDB, source), source=source))
         apply_script(draft, None, _text(path), str(path), now, notes)
         instances[name] = draft.build()
-    return Topology(instances, findings=tuple(notes.findings), skipped=tuple(notes.skipped))
+    return Topology(instances)
 
 
 def _text(path: Path) -> str:
     """Return a file's text: UTF-8, or UTF-16 with its mark, as SQL Server's tools write it."""
     data = path.read_bytes()
-    encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "utf-8")
+    encoding = marked_encoding(data) or "utf-8"
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -120,3 +162,10 @@ def _text(path: Path) -> str:
             file=str(path), line=line, column=len(before) - before.rfind(b"\n"),
             remedy="Save the file as UTF-8.",
         ) from error  # fmt: skip
+
+
+def _text_as_found(path: Path, notes: Notes) -> str:
+    """Return a script's text in the encoding that it most likely has; note which one."""
+    text, encoding = decode(path.read_bytes())
+    notes.encodings[str(path)] = encoding
+    return text

@@ -119,13 +119,17 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Everything that a folder says. ``findings`` and ``skipped`` are about how it says it."""
+    """Everything that a folder says. ``findings`` and ``skipped`` are about how it says it.
+
+    ``cuts`` are pairs of instances between which nothing passes: a what-if, which no folder says.
+    """
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
     expect: tuple[Expectation, ...] = ()
     findings: tuple[Finding, ...] = field(default=(), compare=False)
     skipped: tuple[Skipped, ...] = field(default=(), compare=False)
+    cuts: frozenset[frozenset[str]] = frozenset()
 
     def instance(self, name: str) -> Instance | None:
         """Return an instance by its name; names compare without case."""

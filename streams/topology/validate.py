@@ -178,6 +178,10 @@ def breaches(proposal: Proposal) -> tuple[Breach, ...]:
     return tuple(Breach(rule, detail) for rule, detail in found if detail is not None)
 
 
+NOT_UNDERSTOOD = "not understood"
+"""How the message of a TA-20 begins that is about a statement which could not be read."""
+
+
 def ddl_finding(
     message: str,
     remedy: str,

@@ -1,4 +1,4 @@
-"""`hopline generate traffic`."""
+"""`hopline generate traffic` and `hopline generate estate`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from streams.capture import CaptureReader
 from streams.cli import main
+from streams.topology import load
 
 SMALL = ["--dialogs", "3", "--messages", "9"]
 
@@ -80,3 +81,43 @@ def test_durations(tmp_path: Path, text: str, milliseconds: int) -> None:
     counts = CaptureReader(tmp_path / "t").counts
     assert counts is not None
     assert counts.last - counts.first <= milliseconds
+
+
+def estate(*args: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, ["generate", "estate", *map(str, args)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_an_estate_is_a_topology(tmp_path: Path) -> None:
+    folder = tmp_path / "estate"
+    size = ["--instances", 30, "--routes", 200]
+    code, out, err = estate("--output", folder, *size, "--format", "json")
+    assert (code, err) == (0, "")
+    result = json.loads(out)
+    assert (result["instances"], result["routes"], result["defects"]) == (30, 200, 0)
+    assert len(load(folder, 0.0).instances) == 30
+    assert [path.name for path in folder.iterdir()] == ["topology.yaml"]
+
+
+def test_defects_are_told_beside_it(tmp_path: Path) -> None:
+    size = ["--instances", 60, "--routes", 500, "--defects", 3]
+    code, out, _ = estate("--output", tmp_path, *size)
+    assert code == 0 and "60 instances, 500 routes" in out and "3 defects" in out
+    found = json.loads((tmp_path / "DEFECTS.json").read_text(encoding="utf-8"))
+    assert [row["code"] for row in found] == ["TA-04", "TA-09", "TA-10"]
+    keys = {"code", "kind", "severity", "subject", "routes", "from", "to"}
+    assert all(set(row) == keys for row in found)
+    # What was planted before is not told of an estate without defects.
+    assert estate("--output", tmp_path, "--instances", 2, "--routes", 2, "--force")[0] == 0
+    assert not (tmp_path / "DEFECTS.json").exists()
+
+
+def test_an_estate_overwrites_nothing_unasked(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("", encoding="utf-8")
+    size = ["--instances", 2, "--routes", 2]
+    code, out, err = estate("--output", tmp_path, *size)
+    assert (code, out) == (2, "") and "not empty" in err
+    code, _, err = estate("--output", tmp_path / "mine", *size)
+    assert code == 2 and "no folder" in err
+    code, _, err = estate("--output", tmp_path / "new", "--instances", 0)
+    assert code == 2 and "--instances" in err and not (tmp_path / "new").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,8 @@ from click.testing import CliRunner
 from streams.cli import main
 from streams.cli.query import table
 from streams.client import Conversation
+from streams.kafka import deploy
+from streams.topology import apply_sql
 from tests.running import System, eventually, running
 
 AT_A = ("ServerA", "DatabaseA")
@@ -75,6 +78,27 @@ def test_the_transmission_queue_has_what_is_not_acknowledged(
         *("conversation_handle", "to_service_name", "from_service_name", "service_contract_name"),
         *("is_conversation_error", "transmission_status", "priority"),
     }
+
+
+def test_the_transmission_queue_of_a_target_has_what_waits_for_its_queue(
+    kafka: str, unique: str
+) -> None:
+    with running(kafka, unique, "two_brokers") as system, system.client() as client:
+        text = "ALTER QUEUE TargetQueue WITH STATUS = OFF"
+        off = apply_sql(system.topology, "ServerB", "DatabaseB", text, time.time())
+        deploy(system.cluster, off)
+        dialog = client.begin(*AT_A, *SERVICES)
+        client.send(dialog, b"parked", wait=True)
+
+        def parked() -> list[dict[str, Any]]:
+            return rows(system, "sys.transmission_queue", "--at", "ServerB")
+
+        [row] = eventually(parked, "a parked row")
+    assert (row["message_body"], row["to_service_name"]) == (
+        {"size": 6, "text": "parked"},
+        "TargetService",
+    )
+    assert row["transmission_status"] == "9617: the queue is disabled"
 
 
 def test_a_status_says_why_nothing_was_sent(

@@ -24,6 +24,7 @@ _CLOSING = "protocol/closing.py"
 _DIALOG = "protocol/dialog.py"
 _ENDPOINT = "node/endpoint.py"
 _FORWARDER = "node/forwarder.py"
+_MIRROR = "node/mirror.py"
 
 MUTANTS = (
     # --- the lock
@@ -243,5 +244,12 @@ MUTANTS = (
         _FORWARDER,
         "        self._ways.clear()\n",
         "",
+    ),
+    # --- mirrored routes
+    Mutant(
+        "claim the role as the mirror, too",
+        _MIRROR,
+        "else (mirror.role, mirror.epoch)",
+        "else (Role.PRINCIPAL, mirror.epoch)",
     ),
 )

@@ -8,6 +8,19 @@ from streams.protocol import Limits
 
 from .harness import Net, conversation, topology
 
+ASKING = topology("""
+instances:
+  Home:
+    databases:
+      AW:
+        broker_id: AW
+        services: [Initiator]
+        routes:
+          - {name: BCN, service_name: SQL/ServiceBroker/BrokerConfiguration, address: LOCAL}
+  N: {}
+""")
+"""A database that asks for the routes that it does not have, and somewhere to go to."""
+
 PAIR = """
 instances:
   ServerA:

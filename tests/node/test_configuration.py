@@ -29,19 +29,9 @@ from streams.wire import Envelope
 from streams.wire.records import HOP, MESSAGE, ROUTE, header_of, message_record
 
 from .evidence import shows
-from .harness import START, conversation, topology
+from .harness import START, conversation
+from .places import ASKING
 
-AW = topology("""
-instances:
-  Home:
-    databases:
-      AW:
-        broker_id: AW
-        services: [Initiator]
-        routes:
-          - {name: BCN, service_name: SQL/ServiceBroker/BrokerConfiguration, address: LOCAL}
-  N: {}
-""")
 SECOND = 1000
 LONGEST = Limits().retries[-1]
 
@@ -50,13 +40,13 @@ LONGEST = Limits().retries[-1]
 class Bench:
     """A database whose conversations to ``New`` wait: the product's forwarder, and its requests."""
 
-    topology: Topology = AW
+    topology: Topology = ASKING
     now: int = START
     asked: list[BeginNotice] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.requests = Configuration("AW")
-        world = world_of(AW, 1)
+        world = world_of(ASKING, 1)
         self.forwarder = Forwarder("Home", world, Envelope, lambda _: True)
 
     def message(self, dialog: int, service: str = "New") -> Outcome:

@@ -12,18 +12,8 @@ from streams.routing import SYSTEM_SERVICE
 from streams.topology import Topology, apply_sql
 
 from .evidence import shows
-from .harness import START, topology
-
-AW = topology("""
-instances:
-  Home:
-    databases:
-      AW:
-        broker_id: AW
-        services: [Initiator]
-        routes:
-          - {name: BCN, service_name: SQL/ServiceBroker/BrokerConfiguration, address: LOCAL}
-""")
+from .harness import START
+from .places import ASKING
 
 
 class Nothing:
@@ -53,7 +43,7 @@ def begin(endpoint: Endpoint) -> Transaction:
     return endpoint.begin(Nothing(), START)
 
 
-def endpoint(of: Topology = AW) -> Endpoint:
+def endpoint(of: Topology = ASKING) -> Endpoint:
     return Endpoint("Home", world_of(of, 1))
 
 
@@ -94,7 +84,7 @@ def test_a_request_that_cannot_be_begun_has_ended() -> None:
     tx = begin(one)
     tx.status(asking())
     opening, question = commit(one, tx)
-    off = apply_sql(AW, "Home", "AW", "ALTER DATABASE AW SET DISABLE_BROKER", START / 1000)
+    off = apply_sql(ASKING, "Home", "AW", "ALTER DATABASE AW SET DISABLE_BROKER", START / 1000)
     one.switch(world_of(off, 2))
     tx = begin(one)
     tx.command(0, opening)

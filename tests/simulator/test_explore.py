@@ -24,6 +24,7 @@ from streams.simulator.explore import (
     shrink,
     write_case,
 )
+from streams.simulator.explore.mirrors import PAIR, PARTNER
 from streams.simulator.finish import calm_at
 
 SEEDS = 2_000
@@ -53,6 +54,19 @@ def test_both_sides_send() -> None:
             counts[direction.from_initiator] += len(numbers)
         shares.append(counts[False] / max(1, sum(counts.values())))
     assert median(shares) > 0.2
+
+
+def test_pairs_are_drawn_and_move() -> None:
+    """Some estates have a mirrored target: messages come into its queue at either partner."""
+    principals: set[str] = set()
+    for seed in range(60):
+        case = draw_case(seed)
+        if PARTNER not in case.topology.instances:
+            continue
+        run = Simulation(case.topology, case.scenario, seed, fresh=0)
+        run.play()
+        principals |= {q.instance for q in run.facts.queued if q.home == f"the pair {PAIR}"}
+    assert PARTNER in principals and len(principals) > 2
 
 
 def test_the_same_seeds_tell_the_same_whatever_the_number_of_processes() -> None:

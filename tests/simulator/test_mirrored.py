@@ -181,6 +181,24 @@ def test_the_partners_are_one_database() -> None:
         Simulation(topology, scenario)
 
 
+def test_what_is_said_to_one_partner_is_said_to_the_other() -> None:
+    """A queue that is off stays off at the new principal; what changes nothing is noted once."""
+    text = """
+        steps:
+          - {at: 0s, begin: {dialog: d, from: ServerA/DatabaseA/InitiatorService, to: OrderParts}}
+          - {at: 0s, sql: {at: Partner1/Orders, text: ALTER QUEUE OrderQueue WITH STATUS = OFF}}
+          - {at: 1s, send: {dialog: d, body: parked}}
+          - {at: 5s, failover: {pair: Orders, to: Partner2}}
+          - {at: 20s, sql: {at: Partner2/Orders, text: ALTER QUEUE OrderQueue WITH STATUS = ON}}
+          - {at: 20s, sql: {at: Partner1/Orders, text: CREATE TABLE t (n int)}}
+    """
+    result = run("mirrored", text)
+    assert bodies(result, FIRST) == []
+    assert bodies(result, SECOND_PARTNER) == ["parked"]
+    assert all(row["at"] >= 20 for row in result.queues[SECOND_PARTNER])
+    assert len(result.notes) == 1
+
+
 def test_nobody_begins_under_an_epoch_that_is_over() -> None:
     """A deposed principal that restarts before it has heard does not take the pair back."""
     text = """

@@ -83,6 +83,14 @@ def lagging(two: Rig) -> tuple[Control, threading.Event]:
     return control, lags
 
 
+def stopped(two: Rig) -> SurroundingsError:
+    """Return why an endpoint worker of A cannot go on."""
+    failure = two.endpoint(limits=PATIENT).ended()
+    two.running.clear()
+    assert isinstance(failure, SurroundingsError)
+    return failure
+
+
 def test_a_schema_that_is_announced_is_read_and_another_is_event_161(two: Rig) -> None:
     """Both come to a worker that runs; the one has been announced just before it was used."""
     control, lags = lagging(two)
@@ -133,9 +141,7 @@ def test_a_statement_in_an_unknown_schema_stops_the_partition(two: Rig) -> None:
     )
     key, value, headers = command_record(made)
     two.produce(cmd, key, value, under(headers, COMMAND, schema))
-    failure = two.endpoint(limits=PATIENT).ended()
-    two.running.clear()
-    assert isinstance(failure, SurroundingsError)
+    failure = stopped(two)
     unknown = f"Command: unknown fingerprint {prefix_of(schema)[2:].hex()}"
     assert failure.message == f"{cmd}/0@0: {unknown}."
     assert "hopline apply" in failure.remedy
@@ -149,9 +155,7 @@ def test_state_in_an_unknown_schema_stops_the_partition(two: Rig) -> None:
     schema, topic = newer("Positions"), two.topics.dialog("A")
     raw = rewritten(encode_positions(Positions()), schema)
     two.produce(topic, POSITIONS_KEY, raw, partition=0)
-    failure = two.endpoint(limits=PATIENT).ended()
-    two.running.clear()
-    assert isinstance(failure, SurroundingsError)
+    failure = stopped(two)
     unknown = f"Positions: unknown fingerprint {prefix_of(schema)[2:].hex()}"
     assert failure.message == f"{topic}/0: {unknown}."
     assert "hopline apply" in failure.remedy
@@ -164,9 +168,7 @@ def test_state_in_an_unknown_schema_stops_the_partition(two: Rig) -> None:
 def test_state_that_is_no_state_stops_the_partition(two: Rig) -> None:
     topic = two.topics.dialog("A")
     two.produce(topic, POSITIONS_KEY, b"rubbish", partition=0)
-    failure = two.endpoint(limits=PATIENT).ended()
-    two.running.clear()
-    assert isinstance(failure, SurroundingsError)
+    failure = stopped(two)
     assert failure.message.startswith(f"{topic}/0 cannot be understood: Positions: ")
 
 

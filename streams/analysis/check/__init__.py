@@ -1,4 +1,4 @@
-"""What is already wrong? Every check of a whole topology, TA-01 to TA-44.
+"""What is already wrong? Every check of a whole topology, TA-01 to TA-46.
 
 A check is a row of :data:`CHECKS`: its code, what it is about, and the function that finds it. What
 each one means to a reader is in ``docs/findings.md``, generated from the same rows and from the
@@ -7,6 +7,18 @@ topologies in ``tests/findings``: for each code one that triggers it and one tha
 
 from streams.analysis.check.check import Report, check_topology
 from streams.analysis.check.registry import Check
+from streams.analysis.check.sarif import report_sarif
+from streams.analysis.check.suppress import Suppressed
 from streams.analysis.check.table import CHECKS
+from streams.analysis.check.text import page_text, report_text
 
-__all__ = ["CHECKS", "Check", "Report", "check_topology"]
+__all__ = [
+    "CHECKS",
+    "Check",
+    "Report",
+    "Suppressed",
+    "check_topology",
+    "page_text",
+    "report_sarif",
+    "report_text",
+]

@@ -2,41 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from streams.analysis.check.registry import Check
+from streams.analysis.check.suppress import Suppressed, suppress
 from streams.analysis.check.table import CHECKS
-from streams.analysis.estate import Estate
-from streams.topology import Finding, Severity, Topology
+from streams.analysis.estate import SOON, Estate
+from streams.topology import Finding, Severity, Suppression, Topology
 
 _ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Every finding, the worst first; those of one severity by code, then by place."""
+    """Every finding, the worst first; those of one severity by code, then by place.
+
+    ``suppressed``: what a suppression covers; it counts nowhere else.
+    """
 
     findings: tuple[Finding, ...]
+    suppressed: tuple[Suppressed, ...] = ()
 
     def count(self, severity: Severity) -> int:
         """Return how many findings of a severity there are."""
         return sum(finding.severity is severity for finding in self.findings)
+
+    def reaches(self, severity: Severity) -> bool:
+        """Tell whether there is a finding of a severity, or of a worse one."""
+        return any(_ORDER[f.severity] <= _ORDER[severity] for f in self.findings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report by the contract's keys."""
         return {
             "findings": [finding.to_json() for finding in self.findings],
             "summary": {severity.value: self.count(severity) for severity in Severity},
+            "suppressed": [suppressed.to_json() for suppressed in self.suppressed],
         }
 
 
-def check_topology(topology: Topology, now: float, checks: Iterable[Check] = CHECKS) -> Report:
-    """Return what is wrong with a topology; ``now`` (epoch seconds) tells what has expired."""
-    estate = Estate(topology, now)
+def check_topology(
+    topology: Topology,
+    now: float,
+    checks: Iterable[Check] = CHECKS,
+    suppressions: Sequence[Suppression] = (),
+    *,
+    soon: float = SOON,
+) -> Report:
+    """Return what is wrong with a topology; ``now`` (epoch seconds) tells what has expired.
+
+    What expires within ``soon`` (seconds) is told beforehand.
+    """
+    estate = Estate(topology, now, soon)
     found = {_key(finding): finding for check in checks for finding in check.find(estate)}
-    return Report(tuple(found[key] for key in sorted(found)))
+    left, taken = suppress(found.values(), suppressions, now)
+    return Report(
+        tuple(sorted(left, key=_key)), tuple(sorted(taken, key=lambda s: _key(s.finding)))
+    )
 
 
 def _key(finding: Finding) -> tuple[int | str, ...]:

@@ -2,7 +2,61 @@
 
 from __future__ import annotations
 
-from streams.analysis.check import statements
+from itertools import chain
+
+from streams.analysis.check import (
+    addresses,
+    arriving,
+    back,
+    contracts,
+    endpoints,
+    expectations,
+    expiring,
+    forwarders,
+    groups,
+    hops,
+    identity,
+    last_resort,
+    leaks,
+    names,
+    priorities,
+    queues,
+    reach,
+    resilience,
+    routers,
+    statements,
+    suppress,
+    targets,
+    unused,
+    validations,
+)
 from streams.analysis.check.registry import Check
 
-CHECKS: tuple[Check, ...] = tuple(sorted(statements.CHECKS, key=lambda check: check.code))
+_THEMES = (
+    addresses.CHECKS,
+    arriving.CHECKS,
+    back.CHECKS,
+    contracts.CHECKS,
+    endpoints.CHECKS,
+    expectations.CHECKS,
+    expiring.CHECKS,
+    forwarders.CHECKS,
+    groups.CHECKS,
+    hops.CHECKS,
+    identity.CHECKS,
+    last_resort.CHECKS,
+    leaks.CHECKS,
+    names.CHECKS,
+    priorities.CHECKS,
+    queues.CHECKS,
+    reach.CHECKS,
+    resilience.CHECKS,
+    routers.CHECKS,
+    statements.CHECKS,
+    suppress.CHECKS,
+    targets.CHECKS,
+    unused.CHECKS,
+    validations.CHECKS,
+)
+
+CHECKS: tuple[Check, ...] = tuple(sorted(chain(*_THEMES), key=lambda check: check.code))

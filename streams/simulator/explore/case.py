@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from streams.simulator.clock import Chance
+from streams.simulator.explore.mirrors import draw_pair
 from streams.simulator.explore.scenarios import draw_scenario
 from streams.simulator.explore.topologies import draw_topology
 from streams.simulator.invariants import Violation
 from streams.simulator.result import account
 from streams.simulator.run import Simulation
-from streams.simulator.scenario import Abort, Begin, Crash, Cut, Scenario, Skew
+from streams.simulator.scenario import Abort, Begin, Crash, Cut, Failover, Scenario, Skew
 from streams.topology import Topology
 
 FRESH = 0.05
@@ -43,6 +44,7 @@ class Tale(NamedTuple):
 def draw_case(seed: int) -> Case:
     """Draw the case of a seed."""
     estate = draw_topology(Chance(seed, "explore topology"))
+    estate = draw_pair(estate, Chance(seed, "explore pair"))
     scenario = draw_scenario(estate, Chance(seed, "explore scenario"))
     return Case(estate.topology, replace(scenario, topology="."), seed)
 
@@ -55,7 +57,7 @@ def play(case: Case, fresh: float = FRESH) -> Tale:
     faults = [
         s.action
         for s in case.scenario.steps
-        if isinstance(s.action, (Abort, Skew))
+        if isinstance(s.action, (Abort, Failover, Skew))
         or (isinstance(s.action, (Crash, Cut)) and not s.action.up)
     ]
     return Tale(

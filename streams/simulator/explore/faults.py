@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from streams.protocol import Limits
 from streams.simulator.clock import MILLISECOND, Chance
+from streams.simulator.explore.mirrors import draw_failovers
 from streams.simulator.explore.topologies import NOBODY, Estate, Home
 from streams.simulator.scenario import (
     Abort,
@@ -36,6 +37,7 @@ def draw_faults(
     for kind, probability in _CHANGES:
         if chance.happens(probability):
             steps += kind(estate, chance, busy)
+    steps += draw_failovers(estate, chance, busy)
     skew = {
         name: chance.below(2 * quarter) - quarter
         for name in estate.topology.instances
@@ -156,9 +158,10 @@ def _some_route(estate: Estate, chance: Chance) -> tuple[Home, Route | None]:
 
 def _create(name: str, route: Route, address: str) -> str:
     broker = f"BROKER_INSTANCE = '{route.broker}', " if route.broker else ""
+    mirror = f", MIRROR_ADDRESS = '{route.mirror}'" if route.mirror else ""
     return (
         f"CREATE ROUTE [{name}] WITH SERVICE_NAME = '{route.service}', {broker}"
-        f"ADDRESS = '{address}'"
+        f"ADDRESS = '{address}'{mirror}"
     )
 
 

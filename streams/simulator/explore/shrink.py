@@ -16,6 +16,7 @@ from streams.simulator.scenario import (
     Begin,
     Crash,
     Cut,
+    Failover,
     Latency,
     Link,
     Network,
@@ -233,6 +234,8 @@ def _used(scenario: Scenario) -> set[str]:
         for name in ("instance", "database"):
             used.add(getattr(action, name, ""))
         used.update(getattr(action, "link", ()))
+        if isinstance(action, Failover):
+            used.add(action.to)
     for application in scenario.applications:
         used |= {application.instance, application.database}
     return used

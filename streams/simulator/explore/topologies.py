@@ -57,12 +57,13 @@ class Flow:
 
 @dataclass(slots=True)
 class Estate:
-    """What was drawn: ``queues`` has (instance, database, queue) of every service."""
+    """What was drawn; ``partners`` are the instances of a mirrored pair, if there is one."""
 
     topology: Topology
     flows: tuple[Flow, ...]
     contract: str
     gateways: tuple[str, ...]
+    partners: tuple[str, ...] = ()
 
     @property
     def homes(self) -> tuple[Home, ...]:

@@ -1,6 +1,6 @@
 """A topology as the text of its ``topology.yaml``: what :func:`streams.topology.load` reads again.
 
-Writes what explored topologies have; mirrors, bindings, schemas and clusters are not among it.
+Writes what explored topologies have; bindings, schemas and clusters are not among it.
 """
 
 from __future__ import annotations
@@ -72,8 +72,10 @@ def _endpoint(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _database(database: Database) -> dict[str, Any]:
+    mirror = database.mirror
     made: dict[str, Any] = {
         "broker_id": database.broker_id,
+        "mirror": {"pair": mirror.pair, "role": mirror.role.value} if mirror is not None else None,
         "message_types": {
             name: {"validation": kind.validation.value}
             for name, kind in database.message_types.items()
@@ -112,5 +114,6 @@ def _route(route: Route) -> dict[str, Any]:
         "service_name": route.service,
         "broker_instance": route.broker,
         "address": route.address,
+        "mirror_address": route.mirror,
     }
     return {key: value for key, value in made.items() if value is not None}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from streams.topology.tsql.cursor import Cursor
-from streams.topology.tsql.tokens import Kind
+from streams.topology.tsql.tokens import Kind, Token
 
 # fmt: off
 STARTS = frozenset({
@@ -13,13 +15,23 @@ STARTS = frozenset({
     "RECONFIGURE", "RESTORE", "RETURN", "REVERT", "REVOKE", "ROLLBACK", "SAVE", "SELECT", "SEND",
     "SET", "THROW", "TRUNCATE", "UPDATE", "USE", "WAITFOR", "WHILE",
 })
-# fmt: on
 """The words with which a statement can begin."""
+_ANYWHERE = frozenset({
+    "BEGIN", "COMMIT", "DECLARE", "ELSE", "END", "EXEC", "EXECUTE", "GOTO", "IF", "PRINT",
+    "RAISERROR", "RETURN", "ROLLBACK", "SET", "WAITFOR", "WHILE",
+})
+"""Those of them that begin one also in the middle of a line."""
+# fmt: on
+_OBJECTS = frozenset({"ALTER", "CREATE", "DROP"})
+_PERMISSIONS = frozenset({"DENY", "GRANT", "REVOKE"})
+_WITH_SET = frozenset({"MERGE", "UPDATE"})
+
+Understands = Callable[[Cursor], object]
 
 
 def batch_ends(cursor: Cursor) -> bool:
     """Tell whether nothing more belongs to this batch."""
-    return cursor.token.kind in (Kind.END, Kind.GO, Kind.DIRECTIVE)
+    return cursor.token.kind in (Kind.END, Kind.DIRECTIVE)
 
 
 def statement_ends(cursor: Cursor) -> bool:
@@ -43,3 +55,106 @@ def rest_of_statement(cursor: Cursor) -> tuple[str, ...]:
 def nesting(cursor: Cursor) -> int:
     """Return what the next token adds to the depth of parentheses."""
     return 1 if cursor.is_mark("(") else -1 if cursor.is_mark(")") else 0
+
+
+def read_over(
+    cursor: Cursor,
+    start: int,
+    understood: Understands,
+    *,
+    broken: bool = False,
+    since: int | None = None,
+) -> None:
+    """Move to the end of the statement that began at ``start``, as far as it can be told.
+
+    ``understood`` tells whether a statement of the table begins here; ``broken``: this one is
+    wrong, so its parentheses may be as well. ``since``: from where to look; from the cursor.
+    """
+    tokens = cursor.tokens
+    first = tokens[start]
+    since = cursor.at if since is None else since
+    at, depth, cases = since, 0, 0
+    sets = first.upper in _WITH_SET
+    while True:
+        token = tokens[at]
+        kind, word = token.kind, token.upper
+        if word:
+            if word == "CASE":
+                cases += 1
+            elif cases and word in ("ELSE", "END"):
+                cases -= word == "END"
+            elif word == "SET" and sets:
+                sets = False
+            elif word in STARTS and at > start:
+                cursor.at = at
+                outside = depth <= 0 or broken or (word in _OBJECTS and token.first)
+                if outside and (_begins(cursor, first) or _is_known(cursor, first, understood)):
+                    return
+            elif token.first and at > start and is_label(tokens, at):
+                break
+        elif kind is Kind.MARK:
+            text = token.text
+            if text == "(":
+                depth += 1
+            elif text == ")":
+                depth -= 1
+            elif text == ";" and depth <= 0:
+                break
+        elif kind in (Kind.END, Kind.DIRECTIVE):
+            if depth > 0 and not broken:  # a parenthesis that never closes hides nothing
+                read_over(cursor, start, understood, broken=True, since=since)
+                return
+            break
+        at += 1
+    cursor.at = at
+
+
+def is_label(tokens: Sequence[Token], at: int) -> bool:
+    """Tell whether a word is the target of a GOTO: a colon follows, and not a second one."""
+    if tokens[at].upper in STARTS or tokens[at].kind is not Kind.WORD:
+        return False
+    colon = tokens[at + 1]
+    return colon.kind is Kind.MARK and colon.text == ":" and tokens[at + 2].text != ":"
+
+
+def _begins(cursor: Cursor, first: Token) -> bool:
+    """Tell whether a word that can begin a statement does so here."""
+    word, behind = cursor.token.upper, cursor.peek(1).upper
+    if word == "IF" and behind == "EXISTS" and first.upper in _OBJECTS:
+        return False  # DROP TABLE IF EXISTS
+    if cursor.token.first:
+        return True
+    if word not in _ANYWHERE or (first.upper in _PERMISSIONS and word not in ("ELSE", "END")):
+        return False
+    if word == "SET":
+        return behind.startswith("@")
+    # WITH EXECUTE AS OWNER is a clause; EXECUTE AS begins a line of its own.
+    return word not in ("EXEC", "EXECUTE") or behind != "AS"
+
+
+def _is_known(cursor: Cursor, first: Token, understood: Understands) -> bool:
+    # GRANT CREATE ROUTE TO somebody creates no route.
+    return first.upper not in _PERMISSIONS and bool(understood(cursor))
+
+
+def end_of_condition(cursor: Cursor) -> int:
+    """Return where the condition behind IF or WHILE ends and its statement begins."""
+    tokens = cursor.tokens
+    at, depth, cases = cursor.at, 0, 0
+    while tokens[at].kind not in (Kind.END, Kind.DIRECTIVE):
+        token = tokens[at]
+        word = token.upper
+        if word == "CASE":
+            cases += 1
+        elif cases and word in ("ELSE", "END"):
+            cases -= word == "END"
+        elif token.kind is Kind.MARK:
+            depth += {"(": 1, ")": -1}.get(token.text, 0)
+            if token.text == ";" and depth <= 0:
+                break
+        elif word in STARTS and (depth <= 0 or (word in _OBJECTS and token.first)):
+            asks = word == "UPDATE" and tokens[at + 1].text == "("  # a trigger, what has changed
+            if not asks:
+                break
+        at += 1
+    return at

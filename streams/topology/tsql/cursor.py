@@ -8,17 +8,25 @@ from typing import NoReturn
 from streams.errors import InputError
 from streams.topology.findings import Source
 from streams.topology.tsql.statements import Name
-from streams.topology.tsql.tokens import Kind, Token
+from streams.topology.tsql.tokens import Kind, Reading, Token
+from streams.topology.tsql.values import Variables
 
 
 class Cursor:
-    """A position in the tokens of one script. ``syntax`` is the remedy of every error here."""
+    """A position in the tokens of one batch. ``syntax`` is the remedy of every error here.
 
-    def __init__(self, tokens: tuple[Token, ...], file: str) -> None:
+    ``variables``: what is settled at this place (:mod:`streams.topology.tsql.values`).
+    """
+
+    def __init__(
+        self, tokens: tuple[Token, ...], file: str, reading: Reading = Reading.STRICT
+    ) -> None:
         self.tokens = tokens
         self.file = file
+        self.reading = reading
         self.at = 0
         self.syntax = ""
+        self.variables: Variables = {}
 
     @property
     def token(self) -> Token:
@@ -43,7 +51,7 @@ class Cursor:
     def fail(self, expected: str, at: Token | None = None) -> NoReturn:
         """Raise the error that something else was expected."""
         token = at or self.token
-        found = "the end of the batch" if token.kind is Kind.GO else token
+        found = "the end of the batch" if token.first and token.kind is Kind.END else token
         raise InputError(
             f"expected {expected}, found {found}",
             file=self.file, line=token.line, column=token.column, remedy=self.syntax,
@@ -102,12 +110,22 @@ class Cursor:
         """Take a name with its prefixes."""
         parts = [self.name(what)]
         while self.accept_mark("."):
-            parts.append(self.name(what))
+            # database..name: the schema is left to its default.
+            parts.append("" if self.is_mark(".") else self.name(what))
         return tuple(parts)
+
+    def names(self, what: str) -> tuple[Name, ...]:
+        """Take names between commas."""
+        found = [self.dotted(what)]
+        while self.accept_mark(","):
+            found.append(self.dotted(what))
+        return tuple(found)
 
     def string(self, what: str) -> str:
         """Take a string literal."""
-        if self.token.kind is not Kind.STRING:
+        kinds = (Kind.STRING, Kind.QUOTED) if self.reading is Reading.AS_FOUND else (Kind.STRING,)
+        # With QUOTED_IDENTIFIER OFF, as sqlcmd has it, double quotes enclose strings.
+        if self.token.kind not in kinds:
             self.fail(f"{what}: a string in single quotes")
         return self.next().text
 
@@ -124,7 +142,6 @@ class Cursor:
         """Take ON or OFF."""
         return self.choice(("ON", "OFF")) == "ON"
 
-    def authorization(self) -> None:
-        """Read over AUTHORIZATION and its owner: owners play no part in routing."""
-        if self.accept("AUTHORIZATION"):
-            self.dotted("the owner")
+    def authorization(self) -> str | None:
+        """Take AUTHORIZATION and its owner, who matters for certificates only."""
+        return self.dotted("the owner")[-1] if self.accept("AUTHORIZATION") else None

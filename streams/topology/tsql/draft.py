@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from streams.topology.findings import NOWHERE, Finding, Skipped, Source
 from streams.topology.model import MSDB, Instance, empty_database
 from streams.topology.objects import (
+    Binding,
     Contract,
     Database,
     MessageType,
@@ -16,14 +19,51 @@ from streams.topology.objects import (
     Route,
     Service,
 )
+from streams.topology.procedures import BeginDialog, Procedure
+from streams.topology.security import Certificate, Grant
+from streams.topology.tsql.lexer import Remark
+from streams.topology.tsql.modules import Body
+from streams.topology.tsql.parse_dialog import CURRENT_DATABASE
+
+_D = TypeVar("_D")
 
 
 @dataclass(slots=True)
 class Notes:
-    """What is to be said about a script, in order."""
+    """What is to be said about scripts, in order.
+
+    ``understood`` counts (instance, kind); ``encodings``: of each script read as it was found.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    understood: Counter[tuple[str, str]] = field(default_factory=Counter)
+    encodings: dict[str, str] = field(default_factory=dict)
+
+
+class Sysnames(dict[str, _D]):
+    """Objects by names that compare without case, like every sysname (U-01)."""
+
+    def __init__(self, objects: Mapping[str, _D]) -> None:
+        super().__init__()
+        self._keys: dict[str, str] = {}
+        for name, found in objects.items():
+            self[name] = found
+
+    def __setitem__(self, name: str, found: _D) -> None:
+        super().__setitem__(name, found)
+        self._keys.setdefault(name.casefold(), name)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        if self._keys.get(name.casefold()) == name:
+            del self._keys[name.casefold()]
+
+    def find(self, name: str) -> _D | None:
+        """Return the object of a name."""
+        key = self._keys.get(name.casefold())
+        return None if key is None else self.get(key)
 
 
 class DatabaseDraft:
@@ -33,10 +73,15 @@ class DatabaseDraft:
         self.base = base
         self.message_types: dict[str, MessageType] = dict(base.message_types)
         self.contracts: dict[str, Contract] = dict(base.contracts)
-        self.queues: dict[str, Queue] = dict(base.queues)
+        self.queues: Sysnames[Queue] = Sysnames(base.queues)
         self.services: dict[str, Service] = dict(base.services)
-        self.schemas: dict[str, str] = dict(base.schemas)
-        self.priorities: dict[str, Priority] = {p.name: p for p in base.priorities}
+        self.schemas: Sysnames[str] = Sysnames(base.schemas)
+        self.priorities: Sysnames[Priority] = Sysnames({p.name: p for p in base.priorities})
+        self.bindings: Sysnames[Binding] = Sysnames({b.name: b for b in base.bindings})
+        self.certificates: Sysnames[Certificate] = Sysnames(base.certificates)
+        self.procedures: Sysnames[Procedure] = Sysnames(base.procedures)
+        self.grants: list[Grant] = list(base.grants)
+        self._loose: dict[str, tuple[Body, Source]] = {}
         self._routes = {route.route_id: route for route in base.routes}
         self._ids: dict[str, list[int]] = {}
         self._next_id = max(self._routes, default=0) + 1
@@ -45,14 +90,11 @@ class DatabaseDraft:
 
     def queue(self, name: str) -> Queue | None:
         """Return a queue by its name; one that only a service names has default settings."""
-        named = (*self.queues, *(service.queue for service in self.services.values()))
-        found = next((n for n in named if n.casefold() == name.casefold()), None)
-        return None if found is None else self.queues.get(found) or Queue(found)
-
-    def priority(self, name: str) -> Priority | None:
-        """Return the broker priority of a name, without case like every sysname."""
-        folded = name.casefold()
-        return next((p for n, p in self.priorities.items() if n.casefold() == folded), None)
+        declared = self.queues.find(name)
+        if declared is not None:
+            return declared
+        named = (service.queue for service in self.services.values())
+        return next((Queue(n) for n in named if n.casefold() == name.casefold()), None)
 
     def route(self, name: str) -> Route | None:
         """Return the route of a name."""
@@ -75,18 +117,37 @@ class DatabaseDraft:
         del self._routes[route.route_id]
         self._ids[route.name.casefold()].remove(route.route_id)
 
+    def body_of(self, script: str, source: Source) -> Body:
+        """Return what a script's loose statements do, to be added to."""
+        return self._loose.setdefault(script, (Body(), source))[0]
+
     def build(self) -> Database:
         """Return the database as it is now."""
+        loose = {name: body.build(name, source) for name, (body, source) in self._loose.items()}
+        procedures = {**self.procedures, **loose}
         return replace(
             self.base,
             message_types=self.message_types,
             contracts=self.contracts,
-            queues=self.queues,
+            queues=dict(self.queues),
             services=self.services,
-            schemas=self.schemas,
+            schemas=dict(self.schemas),
             priorities=tuple(self.priorities.values()),
+            bindings=tuple(self.bindings.values()),
+            certificates=dict(self.certificates),
+            grants=tuple(self.grants),
+            procedures={name: self._located(p) for name, p in procedures.items()},
             routes=tuple(self._routes[key] for key in sorted(self._routes)),
         )
+
+    def _located(self, procedure: Procedure) -> Procedure:
+        """Return a procedure with CURRENT DATABASE replaced by this broker's id."""
+
+        def located(begin: BeginDialog) -> BeginDialog:
+            here = (begin.broker or "").upper() == CURRENT_DATABASE
+            return replace(begin, broker=self.base.broker_id) if here else begin
+
+        return replace(procedure, begins=tuple(located(begin) for begin in procedure.begins))
 
 
 class InstanceDraft:
@@ -96,6 +157,7 @@ class InstanceDraft:
         self.base = base
         every = (base.msdb, *base.databases.values())
         self._databases = {d.name.casefold(): DatabaseDraft(d) for d in every}
+        self.grants: list[Grant] = list(base.grants)
 
     def database(self, name: str) -> DatabaseDraft | None:
         """Return a database."""
@@ -109,6 +171,11 @@ class InstanceDraft:
             self._databases[name.casefold()] = found
         return found
 
+    def drop(self, name: str) -> bool:
+        """Remove a user database; tell whether there was one."""
+        key = name.casefold()
+        return key != MSDB and self._databases.pop(key, None) is not None
+
     def user_databases(self) -> Iterator[DatabaseDraft]:
         """Yield every database but msdb, in the order of their first mention."""
         return (d for key, d in self._databases.items() if key != MSDB)
@@ -116,4 +183,5 @@ class InstanceDraft:
     def build(self) -> Instance:
         """Return the instance as it is now."""
         built = {d.base.name: d.build() for d in self.user_databases()}
-        return replace(self.base, msdb=self._databases[MSDB].build(), databases=built)
+        msdb = self._databases[MSDB].build()
+        return replace(self.base, msdb=msdb, databases=built, grants=tuple(self.grants))

@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP BROKER PRIORITY (reference 4.12)."""
+"""CREATE and ALTER BROKER PRIORITY (reference 4.12)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from streams.topology.findings import Source
 from streams.topology.objects import DEFAULT_LEVEL
 from streams.topology.tsql.cursor import Cursor
-from streams.topology.tsql.statements import DropPriority, SetPriority, Statement
+from streams.topology.tsql.statements import SetPriority, Statement
 
 _FIELDS = {
     "CONTRACT_NAME": "contract",
@@ -25,11 +25,6 @@ def create_priority(cursor: Cursor, source: Source) -> Statement:
 def alter_priority(cursor: Cursor, source: Source) -> Statement:
     """Read ALTER BROKER PRIORITY from behind its first words."""
     return _set_priority(cursor, source, create=False)
-
-
-def drop_priority(cursor: Cursor, source: Source) -> Statement:
-    """Read DROP BROKER PRIORITY from behind its first words."""
-    return DropPriority(source, cursor.dotted("the priority's name"))
 
 
 def _set_priority(cursor: Cursor, source: Source, *, create: bool) -> Statement:

@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP ROUTE (reference 1.4)."""
+"""CREATE and ALTER ROUTE (reference 1.4)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.statements import (
     AlterRoute,
     CreateRoute,
-    DropRoute,
     RouteClauses,
     Statement,
 )
@@ -40,11 +39,6 @@ def alter_route(cursor: Cursor, source: Source) -> Statement:
     name = cursor.dotted("the route's name")
     cursor.expect("WITH")
     return AlterRoute(source, name, _clauses(cursor, commas=False))
-
-
-def drop_route(cursor: Cursor, source: Source) -> Statement:
-    """Read DROP ROUTE from behind its first two words."""
-    return DropRoute(source, cursor.dotted("the route's name"))
 
 
 def _clauses(cursor: Cursor, *, commas: bool) -> RouteClauses:

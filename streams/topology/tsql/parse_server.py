@@ -6,9 +6,13 @@ database's files, an endpoint for mirroring. It is then read over like any other
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from streams.topology.findings import Source
 from streams.topology.model import EndpointState
-from streams.topology.tsql.boundaries import batch_ends, nesting, rest_of_statement
+from streams.topology.security import Encryption
+from streams.topology.tsql.boundaries import batch_ends, rest_of_statement
 from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.statements import (
     AlterDatabase,
@@ -34,8 +38,11 @@ def create_database(cursor: Cursor, source: Source) -> Statement | None:
         rest_of_statement(cursor)
         return None
     name = cursor.name("a database's name")
-    snapshot = "SNAPSHOT" in rest_of_statement(cursor)
-    return None if snapshot else CreateDatabase(source, name)
+    start = cursor.at
+    words = rest_of_statement(cursor)
+    if "SNAPSHOT" in words:
+        return None
+    return CreateDatabase(source, name, _broker_options(cursor, words, start))
 
 
 def alter_database(cursor: Cursor, source: Source) -> Statement | None:
@@ -43,17 +50,23 @@ def alter_database(cursor: Cursor, source: Source) -> Statement | None:
     current = cursor.is_words("CURRENT")
     name = cursor.name("a database's name")
     sets, start = cursor.accept("SET"), cursor.at
+    options = _broker_options(cursor, rest_of_statement(cursor), start)
+    if not options or not sets:
+        return None
+    return AlterDatabase(source, None if current else name, options)
+
+
+def _broker_options(cursor: Cursor, words: tuple[str, ...], start: int) -> tuple[str, ...]:
+    """Return the broker's options among the words that began at ``start``."""
     options: list[str] = []
-    for n, word in enumerate(rest_of_statement(cursor), start + 1):
+    for n, word in enumerate(words, start + 1):
         if word in BROKER_OPTIONS:
             options.append(word)
         elif word == HONOR_PRIORITY:
             if cursor.tokens[n].upper not in ("ON", "OFF"):
                 cursor.fail("ON or OFF", cursor.tokens[n])
             options.append(f"{HONOR_PRIORITY} {cursor.tokens[n].upper}")
-    if not options or not sets:
-        return None
-    return AlterDatabase(source, None if current else name, tuple(options))
+    return tuple(options)
 
 
 def create_endpoint(cursor: Cursor, source: Source) -> Statement | None:
@@ -69,52 +82,45 @@ def alter_endpoint(cursor: Cursor, source: Source) -> Statement | None:
 def _endpoint(cursor: Cursor, source: Source, *, create: bool) -> Statement | None:
     name = cursor.name("the endpoint's name")
     cursor.authorization()
-    state, port = None, None
+    changes: dict[str, Any] = {}
     if cursor.accept("STATE"):
         cursor.expect_mark("=")
-        state = EndpointState(cursor.choice(s.name for s in EndpointState).lower())
+        changes["state"] = EndpointState(cursor.choice(s.name for s in EndpointState).lower())
     if cursor.accept("AS"):
         cursor.expect("TCP")
-        port = _listener(cursor)
+        changes.update(_listener(cursor))
     elif create:
         cursor.fail("AS TCP ( LISTENER_PORT = port )")
-    if not cursor.accept("FOR"):
-        if create:
-            cursor.fail("FOR SERVICE_BROKER ( ... )")
-        return SetEndpoint(source, name, create, state, port, None, None)
-    if not cursor.accept("SERVICE_BROKER"):
-        if cursor.token.upper in ("TSQL", "DATABASE_MIRRORING", "DATA_MIRRORING", "SOAP"):
-            rest_of_statement(cursor)
-            return None
-        cursor.fail("SERVICE_BROKER")
-    options = _options(cursor)
-    forwarding = options.get("MESSAGE_FORWARDING")
-    size = options.get("MESSAGE_FORWARD_SIZE")
-    return SetEndpoint(
-        source, name, create, state, port,
-        None if forwarding is None else forwarding == "ENABLED",
-        None if size is None else int(size),
-    )  # fmt: skip
+    if cursor.accept("FOR"):
+        if not cursor.accept("SERVICE_BROKER"):
+            if cursor.token.upper in ("TSQL", "DATABASE_MIRRORING", "DATA_MIRRORING", "SOAP"):
+                rest_of_statement(cursor)
+                return None
+            cursor.fail("SERVICE_BROKER")
+        changes.update(_options(cursor))
+    elif create:
+        cursor.fail("FOR SERVICE_BROKER ( ... )")
+    return SetEndpoint(source, name, create, changes)
 
 
-def _listener(cursor: Cursor) -> int | None:
-    """Read ( LISTENER_PORT = n [, LISTENER_IP = ...] )."""
+def _listener(cursor: Cursor) -> dict[str, int]:
+    """Read ( LISTENER_PORT = n [, LISTENER_IP = ...] ); only the port is of interest."""
     cursor.expect_mark("(")
-    port = None
+    changes: dict[str, int] = {}
     while True:
-        if cursor.choice(("LISTENER_PORT", "LISTENER_IP")) == "LISTENER_PORT":
-            cursor.expect_mark("=")
+        word = cursor.choice(("LISTENER_PORT", "LISTENER_IP"))
+        cursor.expect_mark("=")
+        if word == "LISTENER_PORT":
             at = cursor.token
-            port = cursor.integer("LISTENER_PORT")
-            if not 0 < port < 65536:
+            changes["port"] = cursor.integer("LISTENER_PORT")
+            if not 0 < changes["port"] < 65536:
                 cursor.fail("a port from 1 to 65535", at)
         else:
-            cursor.expect_mark("=")
             _ip(cursor)
         if not cursor.accept_mark(","):
             break
     cursor.expect_mark(")")
-    return port
+    return changes
 
 
 def _ip(cursor: Cursor) -> None:
@@ -130,38 +136,53 @@ def _ip(cursor: Cursor) -> None:
         cursor.next()
 
 
-def _options(cursor: Cursor) -> dict[str, str]:
-    """Read the options FOR SERVICE_BROKER; authentication and encryption play no part here."""
-    options: dict[str, str] = {}
+def _options(cursor: Cursor) -> dict[str, Any]:
+    """Read the options FOR SERVICE_BROKER, by the names of an endpoint's fields."""
+    changes: dict[str, Any] = {}
     if not cursor.accept_mark("("):
-        return options
+        return changes
     while not cursor.accept_mark(")"):
-        word = cursor.choice(
-            ("AUTHENTICATION", "ENCRYPTION", "MESSAGE_FORWARDING", "MESSAGE_FORWARD_SIZE")
-        )
+        word = cursor.choice(_OPTIONS)
         cursor.expect_mark("=")
-        if word == "MESSAGE_FORWARDING":
-            options[word] = cursor.choice(("ENABLED", "DISABLED"))
-        elif word == "MESSAGE_FORWARD_SIZE":
-            at = cursor.token
-            size = cursor.integer(word)
-            if size < 1:
-                cursor.fail("megabytes, at least 1", at)
-            options[word] = str(size)
-        else:
-            _option_words(cursor)
+        changes.update(_OPTIONS[word](cursor))
         if not cursor.accept_mark(",") and not cursor.is_mark(")"):
             cursor.fail("',' or ')'")
-    return options
+    return changes
 
 
-def _option_words(cursor: Cursor) -> None:
-    start = cursor.at
-    depth = 0
-    while not batch_ends(cursor):
-        if depth == 0 and (cursor.is_mark(",") or cursor.is_mark(")")):
-            break
-        depth += nesting(cursor)
-        cursor.next()
-    if cursor.at == start:
-        cursor.fail("a value")
+def _forwarding(cursor: Cursor) -> dict[str, Any]:
+    return {"forwarding": cursor.choice(("ENABLED", "DISABLED")) == "ENABLED"}
+
+
+def _forward_size(cursor: Cursor) -> dict[str, Any]:
+    at = cursor.token
+    size = cursor.integer("MESSAGE_FORWARD_SIZE")
+    return {"forward_size_mb": size if size >= 1 else cursor.fail("megabytes, at least 1", at)}
+
+
+def _authentication(cursor: Cursor) -> dict[str, Any]:
+    return {"authentication": _words(cursor)}
+
+
+def _encryption(cursor: Cursor) -> dict[str, Any]:
+    level = Encryption(cursor.choice(e.name for e in Encryption).lower())
+    algorithms = _words(cursor) if cursor.accept("ALGORITHM") else ()
+    return {"encryption": level, "algorithms": algorithms}
+
+
+_OPTIONS: Mapping[str, Callable[[Cursor], dict[str, Any]]] = {
+    "AUTHENTICATION": _authentication,
+    "ENCRYPTION": _encryption,
+    "MESSAGE_FORWARDING": _forwarding,
+    "MESSAGE_FORWARD_SIZE": _forward_size,
+}
+
+
+def _words(cursor: Cursor) -> tuple[str, ...]:
+    """Take what stands up to the next option, a certificate's name as it is written."""
+    words: list[str] = []
+    while not batch_ends(cursor) and not cursor.is_mark(",") and not cursor.is_mark(")"):
+        token = cursor.next()
+        named = words[-1:] == ["CERTIFICATE"]
+        words.append(token.text if named else token.upper or token.text)
+    return tuple(words) if words else cursor.fail("a value")

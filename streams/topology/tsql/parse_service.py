@@ -1,4 +1,4 @@
-"""CREATE MESSAGE TYPE, XML SCHEMA COLLECTION, CONTRACT and SERVICE."""
+"""MESSAGE TYPE, XML SCHEMA COLLECTION, CONTRACT and SERVICE: what a dialog is made of."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from streams.topology.findings import Source
 from streams.topology.objects import Sender, Validation
 from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.statements import (
+    AlterService,
     CreateContract,
-    CreateMessageType,
     CreateSchema,
     CreateService,
+    SetMessageType,
     Statement,
 )
 from streams.topology.tsql.tokens import Kind
@@ -17,6 +18,15 @@ from streams.topology.tsql.tokens import Kind
 
 def create_message_type(cursor: Cursor, source: Source) -> Statement:
     """Read CREATE MESSAGE TYPE from behind its first words."""
+    return _message_type(cursor, source, create=True)
+
+
+def alter_message_type(cursor: Cursor, source: Source) -> Statement:
+    """Read ALTER MESSAGE TYPE from behind its first words."""
+    return _message_type(cursor, source, create=False)
+
+
+def _message_type(cursor: Cursor, source: Source, *, create: bool) -> Statement:
     name = cursor.dotted("the message type's name")
     cursor.authorization()
     validation, schema = Validation.NONE, None
@@ -26,7 +36,7 @@ def create_message_type(cursor: Cursor, source: Source) -> Statement:
         if validation is Validation.VALID_XML:
             cursor.expect("WITH", "SCHEMA", "COLLECTION")
             schema = cursor.dotted("the schema collection's name")
-    return CreateMessageType(source, name, validation, schema)
+    return SetMessageType(source, name, create, validation, schema)
 
 
 def create_contract(cursor: Cursor, source: Source) -> Statement:
@@ -67,3 +77,21 @@ def create_service(cursor: Cursor, source: Source) -> Statement:
             contracts.append(cursor.name("a contract's name"))
         cursor.expect_mark(")")
     return CreateService(source, name, queue, tuple(contracts))
+
+
+def alter_service(cursor: Cursor, source: Source) -> Statement:
+    """Read ALTER SERVICE from behind its first two words."""
+    name = cursor.dotted("the service's name")
+    queue = cursor.dotted("the queue's name") if cursor.accept("ON", "QUEUE") else None
+    changed: dict[str, list[str]] = {"ADD": [], "DROP": []}
+    if cursor.accept_mark("("):
+        while True:
+            verb = cursor.choice(changed)
+            cursor.expect("CONTRACT")
+            changed[verb].append(cursor.name("a contract's name"))
+            if not cursor.accept_mark(","):
+                break
+        cursor.expect_mark(")")
+    elif queue is None:
+        cursor.fail("ON QUEUE, or contracts in parentheses")
+    return AlterService(source, name, queue, tuple(changed["ADD"]), tuple(changed["DROP"]))

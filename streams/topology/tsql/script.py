@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
 from streams.errors import InputError, Number, text_of
 from streams.topology.findings import Severity, Source
-from streams.topology.tsql.draft import DatabaseDraft, InstanceDraft, Notes
+from streams.topology.tsql.draft import DatabaseDraft, InstanceDraft, Notes, Sysnames
+from streams.topology.tsql.modules import Body
 from streams.topology.tsql.statements import Name
 from streams.topology.validate import ddl_finding
 
+NO_DATABASE = "no database is selected"
 SYSTEM_DATABASES = frozenset({"master", "model", "tempdb"})
 
 
 class Script:
-    """Where the script stands: its instance, its current database, and the time."""
+    """Where the script stands: its instance, its current database, and the time.
+
+    ``guarded``: the statement is under a condition, so that having no effect is nothing to say.
+    ``effect``: whether it has had one.
+    """
 
     def __init__(
-        self, instance: InstanceDraft, database: str | None, now: float, notes: Notes
+        self, instance: InstanceDraft, database: str | None, file: str, now: float, notes: Notes
     ) -> None:
         self.instance = instance
         self.current = database
+        self.name = PurePath(file).name
         self.now = now
         self.notes = notes
+        self.guarded = False
+        self.effect = True
+        self.left: list[str | None] = []
 
-    def database(self, source: Source) -> DatabaseDraft:
-        """Return the current database: the selected one, or the only one that there is."""
+    def selected(self, source: Source) -> DatabaseDraft | None:
+        """Return the current database, the selected one or the only one, if there is any."""
         if self.current is not None:
             return self.instance.ensure(self.current, source)
         only = [
@@ -33,20 +44,36 @@ class Script:
             for d in self.instance.user_databases()
             if d.base.name.casefold() not in SYSTEM_DATABASES
         ]
-        if len(only) == 1:
-            return only[0]
+        return only[0] if len(only) == 1 else None
+
+    def database(self, source: Source) -> DatabaseDraft:
+        """Return the current database; raise InputError where none is selected."""
+        found = self.selected(source)
+        if found is not None:
+            return found
         raise InputError(
-            "no database is selected",
+            NO_DATABASE,
             file=source.file, line=source.line, column=source.column,
             remedy="Write USE database; before the first statement that needs one.",
         )  # fmt: skip
 
-    def subject(self, database: DatabaseDraft) -> str:
-        """Return what findings are about."""
-        return f"{self.instance.base.name}/{database.base.name}"
+    def body(self, source: Source) -> Body | None:
+        """Return what the script's loose statements do in the current database, if there is one."""
+        database = self.selected(source)
+        return None if database is None else database.body_of(self.name, source)
 
-    def warn(self, database: DatabaseDraft, source: Source, message: str, remedy: str) -> None:
-        """Say that a statement has no effect, as in the engine."""
+    def subject(self, database: DatabaseDraft | None) -> str:
+        """Return what findings are about."""
+        name = self.instance.base.name
+        return name if database is None else f"{name}/{database.base.name}"
+
+    def warn(
+        self, database: DatabaseDraft | None, source: Source, message: str, remedy: str
+    ) -> None:
+        """Say that a statement has no effect, as in the engine; under a condition, say nothing."""
+        self.effect = False
+        if self.guarded:
+            return
         finding = ddl_finding(
             message, remedy, self.subject(database), source, severity=Severity.WARNING
         )
@@ -56,6 +83,7 @@ class Script:
         """Tell whether a name has no prefix; say so where it has one (V13)."""
         if len(name) == 1:
             return True
+        self.effect = False
         number = int(Number.TOO_MANY_PREFIXES)
         message = f"{what} {'.'.join(name)}: the name has a prefix (V13: {number}, "
         self.notes.findings.append(
@@ -66,16 +94,20 @@ class Script:
         )  # fmt: skip
         return False
 
-    def no_such(self, what: str, name: Name, database: DatabaseDraft, source: Source) -> None:
+    def no_such(self, what: str, name: str, database: DatabaseDraft | None, source: Source) -> None:
         """Say that the object that a statement changes is not there."""
-        message = f"there is no {what} {name[-1]} in {self.subject(database)}"
+        message = f"there is no {what} {name} in {self.subject(database)}"
         remedy = "The statement has no effect; check name and database."
         self.warn(database, source, message, remedy)
 
     def add(self, database: DatabaseDraft, objects: dict[str, Any], what: str, made: Any) -> None:
         """Add an object; a second one of its name has no effect, as in the engine."""
-        old = objects.setdefault(made.name, made)
-        if old is not made and old != made:
+        old = objects.find(made.name) if isinstance(objects, Sysnames) else objects.get(made.name)
+        if old is None:
+            objects[made.name] = made
+        elif old != made:
             message = f"{what} {made.name} exists already, created otherwise at {old.source}"
             remedy = "The statement has no effect; keep one of them."
             self.warn(database, made.source, message, remedy)
+        else:
+            self.effect = False

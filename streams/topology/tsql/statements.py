@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from streams.topology.findings import Source
-from streams.topology.model import EndpointState
 from streams.topology.objects import Sender, Validation
+from streams.topology.procedures import BeginDialog, Procedure
+from streams.topology.security import Securable
 
 Name = tuple[str, ...]
-"""A name with its prefixes, the name itself last."""
+"""A name with its prefixes, the name itself last; an empty prefix stands for the default."""
+
+
+@dataclass(slots=True)
+class Choice:
+    """An IF whose condition nobody evaluates; ``effect``: its first branch changed something."""
+
+    effect: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +27,33 @@ class Statement:
     """Anything understood."""
 
     source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence(Statement):
+    """What code does with dialogs: it changes nothing that is declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A statement on its way to be applied: its kind, and the conditions that it is under.
+
+    ``kind`` is empty for what is no statement of the script.
+    """
+
+    kind: str
+    statement: Statement
+    choices: tuple[Choice, ...] = ()
+    guarded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Misread:
+    """An understood statement, or a batch, that is wrong, in as-found reading."""
+
+    source: Source
+    message: str
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +65,10 @@ class Use(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateDatabase(Statement):
-    """CREATE DATABASE; files and options are of no interest."""
+    """CREATE DATABASE; files are of no interest, ``options`` are those of ALTER DATABASE."""
 
     database: str
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +77,14 @@ class AlterDatabase(Statement):
 
     database: str | None
     options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase(Statement):
+    """DROP DATABASE."""
+
+    databases: tuple[Name, ...]
+    if_exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +115,20 @@ class AlterRoute(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class DropRoute(Statement):
-    """DROP ROUTE."""
+class DropObject(Statement):
+    """DROP of anything that a database holds; ``what`` are the statement's words, in lower case."""
 
-    name: Name
+    what: str
+    names: tuple[Name, ...]
+    if_exists: bool
 
 
 @dataclass(frozen=True, slots=True)
-class CreateMessageType(Statement):
-    """CREATE MESSAGE TYPE."""
+class SetMessageType(Statement):
+    """CREATE or ALTER MESSAGE TYPE: each gives the whole validation."""
 
     name: Name
+    create: bool
     validation: Validation
     schema: Name | None
 
@@ -121,13 +168,6 @@ class SetPriority(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class DropPriority(Statement):
-    """DROP BROKER PRIORITY."""
-
-    name: Name
-
-
-@dataclass(frozen=True, slots=True)
 class CreateService(Statement):
     """CREATE SERVICE."""
 
@@ -137,12 +177,105 @@ class CreateService(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class AlterService(Statement):
+    """ALTER SERVICE: another queue, contracts more and less."""
+
+    name: Name
+    queue: Name | None
+    added: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SetEndpoint(Statement):
-    """CREATE or ALTER ENDPOINT ... FOR SERVICE_BROKER; ``None`` where nothing is said."""
+    """CREATE or ALTER ENDPOINT ... FOR SERVICE_BROKER; ``changes`` holds an endpoint's fields."""
 
     name: str
     create: bool
-    state: EndpointState | None
-    port: int | None
-    forwarding: bool | None
-    forward_size_mb: int | None
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DropEndpoint(Statement):
+    """DROP ENDPOINT."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetBinding(Statement):
+    """CREATE or ALTER REMOTE SERVICE BINDING; ``changes`` holds the fields that are given."""
+
+    name: Name
+    create: bool
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateCertificate(Statement):
+    """CREATE CERTIFICATE; ``fields`` holds what is given."""
+
+    name: Name
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SetPermission(Statement):
+    """GRANT, DENY or REVOKE of SEND on a service or CONNECT on an endpoint."""
+
+    verb: str
+    permission: str
+    securable: Securable
+    name: str
+    principals: tuple[str, ...]
+
+
+# --- What code does ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BeginsDialog(Evidence):
+    """BEGIN DIALOG CONVERSATION."""
+
+    dialog: BeginDialog
+
+
+@dataclass(frozen=True, slots=True)
+class EndsConversation(Evidence):
+    """END CONVERSATION."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receives(Evidence):
+    """RECEIVE or GET CONVERSATION GROUP."""
+
+    queue: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Calls(Evidence):
+    """EXECUTE of a procedure."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class DefineModule(Statement):
+    """CREATE or ALTER of a procedure, function, trigger or view, with what its body does."""
+
+    name: Name
+    create: bool
+    alter: bool
+    body: Procedure
+
+
+@dataclass(frozen=True, slots=True)
+class EnterText(Evidence):
+    """Dynamic SQL begins, in another database where one is named; USE inside ends with it."""
+
+    database: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveText(Evidence):
+    """Dynamic SQL ends."""

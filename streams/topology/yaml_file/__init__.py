@@ -1,5 +1,6 @@
 """``topology.yaml``: nodes that know their place, and the shapes that the contract allows."""
 
 from streams.topology.yaml_file.document import Document, ScriptName, read_document
+from streams.topology.yaml_file.write import write_document
 
-__all__ = ["Document", "ScriptName", "read_document"]
+__all__ = ["Document", "ScriptName", "read_document", "write_document"]

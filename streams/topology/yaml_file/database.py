@@ -23,15 +23,19 @@ from streams.topology.objects import (
     Service,
     Validation,
 )
+from streams.topology.security import Securable
 from streams.topology.system import DEFAULT
 from streams.topology.validate import LIFETIME_MAX, Proposal, breach_finding, breaches
 from streams.topology.yaml_file.nodes import Node
+from streams.topology.yaml_file.procedures import read_procedures
+from streams.topology.yaml_file.security import read_certificates, read_grants
 
 ReadFile = Callable[[str, Source], str]
 """Return the text of a file that a topology names, by the name and the place of the name."""
 DATABASE_KEYS = (
     "broker_id", "broker", "auto_created_local", "mirror", "message_types", "contracts", "queues",
     "services", "routes", "priorities", "bindings", "honor_broker_priority", "schemas",
+    "certificates", "grants", "procedures",
 )  # fmt: skip
 ROUTE_KEYS = (
     "name", "service_name", "broker_instance", "address", "mirror_address", "lifetime", "expires",
@@ -74,6 +78,9 @@ def read_database(
         honor_priority="honor_broker_priority" in given
         and given["honor_broker_priority"].switch("honor_broker_priority"),
         schemas=_schemas(given, read),
+        certificates=read_certificates(given["certificates"]) if "certificates" in given else {},
+        grants=read_grants(given["grants"], Securable.SERVICE) if "grants" in given else (),
+        procedures=read_procedures(given["procedures"]) if "procedures" in given else {},
     )
 
 

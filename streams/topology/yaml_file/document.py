@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streams.errors import InputError
 from streams.routing import AddressKind, parse_address
@@ -18,12 +18,20 @@ from streams.topology.model import (
     Transport,
     empty_database,
 )
+from streams.topology.security import Securable
+from streams.topology.tsql import Reading
 from streams.topology.yaml_file.database import ReadFile, read_database
 from streams.topology.yaml_file.nodes import Node, parse_yaml
+from streams.topology.yaml_file.security import (
+    ENDPOINT_SECURITY_KEYS,
+    read_encryption,
+    read_grants,
+    read_words,
+)
 
 INSTANCE_KEYS = (
-    "address", "aliases", "listeners", "endpoint", "cluster", "partitions", "sql", "databases",
-    "msdb",
+    "address", "aliases", "listeners", "endpoint", "cluster", "partitions", "sql", "scripts",
+    "snapshot", "databases", "msdb", "grants",
 )  # fmt: skip
 _VERDICTS = ("ok", "hazard", "broken")
 
@@ -38,13 +46,18 @@ class ScriptName:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What the file says; ``scripts`` are still to be applied, per instance and in order."""
+    """What the file says; ``scripts`` are still to be applied, per instance and in order.
+
+    ``readings``: how those of an instance are read. ``snapshots``: what comes before them.
+    """
 
     instances: Mapping[str, Instance]
     scripts: Mapping[str, tuple[ScriptName, ...]]
+    readings: Mapping[str, Reading]
     clusters: Mapping[str, Cluster]
     expect: tuple[Expectation, ...]
     findings: tuple[Finding, ...]
+    snapshots: Mapping[str, ScriptName] = field(default_factory=dict)
 
 
 def _no_file(name: str, source: Source) -> str:
@@ -65,14 +78,19 @@ def read_document(text: str, file: str, now: float, read: ReadFile = _no_file) -
     findings: list[Finding] = []
     instances: dict[str, Instance] = {}
     scripts: dict[str, tuple[ScriptName, ...]] = {}
+    readings: dict[str, Reading] = {}
+    snapshots: dict[str, ScriptName] = {}
     if "instances" in given:
         for name, (key, node) in given["instances"].named("instances").items():
             instances[name] = _instance(name, key, node, now, findings, read)
             scripts[name] = _scripts(node)
+            readings[name] = _reading(node)
+            snapshots.update(_snapshot(name, node))
     clusters = _clusters(given["clusters"]) if "clusters" in given else {}
     expect = given["expect"].items("expectations") if "expect" in given else ()
+    expectations = tuple(_expectation(node) for node in expect)
     return Document(
-        instances, scripts, clusters, tuple(_expectation(node) for node in expect), tuple(findings)
+        instances, scripts, readings, clusters, expectations, tuple(findings), snapshots
     )
 
 
@@ -99,6 +117,7 @@ def _instance(
         _endpoint(given["endpoint"]) if "endpoint" in given else Endpoint(source=key.source),
         given["cluster"].maybe_text("cluster") if "cluster" in given else None,
         given["partitions"].integer("partitions", 1, 1000) if "partitions" in given else 1,
+        read_grants(given["grants"], Securable.ENDPOINT) if "grants" in given else (),
         source=key.source,
     )
 
@@ -124,7 +143,7 @@ def _host(node: Node) -> str:
 
 def _endpoint(node: Node) -> Endpoint:
     keys = ("state", "forwarding", "forward_size_mb", "transport", "port", "name")
-    s = node.fields("endpoint", keys)
+    s = node.fields("endpoint", (*keys, *ENDPOINT_SECURITY_KEYS))
     return Endpoint(
         s["state"].choice("state", EndpointState) if "state" in s else EndpointState.STARTED,
         "forwarding" in s and s["forwarding"].switch("forwarding"),
@@ -132,6 +151,9 @@ def _endpoint(node: Node) -> Endpoint:
         s["transport"].choice("transport", Transport) if "transport" in s else Transport.FAILOVER,
         s["port"].integer("port", 1, 65535) if "port" in s and not s["port"].is_null else None,
         s["name"].maybe_text("name") if "name" in s else None,
+        read_encryption(s),
+        read_words(s, "algorithms"),
+        read_words(s, "authentication"),
         source=node.source,
     )
 
@@ -140,6 +162,18 @@ def _scripts(node: Node) -> tuple[ScriptName, ...]:
     given = node.fields("an instance", INSTANCE_KEYS)
     items = _items(given, "sql")
     return tuple(ScriptName(item.text("a .sql file"), item.source) for item in items)
+
+
+def _reading(node: Node) -> Reading:
+    given = node.fields("an instance", INSTANCE_KEYS)
+    return given["scripts"].choice("scripts", Reading) if "scripts" in given else Reading.STRICT
+
+
+def _snapshot(name: str, node: Node) -> dict[str, ScriptName]:
+    given = node.fields("an instance", INSTANCE_KEYS)
+    at = given.get("snapshot")
+    path = None if at is None else at.maybe_text("a snapshot")
+    return {} if at is None or path is None else {name: ScriptName(path, at.source)}
 
 
 def _clusters(node: Node) -> dict[str, Cluster]:

@@ -1,0 +1,194 @@
+"""Addresses that lead elsewhere than they seem to: loop-backs, TRANSPORT, mirrored databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import every_database, finding, live_routes, user_databases
+from streams.analysis.check.passages import Hop, Passage, passages
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.analysis.flows.fate import Failure
+from streams.analysis.flows.flow_answer import routes_of
+from streams.analysis.flows.route_index import At
+from streams.errors import Number
+from streams.routing import Address, AddressKind, address_from_name, broker_key, parse_address
+from streams.topology import Database, Finding, Instance, Route, Severity
+
+# --- TA-26 ---------------------------------------------------------------------------------------
+
+
+def loop_backs(estate: Estate) -> Iterator[Finding]:
+    """Find routes of user databases that lead back to their own instance (R9)."""
+    for at in user_databases(estate):
+        here = estate.instances[at.instance.name]
+        for route in live_routes(estate, at.database):
+            address = parse_address(route.address)
+            # A listener leads here only while this replica is the primary: that is its purpose.
+            if address and here.is_here(address) and not _is_listener(at.instance, address):
+                yield finding(
+                    "TA-26", Severity.WARNING, at, route.source,
+                    f"route {route.name} leads by {route.address} back to {at.instance.name}: what "
+                    "takes it is decided once more, by the routes of msdb",
+                    "Write LOCAL where a service of this instance is meant.",
+                    route=route.name, service=route.service, address=route.address,
+                )  # fmt: skip
+
+
+def _is_listener(instance: Instance, address: Address) -> bool:
+    return any(
+        listener is not None and listener.key == address.key
+        for listener in map(parse_address, instance.listeners)
+    )
+
+
+# --- TA-27, TA-28 --------------------------------------------------------------------------------
+
+
+_UNUSABLE = (Number.ADDRESS_UNUSABLE, Number.ROUTE_INVALID)
+"""What becomes of a message for which a TRANSPORT route has no address: here, and on the way."""
+
+
+def no_address(estate: Estate) -> Iterator[Finding]:
+    """Find services that a TRANSPORT route is taken for and whose names hold no address (2.3)."""
+    for passage in passages(estate):
+        flow = passage.flow
+        for failure in passage.answer.failures:
+            yield from _no_address(estate, passage, flow.to, failure)
+        for back in passage.answer.backs:
+            for failure in back.failures if not back.arrives else ():
+                yield from _no_address(estate, passage, flow.sender.service, failure)
+
+
+def _no_address(
+    estate: Estate, passage: Passage, service: str, failure: Failure
+) -> Iterator[Finding]:
+    if failure.ending.error not in _UNUSABLE or not failure.hops:
+        return
+    used = _transport(estate, failure.hops[-1])
+    if used is not None:
+        yield finding(
+            "TA-27", Severity.ERROR, Home(used.instance, used.database), used.route.source,
+            f"route {used.route.name} takes the address from the service's name, and {service} "
+            "holds none",
+            f"Create a route for {service}, or begin its name with tcp://host:port/.",
+            route=used.route.name, service=service, flow=str(passage.flow),
+            hops=list(failure.instances),
+        )  # fmt: skip
+
+
+def one_way(estate: Estate) -> Iterator[Finding]:
+    """Find initiators whose names hold no address where TRANSPORT leads to the target (2.3)."""
+    for passage in passages(estate):
+        service = passage.flow.sender.service
+        if address_from_name(service) is not None or not passage.answer.returns:
+            continue
+        for used in _transports(estate, passage):
+            yield finding(
+                "TA-28", Severity.WARNING, passage.begins,
+                passage.flow.sender.database.services[service].source,
+                f"messages from {service} to {passage.flow.to} take their address from the "
+                f"service's name ({used}), and answers cannot: {service} holds none",
+                "Begin its name with tcp://host:port/; until then each target needs a route to it.",
+                route=str(used), service=service, flow=str(passage.flow),
+            )  # fmt: skip
+
+
+def _transports(estate: Estate, passage: Passage) -> list[At]:
+    found = (_transport(estate, hop) for hop in passage.there)
+    return list({str(at): at for at in found if at is not None}.values())
+
+
+def _transport(estate: Estate, hop: Hop) -> At | None:
+    """Return the TRANSPORT route that decides a step."""
+    at = routes_of(estate).behind(*hop)
+    address = None if at is None else parse_address(at.route.address)
+    return at if address is not None and address.kind is AddressKind.TRANSPORT else None
+
+
+# --- TA-29 ---------------------------------------------------------------------------------------
+
+
+def to_one_partner(estate: Estate) -> Iterator[Finding]:
+    """Find routes to a mirrored database that name one of its partners only (2.4)."""
+    for at in every_database(estate):
+        for route in live_routes(estate, at.database):
+            address = parse_address(route.address)
+            if address is None or address.kind is not AddressKind.NETWORK or route.mirror:
+                continue
+            name = estate.leads_to(at.instance.name, address)
+            there = estate.topology.instances.get(name or "")
+            if there is not None and not _is_listener(there, address):
+                for database in there.databases.values():
+                    if _meant(route, database):
+                        yield _to_one_partner(at, route, there, database)
+
+
+def _meant(route: Route, database: Database) -> bool:
+    """Tell whether a route is for a mirrored database."""
+    if database.mirror is None or route.service not in database.services:
+        return False
+    return route.broker is None or broker_key(route.broker) == broker_key(database.broker_id)
+
+
+def _to_one_partner(at: Home, route: Route, there: Instance, database: Database) -> Finding:
+    remedy = "Name the other partner in MIRROR_ADDRESS, and the broker id."
+    if there.listeners:
+        remedy = f"Name the listener of the availability group instead: {there.listeners[0]}."
+    return finding(
+        "TA-29", Severity.WARNING, at, route.source,
+        f"route {route.name} leads to {there.name} only, and {database.name} there is mirrored: "
+        "after a failover messages stay where they are",
+        remedy,
+        route=route.name, service=route.service, database=f"{there.name}/{database.name}",
+        pair=database.mirror.pair if database.mirror else None,
+    )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-26",
+        "A route that leads back to its own instance",
+        (Severity.WARNING,),
+        "reference 2.2 R9",
+        "A message whose route names the address of its own instance is treated as if it had come "
+        "from outside: the routes of msdb decide, and forwarding must be enabled for all but LOCAL "
+        "ones. That is rarely meant, and AutoCreatedLocal in msdb hides it.",
+        "Write LOCAL. The listener of an availability group is not told of.",
+        loop_backs,
+    ),
+    Check(
+        "TA-27",
+        "A TRANSPORT route for a service whose name holds no address",
+        (Severity.ERROR,),
+        "reference 2.3",
+        "A route with the address TRANSPORT takes the next hop from the name of the service, which "
+        "must begin with tcp://host:port. For another name it cannot be used, and there is nothing "
+        "below it to fall back to: 9785.",
+        "Create a route that names the service, or give the service a name with an address.",
+        no_address,
+    ),
+    Check(
+        "TA-28",
+        "TRANSPORT one way only",
+        (Severity.WARNING,),
+        "reference 2.3",
+        "Where services are found by the addresses in their names, answers are found likewise: by "
+        "the name of the service that began. If that holds no address, every target needs a route "
+        "back to it, which is what TRANSPORT was to spare.",
+        "Give the initiator's service a name that begins with its address.",
+        one_way,
+    ),
+    Check(
+        "TA-29",
+        "A mirrored database addressed at one partner only",
+        (Severity.WARNING,),
+        "reference 2.4",
+        "A route without MIRROR_ADDRESS does not follow a failover: messages go on to the partner "
+        "that the route names and are refused there. An availability group is addressed by its "
+        "listener instead, without a mirror address.",
+        "Name both partners, with the broker id; or the listener.",
+        to_one_partner,
+    ),
+)

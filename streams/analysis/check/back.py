@@ -1,0 +1,221 @@
+"""Do acknowledgements come back? TA-09, TA-36 and TA-38."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streams.analysis.check.known import Home
+from streams.analysis.check.proof import (
+    finding,
+    flows_in,
+    id_unstated,
+    listed,
+    place_of,
+    routes_on,
+    shown,
+    where,
+    written,
+)
+from streams.analysis.check.registry import Check
+from streams.analysis.check.trouble import Phase, at_fault, diagnose, troubles_of
+from streams.analysis.estate import Estate
+from streams.analysis.flows.fate import Back, Failure, FlowAnswer
+from streams.analysis.flows.flow_answer import answers_of
+from streams.analysis.paths.network import Disposition
+from streams.errors import text_of
+from streams.routing import broker_key
+from streams.topology import Finding, Severity
+
+_E, _W = Severity.ERROR, Severity.WARNING
+
+
+# --- TA-09: acknowledgements do not come back ----------------------------------------------------
+
+
+def no_return(estate: Estate) -> Iterable[Finding]:
+    """Find targets from which acknowledgements have no way back to the initiator (4.5)."""
+    answered = {_pair(answer) for answer in answers_of(estate) if answer.returns}
+    groups: dict[tuple[str, str, str], list[tuple[FlowAnswer, Back]]] = {}
+    for answer in answers_of(estate):
+        if not answer.flow.stated and _pair(answer) in answered:
+            continue  # who begins was guessed, and another guess is answered
+        for back in answer.backs:
+            if not back.arrives:
+                service = answer.flow.sender.service
+                route = _first_route(estate, back)
+                groups.setdefault((back.at, service, route), []).append((answer, back))
+    for group in groups.values():
+        yield _no_return(estate, group)
+
+
+def _pair(answer: FlowAnswer) -> tuple[str, str, str]:
+    place = answer.flow.sender
+    return (place.instance.name, place.database.name, answer.flow.to)
+
+
+def _first_route(estate: Estate, back: Back) -> str:
+    routes = routes_on(estate, back.hops)
+    return str(routes[0]) if routes else ""
+
+
+def _no_return(estate: Estate, group: list[tuple[FlowAnswer, Back]]) -> Finding:
+    answer, back = group[0]
+    sender = answer.flow.sender
+    target = _home_of(estate, back)
+    routes = routes_on(estate, back.hops)
+    outside = all(f.ending.disposition is Disposition.UNKNOWN for f in back.failures)
+    places = tuple(answer.flow.sender for answer, _ in group)
+    unsure = outside or any(id_unstated(place.instance, place.database) for place in places)
+    homes = tuple(dict.fromkeys(place_of(place.instance, place.database) for place in places))
+    broker = sender.database.broker_id
+    return finding(
+        "TA-09", _W if unsure else _E,
+        f"acknowledgements of {answer.flow.to} in {target} do not come back to {sender.service} "
+        f"in {listed(homes)}: {_why(back)}",
+        f"Create a route in {target.database.name} for {sender.service} with broker id {broker}, "
+        f"to {sender.instance.address} or to a forwarder that knows the way.",
+        str(target),
+        written(*(where(at) for at in routes[:1]), target.database.source, target.instance.source),
+        shown(
+            routes, back.instances, service=sender.service, broker=broker,
+            initiators=list(homes), **flows_in(a for a, _ in group),
+        ),
+    )  # fmt: skip
+
+
+def _home_of(estate: Estate, back: Back) -> Home:
+    instance = estate.topology.instances[back.place.instance]
+    return Home(instance, instance.database(back.place.database or "") or instance.msdb)
+
+
+def _why(back: Back) -> str:
+    return why_not(back.failures[0]) if back.failures else "nothing leads there"
+
+
+def why_not(failure: Failure) -> str:
+    """Say in a few words why an acknowledgement does not arrive."""
+    end, last = failure.ending, failure.hops[-1][1]
+    if end.delivered:
+        return f"it ends in {end.at}"
+    if end.disposition is Disposition.UNKNOWN:
+        return f"{last.address} is no instance of this topology"
+    number = "" if end.error is None else f" ({int(end.error)}, {text_of(end.error)})"
+    return f"{end.disposition.value} at {end.at}{number}"
+
+
+# --- TA-36, TA-38: they come back, but ------------------------------------------------------------
+
+
+def asymmetric(estate: Estate) -> Iterable[Finding]:
+    """Find flows whose acknowledgements pass other forwarders than their messages (5.1)."""
+    groups: dict[tuple[str, str, frozenset[str], frozenset[str]], list[FlowAnswer]] = {}
+    for answer in answers_of(estate):
+        for back in answer.backs:
+            broker = broker_key(back.place.broker or "")
+            there = answer.forth.redundancy[broker].between
+            if back.arrives and back.between != there:
+                groups.setdefault((_start(answer), back.at, there, back.between), []).append(answer)
+    for (start, at, there, between), answers in groups.items():
+        yield _asymmetric(estate, start, at, there, between, answers)
+
+
+def _start(answer: FlowAnswer) -> str:
+    return place_of(answer.flow.sender.instance, answer.flow.sender.database)
+
+
+def _asymmetric(
+    estate: Estate,
+    start: str,
+    at: str,
+    there: frozenset[str],
+    between: frozenset[str],
+    answers: list[FlowAnswer],
+) -> Finding:
+    answer = answers[0]
+    back = next(back for back in answer.backs if back.at == at)
+    target = _home_of(estate, back)
+    routes = routes_on(estate, back.hops)
+    return finding(
+        "TA-36", _W,
+        f"messages of {start} reach {at} {_over(there)}, acknowledgements return {_over(between)}",
+        "Let both ways pass the same instances, or see to it that firewalls allow both.",
+        start,
+        written(*(where(r) for r in routes[:1]), target.database.source, target.instance.source),
+        shown(
+            routes, back.instances, there=sorted(there), back=sorted(between), **flows_in(answers)
+        ),
+    )  # fmt: skip
+
+
+def _over(names: frozenset[str]) -> str:
+    return f"over {listed(sorted(names))}" if names else "directly"
+
+
+def stale_returns(estate: Estate) -> Iterable[Finding]:
+    """Find return routes that lead nowhere while others bring the acknowledgement back (EX-62)."""
+    groups: dict[tuple[str, str], list[tuple[FlowAnswer, Back, Failure]]] = {}
+    told = {(t.cause, at_fault(estate, t).name) for t in troubles_of(estate)}
+    for answer in answers_of(estate):
+        for back in answer.backs:
+            for failure in back.failures if back.arrives else ():
+                routes = routes_on(estate, failure.hops)
+                trouble = diagnose(estate, Phase.BACK, failure, answer.flow.sender.service)
+                if routes and (trouble.cause, at_fault(estate, trouble).name) not in told:
+                    key = (back.at, str(routes[0]))
+                    groups.setdefault(key, []).append((answer, back, failure))
+    for group in groups.values():
+        yield _stale(estate, group)
+
+
+def _stale(estate: Estate, group: list[tuple[FlowAnswer, Back, Failure]]) -> Finding:
+    answer, _, failure = group[0]
+    routes = routes_on(estate, failure.hops)
+    at, sender = routes[0], answer.flow.sender
+    return finding(
+        "TA-38", _W,
+        f"route {at.route.name}, one of several for acknowledgements to {sender.service} (broker "
+        f"id {sender.database.broker_id}), leads nowhere: {why_not(failure)}",
+        "Drop the route or correct it; until then acknowledgements are late and messages are sent "
+        "again.",
+        place_of(at.instance, at.database), where(at),
+        shown(routes, failure.instances, service=sender.service,
+              broker=sender.database.broker_id, **flows_in(a for a, _, _ in group)),
+    )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-09",
+        "Acknowledgements have no way back",
+        (_E, _W),
+        "reference 4.5",
+        "What the target sends, acknowledgements first of all, is routed by its own database to "
+        "the initiator's service and broker id. Where that leads nowhere the message is delivered "
+        "and sent again and again, and the sender's transmission queue never gets empty. A "
+        "warning: it leads out of the topology, or the initiator's broker id is not known because "
+        "only scripts tell of its database.",
+        "Create the return route in the target's database, with the initiator's broker id.",
+        no_return,
+    ),
+    Check(
+        "TA-36",
+        "Messages and acknowledgements pass different instances",
+        (_W,),
+        "reference 5.1",
+        "Each way is routed by itself. Nothing is wrong with two ways, but firewalls must allow "
+        "both, and losing either stops the flow.",
+        "Route both ways over the same instances, or open the firewalls for both.",
+        asymmetric,
+    ),
+    Check(
+        "TA-38",
+        "A stale return route beside one that works",
+        (_W,),
+        "reference 9.4, EX-62",
+        "Several routes match the initiator's service and broker id, and some lead nowhere, "
+        "often to the name of a server that was renamed. Acknowledgements that take them are "
+        "lost: the target sees duplicates (11218) and the dialog is slow, though nothing fails.",
+        "Drop the route that leads nowhere.",
+        stale_returns,
+    ),
+)

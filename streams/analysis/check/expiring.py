@@ -1,0 +1,103 @@
+"""What has expired or is about to: routes (TA-19) and certificates (TA-42)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import day, every_database, finding
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.routing import CONFIGURATION_SERVICE
+from streams.topology import Certificate, Finding, Route, Severity
+
+
+def routes(estate: Estate) -> Iterator[Finding]:
+    """Find routes that have expired, and those that will soon (reference 1.4)."""
+    for at in every_database(estate):
+        # Where the configuration service is asked, routes come and go: only dead ones matter.
+        renewed = any(r.service == CONFIGURATION_SERVICE for r in at.database.routes)
+        for route in at.database.routes:
+            if route.expires is None:
+                continue
+            if route.expires <= estate.now:
+                yield _route(at, route, route.expires, "has expired on {}: it is ignored")
+            elif route.expires <= estate.now + estate.soon and not renewed:
+                yield _route(at, route, route.expires, "expires on {}" + _as_of(route))
+
+
+def _as_of(route: Route) -> str:
+    # A LIFETIME counts from its statement, and nobody knows when that was run.
+    return ", if it is created now" if route.source.file.endswith(".sql") else ""
+
+
+def _route(at: Home, route: Route, expires: float, said: str) -> Finding:
+    return finding(
+        "TA-19", Severity.WARNING, at, route.source,
+        f"route {route.name} {said.format(day(expires))}",
+        "Give it a new LIFETIME with ALTER ROUTE, or drop it and create it without one.",
+        route=route.name, service=route.service, broker=route.broker, expires=expires,
+    )  # fmt: skip
+
+
+def certificates(estate: Estate) -> Iterator[Finding]:
+    """Find certificates that are not valid now or soon will not be (8.2, 28011)."""
+    for at in every_database(estate):
+        for one in at.database.certificates.values():
+            used = _use(at, one)
+            severity = Severity.ERROR if used else Severity.WARNING
+            if one.expires is not None and one.expires <= estate.now:
+                yield _certificate(at, one, severity, used, f"has expired on {day(one.expires)}")
+            elif one.starts is not None and one.starts > estate.now:
+                yield _certificate(at, one, severity, used, f"is not valid until {day(one.starts)}")
+            elif one.expires is not None and one.expires <= estate.now + estate.soon:
+                said = f"expires on {day(one.expires)}"
+                yield _certificate(at, one, Severity.WARNING, used, said)
+
+
+def _use(at: Home, one: Certificate) -> str:
+    """Say what rests on a certificate, if that is known: a binding of its user, the endpoint."""
+    for binding in at.database.bindings:
+        if one.user is not None and binding.user.casefold() == one.user.casefold():
+            return f"binding {binding.name} secures dialogs with {binding.service} by it"
+    words = (word.casefold().strip('[]"') for word in at.instance.endpoint.authentication)
+    return "the endpoint proves who it is by it" if one.name.casefold() in words else ""
+
+
+def _certificate(at: Home, one: Certificate, severity: Severity, used: str, said: str) -> Finding:
+    use = f"; {used}" if used else ""
+    return finding(
+        "TA-42", severity, at, one.source,
+        f"certificate {one.name} {said}{use}",
+        "Create its successor, give it to the other side, and let bindings and endpoints use it.",
+        certificate=one.name, user=one.user, starts=one.starts, expires=one.expires,
+    )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-19",
+        "A route that has expired, or soon will",
+        (Severity.WARNING,),
+        "reference 1.4 (LIFETIME)",
+        "A route with a LIFETIME stays in sys.routes when its time is over, and is ignored: the "
+        "next best route is taken, or none. Nothing announces it. A week counts as soon, unless "
+        "--expires-within says otherwise. In a table with a route to the configuration service "
+        "only dead routes are told: there the service makes new ones.",
+        "Give the route a new LIFETIME by ALTER ROUTE. To make it last for good, drop it and "
+        "create it without one: ALTER ROUTE cannot take a LIFETIME away.",
+        routes,
+    ),
+    Check(
+        "TA-42",
+        "A certificate that is not valid, or soon will not be",
+        (Severity.ERROR, Severity.WARNING),
+        "reference 8.2, error 28011",
+        "Secured dialogs and endpoints with certificates stop when one of them expires; messages "
+        "then stay in the transmission queue. It is an error where a remote service binding or the "
+        "endpoint is known to use a certificate that is not valid, else a warning.",
+        "Create the successor before the old one ends, install its public part at the other side "
+        "and let the user of the binding, or the endpoint, own it.",
+        certificates,
+    ),
+)

@@ -1,0 +1,53 @@
+"""Memory of forwarders for what is on its way through them (TA-35)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streams.analysis.check.objects import finding
+from streams.analysis.check.passages import passages
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.topology import Finding, Severity
+
+FRAGMENT = 65_536
+"""The largest piece in which a message travels, in bytes (U-23)."""
+_MEGABYTE = 1024 * 1024
+
+
+def budgets(estate: Estate) -> Iterator[Finding]:
+    """Find forwarders that cannot hold one fragment of every flow that passes them (5.1-6)."""
+    flows: dict[str, list[str]] = {}
+    for passage in passages(estate):
+        for name in passage.forwarders:
+            flows.setdefault(name, []).append(str(passage.flow))
+    for name, through in flows.items():
+        instance = estate.topology.instances[name]
+        budget = instance.endpoint.forward_size_mb * _MEGABYTE
+        # Both directions: what is sent, and what is answered.
+        needed = 2 * FRAGMENT * len(through)
+        if budget < needed:
+            yield finding(
+                "TA-35", Severity.WARNING, instance, instance.endpoint.source,
+                f"{name} forwards {len(through)} flows and may hold {budget:,} bytes: less than "
+                f"the {needed:,} of one fragment for each, there and back",
+                "Raise MESSAGE_FORWARD_SIZE of its endpoint, or give some flows another forwarder.",
+                forward_size_mb=instance.endpoint.forward_size_mb, needed_bytes=needed,
+                flows=len(through), some=through[:5],
+            )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-35",
+        "A forwarder with too little memory for its flows",
+        (Severity.WARNING,),
+        "reference 5.1-6",
+        "A forwarder holds what it passes on in memory, up to MESSAGE_FORWARD_SIZE; a copy that "
+        "does not fit is dropped (11289), nobody is told, and the sender waits for its retry. How "
+        "much is on its way depends on the traffic; one fragment of 64 KiB for each flow, there "
+        "and back, is the least that a burst on all of them needs.",
+        "Raise MESSAGE_FORWARD_SIZE. `hopline simulate` shows what a given traffic needs.",
+        budgets,
+    ),
+)

@@ -1,0 +1,168 @@
+"""What cannot be passed on: TA-07 and TA-08 (endpoints), TA-10 and TA-11 (hops)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from streams.analysis.check.proof import (
+    caused_by,
+    evidence,
+    finding,
+    flows_in,
+    lives,
+    named,
+    place_of,
+    routes_on,
+    shown,
+    table_of,
+    where,
+    written,
+)
+from streams.analysis.check.registry import Check
+from streams.analysis.check.trouble import Cause, Phase, Trouble, at_fault, circle
+from streams.analysis.estate import Estate
+from streams.topology import Finding, Severity
+
+_E, _W = Severity.ERROR, Severity.WARNING
+
+
+# --- TA-07, TA-08: the next hop cannot -----------------------------------------------------------
+
+
+def not_started(estate: Estate) -> Iterable[Finding]:
+    """Find instances that messages must leave or enter by network, without a started endpoint."""
+    groups: dict[str, list[Trouble]] = {}
+    for trouble in caused_by(estate, Cause.NOT_STARTED):
+        groups.setdefault(at_fault(estate, trouble).name, []).append(trouble)
+    for name, troubles in groups.items():
+        instance = estate.topology.instances[name]
+        state = instance.endpoint.state.value
+        yield finding(
+            "TA-07", _E,
+            f"the endpoint of {name} is {state}, and {_counted(troubles)} must pass it",
+            f"Start it: ALTER ENDPOINT ... STATE = STARTED at {name}, or route around it.",
+            name, written(instance.endpoint.source, instance.source),
+            _together(estate, troubles),
+        )  # fmt: skip
+
+
+def not_forwarding(estate: Estate) -> Iterable[Finding]:
+    """Find instances that would have to forward, and may not (R8.2)."""
+    groups: dict[str, list[Trouble]] = {}
+    for trouble in caused_by(estate, Cause.NOT_FORWARDING):
+        groups.setdefault(trouble.instance, []).append(trouble)
+    for name, troubles in groups.items():
+        instance = estate.topology.instances[name]
+        yield finding(
+            "TA-08", _E,
+            f"{name} would have to forward {_counted(troubles)}, but MESSAGE_FORWARDING is "
+            "disabled",
+            f"Enable it: ALTER ENDPOINT ... FOR SERVICE_BROKER (MESSAGE_FORWARDING = ENABLED) at "
+            f"{name}, or send directly.",
+            name, written(instance.endpoint.source, instance.source),
+            _together(estate, troubles),
+        )  # fmt: skip
+
+
+def _counted(troubles: Iterable[Trouble]) -> str:
+    """Name the flows that have a trouble, and which of their messages."""
+    flows = {str(t.answers[0].flow): t.phase for t in troubles}
+    count = len({str(answer.flow) for t in troubles for answer in t.answers})
+    first, phase = next(iter(flows.items()))
+    of = "acknowledgements of " if phase is Phase.BACK else ""
+    more = f" and {count - 1} more flow{'s' if count > 2 else ''}" if count > 1 else ""
+    return f"{of}{first}{more}"
+
+
+def _together(estate: Estate, troubles: list[Trouble]) -> dict[str, Any]:
+    routes = [at for t in troubles for at in routes_on(estate, t.failure.hops)]
+    return shown(
+        routes, troubles[0].failure.instances, **flows_in(a for t in troubles for a in t.answers)
+    )  # fmt: skip
+
+
+# --- TA-10, TA-11: too many hops -----------------------------------------------------------------
+
+
+def loops(estate: Estate) -> Iterable[Finding]:
+    """Find forwarders that send a message back to where it was (5.1)."""
+    for trouble in caused_by(estate, Cause.LOOP):
+        around = circle(trouble.failure)
+        hops = trouble.failure.hops[len(trouble.failure.hops) - len(around) :]
+        routes = routes_on(estate, hops)
+        at = routes[-1] if routes else None
+        home = table_of(estate, trouble)
+        turn = " -> ".join((*around, around[0]))
+        yield finding(
+            "TA-10", _E,
+            f"{named(trouble)} goes round in a loop, {turn}, until its hops are used up (11285)",
+            f"Correct the route of one of them so that it leads on; "
+            f"{lives(estate, trouble.service)}.",
+            str(home) if at is None else place_of(at.instance, at.database),
+            where(at) if at is not None else written(home.database.source, home.instance.source),
+            shown(
+                routes, (*trouble.failure.instances, around[0]), service=trouble.service,
+                broker=trouble.failure.ending.broker, **flows_in(trouble.answers),
+            ),
+        )  # fmt: skip
+
+
+def too_far(estate: Estate) -> Iterable[Finding]:
+    """Find ways with more forwarders than a message has hops (U-34)."""
+    for trouble in caused_by(estate, Cause.HOPS):
+        home = table_of(estate, trouble)
+        routes = routes_on(estate, trouble.failure.hops)
+        at = routes[0] if routes else None
+        yield finding(
+            "TA-11", _W,
+            f"{named(trouble)} needs more hops than it has: dropped at {trouble.instance} after "
+            f"{len(trouble.failure.hops) - 1} instances (11285)",
+            "Route past some of the forwarders.",
+            str(home) if at is None else place_of(at.instance, at.database),
+            where(at) if at is not None else written(home.database.source, home.instance.source),
+            evidence(estate, trouble),
+        )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-07",
+        "An endpoint on the way is not started",
+        (_E,),
+        "reference 4.6",
+        "Without a started endpoint for Service Broker nothing leaves an instance by network and "
+        "nothing enters it: messages wait at their sender until their dialog's lifetime ends.",
+        "Start the endpoint, or route around the instance.",
+        not_started,
+    ),
+    Check(
+        "TA-08",
+        "An instance on the way may not forward",
+        (_E,),
+        "reference 2.2, R8.2",
+        "A message from outside that is routed to another instance needs MESSAGE_FORWARDING, which "
+        "is disabled unless somebody enables it. The copy is dropped (9792); the sender retries.",
+        "Enable forwarding at the endpoint of the instance, or send past it.",
+        not_forwarding,
+    ),
+    Check(
+        "TA-10",
+        "A forwarding loop",
+        (_E,),
+        "reference 5.1",
+        "Forwarders send the message back to where it was. Every copy goes round until its hops "
+        "are used up and is dropped (11285), and so is every retry; nothing is acknowledged.",
+        "Correct the route of one of the forwarders so that it leads on to the service.",
+        loops,
+    ),
+    Check(
+        "TA-11",
+        "A way with more hops than a message has",
+        (_W,),
+        "reference 5.1, U-34",
+        "A message can be forwarded 16 times; the next forwarder drops it (11285).",
+        "Route past some of the forwarders.",
+        too_far,
+    ),
+)

@@ -1,0 +1,67 @@
+"""The names and ids that an estate has, to tell what is misspelt and what has gone stale."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from streams.analysis.estate import Estate
+from streams.routing import broker_key
+from streams.topology import Database, Instance, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A database of an instance."""
+
+    instance: Instance
+    database: Database
+
+    def __str__(self) -> str:
+        return f"{self.instance.name}/{self.database.name}"
+
+    @property
+    def source(self) -> Source:
+        """Return where the database is written, else where the instance is."""
+        own = self.database.source
+        return own if own.file else self.instance.source
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Where every service lives, every name by what a person takes for it, every broker id."""
+
+    services: Mapping[str, tuple[Home, ...]]
+    alike: Mapping[str, str]
+    brokers: Mapping[str, tuple[Home, ...]]
+
+    def meant(self, service: str) -> str | None:
+        """Return the deployed service that a name differs from in its form only, if it does."""
+        return None if service in self.services else self.alike.get(folded(service))
+
+
+def folded(name: str) -> str:
+    """Return what names have in common that differ by case, blanks or Unicode form (1.2)."""
+    return unicodedata.normalize("NFKC", name).strip().casefold()
+
+
+def known(estate: Estate) -> Known:
+    """Return what is known of an estate's names; collected once."""
+    return estate.once(_collect)
+
+
+def _collect(estate: Estate) -> Known:
+    services: dict[str, list[Home]] = {}
+    brokers: dict[str, list[Home]] = {}
+    for instance in estate.topology.instances.values():
+        for database in (*instance.databases.values(), instance.msdb):
+            home = Home(instance, database)
+            brokers.setdefault(broker_key(database.broker_id), []).append(home)
+            for name in database.services:
+                services.setdefault(name, []).append(home)
+    return Known(
+        {name: tuple(homes) for name, homes in services.items()},
+        {folded(name): name for name in services},
+        {key: tuple(homes) for key, homes in brokers.items()},
+    )

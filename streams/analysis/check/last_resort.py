@@ -1,0 +1,174 @@
+"""Routes that name nothing: AutoCreatedLocal and other last resorts (TA-21, TA-22, TA-30)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import (
+    every_database,
+    finding,
+    listed,
+    live_routes,
+    targets,
+    user_databases,
+)
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.routing import AUTO_CREATED_LOCAL, CONFIGURATION_SERVICE, AddressKind, parse_address
+from streams.topology import Finding, Route, Severity
+
+
+def _last_resorts(routes: tuple[Route, ...]) -> list[Route]:
+    return [route for route in routes if route.service is None and route.broker is None]
+
+
+def _is_local(route: Route) -> bool:
+    address = parse_address(route.address)
+    return address is not None and address.kind is AddressKind.LOCAL
+
+
+def _unnamed(estate: Estate, at: Home) -> list[str]:
+    """Return the targets of the instance that no route of a table names."""
+    named = {route.service for route in live_routes(estate, at.database)}
+    return sorted(set(targets(estate)[at.instance.name]) - named)
+
+
+def _neighbours(estate: Estate, at: Home) -> list[str]:
+    """Return those of them that live in other databases."""
+    return [service for service in _unnamed(estate, at) if service not in at.database.services]
+
+
+# --- TA-21 ---------------------------------------------------------------------------------------
+
+
+def auto_created_local(estate: Estate) -> Iterator[Finding]:
+    """Find where AutoCreatedLocal is missed, and where it lets too much in (1.1, MR)."""
+    for at in user_databases(estate):
+        yield from _missed(estate, at)
+    for instance in estate.topology.instances.values():
+        yield from _open(estate, Home(instance, instance.msdb))
+
+
+def _missed(estate: Estate, at: Home) -> Iterator[Finding]:
+    routes = live_routes(estate, at.database)
+    asks = any(route.service == CONFIGURATION_SERVICE for route in routes)
+    begins = [name for name, s in at.database.services.items() if not s.contracts]
+    lost = _neighbours(estate, at)
+    if begins and lost and not asks and not _last_resorts(routes):
+        yield finding(
+            "TA-21", Severity.WARNING, at, at.source,
+            f"AutoCreatedLocal is dropped, and no route leads to {listed(lost)} of the same "
+            "instance",
+            "Create a route with the service's name and the address LOCAL for each that is meant.",
+            services=lost, initiators=sorted(begins),
+        )  # fmt: skip
+
+
+def _open(estate: Estate, at: Home) -> Iterator[Finding]:
+    own = next((r for r in live_routes(estate, at.database) if r.name == AUTO_CREATED_LOCAL), None)
+    exposed = _unnamed(estate, at)
+    if own is not None and at.instance.endpoint.forwarding and exposed:
+        yield finding(
+            "TA-21", Severity.WARNING, at, own.source,
+            f"{at.instance.name} forwards for others, and AutoCreatedLocal in its msdb lets "
+            f"whoever reaches it reach {listed(exposed)} too",
+            "Drop AutoCreatedLocal from msdb, and create a route there for each service that "
+            "others may reach.",
+            route=own.name, services=exposed,
+        )  # fmt: skip
+
+
+# --- TA-22 ---------------------------------------------------------------------------------------
+
+
+def local_copy(estate: Estate) -> Iterator[Finding]:
+    """Find services that a LOCAL last resort takes before the network's (EX-11)."""
+    for at in user_databases(estate):
+        resorts = _last_resorts(live_routes(estate, at.database))
+        local = [route for route in resorts if _is_local(route)]
+        network = [route for route in resorts if not _is_local(route)]
+        if local and network:
+            yield from _captured(estate, at, local[0], network)
+
+
+def _captured(estate: Estate, at: Home, local: Route, network: list[Route]) -> Iterator[Finding]:
+    everywhere = targets(estate)
+    for service in _unnamed(estate, at):
+        others = [name for name in everywhere if service in everywhere[name]]
+        others.remove(at.instance.name)
+        if others:
+            names = [route.name for route in network]
+            yield finding(
+                "TA-22", Severity.WARNING, at, network[0].source,
+                f"{service} is at {listed(others)} and in {at.instance.name} itself: "
+                f"{local.name} takes every dialog, {listed(names)} none",
+                "Name the service in a route of its own, with the address that is meant.",
+                service=service, local=local.name, routes=names, elsewhere=others,
+            )  # fmt: skip
+
+
+# --- TA-30 ---------------------------------------------------------------------------------------
+
+
+def never_asked(estate: Estate) -> Iterator[Finding]:
+    """Find last resorts that are never used, because the configuration service is asked (2.5)."""
+    for at in every_database(estate):
+        routes = live_routes(estate, at.database)
+        if any(route.service == CONFIGURATION_SERVICE for route in routes):
+            for route in _last_resorts(routes):
+                yield from _unused(estate, at, route)
+
+
+def _unused(estate: Estate, at: Home, route: Route) -> Iterator[Finding]:
+    lost = _neighbours(estate, at) if _is_local(route) else []
+    # Every database has AutoCreatedLocal: it is missed only where it would have found something.
+    if lost or not _is_local(route):
+        missed = f"; {listed(lost)} of this instance needs a route of its own" if lost else ""
+        yield finding(
+            "TA-30", Severity.WARNING, at, route.source,
+            f"{route.name} names no service and is never used: for what no other route names, "
+            f"the configuration service is asked{missed}",
+            "Name the services in routes of their own, or let the configuration service do it.",
+            route=route.name, address=route.address, services=lost,
+        )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-21",
+        "AutoCreatedLocal is missed, or lets too much in",
+        (Severity.WARNING,),
+        "reference 1.1",
+        "AutoCreatedLocal lets a database find the services of its own instance. Without it, and "
+        "without another last resort, a dialog to a neighbour waits for a route. In the msdb of an "
+        "instance that forwards, it lets everybody who reaches the forwarder reach the services "
+        "that live there as well.",
+        "In a user database: name the services of the instance in LOCAL routes. In msdb of a "
+        "forwarder: drop AutoCreatedLocal and name what may be reached from outside.",
+        auto_created_local,
+    ),
+    Check(
+        "TA-22",
+        "A local copy of a service takes what a catch-all route should",
+        (Severity.WARNING,),
+        "reference 2.2 R5, EX-11",
+        "Of two routes that name no service the one with the address LOCAL is taken wherever the "
+        "instance has such a service. With a catch-all route to the network beside it, a copy of "
+        "the service in the own instance silently gets every dialog.",
+        "Create a route that names the service, with the address that is meant.",
+        local_copy,
+    ),
+    Check(
+        "TA-30",
+        "A last resort that is never used",
+        (Severity.WARNING,),
+        "reference 2.2 R4, 2.5",
+        "Where a table has a route to SQL/ServiceBroker/BrokerConfiguration, messages for which no "
+        "route names the service wait until that service has created one. Routes that name no "
+        "service are not looked at, AutoCreatedLocal included. It is told of only where the route "
+        "leads to the network, or would have found a service of the instance.",
+        "Give each service that the last resort was meant for a route with its name.",
+        never_asked,
+    ),
+)

@@ -1,0 +1,92 @@
+"""Conversations that nothing ends (TA-43)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding, user_databases
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.topology import BeginDialog, Database, Finding, Procedure, Severity, queue_of
+
+_PART = re.compile(r'\[((?:[^\]]|\]\])*)\]|"((?:[^"]|"")*)"|([^.\s]+)')
+
+
+def leaks(estate: Estate) -> Iterator[Finding]:
+    """Find BEGIN DIALOG in code where no code ends the conversation: it stays for ever (4.8)."""
+    for at in user_databases(estate):
+        for procedure in at.database.procedures.values():
+            for begin in procedure.begins:
+                if begin.service is not None and not _ended(at.database, procedure, begin.service):
+                    yield _leak(at, procedure, begin, begin.service)
+
+
+def _leak(at: Home, procedure: Procedure, begin: BeginDialog, service: str) -> Finding:
+    queue = queue_of(at.database, service)
+    where = "its queue" if queue is None else queue.name
+    to = begin.to or "a service that is not known"
+    return finding(
+        "TA-43", Severity.WARNING, at, begin.source,
+        f"{procedure.name} begins dialogs from {service} with {to}, and nothing ends them: "
+        f"neither itself nor what receives from {where}",
+        f"Let what reads {where} END CONVERSATION when it receives EndDialog or Error.",
+        procedure=procedure.name, service=service, to=begin.to,
+        queue=None if queue is None else queue.name,
+    )  # fmt: skip
+
+
+def _ended(database: Database, procedure: Procedure, service: str) -> bool:
+    """Tell whether some code ends the dialogs of a service, or code that is not known may."""
+    known = {name_key(p.name): p for p in database.procedures.values()}
+    queue = queue_of(database, service)
+    readers = [procedure]
+    if queue is not None:
+        name = name_key(queue.name)
+        readers += [p for p in known.values() if name in map(name_key, p.receives)]
+        if queue.activation is not None:
+            activated = known.get(name_key(queue.activation))
+            if activated is None:
+                return True
+            readers.append(activated)
+    return _ends(known, readers)
+
+
+def _ends(known: dict[str, Procedure], readers: Iterable[Procedure]) -> bool:
+    """Tell whether procedures, or what they call, end conversations."""
+    waiting, seen = list(readers), set()
+    while waiting:
+        procedure = waiting.pop()
+        if procedure.ends:
+            return True
+        seen.add(name_key(procedure.name))
+        for called in map(name_key, procedure.calls):
+            if called in known and called not in seen:
+                waiting.append(known[called])
+    return False
+
+
+def name_key(name: str) -> str:
+    """Return what two spellings of an object's name have in common: ``[dbo].[P]`` is ``p``."""
+    parts = [(a or b or c).casefold() for a, b, c in _PART.findall(name)]
+    own = parts[-2:] if len(parts) > 1 and parts[-2] != "dbo" else parts[-1:]
+    return ".".join(own)
+
+
+CHECKS = (
+    Check(
+        "TA-43",
+        "A procedure begins conversations that nothing ends",
+        (Severity.WARNING,),
+        "reference 4.7, 4.8",
+        "Both sides of a conversation must END it; the engine never does. Where no code of the "
+        "initiator's side does, each dialog leaves an endpoint in sys.conversation_endpoints, by "
+        "and by millions. Code counts that begins the dialog, that receives from the queue of the "
+        "service, that the queue activates, and what they call. Where the activated procedure is "
+        "not in the scripts, nothing is told.",
+        "Read the initiator's queue too, and END CONVERSATION for EndDialog and Error. Do not END "
+        "right after SEND: then nobody sees what became of the message.",
+        leaks,
+    ),
+)

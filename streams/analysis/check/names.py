@@ -1,0 +1,220 @@
+"""Names, broker ids and addresses that do not exist: TA-03, TA-04, TA-06."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streams.analysis.check.known import known
+from streams.analysis.check.proof import (
+    caused_by,
+    evidence,
+    finding,
+    flows_in,
+    id_unstated,
+    listed,
+    lives,
+    place_of,
+    shown,
+    where,
+    written,
+)
+from streams.analysis.check.registry import Check
+from streams.analysis.check.trouble import Cause, Phase
+from streams.analysis.estate import Estate
+from streams.analysis.flows.flow_answer import answers_of, routes_of
+from streams.analysis.flows.flows import Clue
+from streams.analysis.flows.journey import travel
+from streams.analysis.flows.route_index import At
+from streams.analysis.paths.network import Disposition, State
+from streams.errors import Number
+from streams.routing import Address, AddressKind, broker_key, parse_address
+from streams.topology import Finding, Severity, Source
+from streams.topology.compile import LOOPBACK
+
+_E, _W = Severity.ERROR, Severity.WARNING
+
+
+def _live(estate: Estate) -> Iterator[At]:
+    """Yield the routes that have not expired."""
+    for at in routes_of(estate).every():
+        if at.route.expires is None or at.route.expires > estate.now:
+            yield at
+
+
+# --- TA-03 ---------------------------------------------------------------------------------------
+
+
+def near_names(estate: Estate) -> Iterable[Finding]:
+    """Find names that a person takes for a deployed service, and the engine does not (1.2)."""
+    names = known(estate)
+    for at in _live(estate):
+        meant = names.meant(at.route.service) if at.route.service is not None else None
+        if meant is not None and at.route.service is not None:
+            place = place_of(at.instance, at.database)
+            what = f"route {at.route.name}"
+            yield _near(
+                estate, what, at.route.service, meant, place, where(at), shown((at,), (place,))
+            )
+    for answer in answers_of(estate):
+        flow, meant = answer.flow, names.meant(answer.flow.to)
+        for clue in flow.why if meant is not None else ():
+            if clue.clue is not Clue.ROUTE and meant is not None:
+                place = place_of(flow.sender.instance, flow.sender.database)
+                proof = shown((), answer.failures[0].instances if answer.failures else (place,))
+                source = written(clue.source, flow.sender.database.source)
+                what = f"{clue.clue.value} {clue.name}"
+                yield _near(
+                    estate, what, flow.to, meant, place, source, {**proof, **flows_in([answer])}
+                )
+
+
+def _near(
+    estate: Estate,
+    what: str,
+    name: str,
+    meant: str,
+    place: str,
+    source: Source,
+    proof: dict[str, object],
+) -> Finding:
+    return finding(
+        "TA-03", _E,
+        f"{what} names the service {name!r}; there is none of this name, but {meant!r}",
+        f"Write {meant}: names are compared byte by byte, and {lives(estate, meant)}.",
+        place, source, {**proof, "service": name, "meant": meant},
+    )  # fmt: skip
+
+
+# --- TA-04 ---------------------------------------------------------------------------------------
+
+
+def stale_brokers(estate: Estate) -> Iterable[Finding]:
+    """Find broker ids that no database has, where the way does not leave the topology (1.5)."""
+    brokers = known(estate).brokers
+    for at in _live(estate):
+        broker = at.route.broker
+        if broker is not None and broker_key(broker) not in brokers and _ends_here(estate, at):
+            yield _stale_route(estate, at, broker)
+    for trouble in caused_by(estate, Cause.STALE_BROKER):
+        flow = trouble.answers[0].flow
+        if trouble.phase is Phase.FIRST and flow.broker is not None:
+            database = flow.sender.database
+            yield finding(
+                "TA-04", _E,
+                f"the dialogs of {flow.sender} to {flow.to} name broker id {flow.broker}, which no "
+                f"database has",
+                f"Name the broker id of the database that has {flow.to}, or none.",
+                place_of(flow.sender.instance, database),
+                written(flow.why[0].source, database.source), evidence(estate, trouble),
+            )  # fmt: skip
+
+
+def _stale_route(estate: Estate, at: At, broker: str) -> Finding:
+    service = at.route.service or ""
+    homes = known(estate).services.get(service, ())
+    unsure = [str(home) for home in homes if id_unstated(home.instance, home.database)]
+    ids = [f"{home.database.broker_id} ({home})" for home in homes]
+    remedy = (
+        f"State the broker_id of {listed(unsure)} in topology.yaml: a script does not say it "
+        f"(SELECT service_broker_guid FROM sys.databases)."
+        if unsure
+        else f"Create the route anew with the broker id of the database that has {service}"
+        f"{': ' + listed(ids) if ids else ''}."
+    )
+    return finding(
+        "TA-04", _W if unsure else _E,
+        f"route {at.route.name} names broker id {broker} for {service}, which no database has",
+        remedy, place_of(at.instance, at.database), where(at),
+        shown((at,), (at.instance.name,), service=service, broker=broker),
+    )  # fmt: skip
+
+
+def _ends_here(estate: Estate, at: At) -> bool:
+    """Tell whether what follows a route ends inside the topology, where nobody has the id."""
+    address = parse_address(at.route.address)
+    if address is None or address.kind is not AddressKind.NETWORK:
+        return True
+    name = estate.leads_to(at.instance.name, address)
+    if name is None or at.route.service is None:
+        return False
+    start = State(name, None, at.route.broker)
+    return not any(
+        end.disposition is Disposition.UNKNOWN or end.error is Number.WAITING_FOR_CONFIGURATION
+        for end in travel(estate.network(at.route.service), start).ends
+    )
+
+
+# --- TA-06 ---------------------------------------------------------------------------------------
+
+
+def wrong_ports(estate: Estate) -> Iterable[Finding]:
+    """Find addresses with the host of an instance and another port than its broker's."""
+    ports = estate.once(_ports)
+    for at in _live(estate):
+        for text in (at.route.address, at.route.mirror):
+            address = parse_address(text) if text is not None else None
+            if address is None or address.kind is not AddressKind.NETWORK:
+                continue
+            right = _ports_of(at, address, ports)
+            if right and address.port not in right:
+                yield _wrong_port(at, address, sorted(right))
+
+
+def _ports(estate: Estate) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    for host, port in estate.leads:
+        found.setdefault(host, set()).add(port)
+    return found
+
+
+def _ports_of(at: At, address: Address, ports: dict[str, set[int]]) -> set[int]:
+    host = address.host.casefold()
+    return {at.instance.address.port} if host in LOOPBACK else ports.get(host, set())
+
+
+def _wrong_port(at: At, address: Address, right: list[int]) -> Finding:
+    ports = " or ".join(map(str, right))
+    return finding(
+        "TA-06", _E,
+        f"route {at.route.name} leads to {address}, but {address.host} listens for Service Broker "
+        f"at port {ports}",
+        f"Write tcp://{address.host}:{right[0]}, or correct the LISTENER_PORT of that endpoint.",
+        place_of(at.instance, at.database), where(at),
+        shown((at,), (at.instance.name,), address=str(address), ports=right),
+    )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-03",
+        "A name that differs from a service's only in its form",
+        (_E,),
+        "reference 1.2",
+        "Names of services are compared byte by byte, whatever the collation: case, trailing "
+        "blanks and the Unicode form count. A name that looks right matches nothing.",
+        "Write the name exactly as CREATE SERVICE does.",
+        near_names,
+    ),
+    Check(
+        "TA-04",
+        "A broker id that no database has",
+        (_E, _W),
+        "reference 1.5",
+        "NEW_BROKER gives a database another id, and every route elsewhere that names the old one "
+        "is stale: messages are dropped where they arrive (28017), and replies find no route. A "
+        "warning: only scripts tell of the database that is meant, and they do not say its id. A "
+        "route that leads out of the topology is not judged.",
+        "Create the route anew with the service_broker_guid that the database has now.",
+        stale_brokers,
+    ),
+    Check(
+        "TA-06",
+        "A port at which the host does not listen for Service Broker",
+        (_E,),
+        "reference 1.3",
+        "A route names the port of the endpoint FOR SERVICE_BROKER, not that of SQL Server or of "
+        "mirroring. At another port nobody answers, and messages wait at their sender.",
+        "Write the LISTENER_PORT of the endpoint of that host.",
+        wrong_ports,
+    ),
+)

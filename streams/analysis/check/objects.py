@@ -1,0 +1,79 @@
+"""Walk over the databases of an estate, and word a finding about an object in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from streams.analysis.check.known import Home
+from streams.analysis.estate import Estate
+from streams.routing import CONFIGURATION_SERVICE
+from streams.topology import Database, Finding, Instance, Route, Severity, Source
+
+
+def every_database(estate: Estate) -> Iterator[Home]:
+    """Yield every database, ``msdb`` of each instance after the others."""
+    for instance in estate.topology.instances.values():
+        for database in (*instance.databases.values(), instance.msdb):
+            yield Home(instance, database)
+
+
+def user_databases(estate: Estate) -> Iterator[Home]:
+    """Yield every database but ``msdb``."""
+    return (at for at in every_database(estate) if at.database is not at.instance.msdb)
+
+
+def active(estate: Estate, at: Home) -> bool:
+    """Tell whether a database takes messages: delivery on, and no mirror's copy."""
+    return estate.instances[at.instance.name].databases[at.database.name].enabled
+
+
+def live_routes(estate: Estate, database: Database) -> tuple[Route, ...]:
+    """Return the routes of a database that have not expired."""
+    return tuple(r for r in database.routes if r.expires is None or r.expires > estate.now)
+
+
+def targets(estate: Estate) -> dict[str, dict[str, list[Home]]]:
+    """Return instance > service > the active databases in which it can be a target."""
+    return estate.once(_targets)
+
+
+def _targets(estate: Estate) -> dict[str, dict[str, list[Home]]]:
+    found: dict[str, dict[str, list[Home]]] = {name: {} for name in estate.topology.instances}
+    for at in user_databases(estate):
+        for service in at.database.services.values():
+            if service.contracts and service.name != CONFIGURATION_SERVICE and active(estate, at):
+                found[at.instance.name].setdefault(service.name, []).append(at)
+    return found
+
+
+def finding(
+    code: str,
+    severity: Severity,
+    at: Home | Instance,
+    source: Source,
+    message: str,
+    remedy: str,
+    **evidence: Any,
+) -> Finding:
+    """Return a finding about an object of a database or of an instance, at the object's place."""
+    place = source if source.file else at.source
+    subject = at.name if isinstance(at, Instance) else str(at)
+    return Finding(
+        code, severity, message, remedy, subject, place.file, place.line, place.column, evidence
+    )
+
+
+def day(moment: float) -> str:
+    """Return an instant (epoch seconds) to the minute, in UTC; far ones are not told exactly."""
+    try:
+        return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (OverflowError, OSError, ValueError):
+        return "a time beyond all calendars"
+
+
+def listed(names: list[str] | tuple[str, ...], most: int = 5) -> str:
+    """Return names as text, the first few of many."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,119 @@
+"""Broker priorities that have no effect, or half of it (TA-34)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from streams.analysis.check.contracts import begun_contracts
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding, listed
+from streams.analysis.check.passages import Passage, passages
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.topology import Finding, Priority, Severity
+
+
+@dataclass(slots=True)
+class _Use:
+    """A priority with what the flows that it raises or lowers run into."""
+
+    at: Home
+    priority: Priority
+    remote: list[str] = field(default_factory=list)
+    alone: list[str] = field(default_factory=list)
+    forwarders: dict[str, None] = field(default_factory=dict)
+
+
+def priorities(estate: Estate) -> Iterator[Finding]:
+    """Find priorities that are not heeded on the way or not shared by the other side (4.12)."""
+    uses: dict[tuple[str, str], _Use] = {}
+    for passage in passages(estate):
+        for end in passage.ends(estate):
+            _note(
+                uses, passage, passage.begins, end, (passage.flow.sender.service, passage.flow.to)
+            )
+            _note(
+                uses, passage, end, passage.begins, (passage.flow.to, passage.flow.sender.service)
+            )
+    for use in uses.values():
+        yield from _told(use)
+
+
+def _note(
+    uses: dict[tuple[str, str], _Use],
+    passage: Passage,
+    here: Home,
+    there: Home,
+    names: tuple[str, str],
+) -> None:
+    """Note the priorities of one side that a flow takes; ``names``: local and remote service."""
+    contracts = begun_contracts(passage)
+    for priority in _matching(here.database.priorities, contracts, *names):
+        use = uses.setdefault((str(here), priority.name), _Use(here, priority))
+        if here.instance is not there.instance:
+            use.remote.append(str(passage.flow))
+        if not list(_matching(there.database.priorities, contracts, *reversed(names))):
+            use.alone.append(str(there))
+        use.forwarders.update(dict.fromkeys(passage.forwarders))
+
+
+def _matching(
+    rules: Iterable[Priority], contracts: Collection[str], local: str, remote: str
+) -> Iterator[Priority]:
+    """Yield the rules for dialogs between two services; without contracts, for any of them."""
+    for rule in rules:
+        meant = rule.contract is None or not contracts or rule.contract in contracts
+        if meant and rule.local_service in (None, local) and rule.remote_service in (None, remote):
+            yield rule
+
+
+def _told(use: _Use) -> Iterator[Finding]:
+    level = f"priority {use.priority.name} (level {use.priority.level})"
+    if use.remote and not use.at.database.honor_priority:
+        yield _finding(
+            use,
+            f"{level} is not heeded when {use.at} sends: HONOR_BROKER_PRIORITY is off",
+            f"ALTER DATABASE {use.at.database.name} SET HONOR_BROKER_PRIORITY ON.",
+            flows=use.remote,
+        )
+    if use.alone:
+        others = list(dict.fromkeys(use.alone))
+        yield _finding(
+            use,
+            f"{level} is for one side only: {listed(others)} has none for the same dialogs",
+            "Create the priority for the other side's service too: levels are not transmitted.",
+            without=others,
+        )
+    if use.forwarders:
+        yield _finding(
+            use,
+            f"{level} has no effect on forwarders: {listed(list(use.forwarders))} sends all it "
+            "forwards with level 5",
+            "Expect no precedence there; if it matters, let urgent dialogs take another way.",
+            forwarders=list(use.forwarders),
+        )
+
+
+def _finding(use: _Use, message: str, remedy: str, **evidence: object) -> Finding:
+    return finding(
+        "TA-34", Severity.WARNING, use.at, use.priority.source, message, remedy,
+        priority=use.priority.name, level=use.priority.level, **evidence,
+    )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-34",
+        "A priority without effect, or with half of it",
+        (Severity.WARNING,),
+        "reference 4.12",
+        "A conversation endpoint gets its level from the rules of its own database when it is "
+        "created; nothing about it is transmitted. So answers have a priority only if the target's "
+        "database has a rule as well, transmission goes by levels only where HONOR_BROKER_PRIORITY "
+        "is on, and forwarders send everything with level 5.",
+        "Create the rule on both sides and turn HONOR_BROKER_PRIORITY on; do not count on levels "
+        "where forwarders are in between.",
+        priorities,
+    ),
+)

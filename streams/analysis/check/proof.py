@@ -1,0 +1,138 @@
+"""What findings about flows show: their places, their routes and the path that proves them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from streams.analysis.check.known import Home, known
+from streams.analysis.check.trouble import Cause, Trouble, troubles_of
+from streams.analysis.estate import Estate
+from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.flow_answer import routes_of
+from streams.analysis.flows.journey import Hops
+from streams.analysis.flows.route_index import At
+from streams.topology import (
+    NOWHERE,
+    Database,
+    Finding,
+    Instance,
+    Severity,
+    Source,
+    default_broker_id,
+)
+
+LISTED = 20
+"""How many flows a finding names; it counts them all."""
+
+
+def finding(
+    code: str,
+    severity: Severity,
+    message: str,
+    remedy: str,
+    at: str,
+    source: Source,
+    evidence: dict[str, Any],
+) -> Finding:
+    """Build a finding at a place that was written somewhere."""
+    return Finding(
+        code, severity, message, remedy, at, source.file, source.line, source.column, evidence
+    )
+
+
+def place_of(instance: Instance, database: Database) -> str:
+    """Return ``Instance/Database``."""
+    return f"{instance.name}/{database.name}"
+
+
+def written(*sources: Source) -> Source:
+    """Return the first place that is in a file: what nobody wrote has none of its own."""
+    return next((source for source in sources if source.file), NOWHERE)
+
+
+def where(at: At) -> Source:
+    """Return where a route is written, else where its table or its instance is."""
+    return written(at.route.source, at.database.source, at.instance.source)
+
+
+def shown(routes: Iterable[At], path: Sequence[str], **more: Any) -> dict[str, Any]:
+    """Return evidence: routes with the places of their tables, in the same order, and a path."""
+    rows = tuple(
+        dict.fromkeys((at.route.name, place_of(at.instance, at.database)) for at in routes)
+    )
+    return {
+        "routes": [name for name, _ in rows],
+        "places": [place for _, place in rows],
+        "path": list(path),
+        **more,
+    }
+
+
+def routes_on(estate: Estate, hops: Hops) -> tuple[At, ...]:
+    """Return the routes that a way follows, in its order."""
+    index = routes_of(estate)
+    found = (index.behind(state, step) for state, step in hops)
+    return tuple(at for at in found if at is not None)
+
+
+def flows_in(answers: Iterable[FlowAnswer]) -> dict[str, Any]:
+    """Return evidence: the flows that a finding is about, up to ``LISTED`` of them."""
+    names = tuple(dict.fromkeys(str(answer.flow) for answer in answers))
+    return {"flows": list(names[:LISTED]), "flow_count": len(names)}
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Return names for a sentence: all of them if they are few."""
+    shown_ = list(names[:most])
+    if len(names) > most:
+        return f"{', '.join(shown_)} and {len(names) - most} more"
+    return " and ".join([", ".join(shown_[:-1]), shown_[-1]]) if len(shown_) > 1 else shown_[0]
+
+
+def id_unstated(instance: Instance, database: Database) -> bool:
+    """Tell whether nobody can know a database's broker id: a script does not say it."""
+    from_script = database.source.file.lower().endswith(".sql")
+    return from_script and database.broker_id == default_broker_id(instance.name, database.name)
+
+
+# --- Of a trouble --------------------------------------------------------------------------------
+
+
+def caused_by(estate: Estate, cause: Cause) -> Iterator[Trouble]:
+    """Yield the troubles of one cause."""
+    return (trouble for trouble in troubles_of(estate) if trouble.cause is cause)
+
+
+def evidence(estate: Estate, trouble: Trouble) -> dict[str, Any]:
+    """Return evidence: the way that fails, and the flows that take it."""
+    failure = trouble.failure
+    return shown(
+        routes_on(estate, failure.hops), failure.instances,
+        service=trouble.service, broker=failure.ending.broker,
+        error=None if failure.ending.error is None else int(failure.ending.error),
+        **flows_in(trouble.answers),
+    )  # fmt: skip
+
+
+def table_of(estate: Estate, trouble: Trouble) -> Home:
+    """Return the database whose table decides at the end."""
+    state, step = trouble.failure.hops[-1]
+    instance = estate.topology.instances[state.instance]
+    outside = state.database is None or step.decision.looped_back
+    database = None if outside or state.database is None else instance.database(state.database)
+    return Home(instance, database or instance.msdb)
+
+
+def named(trouble: Trouble) -> str:
+    """Return what a message looks for: the service, and the broker id if it has one."""
+    broker = trouble.failure.ending.broker
+    return trouble.service + (f" (broker id {broker})" if broker is not None else "")
+
+
+def lives(estate: Estate, service: str) -> str:
+    """Say where a service is."""
+    homes = known(estate).services.get(service, ())
+    if not homes:
+        return "no database of this topology has it"
+    return f"it is in {listed([str(home) for home in homes])}"

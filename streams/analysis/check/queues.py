@@ -1,0 +1,64 @@
+"""Settings of queues that stop or burden their readers (TA-33)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding, listed, user_databases
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.topology import Finding, Queue, Severity
+
+
+def queues(estate: Estate) -> Iterator[Finding]:
+    """Find queues that are off, keep what was received, or spin on a poison message (4.11)."""
+    for at in user_databases(estate):
+        for queue in at.database.queues.values():
+            for said, remedy in _settings(queue):
+                yield _finding(at, queue, said, remedy)
+
+
+def _settings(queue: Queue) -> Iterator[tuple[str, str]]:
+    if not queue.status:
+        yield "is off: what arrives is parked, and nobody receives", "ALTER QUEUE ... STATUS = ON."
+    if queue.retention:
+        yield (
+            "retains what was received and sent until its dialog ends",
+            "Turn RETENTION off unless an audit needs it: long dialogs make the queue slow.",
+        )
+    if not queue.poison_message_handling and queue.activation is None:
+        yield (
+            "never turns itself off, and no procedure of its own reads it: a message that always "
+            "fails is read for ever",
+            "Turn POISON_MESSAGE_HANDLING on, or be sure that the reader sets such messages aside.",
+        )
+
+
+def _finding(at: Home, queue: Queue, said: str, remedy: str) -> Finding:
+    folded = queue.name.casefold()
+    services = [s.name for s in at.database.services.values() if s.queue.casefold() == folded]
+    of = f" of {listed(services)}" if services else ""
+    return finding(
+        "TA-33", Severity.WARNING, at, queue.source,
+        f"queue {queue.name}{of} {said}", remedy,
+        queue=queue.name, services=services, status=queue.status, retention=queue.retention,
+        poison_message_handling=queue.poison_message_handling, activation=queue.activation,
+    )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-33",
+        "A queue that is off, retains, or never gives up",
+        (Severity.WARNING,),
+        "reference 4.11",
+        "While a queue is off, its services receive nothing and messages are parked at the target. "
+        "RETENTION keeps every message of a dialog in the queue until the dialog ends. Without "
+        "poison message handling a transaction that always rolls back is repeated for ever; with "
+        "activation the procedure can be expected to know, without it nothing is known to.",
+        "Turn the queue on; turn retention off, and poison message handling on, unless you know "
+        "why not: then suppress the finding, with the reason.",
+        queues,
+    ),
+)

@@ -1,0 +1,160 @@
+"""What leaves no database, or leaves it for nowhere: TA-01, TA-02, TA-05."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from streams.analysis.check.known import known
+from streams.analysis.check.proof import (
+    caused_by,
+    evidence,
+    finding,
+    lives,
+    named,
+    place_of,
+    table_of,
+    where,
+    written,
+)
+from streams.analysis.check.registry import Check
+from streams.analysis.check.trouble import Cause, Phase, Trouble
+from streams.analysis.estate import Estate
+from streams.analysis.paths.network import Disposition
+from streams.errors import text_of
+from streams.topology import Finding, Severity, Source
+
+_E, _W = Severity.ERROR, Severity.WARNING
+
+
+def _stated(trouble: Trouble) -> Source:
+    """Return where code or an expectation says that there is the flow."""
+    why = (e.source for answer in trouble.answers for e in answer.flow.why)
+    return written(*why)
+
+
+# --- TA-01, TA-02: nothing leaves the database ---------------------------------------------------
+
+
+def no_route(estate: Estate) -> Iterable[Finding]:
+    """Find databases from which a message has no route at all (M7)."""
+    for trouble in _leaving(estate, Cause.NO_ROUTE):
+        home = table_of(estate, trouble)
+        yield finding(
+            "TA-01", _E,
+            f"{home} has no route for {named(trouble)}: {trouble.phase.value} stays in the "
+            f"transmission queue",
+            f"Create a route for {trouble.service} in {home.database.name}; "
+            f"{lives(estate, trouble.service)}.",
+            str(home), written(_stated(trouble), home.database.source, home.instance.source),
+            evidence(estate, trouble),
+        )  # fmt: skip
+
+
+def _leaving(estate: Estate, cause: Cause) -> Iterator[Trouble]:
+    """Yield what an initiator sends; that a target cannot answer is TA-09."""
+    return (t for t in caused_by(estate, cause) if t.phase is not Phase.BACK)
+
+
+def not_here(estate: Estate) -> Iterable[Finding]:
+    """Find messages for which only a LOCAL route matches, and the service is elsewhere (R5.5)."""
+    for trouble in _leaving(estate, Cause.NOT_HERE):
+        home = table_of(estate, trouble)
+        route = trouble.route
+        by = "the broker id given" if route is None else f"route {route.route.name} (LOCAL)"
+        source = where(route) if route is not None else Source()
+        yield finding(
+            "TA-02", _E,
+            f"only {by} matches {named(trouble)} in {home}, and no active database of "
+            f"{home.instance.name} has it: {trouble.phase.value} stays in the transmission queue",
+            f"Create a route for {trouble.service} with the address of its instance; "
+            f"{lives(estate, trouble.service)}.",
+            str(home), written(source, home.database.source, home.instance.source),
+            evidence(estate, trouble),
+        )  # fmt: skip
+
+
+# --- TA-05: the next hop neither has it nor passes it on -----------------------------------------
+
+
+def wrong_hop(estate: Estate) -> Iterable[Finding]:
+    """Find routes that lead to an instance which drops the message (R7, R8)."""
+    for trouble in caused_by(estate, Cause.WRONG_HOP):
+        if trouble.failure.ending.disposition is Disposition.UNKNOWN:
+            yield from _to_nobody(estate, trouble)
+        elif trouble.phase is not Phase.BACK and trouble.route is not None:
+            yield _dropped(estate, trouble)
+
+
+def _dropped(estate: Estate, trouble: Trouble) -> Finding:
+    at, error = trouble.route, trouble.failure.ending.error
+    assert at is not None, "the caller has seen to it"
+    why = f"drops it ({int(error)}, {text_of(error)})" if error is not None else "drops it"
+    return finding(
+        "TA-05", _E,
+        f"route {at.route.name} leads {named(trouble)} to {trouble.instance}, which neither has "
+        f"it nor passes it on: it {why}",
+        f"Correct the address, or create a route for {trouble.service} in msdb of "
+        f"{trouble.instance}; {lives(estate, trouble.service)}.",
+        place_of(at.instance, at.database), where(at), evidence(estate, trouble),
+    )  # fmt: skip
+
+
+def _to_nobody(estate: Estate, trouble: Trouble) -> Iterator[Finding]:
+    """Tell of an address outside of the topology only where the service is inside of it."""
+    at, step = trouble.route, trouble.failure.hops[-1][1]
+    inside = trouble.service in known(estate).services
+    if at is None or step.address is None or not inside or _known_host(estate, step.address.host):
+        return
+    yield finding(
+        "TA-05", _W,
+        f"route {at.route.name} sends {named(trouble)} to {step.address}, where no instance of "
+        f"this topology listens",
+        f"Correct the address, or add the instance behind it to the topology; "
+        f"{lives(estate, trouble.service)}.",
+        place_of(at.instance, at.database), where(at), evidence(estate, trouble),
+    )  # fmt: skip
+
+
+def _known_host(estate: Estate, host: str) -> bool:
+    """Tell whether some instance has a host name, whatever its port: then it is TA-06."""
+    return host.casefold() in estate.once(_hosts)
+
+
+def _hosts(estate: Estate) -> frozenset[str]:
+    return frozenset(host for host, _ in estate.leads)
+
+
+CHECKS = (
+    Check(
+        "TA-01",
+        "No route to a service",
+        (_E,),
+        "reference 2.2, R4 step 7",
+        "The matching ends without any route: messages stay in the transmission queue of their "
+        "database, with status 9750, until somebody creates one or the dialog's lifetime ends.",
+        "Create a route for the service in the database that sends.",
+        no_route,
+    ),
+    Check(
+        "TA-02",
+        "Only LOCAL matches, and the service is not in the instance",
+        (_E,),
+        "reference 2.2, R5.5",
+        "Every database has the route AutoCreatedLocal, so a forgotten route shows as this: the "
+        "message is looked for in its own instance, where no active database has the service. It "
+        "stays in the transmission queue (9796, or 9795 where a broker id is given).",
+        "Create a route for the service with the address of the instance that has it.",
+        not_here,
+    ),
+    Check(
+        "TA-05",
+        "A route leads to an instance that neither has the service nor passes the message on",
+        (_E, _W),
+        "reference 2.2, R7 and R8",
+        "The instance at the address drops the copy without an answer; the sender retries for as "
+        "long as the dialog lives. A warning: nobody in the topology listens at the address, "
+        "although the service is in it; that is no mistake if the instance is merely left out.",
+        "Correct the address, or create the route that is missing in msdb of that instance.",
+        wrong_hop,
+    ),
+)

@@ -1,0 +1,98 @@
+"""How many failures does a flow survive? TA-15."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streams.analysis.check.known import known
+from streams.analysis.check.proof import (
+    finding,
+    flows_in,
+    listed,
+    place_of,
+    routes_on,
+    shown,
+    where,
+    written,
+)
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.analysis.flows.fate import FlowAnswer, Forth
+from streams.analysis.flows.flow_answer import ways_there
+from streams.analysis.flows.journey import way_to
+from streams.analysis.flows.redundancy import Redundancy
+from streams.routing import Verdict, broker_key
+from streams.topology import Finding, Severity
+
+_W, _I = Severity.WARNING, Severity.INFO
+
+
+def degrees(estate: Estate) -> Iterable[Finding]:
+    """Tell by how many ways broker ids are reached over forwarders, and where that deceives."""
+    for forth, answers in ways_there(estate):
+        if any(r.ways > 1 or r.instances for r in forth.redundancy.values()):
+            yield _degree(estate, forth, answers)
+
+
+def _degree(estate: Estate, forth: Forth, answers: tuple[FlowAnswer, ...]) -> Finding:
+    place, service = answers[0].flow.sender, answers[0].flow.to
+    single = any(found.instances for found in forth.redundancy.values())
+    deceptive = single and not forth.failures and _several_addresses(forth)
+    routes = routes_on(estate, way_to(forth.ways, forth.ways.start))
+    said = listed([_said(estate, key, found) for key, found in forth.redundancy.items()])
+    although = ", although there are several routes" if deceptive else ""
+    return finding(
+        "TA-15", _W if deceptive else _I,
+        f"{place.database.name} reaches {service} {said}{although}",
+        _remedy(single=single, deceptive=deceptive),
+        place_of(place.instance, place.database),
+        written(*(where(at) for at in routes[:1]), place.database.source, place.instance.source),
+        shown(
+            routes, sorted({name for r in forth.redundancy.values() for name in r.between}),
+            service=service, redundancy={key: r.ways for key, r in forth.redundancy.items()},
+            single_points=sorted({n for r in forth.redundancy.values() for n in r.instances}),
+            **flows_in(answers),
+        ),
+    )  # fmt: skip
+
+
+def _remedy(*, single: bool, deceptive: bool) -> str:
+    if deceptive:
+        return "Lead the routes over different instances, so that one of them can fail."
+    if single:
+        return "Add a route over another forwarder if losing that one must not stop the flow."
+    return "Nothing is to be done: any one of the instances between may fail."
+
+
+def _said(estate: Estate, key: str, found: Redundancy) -> str:
+    homes = known(estate).brokers.get(broker_key(key), ())
+    target = f"in {listed([str(home) for home in homes])}" if homes else f"with broker id {key}"
+    if found.instances:
+        return f"{target} only over {listed(found.instances)}"
+    return f"{target} by {found.ways} way{'s' if found.ways > 1 else ''}"
+
+
+def _several_addresses(forth: Forth) -> bool:
+    """Tell whether somebody gave the transport a choice: several addresses at once."""
+    ways = forth.ways
+    return any(
+        len(step.decision.addresses) > 1 and step.decision.verdict is not Verdict.PROBE
+        for state in {key.state for key in ways.reached()}
+        for step in ways.network.steps(state)
+    )
+
+
+CHECKS = (
+    Check(
+        "TA-15",
+        "How many ways lead to a target",
+        (_W, _I),
+        "reference 3.2",
+        "All routes of one broker id go to the transport, which tries another address when one "
+        "fails. An info tells how many ways share no instance, or over which instance all of them "
+        "lead; flows that pass no forwarder have no instance to lose and are not told. A warning: "
+        "there are several routes, and yet every way passes one and the same instance.",
+        "Lead the routes over different forwarders.",
+        degrees,
+    ),
+)

@@ -1,0 +1,162 @@
+"""Data-dependent routers that cannot serve one of their targets (TA-41)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from streams import routing
+from streams.analysis.check.contracts import type_of
+from streams.analysis.check.known import Home
+from streams.analysis.check.leaks import name_key
+from streams.analysis.check.objects import finding, listed, live_routes, targets, user_databases
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.routing import Decision, Origin, Query, Verdict
+from streams.topology import Database, Finding, Service, Severity, Source, contract_of
+
+ROUTER = "DataDependentRouting"
+"""The name of the documentation's routing service (U-40)."""
+
+
+@dataclass(slots=True)
+class _Routers:
+    """Every copy of a routing service, and the services that some copy passes dialogs on to."""
+
+    copies: list[Home] = field(default_factory=list)
+    to: dict[str, Source] = field(default_factory=dict)
+
+
+def routers(estate: Estate) -> Iterator[Finding]:
+    """Find what a router lacks for a target: the way, a contract, a message type (section 6)."""
+    homes = _homes(estate)
+    for name, router in _routers(estate, homes).items():
+        for at in router.copies:
+            for target in sorted(router.to):
+                if target in homes and target != name:
+                    yield from _lacks(estate, at, at.database.services[name], target, homes[target])
+
+
+def _homes(estate: Estate) -> dict[str, list[Home]]:
+    homes: dict[str, list[Home]] = {}
+    for here in targets(estate).values():
+        for service, places in here.items():
+            homes.setdefault(service, []).extend(places)
+    return homes
+
+
+def _routers(estate: Estate, homes: dict[str, list[Home]]) -> dict[str, _Routers]:
+    found: dict[str, _Routers] = {}
+    for at in user_databases(estate):
+        for service in at.database.services.values():
+            if service.contracts and _is_router(at.database, service):
+                router = found.setdefault(service.name, _Routers())
+                router.copies.append(at)
+                router.to.update(_passed_on(estate, at, service))
+    return found
+
+
+def _is_router(database: Database, service: Service) -> bool:
+    """Tell whether a service passes dialogs on: by its name, or by the code that reads its queue.
+
+    Such code begins, from the service that it reads for, a dialog related to the one received, with
+    a service that only the message tells.
+    """
+    if service.name == ROUTER:
+        return True
+    queue = name_key(service.queue)
+    return any(
+        begin.service == service.name and begin.related and begin.to is None
+        for procedure in database.procedures.values()
+        if queue in map(name_key, procedure.receives)
+        for begin in procedure.begins
+    )
+
+
+def _passed_on(estate: Estate, at: Home, service: Service) -> dict[str, Source]:
+    """Return the services that a router may pass dialogs on to, with the place that says so.
+
+    They are nowhere listed: they are what its routes name and its procedures begin dialogs with.
+    """
+    found = {r.service: r.source for r in live_routes(estate, at.database) if r.service is not None}
+    for procedure in at.database.procedures.values():
+        for begin in procedure.begins:
+            if begin.service == service.name and begin.to is not None:
+                found[begin.to] = begin.source
+    return found
+
+
+# --- What is missing -----------------------------------------------------------------------------
+
+
+def _lacks(
+    estate: Estate, at: Home, router: Service, target: str, homes: list[Home]
+) -> Iterator[Finding]:
+    if not _has_way(estate, at, target):
+        yield _told(
+            at, router, target, Severity.ERROR, "a route to it",
+            f"Create a route to {target}, as the other routers have one.",
+        )  # fmt: skip
+    contracts = {c: home for home in homes for c in home.database.services[target].contracts}
+    missing = [
+        c for c in contracts if c not in router.contracts or contract_of(at.database, c) is None
+    ]
+    if missing:
+        severity = Severity.ERROR if len(missing) == len(contracts) else Severity.WARNING
+        yield _told(
+            at, router, target, severity, f"its contract {listed(missing)}",
+            "Create it in the router's database, and let the routing service accept it.",
+            contracts=missing,
+        )  # fmt: skip
+    types = [
+        word
+        for name, home in contracts.items()
+        if name not in missing and (contract := contract_of(home.database, name)) is not None
+        for word in contract.messages
+        if type_of(at.database, word) is None
+    ]
+    if types:
+        yield _told(
+            at, router, target, Severity.ERROR, f"its message type {listed(types)}",
+            "Create it in the router's database too: a router sends on what it receives.",
+            types=types,
+        )  # fmt: skip
+
+
+def _has_way(estate: Estate, at: Home, target: str) -> bool:
+    query = Query(target, Origin.INSIDE, None, at.database.name)
+    plan = routing.plan(estate.instances[at.instance.name], query, estate.now)
+    return any(
+        not isinstance(one, Decision) or one.verdict is not Verdict.DELAY for one in plan.decisions
+    )
+
+
+def _told(
+    at: Home, router: Service, target: str, severity: Severity, what: str, remedy: str,
+    **evidence: object,
+) -> Finding:  # fmt: skip
+    return finding(
+        "TA-41", severity, at, router.source,
+        f"the router {router.name} passes dialogs on to {target} and lacks {what}", remedy,
+        router=router.name, target=target, **evidence,
+    )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-41",
+        "A data-dependent router that cannot serve a target",
+        (Severity.ERROR, Severity.WARNING),
+        "reference 6",
+        "A router receives a dialog, reads from its first message which service it is for, and "
+        "passes everything on in a dialog of its own, under the same contract. So its database "
+        "needs the contracts and message types of all targets together, its service must accept "
+        "these contracts, and every copy of the router needs a route to every target. A service is "
+        "taken for a router if it is called DataDependentRouting, or if code that reads its queue "
+        "begins related dialogs with a service that is a variable; its targets are the services "
+        "that the routes and the code of its copies name. A warning: one of several contracts of "
+        "a target is missing.",
+        "Create in the router's database what the message names.",
+        routers,
+    ),
+)

@@ -1,0 +1,95 @@
+"""Take out of a report what somebody has decided to live with, and say what no longer applies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.topology import Finding, Severity, Suppression
+
+CODE = "TA-46"
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """A finding with the suppression that covers it."""
+
+    finding: Finding
+    by: Suppression
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the finding by the contract's keys, and why it is not told."""
+        until = None if self.by.until is None else self.by.until.isoformat()
+        place = self.by.source
+        return {
+            **self.finding.to_json(),
+            "suppression": {
+                "reason": self.by.reason,
+                "until": until,
+                "file": place.file,
+                "line": place.line,
+                "column": place.column,
+            },
+        }
+
+
+def suppress(
+    findings: Iterable[Finding], suppressions: Sequence[Suppression], now: float
+) -> tuple[list[Finding], list[Suppressed]]:
+    """Return what is left with TA-46 for what suppresses nothing, and what was suppressed."""
+    left: list[Finding] = []
+    taken: list[Suppressed] = []
+    valid = [s for s in suppressions if not s.expired(now)]
+    for finding in findings:
+        by = next((s for s in valid if s.covers(finding)), None)
+        if by is None:
+            left.append(finding)
+        else:
+            taken.append(Suppressed(finding, by))
+    left += _superfluous(suppressions, [t.finding for t in taken], left, now)
+    return left, taken
+
+
+def _superfluous(
+    suppressions: Sequence[Suppression], taken: list[Finding], left: list[Finding], now: float
+) -> Iterator[Finding]:
+    for one in suppressions:
+        if one.expired(now):
+            hit = any(one.covers(finding) for finding in left)
+            what = f"was good until {one.until}" + (", and the finding is still there" * hit)
+            yield _finding(one, what, "Mend what it was for, or decide anew: another until.")
+        elif not any(one.covers(finding) for finding in taken):
+            yield _finding(one, "matches no finding", "Remove it, or correct code and subject.")
+
+
+def _finding(one: Suppression, what: str, remedy: str) -> Finding:
+    return Finding(
+        CODE, Severity.WARNING,
+        f"the suppression of {one.code} for {one.subject} {what}", remedy,
+        one.subject, one.source.file, one.source.line, one.source.column,
+        {"code": one.code, "subject": one.subject, "reason": one.reason,
+         "until": None if one.until is None else one.until.isoformat()},
+    )  # fmt: skip
+
+
+def _nothing(estate: Estate) -> Iterable[Finding]:
+    """Find nothing: suppressions are looked at when everything else has been found."""
+    return ()
+
+
+CHECKS = (
+    Check(
+        CODE,
+        "A suppression that suppresses nothing",
+        (Severity.WARNING,),
+        "suppressions.yaml",
+        "A suppression says that a finding has been looked at and may stay. One that matches no "
+        "finding any more, or whose last day is over, hides nothing today and would hide a finding "
+        "that comes back, or another one, without anybody having looked at it.",
+        "Remove it, correct its code and subject, or set a new last day.",
+        _nothing,
+    ),
+)

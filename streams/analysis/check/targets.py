@@ -1,0 +1,192 @@
+"""To which database does a dialog go? TA-12, TA-13, TA-14 and TA-18."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from streams.analysis.check.proof import (
+    finding,
+    flows_in,
+    listed,
+    routes_on,
+    shown,
+    where,
+    written,
+)
+from streams.analysis.check.registry import Check
+from streams.analysis.check.stops import Stop, named_routes, routes_with_ids, stops_of
+from streams.analysis.estate import Estate
+from streams.analysis.flows.flow_answer import ways_there
+from streams.analysis.flows.journey import way_to
+from streams.analysis.flows.route_index import At
+from streams.analysis.paths.hazards import split_finding
+from streams.routing import Route, broker_key
+from streams.topology import Finding, Severity
+
+_E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
+
+
+# --- TA-12 ---------------------------------------------------------------------------------------
+
+
+def several_targets(estate: Estate) -> Iterable[Finding]:
+    """Find name-only routes that lead one dialog to different databases (3.4)."""
+    for forth, answers in ways_there(estate):
+        for split in forth.splits:
+            found = split_finding(estate.topology, split, forth.ways.network.service)
+            way = way_to(forth.ways, split.state)
+            more = {
+                "places": [found.subject] * len(split.decision.routes),
+                "path": [state.instance for state, _ in way],
+                "targets": sorted(
+                    reached.at
+                    for reached in forth.reached
+                    if broker_key(reached.broker) in {broker_key(b) for b in split.brokers}
+                ),
+                **flows_in(answers),
+            }
+            yield replace(found, evidence={**found.evidence, **more})
+
+
+# --- TA-13 ---------------------------------------------------------------------------------------
+
+
+def shadowed(estate: Estate) -> Iterable[Finding]:
+    """Find routes to balance among that a name-only route keeps from being used (3.1)."""
+    for stop in stops_of(estate):
+        if stop.step.decision.step != "M2":
+            continue
+        full = routes_with_ids(estate, stop)
+        if len({broker_key(r.broker or "") for r in full}) > 1:
+            by = named_routes(estate, stop, stop.step.decision.routes)
+            others = named_routes(estate, stop, (r.name for r in full))
+            yield _shadow(stop, by, others)
+
+
+def _shadow(stop: Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
+    source = where(by[0]) if by else written(stop.home.database.source)
+    return finding(
+        "TA-13", _W,
+        f"route {listed([at.route.name for at in by])} names {stop.service} and no broker id: new "
+        f"dialogs take it, and are not balanced over {listed([at.route.name for at in others])}",
+        "Drop the route without broker id, or name one in it.",
+        str(stop.home), source,
+        shown((*by, *others), stop.path(), service=stop.service, **flows_in(stop.answers)),
+    )  # fmt: skip
+
+
+# --- TA-14 ---------------------------------------------------------------------------------------
+
+
+def balanced(estate: Estate) -> Iterable[Finding]:
+    """Tell the shares of load balancing, and warn of routes that look like weights (3.1)."""
+    for stop in stops_of(estate):
+        full = routes_with_ids(estate, stop)
+        repeated = tuple(_repeated(full)) if stop.step.decision.step == "M3" else ()
+        count = len(stop.step.alternatives)
+        if count < 2 and not repeated:
+            continue
+        shares = dict.fromkeys(stop.step.alternatives, 1 / count) if count else {}
+        routes = named_routes(estate, stop, (r.name for r in full))
+        yield finding(
+            "TA-14", _W if repeated else _I,
+            _shares(stop, repeated),
+            "Drop the routes that repeat others: ids are balanced, not routes."
+            if repeated
+            else "Nothing is to be done if these shares are meant.",
+            str(stop.home),
+            where(routes[0]) if routes else written(stop.home.database.source),
+            shown(routes, stop.path(), service=stop.service, shares=shares,
+                  repeated=list(repeated), **flows_in(stop.answers)),
+        )  # fmt: skip
+
+
+def _shares(stop: Stop, repeated: Sequence[str]) -> str:
+    ids = stop.step.alternatives
+    even = f"{100 / max(len(ids), 1):.3g} % to {'each of ' if len(ids) > 1 else ''}{listed(ids)}"
+    weights = f"; to repeat a route gives no larger share: {listed(repeated)}" if repeated else ""
+    return f"dialogs with {stop.service} are balanced by their id, {even}{weights}"
+
+
+def _repeated(routes: Iterable[Route]) -> Iterator[str]:
+    seen: set[tuple[object, ...]] = set()
+    for route in routes:
+        mirror = route.mirror and route.mirror.key
+        key = (broker_key(route.broker or ""), route.address.key, mirror)
+        if key in seen:
+            yield route.name
+        seen.add(key)
+
+
+# --- TA-18 ---------------------------------------------------------------------------------------
+
+
+def arbitrary(estate: Estate) -> Iterable[Finding]:
+    """Find instances where any of several databases may take a message (R7.2)."""
+    for stop in stops_of(estate):
+        names = stop.step.decision.candidates
+        instance = stop.home.instance
+        if len(names) < 2:
+            continue
+        places = [f"{instance.name}/{name}" for name in names]
+        second = instance.databases[names[1]]
+        path = stop.path()
+        yield finding(
+            "TA-18", _W,
+            f"{listed(places)} have the service {stop.service}, and messages without broker id "
+            f"arrive: any of them may take a dialog",
+            "Name the broker id of the one that is meant, in the route or in BEGIN DIALOG.",
+            places[1],
+            written(second.services[stop.service].source, second.source, instance.source),
+            shown(
+                routes_on(estate, way_to(stop.ways, stop.state)), path, service=stop.service,
+                targets=places, **flows_in(stop.answers),
+            ),
+        )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-12",
+        "Several targets for one dialog",
+        (_E,),
+        "reference 3.4",
+        "Several routes name a service and no broker id, and lead to different copies of it. The "
+        "transport may use all of them: two databases create a target endpoint for one dialog, "
+        "both acknowledge, one is refused, and what it has done is done twice.",
+        "Name the broker id in each route: then the dialog's id chooses one of them.",
+        several_targets,
+    ),
+    Check(
+        "TA-13",
+        "Load balancing that a route without broker id defeats",
+        (_W,),
+        "reference 2.2, R4 step 2, and 3.1",
+        "Routes with broker ids balance new dialogs only if no route names the service alone: that "
+        "one matches first.",
+        "Drop the route without broker id, or name one in it.",
+        shadowed,
+    ),
+    Check(
+        "TA-14",
+        "Shares of load balancing",
+        (_W, _I),
+        "reference 3.1",
+        "The dialog's id chooses among the broker ids that routes name, evenly. An info tells the "
+        "shares. A warning: some broker id has the same route several times, as if that were a "
+        "weight; ids are balanced and not routes, so it changes nothing.",
+        "Drop repeated routes; for uneven shares let BEGIN DIALOG name the broker id.",
+        balanced,
+    ),
+    Check(
+        "TA-18",
+        "A target that is left to chance",
+        (_W,),
+        "reference 2.2, R7.2",
+        "A message without broker id reaches an instance in which several active databases have "
+        "the service: which of them takes a dialog is not specified and may change.",
+        "Name the broker id of the database that is meant, or keep the service in one.",
+        arbitrary,
+    ),
+)

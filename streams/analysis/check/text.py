@@ -1,0 +1,84 @@
+"""A report as text for people, and the page of a check."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from itertools import groupby
+
+from streams.analysis.check.check import Report
+from streams.analysis.check.registry import Check
+from streams.topology import Finding, Severity, Source
+
+Paint = Callable[[Severity, str], str]
+"""Return a text in the colour of a severity."""
+_WIDTH = 100
+_INFOS = 10
+"""So many infos of one code are shown: in a large estate they would bury what is wrong."""
+
+
+def _plain(severity: Severity, text: str) -> str:
+    return text
+
+
+def report_text(report: Report, paint: Paint = _plain) -> str:
+    """Return a report for people, the worst first; at most 100 columns, but for long paths."""
+    return "\n".join(_lines(report, paint)) + "\n"
+
+
+def _lines(report: Report, paint: Paint) -> Iterator[str]:
+    for severity in Severity:
+        group = [finding for finding in report.findings if finding.severity is severity]
+        if group:
+            yield paint(severity, _counted(len(group), severity))
+            yield ""
+        for code, alike in groupby(group, key=lambda finding: finding.code):
+            yield from _alike_lines(code, tuple(alike), severity, paint)
+    yield _summary(report)
+
+
+def _alike_lines(
+    code: str, findings: tuple[Finding, ...], severity: Severity, paint: Paint
+) -> Iterator[str]:
+    shown = findings[:_INFOS] if severity is Severity.INFO else findings
+    for finding in shown:
+        yield from _finding_lines(finding, paint)
+        yield ""
+    if len(shown) < len(findings):
+        more = len(findings) - len(shown)
+        yield f"{paint(severity, code)}  {more} more like these: see --format json"
+        yield ""
+
+
+def _counted(count: int, severity: Severity) -> str:
+    word = severity.value
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _summary(report: Report) -> str:
+    counts = ", ".join(_counted(report.count(severity), severity) for severity in Severity)
+    more = f"; {len(report.suppressed)} suppressed" if report.suppressed else ""
+    return f"{counts}{more}"
+
+
+def _finding_lines(finding: Finding, paint: Paint) -> Iterator[str]:
+    place = str(Source(finding.file, finding.line, finding.column)) or "(no file)"
+    yield f"{paint(finding.severity, finding.code)}  {finding.subject}  {place}"
+    yield from _wrapped(finding.message + ".", "  ")
+    yield from _wrapped(finding.remedy, "  > ")
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    following = " " * len(indent)
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=following, break_on_hyphens=False
+    )
+
+
+def page_text(check: Check) -> str:
+    """Return what a check means, for people."""
+    severities = " or ".join(severity.value for severity in check.severities)
+    lines = [f"{check.code}  {check.title}", "", f"Severity: {severities}. Rule: {check.rule}."]
+    for text in (check.why, check.remedy):
+        lines += ["", *_wrapped(text, "")]
+    return "\n".join(lines) + "\n"

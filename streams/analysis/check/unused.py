@@ -1,0 +1,42 @@
+"""Routes that nothing follows: TA-24."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streams.analysis.check.proof import finding, place_of, shown, where
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.analysis.flows.unused_routes import unused_routes
+from streams.topology import Finding, Severity
+
+
+def dead_routes(estate: Estate) -> Iterable[Finding]:
+    """Find routes on no way of any flow, there or back."""
+    for at in unused_routes(estate):
+        place = place_of(at.instance, at.database)
+        what = at.route.service or "any service"
+        yield finding(
+            "TA-24", Severity.INFO,
+            f"no known flow uses route {at.route.name} for {what} to {at.route.address}, "
+            f"there or back",
+            "Drop it if nothing else needs it, or tell who does: by an entry under expect.",
+            place, where(at),
+            shown((at,), (at.instance.name,), service=at.route.service, broker=at.route.broker),
+        )  # fmt: skip
+
+
+CHECKS = (
+    Check(
+        "TA-24",
+        "A route that no known flow uses",
+        (Severity.INFO,),
+        "reference 2.2, R4 and R5",
+        "No message and no acknowledgement of a flow that the topology means to have follows it: "
+        "another route matches first, a route like it exists already, or nobody talks to that "
+        "service from there. Flows are concluded from what is written, so some may not be "
+        "known, and behind something broken a route is unused as well: mend errors first.",
+        "Drop the route, or state the flow that needs it under expect.",
+        dead_routes,
+    ),
+)

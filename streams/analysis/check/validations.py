@@ -1,0 +1,94 @@
+"""Message types that the two sides of a flow validate differently (TA-32)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streams.analysis.check.contracts import shared_contracts, type_of
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding
+from streams.analysis.check.passages import Passage, passages
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.topology import Finding, MessageType, Sender, Severity, Validation, schema_of
+
+_STRICTER = {Validation.NONE: 0, Validation.WELL_FORMED_XML: 1, Validation.VALID_XML: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    at: Home
+    type: MessageType
+
+
+def validations(estate: Estate) -> Iterator[Finding]:
+    """Find message types that the receiver validates in another way than the sender (CM)."""
+    seen: set[tuple[str, str, str]] = set()
+    for passage in passages(estate):
+        for end in passage.ends(estate):
+            for name, here, there in shared_contracts(passage, end):
+                words = {**here.messages, **there.messages}
+                for word, sender in words.items():
+                    key = (str(passage.begins), str(end), word)
+                    if key not in seen:
+                        seen.add(key)
+                        yield from _validation(passage, end, word, sender, name)
+
+
+def _validation(
+    passage: Passage, end: Home, word: str, sender: Sender, contract: str
+) -> Iterator[Finding]:
+    first, second = type_of(passage.begins.database, word), type_of(end.database, word)
+    if first is None or second is None or not _differ(passage.begins, first, end, second):
+        return
+    ours, theirs = _Side(passage.begins, first), _Side(end, second)
+    pairs = [(ours, theirs)] * (sender is not Sender.TARGET)
+    pairs += [(theirs, ours)] * (sender is not Sender.INITIATOR)
+    refused = next((pair for pair in pairs if _refuses(pair[1].type, pair[0].type)), None)
+    one, other = refused or (ours, theirs)
+    more = f"{other.at} may refuse what {one.at} sends" if refused else "the receiver demands less"
+    yield finding(
+        "TA-32", Severity.WARNING if refused else Severity.INFO, other.at, other.type.source,
+        f"message type {word} is {_said(one)} in {one.at} and {_said(other)} in {other.at}: {more}",
+        "Validate alike on both sides: the sender then learns of a bad body from its own SEND.",
+        type=word, contract=contract, flow=str(passage.flow),
+        validation={str(side.at): side.type.validation.value for side in (ours, theirs)},
+    )  # fmt: skip
+
+
+def _said(side: _Side) -> str:
+    schema = f" ({side.type.schema})" if side.type.schema else ""
+    return side.type.validation.value.upper() + schema
+
+
+def _differ(here: Home, one: MessageType, there: Home, other: MessageType) -> bool:
+    if one.validation is not other.validation:
+        return True
+    return one.validation is Validation.VALID_XML and (
+        schema_of(here.database, one) != schema_of(there.database, other)
+    )
+
+
+def _refuses(receiver: MessageType, sender: MessageType) -> bool:
+    """Tell whether a receiver can refuse a body that the sender's own type lets pass."""
+    asked, given = _STRICTER.get(receiver.validation), _STRICTER.get(sender.validation)
+    if asked is None or given is None:  # EMPTY on one side only
+        return asked != 0
+    return asked > given or asked == given == 2
+
+
+CHECKS = (
+    Check(
+        "TA-32",
+        "Message validation differs between the sides",
+        (Severity.WARNING, Severity.INFO),
+        "reference 1.1 (message type)",
+        "Both sides need a message type of the same name and may validate it differently; the "
+        "receiver's validation counts. If it demands more than the sender's does, a message that "
+        "was sent without complaint ends the dialog with an Error. If it demands less, the sender "
+        "is stricter than needed: an info.",
+        "Validate alike on both sides.",
+        validations,
+    ),
+)

@@ -1,0 +1,45 @@
+"""What changes? Two topologies, held against each other flow by flow and dialog by dialog.
+
+:func:`compare_topologies` judges every flow that either of them means to have; :func:`remove` makes
+the second topology of the first (the what-if TA-40); :class:`Dialogs` says what becomes of one real
+dialog, for captures.
+"""
+
+from streams.analysis.diff.compare import Change, compare_dialogs, compare_flows
+from streams.analysis.diff.course import CURRENT_DATABASE, Course
+from streams.analysis.diff.dialogs import Dialogs, Fate
+from streams.analysis.diff.difference import (
+    NOTHING,
+    Difference,
+    FlowChange,
+    Touched,
+    compare_topologies,
+    summed,
+)
+from streams.analysis.diff.reach import Arrival, Direction, Loss, Reach, Target
+from streams.analysis.diff.remove import LINK, remove
+from streams.analysis.diff.text import difference_text
+
+__all__ = [
+    "CURRENT_DATABASE",
+    "LINK",
+    "NOTHING",
+    "Arrival",
+    "Change",
+    "Course",
+    "Dialogs",
+    "Difference",
+    "Direction",
+    "Fate",
+    "FlowChange",
+    "Loss",
+    "Reach",
+    "Target",
+    "Touched",
+    "compare_dialogs",
+    "compare_flows",
+    "compare_topologies",
+    "difference_text",
+    "remove",
+    "summed",
+]

@@ -1,0 +1,81 @@
+"""Say in a word what a change of topology does to a flow, or to one dialog of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from streams.analysis.diff.reach import Reach, Target
+
+
+class Change(Enum):
+    """What happens to a flow, the worst first; the values are the contract's words."""
+
+    STOPS = "stops"
+    MOVES = "moves"
+    REDUNDANCY = "redundancy"
+    WAY = "way"
+    BEGINS = "begins"
+
+
+_RANK = {change: rank for rank, change in enumerate(Change)}
+
+
+def rank(change: Change) -> int:
+    """Return the place of a change: 0 is the worst."""
+    return _RANK[change]
+
+
+def worst(changes: Iterable[Change | None]) -> Change | None:
+    """Return the worst of what happened, ``None`` where nothing did."""
+    return min((c for c in changes if c is not None), key=rank, default=None)
+
+
+def compare_flows(before: Reach, after: Reach) -> Change | None:
+    """Compare what all dialogs of a flow reach.
+
+    A database whose broker id is now reached somewhere else has moved; one that is not reached by
+    any way any more has stopped, even if its dialogs take another one instead. So has the part of
+    the dialogs that reached something and now reaches nothing. Where the same databases are reached
+    by other dialogs, because the hash chooses among more broker ids or no more, dialogs have moved.
+    """
+    if not before.arrivals:
+        return Change.BEGINS if after.arrivals else None
+    gone = lost(before, after)
+    come = lost(after, before)
+    moved = {target.broker for target in come}
+    if any(target.broker not in moved for target in gone) or after.stranded > before.stranded:
+        return Change.STOPS
+    if gone or come or spread_otherwise(before, after):
+        return Change.MOVES
+    return _ways_changed(before, after)
+
+
+def compare_dialogs(before: Reach, after: Reach) -> Change | None:
+    """Compare what one dialog reaches: it stops only where it reaches nothing any more."""
+    if not before.arrivals:
+        return Change.BEGINS if after.arrivals else None
+    if not after.arrivals:
+        return Change.STOPS
+    if before.arrivals.keys() != after.arrivals.keys():
+        return Change.MOVES
+    return _ways_changed(before, after)
+
+
+def spread_otherwise(before: Reach, after: Reach) -> bool:
+    """Tell whether the same databases are reached by other dialogs than before."""
+    pairs = ((old, after.arrivals.get(target)) for target, old in before.arrivals.items())
+    return any(new is not None and new.dialogs != old.dialogs for old, new in pairs)
+
+
+def lost(before: Reach, after: Reach) -> tuple[Target, ...]:
+    """Return the databases that were reached and are not any more."""
+    return tuple(target for target in before.arrivals if target not in after.arrivals)
+
+
+def _ways_changed(before: Reach, after: Reach) -> Change | None:
+    pairs = [(before.arrivals[target], after.arrivals[target]) for target in before.arrivals]
+    if any(new.ways < old.ways or new.returns < old.returns for old, new in pairs):
+        return Change.REDUNDANCY
+    more = any((new.ways, new.returns) != (old.ways, old.returns) for old, new in pairs)
+    return Change.WAY if more or before.edges != after.edges else None

@@ -1,0 +1,194 @@
+"""What one direction of a dialog reaches: by which ways there, and whether an answer comes back.
+
+A database counts as *reached* where a way delivers there and an acknowledgement finds its way back
+to the sender: what is never acknowledged is repeated for ever and then lost with its dialog.
+Whether an address is tried first, with a retry or always (U-19) makes no difference to that: of
+several addresses one that leads there is enough.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+
+from streams.analysis.diff.reach import Arrival, Choices, Direction, Edge, Loss, Reach, Target
+from streams.analysis.estate import Estate
+from streams.analysis.paths.hazards import several_targets, together
+from streams.analysis.paths.network import Ending, Network, State
+from streams.analysis.paths.ways import Key, Kind, Ways
+from streams.routing import broker_key
+from streams.topology import Database, Instance
+
+CURRENT_DATABASE = "current database"
+"""What BEGIN DIALOG may say instead of the broker id of its own database."""
+
+
+@dataclass(slots=True)
+class Course:
+    """All ways of a direction, of every dialog or of one ``conversation``."""
+
+    estate: Estate
+    direction: Direction
+    conversation: uuid.UUID | None = None
+    missing: str | None = field(init=False, default=None)
+    _home: tuple[str, str] = field(init=False, default=("", ""))
+    _there: Ways | None = field(init=False, default=None)
+    _back: dict[tuple[str, str], Ways] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        found = self._sender()
+        if isinstance(found, str):
+            self.missing = found
+            return
+        instance, database = found
+        self._home = (instance.name, database.name)
+        d, broker = self.direction, self.direction.broker
+        if broker is not None and broker.casefold() == CURRENT_DATABASE:
+            broker = database.broker_id
+        self._there = Ways(self._network(d.to, d.from_initiator), State(*self._home, broker))
+        back = self._network(d.service, not d.from_initiator)
+        for ending in self._there.endings():
+            if ending.delivered and ending.database is not None:
+                at = (ending.instance, ending.database)
+                self._back[at] = Ways(back, State(*at, database.broker_id))
+
+    def reach(self) -> Reach:
+        """Return what is reached."""
+        if self._there is None:
+            return Reach(missing=self.missing)
+        arrivals = {target: self._arrival(target, kinds) for target, kinds in self._good().items()}
+        edges = frozenset((*_edges("there", self._there, self._arrives), *self._edges_back()))
+        return Reach(arrivals, edges, self._stranded())
+
+    def losses(self) -> tuple[Loss, ...]:
+        """Return every step by which messages or acknowledgements are lost, those there first."""
+        return tuple(dict.fromkeys(loss for leg in self._legs() for loss in _losses(*leg)))
+
+    def splits(self) -> bool:
+        """Tell whether one dialog can reach several databases that do not know of each other."""
+        return self._there is not None and bool(several_targets(self._there))
+
+    def taken(self) -> frozenset[Edge]:
+        """Return every step that some message or acknowledgement takes, wherever it ends."""
+        return frozenset(edge for leg in self._legs() for edge in _edges(*leg, lambda _: True))
+
+    def choices(self) -> Choices:
+        """Return what the dialog's id decides anywhere on these ways."""
+        steps = tuple(
+            step
+            for _, ways in self._legs()
+            for key in ways.reached()
+            for step in ways.network.steps(key.state)
+        )
+        picks = (pick for step in steps for pick in step.picks)
+        return Choices(
+            frozenset(count for kind, count, _ in picks if kind == "hash"),
+            frozenset(c for c in (step.decision.candidates for step in steps) if len(c) > 1),
+        )
+
+    def _legs(self) -> Iterator[tuple[str, Ways]]:
+        if self._there is not None:
+            yield "there", self._there
+        for _, ways in sorted(self._back.items()):
+            yield "back", ways
+
+    def _sender(self) -> tuple[Instance, Database] | str:
+        d = self.direction
+        instance = self.estate.topology.instance(d.instance)
+        if instance is None:
+            return f"there is no instance {d.instance}"
+        database = instance.database(d.database)
+        if database is None:
+            return f"{instance.name} has no database {d.database}"
+        if d.service not in database.services:
+            return f"{instance.name}/{database.name} has no service {d.service}"
+        return instance, database
+
+    def _network(self, service: str, from_initiator: bool) -> Network:
+        return self.estate.network(
+            service, from_initiator=from_initiator, conversation=self.conversation
+        )
+
+    def _good(self) -> dict[Target, list[Kind]]:
+        """Return the kinds of ways that arrive and are answered, by where they arrive."""
+        assert self._there is not None, "asked where somebody sends"
+        found: dict[Target, list[Kind]] = {}
+        for kind in self._there.totals():
+            if self._arrives(kind.ending):
+                target = Target(kind.ending.at, broker_key(kind.ending.broker or ""))
+                found.setdefault(target, []).append(kind)
+        return dict(sorted(found.items(), key=lambda item: (item[0].at, item[0].broker)))
+
+    def _arrival(self, target: Target, kinds: list[Kind]) -> Arrival:
+        assert self._there is not None, "asked where somebody sends"
+        totals, ending = self._there.totals(), kinds[0].ending
+        return Arrival(
+            ending.broker or "",
+            sum((totals[kind].share for kind in kinds), Fraction(0)),
+            sum(totals[kind].ways for kind in kinds),
+            self._returns((ending.instance, ending.database or "")),
+            frozenset(kind.picks for kind in kinds),
+        )
+
+    def _arrives(self, ending: Ending) -> bool:
+        at = (ending.instance, ending.database or "")
+        return ending.delivered and self._returns(at) > 0
+
+    def _returns(self, at: tuple[str, str]) -> int:
+        totals = self._back[at].totals()
+        return sum(total.ways for kind, total in totals.items() if self._is_home(kind.ending))
+
+    def _is_home(self, ending: Ending) -> bool:
+        return ending.delivered and (ending.instance, ending.database) == self._home
+
+    def _edges_back(self) -> Iterator[Edge]:
+        for ways in self._back.values():
+            yield from _edges("back", ways, self._is_home)
+
+    def _stranded(self) -> Fraction:
+        """Return the share of what no way of the same dialog brings to a database."""
+        assert self._there is not None, "asked where somebody sends"
+        totals = self._there.totals()
+        good = {kind.picks for kind in totals if self._arrives(kind.ending)}
+        lost = (
+            total.share
+            for kind, total in totals.items()
+            if not any(together(kind.picks, picks) for picks in good)
+        )
+        return sum(lost, Fraction(0))
+
+
+def _edges(leg: str, ways: Ways, good: Callable[[Ending], bool]) -> Iterator[Edge]:
+    """Yield what the ways with a good end consist of."""
+    for key in _walked(ways, partial(_leads_to, ways, good)):
+        for move in ways.moves(key):
+            if move.following is not None and _leads_to(ways, good, move.following):
+                yield leg, key.state.instance, move.following.state.instance
+            elif move.ending is not None and good(move.ending):
+                yield leg, key.state.instance, move.ending.at
+
+
+def _losses(leg: str, ways: Ways) -> Iterator[Loss]:
+    for key in _walked(ways, lambda _: True):
+        for move in ways.moves(key):
+            if move.ending is not None and not move.ending.delivered:
+                yield Loss(leg, key.state, move.step, move.ending)
+
+
+def _walked(ways: Ways, into: Callable[[Key], bool]) -> Iterator[Key]:
+    """Yield the first key and all that follow from it and fulfil a condition, each once."""
+    seen, waiting = {ways.first}, [ways.first]
+    while waiting:
+        key = waiting.pop()
+        yield key
+        for move in ways.moves(key):
+            if move.following is not None and move.following not in seen and into(move.following):
+                seen.add(move.following)
+                waiting.append(move.following)
+
+
+def _leads_to(ways: Ways, good: Callable[[Ending], bool], key: Key) -> bool:
+    return any(map(good, ways.ends_at(key)))

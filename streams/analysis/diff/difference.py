@@ -1,0 +1,198 @@
+"""Compare two topologies flow by flow: what stops, moves, changes its way or is less redundant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streams.analysis.answers import decided
+from streams.analysis.diff.compare import Change, compare_flows, rank, worst
+from streams.analysis.diff.course import Course
+from streams.analysis.diff.reach import Direction, Edge, Loss, Reach
+from streams.analysis.estate import Estate
+from streams.analysis.flows.flows import flows_of
+from streams.routing import broker_key
+
+LISTED = 20
+"""How many failing steps are listed of one flow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Captured messages of a flow: how many there are, and how many of them change and how."""
+
+    messages: int = 0
+    changed: Mapping[Change, int] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Return how many messages fare otherwise."""
+        return sum(self.changed.values())
+
+
+NOTHING = Touched()
+
+
+@dataclass(frozen=True, slots=True)
+class FlowChange:
+    """A flow that fares otherwise.
+
+    ``losses`` are those that it did not have before, ``left`` and ``taken`` the steps of ways that
+    worked before and are not taken any more, and those of new ways that work now. ``splits``: one
+    dialog can reach several databases now (TA-12), and could not before.
+    """
+
+    flow: Direction
+    change: Change
+    before: Reach
+    after: Reach
+    losses: tuple[Loss, ...]
+    left: tuple[Edge, ...]
+    taken: tuple[Edge, ...]
+    splits: bool
+    touched: Touched = NOTHING
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change by the contract's keys."""
+        return {
+            "from": self.flow.sender,
+            "to": self.flow.to,
+            "broker": self.flow.broker,
+            "change": self.change.value,
+            "before": _reach_json(self.before),
+            "after": _reach_json(self.after),
+            "failures": [_loss_json(loss) for loss in self.losses[:LISTED]],
+            "several_targets": self.splits,
+            "messages": self.touched.count,
+            "messages_by_change": {c.value: n for c, n in self.touched.changed.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The answer: the flows that fare otherwise, the worst first, and how many were judged.
+
+    ``unreached``: how many of the others reach nothing in either topology. That nothing changes for
+    them must not be read as good news.
+    """
+
+    changes: tuple[FlowChange, ...]
+    judged: int
+    unreached: int = 0
+
+    @property
+    def same(self) -> bool:
+        """Tell whether nothing changes."""
+        return not self.changes
+
+    def count(self, change: Change) -> int:
+        """Return how many flows change so."""
+        return sum(1 for c in self.changes if c.change is change)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer by the contract's keys."""
+        return {
+            "flows": [change.to_json() for change in self.changes],
+            "summary": {
+                **{change.value: self.count(change) for change in Change},
+                "judged": self.judged,
+                "unreached": self.unreached,
+            },
+        }
+
+
+def directions(estate: Estate) -> Iterator[Direction]:
+    """Yield the flows that a topology means to have."""
+    for flow in flows_of(estate):
+        place = flow.sender
+        broker = None if flow.broker is None else broker_key(flow.broker)
+        yield Direction(place.instance.name, place.database.name, place.service, flow.to, broker)
+
+
+def compare_topologies(
+    old: Estate, new: Estate, touched: Mapping[Direction, Touched] | None = None
+) -> Difference:
+    """Judge every flow of either topology in both.
+
+    ``touched`` says of captured messages by flow; flows that only the capture knows are judged too.
+    A flow that only the new topology means to have can begin, and nothing else.
+    """
+    seen = touched or {}
+    meant = {*directions(old), *seen}
+    found = [_judge(old, new, flow, seen.get(flow, NOTHING)) for flow in meant]
+    begun = [_judge(old, new, flow, NOTHING) for flow in {*directions(new)} - meant]
+    found += [c for c in begun if isinstance(c, FlowChange) and c.change is Change.BEGINS]
+    changes = sorted((c for c in found if isinstance(c, FlowChange)), key=_order)
+    unreached = sum(1 for c in found if isinstance(c, Reach) and not c.arrivals)
+    return Difference(tuple(changes), len(found), unreached)
+
+
+def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowChange | Reach:
+    """Return what changes for a flow, else what it reaches in either topology."""
+    one, other = Course(old, flow), Course(new, flow)
+    before, after = one.reach(), other.reach()
+    change = worst((compare_flows(before, after), *touched.changed))
+    if change is None:
+        return before
+    known = {loss.like for loss in one.losses()}
+    losses = sorted((x for x in other.losses() if x.like not in known), key=_place)
+    return FlowChange(
+        flow, change, before, after, tuple(losses), _steps(before.edges - other.taken()),
+        _steps(after.edges - one.taken()), other.splits() and not one.splits(), touched,
+    )  # fmt: skip
+
+
+def _place(loss: Loss) -> tuple[str, ...]:
+    # "there" before "back", as they happen.
+    return "" if loss.leg == "there" else loss.leg, loss.state.instance, str(loss.step.address)
+
+
+def _steps(edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    return tuple(sorted(edges, key=lambda edge: (edge[0] != "there", edge)))
+
+
+def _order(change: FlowChange) -> tuple[Any, ...]:
+    return rank(change.change), -change.touched.count, change.flow.key
+
+
+def summed(touched: Iterable[Touched]) -> Touched:
+    """Add up what several counts say of one flow."""
+    messages, changed = 0, Counter[Change]()
+    for one in touched:
+        messages += one.messages
+        changed.update(one.changed)
+    return Touched(messages, dict(sorted(changed.items(), key=lambda item: rank(item[0]))))
+
+
+def _reach_json(reach: Reach) -> dict[str, Any]:
+    return {
+        "reached": [
+            {
+                "at": target.at,
+                "broker": arrival.broker,
+                "share": float(arrival.share),
+                "ways": arrival.ways,
+                "returns": arrival.returns,
+            }
+            for target, arrival in reach.arrivals.items()
+        ],
+        "ways": sum(arrival.ways for arrival in reach.arrivals.values()),
+        "stranded": float(reach.stranded),
+        "missing": reach.missing,
+    }
+
+
+def _loss_json(loss: Loss) -> dict[str, Any]:
+    step, ending = loss.step, loss.ending
+    return {
+        "leg": loss.leg,
+        "instance": loss.state.instance,
+        "rule": step.decision.step,
+        "route": decided(step),
+        "broker": step.decision.broker,
+        "next_hop": None if step.address is None else str(step.address),
+        "disposition": ending.disposition.value,
+        "error": None if ending.error is None else int(ending.error),
+    }

@@ -1,0 +1,168 @@
+"""A difference for people: a block for each flow, the worst first, with what is lost and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from textwrap import wrap
+
+from streams.analysis.diff.compare import Change, lost, spread_otherwise
+from streams.analysis.diff.difference import Difference, FlowChange, Touched
+from streams.analysis.diff.reach import Arrival, Loss, Reach, Target
+from streams.analysis.explain_text import failure_text
+
+WIDTH = 100
+_SHOWN = 6
+
+_HEADS = {
+    Change.STOPS: "STOPS",
+    Change.MOVES: "MOVES",
+    Change.REDUNDANCY: "LESS REDUNDANT",
+    Change.WAY: "OTHER WAY",
+    Change.BEGINS: "BEGINS",
+}
+_DOES = {
+    Change.STOPS: ("stops", "stop"),
+    Change.MOVES: ("moves", "move"),
+    Change.REDUNDANCY: ("is less redundant", "are less redundant"),
+    Change.WAY: ("changes its way", "change their way"),
+    Change.BEGINS: ("begins", "begin"),
+}
+
+
+def difference_text(difference: Difference) -> str:
+    """Return the answer for people, at most 100 columns wide where names allow."""
+    if difference.same:
+        lines = [f"Nothing changes for {_flows(difference.judged)}."]
+    else:
+        lines = [_summary(difference)]
+    if difference.unreached:
+        lines.append(_unreached(difference))
+    for change in difference.changes:
+        lines += ["", *_block(change)]
+    return "\n".join(lines) + "\n"
+
+
+def _flows(count: int) -> str:
+    return "the one flow" if count == 1 else f"any of the {count} flows" if count else "no flow"
+
+
+def _summary(difference: Difference) -> str:
+    parts = (f"{n} {_DOES[change][n > 1]}" for change in Change if (n := difference.count(change)))
+    changed, judged = len(difference.changes), difference.judged
+    return f"{changed} of {judged} flows {_differ(changed)}: {', '.join(parts)}."
+
+
+def _unreached(difference: Difference) -> str:
+    count = difference.unreached
+    who = "It reaches" if difference.judged == 1 else f"{count} of them reach{'es' * (count == 1)}"
+    return f"{who} nothing that acknowledges, before and after; hopline flows says why."
+
+
+def _differ(count: int) -> str:
+    return "changes" if count == 1 else "change"
+
+
+def _block(change: FlowChange) -> Iterator[str]:
+    yield from _folded("", [f"{_HEADS[change.change]}  {change.flow}"])
+    yield from _folded("  ", _told(change))
+    for why in _why(change):
+        yield from _folded("    ", [why])
+    if change.touched.messages:
+        yield from _folded("  ", [_messages(change.touched)])
+
+
+def _told(change: FlowChange) -> Iterator[str]:
+    """Say what is reached no more, what instead, and by how many ways what remains."""
+    before, after = change.before, change.after
+    gone = lost(before, after)
+    for target in gone:
+        yield f"no longer reached: {_named(target, before)}"
+    if after.stranded > before.stranded and after.arrivals:
+        yield f"{_percent(after.stranded)} of the dialogs reach nothing"
+    for target in lost(after, before):
+        yield f"now reached: {_named(target, after)}"
+    if not gone and spread_otherwise(before, after):
+        yield "the dialogs are spread otherwise over what is reached"
+    if change.splits:
+        yield "one dialog can reach several of these databases now (TA-12)"
+    for target, arrival in after.arrivals.items():
+        if target in before.arrivals:
+            yield _still(target, before.arrivals[target], arrival)
+
+
+def _named(target: Target, reach: Reach) -> str:
+    arrival = reach.arrivals[target]
+    share = f", {_percent(arrival.share)} of the messages" if arrival.share < 1 else ""
+    return f"{target.at} (broker id {arrival.broker}){share}"
+
+
+def _still(target: Target, old: Arrival, new: Arrival) -> str:
+    if (old.ways, old.returns) == (new.ways, new.returns):
+        return f"still reached: {target.at}"
+    there = _ways(old.ways, new.ways)
+    back = "" if old.returns == new.returns else f", back {_ways(old.returns, new.returns)}"
+    return f"still reached: {target.at}, {there}{back}"
+
+
+def _ways(before: int, after: int) -> str:
+    words = "way" if after == 1 else "ways"
+    return f"{after} {words}" if before == after else f"{after} {words} instead of {before}"
+
+
+# --- Why -----------------------------------------------------------------------------------------
+
+
+def _why(change: FlowChange) -> Iterator[str]:
+    """Say where ways end now, else which steps are not taken any more."""
+    if change.after.missing is not None:
+        yield change.after.missing
+        return
+    if change.change is Change.BEGINS:
+        return
+    said = dict.fromkeys((*map(_lost_at, change.losses), *_otherwise(change)))
+    yield from list(said)[:_SHOWN]
+    if len(said) > _SHOWN:
+        yield f"and {len(said) - _SHOWN} more; see --format json"
+
+
+def _lost_at(loss: Loss) -> str:
+    where = f"at {loss.state.instance}" + (" on the way back" if loss.leg == "back" else "")
+    return f"{where}, rule {loss.step.decision.step}: {failure_text(loss.ending, loss.step)}"
+
+
+def _otherwise(change: FlowChange) -> Iterator[str]:
+    """Yield which steps are not taken any more, where no loss says so already; and new ones."""
+    here = {(leg, instance) for leg, instance, _ in change.after.edges}
+    here -= {(loss.leg, loss.state.instance) for loss in change.losses}
+    for leg, instance, to in change.left:
+        if (leg, instance) in here:
+            yield f"{_leg(leg)} {instance} no longer takes the way to {to}"
+    for leg, instance, to in change.taken:
+        yield f"{_leg(leg)} {instance} now takes the way to {to}"
+
+
+def _leg(leg: str) -> str:
+    return "on the way back," if leg == "back" else "on the way there,"
+
+
+# --- Messages ------------------------------------------------------------------------------------
+
+
+def _messages(touched: Touched) -> str:
+    if not touched.count:
+        return f"none of its {touched.messages:,} captured messages is touched"
+    parts = ", ".join(f"{n:,} {_DOES[c][n > 1]}" for c, n in touched.changed.items())
+    return f"captured messages touched: {touched.count:,} of {touched.messages:,} ({parts})"
+
+
+def _folded(indent: str, lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield from wrap(
+            line, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ",
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(share) * 100:.3g} %"

@@ -1,0 +1,168 @@
+"""Judge captured dialogs under two topologies: the same code for this process and for Spark's."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from streams.analysis.diff import (
+    CURRENT_DATABASE,
+    NOTHING,
+    Change,
+    Dialogs,
+    Direction,
+    Touched,
+    summed,
+)
+from streams.analysis.estate import Estate
+from streams.capture.container import CaptureReader
+from streams.capture.group import group
+from streams.capture.talks import UNREADABLE, Begun, Ear, Party, Said, merge
+from streams.routing import broker_key
+from streams.topology import Database, Topology
+
+
+class Standing(Enum):
+    """What could be said about captured messages."""
+
+    JUDGED = "judged"
+    UNKNOWN_SENDER = "unknown sender"
+    NO_BEGIN = "no begin"
+    UNREADABLE = "unreadable"
+
+
+class Row(NamedTuple):
+    """The messages that one side of a captured dialog sent, and what becomes of them.
+
+    ``flow`` is the dialog's, as its initiator began it; ``before`` and ``after`` are the databases
+    (``instance/database``) that take the messages.
+    """
+
+    conversation: str
+    from_initiator: bool
+    flow: Direction | None
+    messages: int
+    standing: Standing
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    change: Change | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Two topologies at an instant (``now``, epoch seconds). What is sent to executors is this."""
+
+    old: Topology
+    new: Topology
+    now: float
+
+    def ear(self, prefix: str) -> Ear:
+        """Return what reads a capture whose topics have this prefix."""
+        return Ear.of(prefix, {*self.old.instances, *self.new.instances})
+
+    def rows(self, talks: Iterable[Said]) -> Iterator[Row]:
+        """Judge dialogs that are complete: each id once, with everything that was said."""
+        dialogs = Dialogs(Estate(self.old, self.now), Estate(self.new, self.now))
+        for conversation, talk in talks:
+            for party, messages in talk.sent:
+                yield self._row(dialogs, conversation, talk.begun, party, messages)
+
+    def _row(
+        self, dialogs: Dialogs, conversation: str, begun: Begun | None, party: Party, messages: int
+    ) -> Row:
+        if begun is None:
+            unread = conversation == UNREADABLE
+            standing = Standing.UNREADABLE if unread else Standing.NO_BEGIN
+            return Row(conversation, party.from_initiator, None, messages, standing)
+        flow, home = self._flow(begun)
+        direction = flow
+        if not party.from_initiator:
+            direction = Direction(
+                party.instance, party.database, begun.to, begun.service, home, from_initiator=False
+            )
+        fate = dialogs.fate(direction, uuid.UUID(conversation))
+        standing = Standing.JUDGED if fate.known else Standing.UNKNOWN_SENDER
+        return Row(
+            conversation, party.from_initiator, flow, messages, standing, fate.before, fate.after,
+            fate.change,
+        )  # fmt: skip
+
+    def _flow(self, begun: Begun) -> tuple[Direction, str | None]:
+        """Return a dialog's flow, and the broker id of the database where it began."""
+        homes = (_database(t, begun.instance, begun.database) for t in (self.old, self.new))
+        home = next((d.broker_id for d in homes if d is not None), None)
+        broker = begun.broker
+        if broker is not None:
+            own = broker.casefold() == CURRENT_DATABASE and home is not None
+            broker = broker_key(home if own and home is not None else broker)
+        flow = Direction(begun.instance, begun.database, begun.service, begun.to, broker)
+        return flow, home
+
+
+def _database(topology: Topology, instance: str, name: str) -> Database | None:
+    found = topology.instance(instance)
+    return None if found is None else found.database(name)
+
+
+def judge_captures(files: Iterable[Path], judge: Judge) -> Iterator[Row]:
+    """Judge every dialog of some captures, in the order of their ids, in constant memory.
+
+    Raises InputError for what is no complete capture.
+    """
+    readers = [CaptureReader(file) for file in files]
+    said = chain.from_iterable(_heard(reader, judge) for reader in readers)
+    yield from judge.rows(group(said, merge))
+
+
+def _heard(reader: CaptureReader, judge: Judge) -> Iterator[Said]:
+    ear = judge.ear(reader.metadata.prefix)
+    for record in reader:
+        yield from ear.read(record.topic, record.key, record.headers)
+
+
+# --- Counted -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Rows, counted: messages by what could be said about them, and by flow what they meet."""
+
+    messages: Mapping[Standing, int] = field(default_factory=dict)
+    flows: Mapping[Direction, Touched] = field(default_factory=dict)
+
+    def plus(self, other: Tally) -> Tally:
+        """Return what both count."""
+        messages = Counter(self.messages)
+        messages.update(other.messages)
+        flows = {
+            flow: summed((self.flows.get(flow, NOTHING), other.flows.get(flow, NOTHING)))
+            for flow in (*self.flows, *other.flows)
+        }
+        return Tally(dict(messages), flows)
+
+    def to_json(self) -> dict[str, int]:
+        """Return the numbers of messages for scripts."""
+        every = {s.name.lower(): self.messages.get(s, 0) for s in Standing}
+        return {"messages": sum(every.values()), **every}
+
+
+def tally(rows: Iterable[Row]) -> Tally:
+    """Count rows; what is kept is as large as the number of flows."""
+    messages: Counter[Standing] = Counter()
+    totals: Counter[Direction] = Counter()
+    changed: dict[Direction, Counter[Change]] = {}
+    for row in rows:
+        messages[row.standing] += row.messages
+        if row.flow is not None:
+            totals[row.flow] += row.messages
+            if row.change is not None:
+                changed.setdefault(row.flow, Counter())[row.change] += row.messages
+    return Tally(
+        dict(messages), {f: Touched(n, dict(changed.get(f, {}))) for f, n in totals.items()}
+    )

@@ -1,0 +1,135 @@
+"""Captures on Spark's executors: read by its Avro source, judged by functions that are given.
+
+Nothing is decided here. Files are read block by block wherever they can be split, the parts of one
+dialog are brought together by Spark, which spills what does not fit, and each partition is judged
+by the same function that judges in one process.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark import RDD
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from streams.errors import InputError, SurroundingsError
+from streams.monitor.session import close_session, open_session
+from streams.schema import load
+
+Headers = tuple[tuple[str, bytes | None], ...]
+Row = TypeVar("Row")
+Sum = TypeVar("Sum")
+
+_LARGEST = 64 * 1024 * 1024  # bytes of a header: a capture is a file of ours
+_REMEDY = "the file is damaged or incomplete: copy it again, or capture or generate it anew"
+_READ = {"topic", "key", "headers"}
+"""Bodies say nothing about the way: they are skipped and not decoded."""
+
+
+class Ear(Protocol):
+    """What reads a record of a capture: the parts of dialogs that it holds."""
+
+    def read(self, topic: str, key: bytes | None, headers: Headers, /) -> Iterable[tuple[str, Any]]:
+        """Yield (dialog, part)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A capture's file, what reads its records, and how many it has where it says so itself."""
+
+    path: Path
+    ear: Ear
+    records: int | None = None
+
+
+def count_captures(
+    sources: Sequence[Source],
+    merge: Callable[[Any, Any], Any],
+    judge: Callable[[Iterable[tuple[str, Any]]], Iterable[Row]],
+    count: Callable[[Iterable[Row]], Sum],
+    plus: Callable[[Sum, Sum], Sum],
+    *,
+    master: str,
+    log: Path,
+) -> Sum:
+    """Start Spark, judge captures, count the rows of each partition where they are; add up.
+
+    Raises InputError where a file cannot be read, SurroundingsError where Spark fails.
+    """
+    spark = open_session(master=master, log=log, name="hopline diff", largest=_LARGEST)
+    try:
+        rows = capture_rows(spark, sources, merge, judge)
+        return rows.mapPartitions(lambda part: (count(part),)).reduce(plus)
+    except (PySparkException, Py4JError) as error:
+        raise SurroundingsError(f"Spark failed: {_cause(error)}", f"See {log}.") from error
+    finally:
+        close_session(spark)
+
+
+def capture_rows(
+    spark: SparkSession,
+    sources: Sequence[Source],
+    merge: Callable[[Any, Any], Any],
+    judge: Callable[[Iterable[tuple[str, Any]]], Iterable[Row]],
+) -> RDD[Row]:
+    """Return what ``judge`` makes of every dialog, its parts merged; nothing is collected here.
+
+    Raises InputError where a file cannot be read or lacks records.
+    """
+    parts = spark.sparkContext.union([_parts(spark, source) for source in sources])
+    dialogs = parts.reduceByKey(merge, parts.getNumPartitions())
+    return dialogs.mapPartitions(judge)
+
+
+def _parts(spark: SparkSession, source: Source) -> RDD[tuple[str, Any]]:
+    reading = spark.read.format("avro").option("avroSchema", _schema())
+    frame = reading.load(_escaped(source.path)).select("topic", "key", "headers")
+    _demand_complete(frame, source)
+    return frame.rdd.mapPartitions(partial(_read, source.ear))
+
+
+def _schema() -> str:
+    """Return the reader's schema: the fields that are wanted. Spark decodes all others too."""
+    schema = load("CapturedRecord")
+    return json.dumps({**schema, "fields": [f for f in schema["fields"] if f["name"] in _READ]})
+
+
+def _read(ear: Ear, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    for topic, key, headers in rows:
+        pairs = ((h.key, None if h.value is None else bytes(h.value)) for h in headers)
+        yield from ear.read(topic, None if key is None else bytes(key), tuple(pairs))
+
+
+def _demand_complete(frame: DataFrame, source: Source) -> None:
+    """Read the file once without decoding records: who is damaged is then known by name."""
+    try:
+        found = frame.count()
+    except (PySparkException, Py4JError) as error:
+        raise InputError(
+            f"the file cannot be read: {_cause(error)}", file=str(source.path), remedy=_REMEDY
+        ) from error
+    if source.records is not None and found != source.records:
+        raise InputError(
+            f"the file has {found} records and says that it has {source.records}",
+            file=str(source.path),
+            remedy=_REMEDY,
+        )
+
+
+def _escaped(path: Path) -> str:
+    """Return a path in which Spark finds no pattern."""
+    return "file:" + re.sub(r"([\\{}\[\]*?])", r"\\\1", path.absolute().as_posix())
+
+
+def _cause(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    return (causes or lines or [type(error).__name__])[-1].removeprefix("Caused by: ")

@@ -1,0 +1,35 @@
+"""In which encoding a script that somebody else saved is written."""
+
+from __future__ import annotations
+
+_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_LEGACY = "cp1252"
+_LOOKED_AT = 4096
+
+
+def marked_encoding(data: bytes) -> str | None:
+    """Return the encoding that a byte order mark tells, if there is one."""
+    return next((name for mark, name in _MARKS if data.startswith(mark)), None)
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """Return a text and the encoding taken: by its mark, UTF-16 by its zeros, UTF-8, else cp1252.
+
+    Never raises: what the encoding does not know becomes U+FFFD.
+    """
+    encoding = marked_encoding(data) or _utf_16(data)
+    if encoding is not None:
+        return data.decode(encoding, "replace"), encoding
+    try:
+        return data.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        return data.decode(_LEGACY, "replace"), _LEGACY
+
+
+def _utf_16(data: bytes) -> str | None:
+    """Tell UTF-16 without a mark: every second byte of Latin text is zero."""
+    head = data[:_LOOKED_AT]
+    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if zeros and zeros.count(0) * 2 > len(zeros):
+            return encoding
+    return None

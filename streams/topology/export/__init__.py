@@ -1,0 +1,20 @@
+"""A topology as T-SQL that imports to the same one, and that a server would take.
+
+What T-SQL has no words for is a comment at its place and a :class:`LeftOut`; a folder carries it in
+its ``topology.yaml``.
+"""
+
+from streams.topology.export.explicit import explicit_instance
+from streams.topology.export.folder import Folder, export_folder
+from streams.topology.export.instance import database_script, instance_script
+from streams.topology.export.script import LeftOut, Script
+
+__all__ = [
+    "Folder",
+    "LeftOut",
+    "Script",
+    "database_script",
+    "explicit_instance",
+    "export_folder",
+    "instance_script",
+]

@@ -1,0 +1,56 @@
+"""Say of an instance what a real server must be told and a topology may leave unsaid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streams.topology.export.quoting import canonical
+from streams.topology.lookup import queues_of
+from streams.topology.model import Endpoint, Instance
+from streams.topology.objects import Database
+
+ENDPOINT = "ServiceBrokerEndpoint"
+"""The name of an endpoint that has none."""
+
+
+def explicit_instance(instance: Instance) -> Instance:
+    """Return an instance whose endpoint has a name and a port, and whose queues are declared.
+
+    It means the same. Exported and imported again, an instance is this one.
+    """
+    return replace(
+        instance,
+        endpoint=_endpoint(instance.endpoint, instance.address.port),
+        msdb=explicit_database(instance.msdb),
+        databases={name: explicit_database(d) for name, d in instance.databases.items()},
+    )
+
+
+def explicit_database(database: Database) -> Database:
+    """Return a database with every queue declared, schemas left out where they are dbo."""
+    types = {
+        name: replace(t, schema=t.schema and canonical(t.schema))
+        for name, t in database.message_types.items()
+    }
+    services = {name: replace(s, queue=canonical(s.queue)) for name, s in database.services.items()}
+    queues = {canonical(q.name): replace(q, name=canonical(q.name)) for q in queues_of(database)}
+    schemas = {canonical(name): text for name, text in database.schemas.items()}
+    return replace(database, message_types=types, services=services, queues=queues, schemas=schemas)
+
+
+def _endpoint(endpoint: Endpoint, port: int) -> Endpoint:
+    return replace(
+        endpoint,
+        name=endpoint.name or ENDPOINT,
+        port=endpoint.port or port,
+        algorithms=tuple(word.upper() for word in endpoint.algorithms),
+        authentication=_authentication(endpoint.authentication),
+    )
+
+
+def _authentication(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words in capitals, but for the certificate's name."""
+    return tuple(
+        word if n and words[n - 1].upper() == "CERTIFICATE" else word.upper()
+        for n, word in enumerate(words)
+    )

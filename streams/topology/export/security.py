@@ -1,0 +1,109 @@
+"""Users, certificates, remote service bindings, permissions, and the endpoint."""
+
+from __future__ import annotations
+
+import re
+
+from streams.topology.export.quoting import bracket, day, literal
+from streams.topology.export.script import Script
+from streams.topology.model import Endpoint, Instance, Transport
+from streams.topology.objects import Database
+from streams.topology.security import Certificate, Encryption, Grant
+
+_WORD = re.compile(r"[A-Za-z]\w*")
+_THERE = frozenset({"public", "dbo", "guest"})
+"""Principals that every database has."""
+_PERMISSION = re.compile(r"[A-Z]+( [A-Z]+)*")
+
+
+def write_security(script: Script, database: Database) -> None:
+    """Write what secures the dialogs of a database; its users are made where there are none."""
+    named = (
+        *(c.user for c in database.certificates.values()),
+        *(b.user for b in database.bindings),
+        *(g.principal for g in database.grants),
+    )
+    for user in dict.fromkeys(u for u in named if u and u.casefold() not in _THERE):
+        script.add(
+            f"IF DATABASE_PRINCIPAL_ID({literal(user)}) IS NULL "
+            f"CREATE USER {bracket(user)} WITHOUT LOGIN;"
+        )
+    script.go()
+    for certificate in database.certificates.values():
+        _certificate(script, certificate)
+    script.go()
+    for b in database.bindings:
+        script.add(
+            f"CREATE REMOTE SERVICE BINDING {bracket(b.name)} TO SERVICE {literal(b.service)}",
+            f"    WITH USER = {bracket(b.user)}, ANONYMOUS = {'ON' if b.anonymous else 'OFF'};",
+        )
+    script.go()
+    for grant in database.grants:
+        write_grant(script, grant)
+    script.go()
+
+
+def _certificate(script: Script, c: Certificate) -> None:
+    owner = f" AUTHORIZATION {bracket(c.user)}" if c.user else ""
+    create = f"CREATE CERTIFICATE {bracket(c.name)}{owner}"
+    dates = {"START_DATE": c.starts, "EXPIRY_DATE": c.expires}
+    given = {word: day(at) for word, at in dates.items() if at is not None}
+    if c.subject is None and not given:
+        script.comment("the certificate's file is a guess")
+        script.add(f"{create} FROM FILE = {literal(c.name + '.cer')};")
+    elif c.subject is None or None in given.values():
+        why = "its dates cannot be said" if c.subject else "its dates are known, its subject is not"
+        script.leave_out(f"certificate {c.name}", why, c)
+    else:
+        clauses = [f"SUBJECT = {literal(c.subject)}", *(f"{w} = {d}" for w, d in given.items())]
+        script.add(f"{create} WITH {', '.join(clauses)};")
+
+
+def write_grant(script: Script, g: Grant) -> None:
+    """Write GRANT or DENY of a permission on a service or an endpoint."""
+    if not _PERMISSION.fullmatch(g.permission):
+        script.leave_out(f"permission {g.permission} on {g.name}", "it is none of T-SQL's", g)
+        return
+    verb = "DENY" if g.denied else "GRANT"
+    on = f"{g.securable.name}::{bracket(g.name)}"
+    script.add(f"{verb} {g.permission} ON {on} TO {bracket(g.principal)};")
+
+
+def write_endpoint(script: Script, instance: Instance) -> None:
+    """Write the endpoint and the permissions on it; logins must be there before."""
+    e = instance.endpoint
+    script.add(
+        f"CREATE ENDPOINT {bracket(e.name or '')}",
+        f"    STATE = {e.state.name}",
+        f"    AS TCP (LISTENER_PORT = {e.port})",
+        f"    FOR SERVICE_BROKER ({', '.join(_options(script, e))});",
+    )
+    if e.transport is not Transport.FAILOVER:
+        script.note("endpoint", f"its transport is {e.transport.value}, which is Hopline's")
+    script.go()
+    if instance.grants:
+        script.comment("the logins must be there before")
+    for grant in instance.grants:
+        write_grant(script, grant)
+    script.go()
+
+
+def _options(script: Script, e: Endpoint) -> list[str]:
+    options = []
+    if e.authentication:
+        options.append(f"AUTHENTICATION = {_words(script, e.authentication)}")
+    if e.encryption is not Encryption.REQUIRED or e.algorithms:
+        algorithms = f" ALGORITHM {_words(script, e.algorithms)}" if e.algorithms else ""
+        options.append(f"ENCRYPTION = {e.encryption.name}{algorithms}")
+    options.append(f"MESSAGE_FORWARDING = {'ENABLED' if e.forwarding else 'DISABLED'}")
+    options.append(f"MESSAGE_FORWARD_SIZE = {e.forward_size_mb}")
+    return options
+
+
+def _words(script: Script, words: tuple[str, ...]) -> str:
+    """Return the words of a clause; what is no word, such as a certificate's name, in brackets."""
+    named = [n and words[n - 1] == "CERTIFICATE" for n in range(len(words))]
+    return " ".join(
+        bracket(word) if by or not _WORD.fullmatch(word) else word
+        for word, by in zip(words, named, strict=True)
+    )

@@ -1,0 +1,54 @@
+"""Which instances an estate has: hubs, and regions of servers behind two gateways each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SMALLEST, LARGEST = 8, 26
+"""A single region has gateways from so many instances on, and no region more than so many."""
+_PLACES = ("North", "South", "East", "West", "Central", "Coast", "Lakes", "Hills")
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Servers that reach each other directly, and others by way of their gateways."""
+
+    name: str
+    gateways: tuple[str, ...]
+    servers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The estate's instances; ``hubs`` connect the gateways of its regions."""
+
+    hubs: tuple[str, ...]
+    regions: tuple[Region, ...]
+
+
+def lay_out(instances: int) -> Layout:
+    """Spread so many instances over regions: two hubs for several regions, two gateways each."""
+    if instances < SMALLEST:
+        return Layout((), (_region("North", instances, 0),))
+    if instances <= LARGEST:
+        return Layout((), (_region("North", instances, 2),))
+    wanted = instances - 2
+    number = -(-wanted // LARGEST)
+    sizes = [wanted // number + (n < wanted % number) for n in range(number)]
+    return Layout(
+        ("Hub-1", "Hub-2"),
+        tuple(_region(_name(n), size, 2) for n, size in enumerate(sizes)),
+    )
+
+
+def _region(name: str, size: int, gateways: int) -> Region:
+    return Region(
+        name,
+        tuple(f"{name}-Gateway-{n}" for n in range(1, gateways + 1)),
+        tuple(f"{name}-SQL{n:02}" for n in range(1, size - gateways + 1)),
+    )
+
+
+def _name(number: int) -> str:
+    turn, place = divmod(number, len(_PLACES))
+    return _PLACES[place] + (str(turn + 1) if turn else "")

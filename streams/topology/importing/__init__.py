@@ -1,0 +1,20 @@
+"""Turn what people have of an estate into a topology's folder, and say what was made of it.
+
+The way: :mod:`arguments` says what is meant, :mod:`folder` writes it, :mod:`report` tells what was
+understood. The only part of ``topology`` that writes files.
+"""
+
+from streams.topology.importing.arguments import Given, Imported, imported_instances
+from streams.topology.importing.folder import write_folder
+from streams.topology.importing.report import ImportReport, report_of
+from streams.topology.importing.text import report_text
+
+__all__ = [
+    "Given",
+    "ImportReport",
+    "Imported",
+    "imported_instances",
+    "report_of",
+    "report_text",
+    "write_folder",
+]

@@ -1,0 +1,136 @@
+"""What an argument of ``hopline import`` means: which instances, and which files say them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from streams.errors import UsageError
+from streams.topology.load import SCRIPT
+from streams.topology.snapshot import files_of, sources_at
+
+_FORM = "Write NAME=script.sql, NAME=FOLDER or FOLDER; NAME is the instance's host name."
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A file of one instance; ``name``: its relative path in the folder that is made."""
+
+    path: Path
+    name: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """An instance and its scripts, in the order in which they are applied.
+
+    ``snapshot``: the files of what a live server said, which come before the scripts.
+    """
+
+    instance: str
+    scripts: tuple[Given, ...]
+    snapshot: tuple[Given, ...] = ()
+
+
+def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
+    """Return the instances that arguments mean; one that is named again gets more scripts.
+
+    Raise UsageError for what is not there or is no file to read.
+    """
+    found: dict[str, Imported] = {}
+    for argument in arguments:
+        for imported in _read_argument(argument):
+            key = imported.instance.casefold()
+            known = found.get(key, Imported(imported.instance, ()))
+            found[key] = _both(known, imported)
+    return tuple(found.values())
+
+
+def _both(known: Imported, more: Imported) -> Imported:
+    if known.snapshot and more.snapshot:
+        raise UsageError(f"{known.instance} has two snapshots", "Name the one that is meant.")
+    scripts = (*known.scripts, *more.scripts)
+    return Imported(known.instance, scripts, known.snapshot or more.snapshot)
+
+
+def _read_argument(argument: str) -> tuple[Imported, ...]:
+    """Read NAME=PATH, or a folder by itself; a path that exists may hold an equals sign."""
+    if _exists(Path(argument)):
+        return _unnamed(Path(argument), argument)
+    name, equals, rest = argument.partition("=")
+    if not equals:
+        raise UsageError(f"there is no folder {argument}", _FORM)
+    if not name.strip() or not rest:
+        raise UsageError(f"'{argument}' lacks its {'script' if name.strip() else 'name'}", _FORM)
+    return (_named(name.strip(), Path(rest)),)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # too long, or a null character
+        return False
+
+
+def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
+    """Return one instance for each script or snapshot of a folder, and for each folder in it."""
+    if not path.is_dir():
+        raise UsageError(f"no instance is named for {argument}", _FORM)
+    found = [
+        Imported(source.stem if source.is_file() else source.resolve().name, (), _snapshot(source))
+        for source in sources_at(path)
+    ]
+    for entry in sorted(path.iterdir()):
+        if entry.is_dir():
+            scripts = _of_folder(entry)
+            found += [Imported(entry.name, scripts)] if scripts else []
+        elif _is_script(entry):
+            found.append(Imported(entry.stem, (Given(entry, Path(entry.name)),)))
+    if not found:
+        raise UsageError(f"the folder {path} holds no script", f"Scripts end in {SCRIPT}.")
+    return tuple(found)
+
+
+def _named(name: str, path: Path) -> Imported:
+    """Return what a path says about one instance; each kind of source is a row."""
+    if not _exists(path):
+        raise UsageError(f"there is no file {path}", _FORM)
+    if len(sources_at(path)) == 1:
+        return Imported(name, (), _snapshot(path))
+    for applies, read in _SOURCES.items():
+        if applies(path):
+            return Imported(name, read(path))
+    raise UsageError(f"{path} is neither a file nor a folder", _FORM)
+
+
+def _snapshot(source: Path) -> tuple[Given, ...]:
+    return tuple(Given(file, Path(file.name)) for file in files_of(source))
+
+
+def _of_file(path: Path) -> tuple[Given, ...]:
+    return (Given(path, Path(path.name)),)
+
+
+def _of_folder(path: Path) -> tuple[Given, ...]:
+    """Return every script of a folder and of those in it, in the order of their names."""
+    scripts = sorted(entry for entry in path.rglob("*") if _is_script(entry))
+    return tuple(Given(script, script.relative_to(path)) for script in scripts)
+
+
+def _scripts_of_folder(path: Path) -> tuple[Given, ...]:
+    scripts = _of_folder(path)
+    if not scripts:
+        raise UsageError(f"the folder {path} holds no script", f"Scripts end in {SCRIPT}.")
+    return scripts
+
+
+def _is_script(path: Path) -> bool:
+    return path.is_file() and path.suffix.casefold() == SCRIPT
+
+
+_SOURCES: Mapping[Callable[[Path], bool], Callable[[Path], tuple[Given, ...]]] = {
+    Path.is_dir: _scripts_of_folder,
+    Path.is_file: _of_file,
+}
+"""What may stand behind ``NAME=``, the first that applies."""

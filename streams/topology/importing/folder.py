@@ -1,0 +1,78 @@
+"""The folder that an import makes: ``topology.yaml`` and the scripts, byte by byte as they were."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from streams.topology.importing.arguments import Imported
+from streams.topology.load import FILE
+from streams.topology.tsql import Reading
+
+_HEAD = "# Made by hopline import. The scripts are as they were found.\n"
+_SNAPSHOT = "snapshot"
+_UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\ud800-\udfff]')
+
+
+def write_folder(output: Path, imported: Iterable[Imported], database: str | None = None) -> None:
+    """Write the topology of some instances; ``database``: where scripts without USE begin.
+
+    ``topology.yaml`` comes last, so that a folder without it tells of an import that failed.
+    """
+    instances: dict[str, Any] = {}
+    taken: set[str] = set()
+    contents: dict[str, bytes] = {}
+    for one in imported:
+        folder = _free(_safe(one.instance), taken)
+        names: list[str] = []
+        for script in one.scripts:
+            place = "/".join((folder, *(_safe(part) for part in script.name.parts)))
+            name = _free(place, taken)
+            contents[name] = script.path.read_bytes()
+            names.append(name)
+        places = {
+            f"{folder}/{_SNAPSHOT}/{_safe(file.name.name)}": file.path for file in one.snapshot
+        }
+        contents |= {place: path.read_bytes() for place, path in places.items()}
+        instances[one.instance] = _instance(names, database)
+        if places:
+            only = len(places) == 1
+            instances[one.instance]["snapshot"] = (
+                next(iter(places)) if only else f"{folder}/{_SNAPSHOT}"
+            )
+    # Everything is read before anything is written: the output may be where a script lies.
+    for name, data in contents.items():
+        target = output / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+    text = yaml.safe_dump({"instances": instances}, sort_keys=False, allow_unicode=True, width=100)
+    (output / FILE).write_text(_HEAD + text, encoding="utf-8")
+
+
+def _instance(scripts: list[str], database: str | None) -> dict[str, Any]:
+    made: dict[str, Any] = {"sql": scripts, "scripts": Reading.AS_FOUND.value}
+    if database is not None:
+        made["databases"] = {database: {}}
+    return made
+
+
+def _safe(name: str) -> str:
+    """Return a name that any file system takes."""
+    return _UNSAFE.sub("_", name).strip(". ") or "_"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a name, or one with a number behind it, that differs from others by more than case."""
+    stem, dot, suffix = name.rpartition(".")
+    if not stem or "/" in suffix:
+        stem, dot, suffix = name, "", ""
+    found, number = name, 1
+    while found.casefold() in taken:
+        number += 1
+        found = f"{stem}-{number}{dot}{suffix}"
+    taken.add(found.casefold())
+    return found

@@ -1,0 +1,35 @@
+"""Findings that somebody has looked at and lives with: which ones, why, and until when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from fnmatch import fnmatchcase
+
+from streams.topology.findings import NOWHERE, Finding, Source
+
+SUPPRESSIONS_FILE = "suppressions.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """One entry of a suppressions file; ``until`` is the last day, in UTC, on which it counts.
+
+    ``subject`` is a pattern (``ServerA/*``) for a finding's subject; names compare without case.
+    """
+
+    code: str
+    reason: str
+    subject: str = "*"
+    until: date | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+    def covers(self, finding: Finding) -> bool:
+        """Tell whether the finding is one of those that are meant, expired or not."""
+        return finding.code.casefold() == self.code.casefold() and fnmatchcase(
+            finding.subject.casefold(), self.subject.casefold()
+        )
+
+    def expired(self, now: float) -> bool:
+        """Tell whether the last day is over; ``now`` is in epoch seconds."""
+        return self.until is not None and datetime.fromtimestamp(now, UTC).date() > self.until

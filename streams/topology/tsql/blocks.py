@@ -1,0 +1,119 @@
+"""Which statements are certain to run: the blocks around one, and what they leave of variables.
+
+Nothing evaluates a condition. What IF guards is applied where it can be: CREATE where the object is
+not there, ALTER and DROP where it is, without a warning where it is the other way round. Of IF and
+ELSE, the first branch that has an effect counts. What CATCH holds is not applied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from streams.topology.findings import Source
+from streams.topology.tsql.cursor import Cursor
+from streams.topology.tsql.statements import Choice
+from streams.topology.tsql.values import Known, Variables
+
+
+class Form(Enum):
+    """What a frame is: blocks end with END, branches with their one statement."""
+
+    BLOCK = auto()
+    TRY = auto()
+    CATCH = auto()
+    THEN = auto()
+    ELSE = auto()
+    LOOP = auto()
+
+
+_BLOCKS = (Form.BLOCK, Form.TRY, Form.CATCH)
+
+
+@dataclass(slots=True)
+class Frame:
+    """One level of nesting.
+
+    ``before``: the variables at its beginning, ``otherwise`` those at the end of the other branch.
+    ``source``: of a condition that is still to be reported as unknown.
+    """
+
+    form: Form
+    choice: Choice
+    before: dict[str, Known] = field(default_factory=dict)
+    otherwise: dict[str, Known] | None = None
+    source: Source | None = None
+
+
+class Blocks:
+    """The frames around the next statement; ``outer`` are those around dynamic SQL."""
+
+    def __init__(self, variables: Variables, outer: Blocks | None = None) -> None:
+        self.variables = variables
+        self.outer = outer
+        self.frames: list[Frame] = []
+
+    def open(self, form: Form, unknown: Source | None = None) -> None:
+        """Begin a frame; ``unknown`` is the place of a condition that nobody can know."""
+        before = {} if form in (Form.BLOCK, Form.TRY) else dict(self.variables)
+        self.frames.append(Frame(form, Choice(), before, source=unknown))
+
+    def close(self) -> None:
+        """End the innermost block, and with it the branches that still wait for a statement."""
+        while self.frames:
+            frame = self.frames.pop()
+            self._merge(frame)
+            if frame.form in _BLOCKS:
+                return
+
+    def completed(self, cursor: Cursor) -> None:
+        """End the branches whose statement has just ended, or turn to their ELSE."""
+        while self.frames and self.frames[-1].form not in _BLOCKS:
+            frame = self.frames[-1]
+            behind = cursor.is_mark(";") and cursor.peek(1).upper == "ELSE"
+            if frame.form is Form.THEN and (behind or cursor.is_words("ELSE")):
+                cursor.at += 2 if behind else 1
+                frame.form = Form.ELSE
+                frame.otherwise = dict(self.variables)
+                self._set(frame.before)
+                return
+            self._merge(self.frames.pop())
+
+    def _merge(self, frame: Frame) -> None:
+        """Keep of the variables what holds whether or not the branch is taken."""
+        if frame.form in (Form.BLOCK, Form.TRY):
+            return
+        other = frame.before if frame.otherwise is None else frame.otherwise
+        self._set({k: v for k, v in self.variables.items() if k in other and other[k] == v})
+
+    def _set(self, variables: dict[str, Known]) -> None:
+        kept = dict(variables)
+        self.variables.clear()
+        self.variables.update(kept)
+
+    def all_frames(self) -> list[Frame]:
+        """Return every frame, the outermost first."""
+        return [*(self.outer.all_frames() if self.outer else ()), *self.frames]
+
+    def dead(self) -> str:
+        """Return why what stands here is not applied: CATCH, or ELSE of a branch that counted."""
+        for frame in self.all_frames():
+            if frame.form is Form.CATCH:
+                return "CATCH"
+            if frame.form is Form.ELSE and frame.choice.effect:
+                return "ELSE"
+        return ""
+
+    def unknown(self) -> list[Source]:
+        """Return the conditions around that nobody can know, each once."""
+        found = [frame for frame in self.all_frames() if frame.source is not None]
+        sources = [frame.source for frame in found if frame.source is not None]
+        for frame in found:
+            frame.source = None
+        return sources
+
+    def under(self) -> tuple[tuple[Choice, ...], bool]:
+        """Return the choices that an effect here decides, and whether anything guards it."""
+        frames = self.all_frames()
+        guarded = any(frame.form is not Form.BLOCK for frame in frames)
+        return tuple(f.choice for f in frames if f.form is Form.THEN), guarded

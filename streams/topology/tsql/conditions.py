@@ -1,0 +1,22 @@
+"""Which conditions only ask whether something is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streams.topology.tsql.tokens import Token
+
+_CATALOGS = frozenset({"SYS", "INFORMATION_SCHEMA"})
+
+
+def asks_the_catalog(condition: Sequence[Token]) -> bool:
+    """Tell whether a condition looks at the catalog: then it guards against doing things twice.
+
+    ``IF EXISTS (SELECT * FROM sys.routes ...)``, ``IF OBJECT_ID('Q') IS NULL``, and the views of
+    SQL Server 2000. Any other condition may be about anything.
+    """
+    for token in condition:
+        word = token.upper or token.text.upper()
+        if word in _CATALOGS or word.startswith("SYS") or word.endswith("_ID"):
+            return True
+    return False

@@ -1,0 +1,104 @@
+"""EXECUTE: of a procedure, of a string, of ``sp_executesql`` with a string."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streams.topology.tsql.cursor import Cursor
+from streams.topology.tsql.statements import Name
+from streams.topology.tsql.tokens import Kind, Token
+from streams.topology.tsql.values import between_commas, settled
+
+_TEXT_PARAMETERS = frozenset({"@STMT", "@STATEMENT"})
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What an EXECUTE does, as far as its text tells.
+
+    ``text``: statements to be read, in ``database`` where one is named; ``place``: of their string.
+    ``call``: the procedure. ``why``: what is not known.
+    """
+
+    text: str | None = None
+    place: Token | None = None
+    database: str | None = None
+    call: Name | None = None
+    why: str = ""
+
+
+def execution(cursor: Cursor, tokens: Sequence[Token]) -> Execution | None:
+    """Read an EXECUTE from behind its word; ``None`` for EXECUTE AS.
+
+    ``tokens`` are those of the statement behind the word; the cursor stands at their beginning.
+    """
+    if not tokens or tokens[0].upper == "AS":
+        return None
+    if _is(tokens[0], "("):
+        return _of_string(cursor, tokens)
+    if len(tokens) > 2 and tokens[0].upper.startswith("@") and _is(tokens[1], "="):
+        tokens = tokens[2:]  # @result = procedure
+    if tokens[0].upper.startswith("@"):
+        named = settled(tokens[:1], cursor.variables)
+        if named is None or not isinstance(named.value, str):
+            return Execution(why=f"the procedure is named by {tokens[0].text}")
+        return Execution(call=tuple(part.strip("[]") for part in named.value.split(".")))
+    name, used = _name(tokens)
+    if not name:
+        return Execution(why="no procedure is named")
+    if name[-1].casefold() == "sp_executesql":
+        database = name[0] if len(name) == 3 else None
+        if len(name) > 3:
+            return Execution(why="it runs on another server")
+        return _of_parameter(cursor, tokens[used:], database)
+    return Execution(call=name)
+
+
+def _of_string(cursor: Cursor, tokens: Sequence[Token]) -> Execution:
+    depth = 0
+    for at, token in enumerate(tokens):
+        depth += _is(token, "(") - _is(token, ")")
+        if depth == 0:
+            if any(behind.upper == "AT" for behind in tokens[at + 1 :]):
+                return Execution(why="it runs on another server")
+            inner = tokens[1:at]
+            return _text(cursor, between_commas(inner)[0] if inner else (), None)
+    return Execution(why="its parenthesis is not closed")
+
+
+def _of_parameter(cursor: Cursor, tokens: Sequence[Token], database: str | None) -> Execution:
+    first = between_commas(tokens)[0]
+    if len(first) > 1 and first[0].upper in _TEXT_PARAMETERS and _is(first[1], "="):
+        first = first[2:]
+    return _text(cursor, first, database)
+
+
+def _text(cursor: Cursor, tokens: Sequence[Token], database: str | None) -> Execution:
+    known = settled(tokens, cursor.variables)
+    if known is not None and isinstance(known.value, str):
+        return Execution(text=known.value, place=known.origin, database=database)
+    return Execution(why="its text is made of what only a run would tell")
+
+
+def _name(tokens: Sequence[Token]) -> tuple[Name, int]:
+    """Return a dotted name and how many tokens it takes."""
+    parts: list[str] = []
+    at = 0
+    while at < len(tokens):
+        if _is(tokens[at], "."):
+            parts.append("")  # database..procedure
+            at += 1
+            continue
+        if tokens[at].kind not in (Kind.WORD, Kind.QUOTED):
+            break
+        parts.append(tokens[at].text)
+        at += 1
+        if at >= len(tokens) or not _is(tokens[at], "."):
+            break
+        at += 1
+    return tuple(parts), at
+
+
+def _is(token: Token, mark: str) -> bool:
+    return token.kind is Kind.MARK and token.text == mark

@@ -1,0 +1,292 @@
+"""Cut a T-SQL script into batches of tokens that know their place.
+
+One batch at a time, and a very long one in parts, so that the tokens of a script of 50 MB are never
+all there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streams.errors import InputError
+from streams.topology.findings import Skipped
+from streams.topology.tsql.sqlcmd import SqlcmdVariables
+from streams.topology.tsql.tokens import (
+    CLOSES,
+    COMMENT_EDGE,
+    GO_LINE,
+    LINE,
+    NEW_LINE,
+    OPENS,
+    PATTERNS,
+    REMARKS,
+    Kind,
+    Reading,
+    Token,
+)
+
+_PART = 200_000  # tokens, about 40 MB of memory
+_PART_STARTS = frozenset({"DECLARE", "DELETE", "INSERT", "PRINT", "SELECT", "UPDATE"})
+_WORD, _MARK = Kind.WORD, Kind.MARK
+_new = tuple.__new__
+_NAMES = frozenset({"bracket", "quote", "curved_quote"})
+_TEXTS = frozenset({"string", "curved", "half"})
+
+
+@dataclass(slots=True)
+class Remark:
+    """Something odd that was read all the same, how often, and where first."""
+
+    message: str
+    file: str
+    line: int
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The tokens of a batch, END last; ``goes_on``: they are a part, and the next one follows."""
+
+    tokens: tuple[Token, ...]
+    goes_on: bool = False
+
+
+class Lexer:
+    """The batches of one script.
+
+    ``place``: where all of it stands, for text that is itself a string; GO separates nothing there.
+    ``unset`` collects the uses of sqlcmd variables that nobody set, ``remarks`` what was odd.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        file: str,
+        reading: Reading = Reading.STRICT,
+        place: tuple[int, int] | None = None,
+    ) -> None:
+        self.text, self.file, self.reading, self.place = text, file, reading, place
+        self.remarks: dict[str, Remark] = {}
+        self.unset: list[Skipped] = []
+        self._match = PATTERNS[reading].match
+        self._variables = SqlcmdVariables()
+        self._substitutes = place is None and "$(" in text
+        self._at, self._line, self._start = 0, 1, 0
+        self._upper: dict[str, str] = {}
+        self._doubtful: bool | None = None
+        self._part = _PART
+
+    def batches(self) -> Iterator[Batch | InputError]:
+        """Yield each batch; in as-found reading, the error in the place of a bad one.
+
+        Strict reading raises it.
+        """
+        while True:
+            tokens: list[Token] = []
+            try:
+                end = self._batch(tokens)
+            except InputError as error:
+                if self.reading is Reading.STRICT:
+                    raise
+                self._resume()
+                yield error
+                continue
+            goes_on = end is Kind.WORD
+            if len(tokens) > 1 or not goes_on:
+                yield Batch(tuple(tokens), goes_on)
+            if end is Kind.END:
+                return
+            self._part = _PART
+
+    def _batch(self, tokens: list[Token]) -> Kind:
+        """Read up to the next GO, the end, or the word with which another part begins.
+
+        Long because every line of it runs ten million times: what is frequent is not a call.
+        """
+        text, match_at, add = self.text, self._match, tokens.append
+        uppers, place, substitutes = self._upper, self.place, self._substitutes
+        first = True
+        while True:
+            match = match_at(text, self._at)
+            if match is None:
+                self._at = len(text)
+                self._add(tokens, Kind.END, "", len(text), False)
+                return Kind.END
+            group, start = match.lastgroup, match.start(match.lastindex or 0)
+            if first and place is None and text[start] in "gG:!":
+                line = LINE.match(text, start)
+                if line is not None:
+                    self._at = line.end()
+                    if line["go"]:
+                        self._add(tokens, Kind.END, "", start, True)
+                        return Kind.GO
+                    self._directive(tokens, line[0].strip(), start)
+                    continue
+            self._at = match.end()
+            if group == "newline":
+                self._line += 1
+                self._start = self._at
+                first = True
+            elif group == "word" and not substitutes:
+                raw = text[start : self._at]
+                upper = uppers.get(raw)
+                if upper is None:
+                    upper = uppers[raw] = raw.upper()
+                line_column = place or (self._line, start - self._start + 1)
+                if first and len(tokens) >= self._part and self._part_ends(upper, tokens):
+                    self._at = start
+                    self._add(tokens, Kind.END, "", start, False)
+                    return Kind.WORD
+                add(_new(Token, (_WORD, raw, *line_column, upper, first)))
+                first = False
+            elif group == "mark" and text[start] not in OPENS:
+                line_column = place or (self._line, start - self._start + 1)
+                add(_new(Token, (_MARK, text[start], *line_column, "", first)))
+                first = False
+            elif group == "block":
+                self._comment(start)
+            elif group in ("comment", "dash", "invisible"):
+                self._remark(group)
+            else:
+                self._token(tokens, match, start, first)
+                first = False
+
+    def _part_ends(self, upper: str, tokens: list[Token]) -> bool:
+        """Tell whether a long batch may be cut before a word: a statement begins, in no bracket."""
+        if upper not in _PART_STARTS:
+            return False
+        marks = [token.text for token in tokens if token.kind is Kind.MARK]
+        level = marks.count("(") <= marks.count(")")
+        if not level:
+            self._part *= 2  # look again much later, so that looking stays cheap
+        return level
+
+    def _token(self, tokens: list[Token], match: re.Match[str], start: int, first: bool) -> None:
+        group, raw = str(match.lastgroup), self.text[start : self._at]
+        if group == "mark":
+            raise self._never_ends(start)
+        if group in _TEXTS or group in _NAMES:
+            line, column = self._line, start - self._start + 1
+            self._count_lines(raw, start)
+            kind = Kind.QUOTED if group in _NAMES else Kind.STRING
+            self._remark(group)
+            text = self._put_variables(_content(raw, group), line, column)
+            place = self.place or (line, column)
+            tokens.append(Token(kind, text, *place, first=first))
+        elif group == "word" and "$(" in raw:
+            self._substituted(tokens, raw, start, first)
+        elif group == "word":
+            self._add(tokens, Kind.WORD, raw, start, first, raw.upper())
+        else:
+            self._add(tokens, Kind.NUMBER, raw, start, first)
+
+    def _add(
+        self, tokens: list[Token], kind: Kind, text: str, start: int, first: bool, upper: str = ""
+    ) -> None:
+        place = self.place or (self._line, start - self._start + 1)
+        tokens.append(Token(kind, text, *place, upper, first))
+
+    # --- sqlcmd ----------------------------------------------------------------------------------
+
+    def _directive(self, tokens: list[Token], text: str, start: int) -> None:
+        if not self._variables.set(text):
+            self._add(tokens, Kind.DIRECTIVE, text, start, True)
+
+    def _put_variables(self, text: str, line: int, column: int) -> str:
+        if not self._substitutes or "$(" not in text:
+            return text
+        put, unknown = self._variables.put_into(text)
+        for name in unknown:
+            why = "nobody sets this sqlcmd variable"
+            self.unset.append(Skipped(f"$({name})", self.file, line, column, why))
+        return put
+
+    def _substituted(self, tokens: list[Token], raw: str, start: int, first: bool) -> None:
+        """Add what a word becomes once its variables are replaced: any tokens, all at its place."""
+        line, column = self.place or (self._line, start - self._start + 1)
+        text = self._put_variables(raw, line, column)
+        if text == raw:
+            tokens.append(Token(Kind.WORD, raw, line, column, raw.upper(), first))
+            return
+        inner = Lexer(text, self.file, Reading.STRICT, (line, column))
+        for found in inner.batches():
+            assert not isinstance(found, InputError), "strict reading raises it"
+            for token in found.tokens[:-1]:
+                tokens.append(token._replace(first=first))
+                first = False
+
+    # --- Places, and what never ends -------------------------------------------------------------
+
+    def _count_lines(self, raw: str, start: int) -> None:
+        """Move the line behind a token that may have several, unless it cannot be one token."""
+        if "\n" not in raw and "\r" not in raw:
+            return
+        if self.reading is Reading.AS_FOUND and GO_LINE.search(raw) and self._is_doubtful():
+            raise self._never_ends(start)
+        for end in NEW_LINE.finditer(raw):
+            self._line += 1
+            self._start = start + end.end()
+
+    def _is_doubtful(self) -> bool:
+        """Tell whether some string of this script never ends.
+
+        Then one that spans a GO is likely to be the culprit: a forgotten quote turns every later
+        one around, and only the last would be missed.
+        """
+        if self._doubtful is None:
+            rest = Lexer(self.text[self._at :], self.file, self.reading)
+            rest._doubtful = False
+            self._doubtful = any(isinstance(found, InputError) for found in rest.batches())
+        return self._doubtful
+
+    def _comment(self, start: int) -> None:
+        """Read over a block comment; T-SQL nests them."""
+        depth, at = 1, start + 2
+        while depth:
+            edge = COMMENT_EDGE.search(self.text, at)
+            if edge is None:
+                raise self._never_ends(start)
+            depth += 1 if edge[0] == "/*" else -1
+            at = edge.end()
+        for end in NEW_LINE.finditer(self.text, start, at):
+            self._line += 1
+            self._start = end.end()
+        self._at = at
+
+    def _never_ends(self, start: int) -> InputError:
+        line, column = self.place or (self._line, start - self._start + 1)
+        mark = self.text[start].replace("n", "'").replace("N", "'")
+        what, remedy = "a comment", "Close it with */; comments nest."
+        if mark in OPENS:
+            what = OPENS[mark]
+            remedy = f"Close it with {CLOSES[mark]}; inside it, {CLOSES[mark]} is written twice."
+        self._at = start
+        message = f"{what} begins here and never ends"
+        return InputError(message, file=self.file, line=line, column=column, remedy=remedy)
+
+    def _resume(self) -> None:
+        """Go on behind the next GO after an error."""
+        self._doubtful = True
+        found = None if self.place else GO_LINE.search(self.text, self._at)
+        end = len(self.text) if found is None else found.end()
+        for line in NEW_LINE.finditer(self.text, self._at, end):
+            self._line += 1
+            self._start = line.end()
+        self._at = end
+
+    def _remark(self, group: str) -> None:
+        message = REMARKS.get(group)
+        if message is None:
+            return
+        known = self.remarks.setdefault(message, Remark(message, self.file, self._line, 0))
+        known.count += 1
+
+
+def _content(raw: str, group: str) -> str:
+    """Return what stands between the quotes, each doubled one once."""
+    begin = 1 if raw[0] not in "nN" else 2
+    inner = raw[begin:-1]
+    closing = {"string": "'", "bracket": "]", "quote": '"'}.get(group)
+    return inner if closing is None else inner.replace(closing * 2, closing)

@@ -1,0 +1,120 @@
+"""Procedures, functions, triggers and views: a head, and a body that is code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from streams.topology.findings import Source
+from streams.topology.objects import queue_name
+from streams.topology.procedures import BeginDialog, Procedure
+from streams.topology.tsql.boundaries import batch_ends, nesting
+from streams.topology.tsql.cursor import Cursor
+from streams.topology.tsql.statements import (
+    BeginsDialog,
+    Calls,
+    DefineModule,
+    EndsConversation,
+    Evidence,
+    Name,
+    Receives,
+)
+
+_KINDS = {
+    "PROC": "PROCEDURE", "PROCEDURE": "PROCEDURE", "FUNCTION": "FUNCTION", "TRIGGER": "TRIGGER",
+    "VIEW": "VIEW",
+}  # fmt: skip
+
+
+def schema_name(name: Name) -> str:
+    """Return the name under which something that a schema owns is kept; other databases first."""
+    schema = name[-2] if len(name) > 1 and name[-2] else "dbo"
+    local = queue_name(schema, name[-1])
+    return ".".join([*(part for part in name[:-2] if part), local]) if len(name) > 2 else local
+
+
+@dataclass(slots=True)
+class Body:
+    """What code does with dialogs, as it is found."""
+
+    begins: list[BeginDialog] = field(default_factory=list)
+    ends: list[Source] = field(default_factory=list)
+    receives: dict[str, None] = field(default_factory=dict)
+    calls: dict[str, None] = field(default_factory=dict)
+
+    def add(self, evidence: Evidence) -> None:
+        """Take one statement in."""
+        match evidence:
+            case BeginsDialog():
+                self.begins.append(evidence.dialog)
+            case EndsConversation():
+                self.ends.append(evidence.source)
+            case Receives():
+                self.receives[schema_name(evidence.queue)] = None
+            case Calls():
+                self.calls[schema_name(evidence.name)] = None
+
+    def build(self, name: str, source: Source) -> Procedure:
+        """Return all of it under a name."""
+        return Procedure(
+            name, tuple(self.begins), tuple(self.ends), tuple(self.receives), tuple(self.calls),
+            source,
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Module:
+    """A module whose body is being read."""
+
+    kind: str
+    name: Name
+    create: bool
+    alter: bool
+    source: Source
+    body: Body = field(default_factory=Body)
+
+    def define(self) -> DefineModule:
+        """Return the whole as one statement."""
+        made = self.body.build(schema_name(self.name), self.source)
+        return DefineModule(self.source, self.name, self.create, self.alter, made)
+
+
+def module_begins(cursor: Cursor) -> bool:
+    """Tell whether the rest of the batch is a module."""
+    if cursor.token.upper not in ("CREATE", "ALTER"):
+        return False
+    behind = 3 if cursor.is_words("CREATE", "OR", "ALTER") else 1
+    return cursor.peek(behind).upper in _KINDS
+
+
+def module_head(cursor: Cursor) -> Module:
+    """Read a module's head, up to its body: parameters, columns and options are of no interest."""
+    source = cursor.source()
+    either = cursor.accept("CREATE", "OR", "ALTER")
+    create = either or cursor.token.upper == "CREATE"
+    if not either:
+        cursor.next()
+    kind = _KINDS[cursor.next().upper]
+    cursor.syntax = f"CREATE {kind} name ... AS ..."
+    name = cursor.dotted(f"the {kind.lower()}'s name")
+    _body(cursor)
+    return Module(kind, name, create, either or not create, source)
+
+
+def _body(cursor: Cursor) -> None:
+    """Move behind the AS before the body; where there is none, the body begins here."""
+    start, depth = cursor.at, 0
+    before = ""
+    while not batch_ends(cursor):
+        word = cursor.token.upper
+        if depth == 0 and word == "AS" and not _is_part(before):
+            cursor.next()
+            return
+        depth += nesting(cursor)
+        before = word
+        cursor.next()
+    cursor.at = start
+
+
+def _is_part(before: str) -> bool:
+    """Tell whether AS belongs to EXECUTE AS, or to a parameter and its type."""
+    return before in ("EXECUTE", "EXEC") or before.startswith("@")

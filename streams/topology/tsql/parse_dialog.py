@@ -1,0 +1,144 @@
+"""BEGIN DIALOG, END CONVERSATION, RECEIVE, GET CONVERSATION GROUP: what code does with dialogs.
+
+A value is a literal, a settled variable, or unknown; an unknown one is named in ``unresolved``.
+"""
+
+from __future__ import annotations
+
+from streams.topology.findings import Source
+from streams.topology.procedures import BeginDialog
+from streams.topology.tsql.boundaries import batch_ends, nesting, statement_ends
+from streams.topology.tsql.cursor import Cursor
+from streams.topology.tsql.statements import (
+    BeginsDialog,
+    EndsConversation,
+    Receives,
+    Statement,
+)
+from streams.topology.tsql.tokens import Kind
+from streams.topology.tsql.values import settled
+
+CURRENT_DATABASE = "CURRENT DATABASE"
+"""What stands for the id of the broker in which the dialog begins."""
+
+
+def begin_dialog(cursor: Cursor, source: Source) -> Statement:
+    """Read BEGIN DIALOG [CONVERSATION] from behind its first two words."""
+    cursor.accept("CONVERSATION")
+    cursor.next()  # the handle
+    unresolved: list[str] = []
+    cursor.expect("FROM", "SERVICE")
+    service = _value(cursor, "FROM SERVICE", unresolved)
+    cursor.expect("TO", "SERVICE")
+    to = _value(cursor, "TO SERVICE", unresolved)
+    broker = None
+    if cursor.accept_mark(","):
+        broker = _value(cursor, "broker id", unresolved)
+    contract: str | None = "DEFAULT"
+    if cursor.accept("ON", "CONTRACT"):
+        contract = _value(cursor, "ON CONTRACT", unresolved)
+    related, encryption = _settings(cursor)
+    dialog = BeginDialog(
+        service, to, broker, contract, related, encryption, tuple(unresolved), source
+    )
+    return BeginsDialog(source, dialog)
+
+
+def _value(cursor: Cursor, what: str, unresolved: list[str]) -> str | None:
+    """Take a name or a string; ``None`` for a variable that is not settled."""
+    token = cursor.token
+    if token.upper.startswith("@"):
+        known = settled((cursor.next(),), cursor.variables)
+        if known is None or not isinstance(known.value, str):
+            unresolved.append(what)
+            return None
+        return known.value
+    if token.kind is Kind.STRING:
+        return cursor.next().text
+    return cursor.name(f"{what}: a name, a string or a variable")
+
+
+def _settings(cursor: Cursor) -> tuple[bool, bool]:
+    """Read WITH ...; tell whether the dialog joins a group, and whether it is encrypted."""
+    related, encryption = False, True
+    if not cursor.accept("WITH"):
+        return related, encryption
+    while True:
+        word = cursor.choice(
+            ("RELATED_CONVERSATION", "RELATED_CONVERSATION_GROUP", "LIFETIME", "ENCRYPTION")
+        )
+        cursor.expect_mark("=")
+        if word == "ENCRYPTION":
+            encryption = cursor.on_off()
+        elif word == "LIFETIME":
+            cursor.accept_mark("-")
+            cursor.next()
+        else:
+            related = True
+            cursor.next()
+        if not cursor.accept_mark(",") and not cursor.token.upper.startswith(
+            ("RELATED_", "LIFETIME", "ENCRYPTION")
+        ):
+            return related, encryption
+
+
+def end_conversation(cursor: Cursor, source: Source) -> Statement:
+    """Read END CONVERSATION; with which error it ends is of no interest."""
+    _expression(cursor)
+    return EndsConversation(source)
+
+
+def _expression(cursor: Cursor) -> None:
+    depth = 0
+    while not batch_ends(cursor) and (depth > 0 or not statement_ends(cursor)):
+        depth += nesting(cursor)
+        cursor.next()
+
+
+def receive(cursor: Cursor, source: Source) -> Statement:
+    """Read RECEIVE from behind its word: the queue is behind FROM."""
+    depth = 0
+    while not batch_ends(cursor):
+        depth += nesting(cursor)
+        if depth < 0 or cursor.is_mark(";"):
+            break
+        if cursor.next().upper == "FROM" and depth == 0:
+            statement = Receives(source, cursor.dotted("the queue's name"))
+            _clauses(cursor)
+            return statement
+    return cursor.fail("FROM and the queue's name")
+
+
+def _clauses(cursor: Cursor) -> None:
+    """Read over INTO and WHERE, up to the parenthesis of a WAITFOR."""
+    depth = 0
+    while not batch_ends(cursor) and (depth > 0 or not statement_ends(cursor)):
+        if depth == 0 and cursor.is_mark(")"):
+            return
+        depth += nesting(cursor)
+        cursor.next()
+
+
+def get_group(cursor: Cursor, source: Source) -> Statement:
+    """Read GET CONVERSATION GROUP from behind its words."""
+    cursor.next()  # the variable
+    cursor.expect("FROM")
+    return Receives(source, cursor.dotted("the queue's name"))
+
+
+def wait_for(cursor: Cursor, source: Source) -> Statement | None:
+    """Read WAITFOR ( RECEIVE ... ), TIMEOUT n; ``None`` where it only waits."""
+    if not cursor.accept_mark("("):
+        return None
+    if cursor.accept("RECEIVE"):
+        statement = receive(cursor, source)
+    elif cursor.accept("GET", "CONVERSATION", "GROUP"):
+        statement = get_group(cursor, source)
+    else:
+        return None
+    cursor.expect_mark(")")
+    if cursor.accept_mark(","):
+        cursor.expect("TIMEOUT")
+        cursor.accept_mark("-")
+        cursor.next()
+    return statement

@@ -1,0 +1,126 @@
+"""CERTIFICATE, REMOTE SERVICE BINDING, GRANT, DENY and REVOKE (reference 4.14)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from streams.topology.findings import Source
+from streams.topology.security import Securable
+from streams.topology.tsql.boundaries import batch_ends, nesting, statement_ends
+from streams.topology.tsql.cursor import Cursor
+from streams.topology.tsql.statements import (
+    CreateCertificate,
+    SetBinding,
+    SetPermission,
+    Statement,
+)
+
+_CLAUSES = {"SUBJECT": "subject", "START_DATE": "starts", "EXPIRY_DATE": "expires"}
+_DATES = (
+    "%Y%m%d", "%Y-%m-%d", "%Y/%m/%d", "%m/%d/%Y", "%m-%d-%Y", "%d.%m.%Y",
+    "%b %d %Y", "%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%m/%d/%y",
+)  # fmt: skip
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", "T%H:%M:%S.%f", "T%H:%M:%SZ")
+_PERMISSIONS = {
+    ("SEND", Securable.SERVICE): ("SERVICE", "a service's name"),
+    ("CONNECT", Securable.ENDPOINT): ("ENDPOINT", "an endpoint's name"),
+}
+
+
+def create_certificate(cursor: Cursor, source: Source) -> Statement:
+    """Read CREATE CERTIFICATE; of its clauses, owner, subject and dates are kept."""
+    name = cursor.dotted("the certificate's name")
+    fields: dict[str, Any] = {"user": cursor.authorization()}
+    depth = 0
+    while not batch_ends(cursor) and (depth > 0 or not statement_ends(cursor)):
+        token = cursor.token
+        depth += nesting(cursor)
+        cursor.next()
+        if depth == 0 and token.upper in _CLAUSES and cursor.accept_mark("="):
+            fields[_CLAUSES[token.upper]] = _certificate_clause(cursor, token.upper)
+    return CreateCertificate(source, name, fields)
+
+
+def _certificate_clause(cursor: Cursor, word: str) -> str | float:
+    at = cursor.token
+    text = cursor.string(word)
+    if word == "SUBJECT":
+        return text
+    instant = instant_of(text)
+    return cursor.fail("a date such as '20301231'", at) if instant is None else instant
+
+
+def instant_of(text: str) -> float | None:
+    """Return a date of SQL Server's forms in epoch seconds, taken as UTC; ``None`` if it is none.
+
+    Where day and month could both be meant, the month comes first, as in the engine's default.
+    """
+    plain = " ".join(text.split())
+    for date in _DATES:
+        for time in _TIMES:
+            try:
+                return datetime.strptime(plain, date + time).replace(tzinfo=UTC).timestamp()
+            except (ValueError, OverflowError):
+                continue
+    return None
+
+
+def create_binding(cursor: Cursor, source: Source) -> Statement:
+    """Read CREATE REMOTE SERVICE BINDING from behind its first words."""
+    name = cursor.dotted("the binding's name")
+    cursor.authorization()
+    cursor.expect("TO", "SERVICE")
+    service = cursor.string("the remote service's name")
+    changes = _binding_settings(cursor)
+    if "user" not in changes:
+        cursor.fail("USER = name")
+    return SetBinding(source, name, True, {"service": service, **changes})
+
+
+def alter_binding(cursor: Cursor, source: Source) -> Statement:
+    """Read ALTER REMOTE SERVICE BINDING from behind its first words."""
+    name = cursor.dotted("the binding's name")
+    return SetBinding(source, name, False, _binding_settings(cursor))
+
+
+def _binding_settings(cursor: Cursor) -> dict[str, Any]:
+    cursor.expect("WITH")
+    changes: dict[str, Any] = {}
+    while True:
+        word = cursor.choice(("USER", "ANONYMOUS"))
+        cursor.expect_mark("=")
+        if word == "USER":
+            changes["user"] = cursor.name("a user")
+        else:
+            changes["anonymous"] = cursor.on_off()
+        if not cursor.accept_mark(","):
+            return changes
+
+
+def permission(cursor: Cursor, source: Source, verb: str) -> Statement | None:
+    """Read GRANT, DENY or REVOKE of what dialogs need; ``None`` for every other permission."""
+    if verb == "REVOKE":
+        cursor.accept("GRANT", "OPTION", "FOR")
+    word = cursor.token.upper
+    for (permitted, securable), (of, what) in _PERMISSIONS.items():
+        if word == permitted and cursor.is_words(permitted, "ON", of):
+            cursor.at += 3
+            return _permission(cursor, source, verb, permitted, securable, what)
+    return None
+
+
+def _permission(
+    cursor: Cursor, source: Source, verb: str, permitted: str, securable: Securable, what: str
+) -> Statement:
+    cursor.expect_mark(":")
+    cursor.expect_mark(":")
+    name = cursor.name(what)
+    cursor.choice(("TO", "FROM") if verb == "REVOKE" else ("TO",))
+    principals = tuple(p[-1] for p in cursor.names("a user, role or login"))
+    if cursor.accept("WITH"):
+        cursor.expect("GRANT", "OPTION")
+    cursor.accept("CASCADE")
+    if cursor.accept("AS"):
+        cursor.name("a user, role or login")
+    return SetPermission(source, verb, permitted, securable, name, principals)

@@ -1,0 +1,50 @@
+"""What sqlcmd does before the server sees a script: ``:setvar NAME value`` and ``$(NAME)``."""
+
+from __future__ import annotations
+
+import re
+
+_SETVAR = re.compile(r':setvar\s+(\w[\w-]*)(?:\s+(?:"((?:[^"]|"")*)"|(\S+)))?\s*$', re.IGNORECASE)
+_USED = re.compile(r"\$\((\w[\w-]*)\)")
+_ELSEWHERE = {
+    ":r": "another file is read in here",
+    ":connect": "what follows runs on another server",
+}
+
+
+class SqlcmdVariables:
+    """The variables that a script has set so far; their names compare without case."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+
+    def set(self, directive: str) -> bool:
+        """Obey a ``:setvar``; without a value it forgets the variable. Tell whether it is one."""
+        found = _SETVAR.match(directive)
+        if found is None:
+            return False
+        name, quoted, plain = found.groups()
+        value = quoted.replace('""', '"') if quoted is not None else plain
+        if value is None:
+            self._values.pop(name.casefold(), None)
+        else:
+            self._values[name.casefold()] = value
+        return True
+
+    def put_into(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """Return a text with its variables replaced, and the names of those that nobody set."""
+        unknown: list[str] = []
+
+        def value(match: re.Match[str]) -> str:
+            known = self._values.get(match[1].casefold())
+            if known is None:
+                unknown.append(match[1])
+                return match[0]
+            return known
+
+        return _USED.sub(value, text), tuple(unknown)
+
+
+def leads_elsewhere(directive: str) -> str:
+    """Return why what a directive does cannot be known from the script; empty where it can."""
+    return _ELSEWHERE.get(directive.split(maxsplit=1)[0].casefold(), "")

@@ -1,0 +1,182 @@
+"""What an expression is worth where the text settles it: literals, settled variables, ``+``.
+
+Nothing is run. A parameter, a column, a function that is not in the table: the value is unknown,
+and so is everything made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+
+from streams.topology.tsql.tokens import Kind, Token
+
+Value = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A value that the text settles; ``origin``: the first literal that it is made of."""
+
+    value: Value
+    origin: Token = field(compare=False)
+
+
+Variables = MutableMapping[str, Known]
+"""The variables whose value is known, by their names without case."""
+
+_LONGEST = 4_000_000  # characters; a script that doubles a string in a loop must end
+_DEEPEST = 32
+
+
+class _UnknownError(Exception):
+    """The text does not settle the value."""
+
+
+class _Reader:
+    """Reads one expression from tokens."""
+
+    def __init__(self, tokens: Sequence[Token], variables: Mapping[str, Known]) -> None:
+        self.tokens = tokens
+        self.origin: Token | None = None
+        self.variables = variables
+        self.at = 0
+        self.depth = 0
+
+    def mark(self, mark: str) -> bool:
+        """Take a mark if it comes next."""
+        here = self.tokens[self.at] if self.at < len(self.tokens) else None
+        found = here is not None and here.kind is Kind.MARK and here.text == mark
+        self.at += found
+        return found
+
+    def need(self, found: bool) -> None:
+        """Give up where something else stands."""
+        if not found:
+            raise _UnknownError
+
+    def expression(self) -> Value:
+        """Read terms between plus signs: of several, all must be strings."""
+        self.depth += 1
+        self.need(self.depth <= _DEEPEST)
+        value = self.term()
+        parts: list[str] = []
+        size = 0
+        while self.mark("+"):
+            self.need(isinstance(value, str))
+            parts.append(str(value))
+            size += len(parts[-1])
+            value = self.term()
+            self.need(isinstance(value, str) and size + len(value) <= _LONGEST)
+        self.depth -= 1
+        return "".join([*parts, str(value)]) if parts else value
+
+    def term(self) -> Value:
+        """Read a literal, a variable, something in parentheses, or a function of the table."""
+        if self.mark("("):
+            value = self.expression()
+            self.need(self.mark(")"))
+            return value
+        self.need(self.at < len(self.tokens))
+        token = self.tokens[self.at]
+        self.at += 1
+        if token.kind is Kind.STRING:
+            self.origin = self.origin or token
+            return token.text
+        if token.kind is Kind.NUMBER and token.text.isdecimal() and len(token.text) < 20:
+            return int(token.text)
+        if token.upper.startswith("@"):
+            known = self.variables.get(token.text.casefold())
+            if known is None:
+                raise _UnknownError
+            self.origin = self.origin or known.origin
+            return known.value
+        function = _FUNCTIONS.get(token.upper)
+        if function is None or not self.mark("("):
+            raise _UnknownError
+        value = function(self)
+        self.need(self.mark(")"))
+        return value
+
+    def type_name(self) -> str:
+        """Take a data type, with its length."""
+        self.need(self.at < len(self.tokens))
+        name = self.tokens[self.at].upper or self.tokens[self.at].text.upper()
+        self.at += 1
+        if self.mark("("):
+            self.at += 1
+            self.need(self.mark(")"))
+        return name
+
+    def word(self, word: str) -> bool:
+        """Take a word if it comes next."""
+        found = self.at < len(self.tokens) and self.tokens[self.at].upper == word
+        self.at += found
+        return found
+
+
+def _as(value: Value, type_name: str) -> Value:
+    if "CHAR" in type_name or type_name == "SYSNAME":
+        return str(value)
+    if isinstance(value, int):
+        return value
+    raise _UnknownError
+
+
+def _cast(reader: _Reader) -> Value:
+    value = reader.expression()
+    reader.need(reader.word("AS"))
+    return _as(value, reader.type_name())
+
+
+def _convert(reader: _Reader) -> Value:
+    type_name = reader.type_name()
+    reader.need(reader.mark(","))
+    return _as(reader.expression(), type_name)
+
+
+def _quotename(reader: _Reader) -> Value:
+    text = str(reader.expression())
+    quote = str(reader.expression()) if reader.mark(",") else "["
+    if quote in ("'", '"'):
+        return quote + text.replace(quote, quote * 2) + quote
+    reader.need(quote in ("[", "]"))
+    return "[" + text.replace("]", "]]") + "]"
+
+
+def _char(reader: _Reader) -> Value:
+    code = reader.expression()
+    reader.need(isinstance(code, int) and code < 128)
+    return chr(int(code))
+
+
+_FUNCTIONS: Mapping[str, Callable[[_Reader], Value]] = {
+    "CAST": _cast,
+    "CONVERT": _convert,
+    "QUOTENAME": _quotename,
+    "CHAR": _char,
+    "NCHAR": _char,
+}
+
+
+def settled(tokens: Sequence[Token], variables: Mapping[str, Known]) -> Known | None:
+    """Return what an expression is worth, ``None`` where the text does not say."""
+    reader = _Reader(tokens, variables)
+    try:
+        value = reader.expression()
+    except _UnknownError:
+        return None
+    return Known(value, reader.origin or tokens[0]) if reader.at == len(tokens) else None
+
+
+def between_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """Cut tokens at the commas that stand in no parenthesis."""
+    parts: list[Sequence[Token]] = []
+    depth, begin = 0, 0
+    for at, token in enumerate(tokens):
+        if token.kind is Kind.MARK:
+            depth += {"(": 1, ")": -1}.get(token.text, 0)
+            if token.text == "," and depth == 0:
+                parts.append(tokens[begin:at])
+                begin = at + 1
+    return [*parts, tokens[begin:]]

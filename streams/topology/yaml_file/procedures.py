@@ -1,0 +1,50 @@
+"""The part of ``topology.yaml`` about code: which procedures begin, receive and end dialogs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streams.topology.procedures import BeginDialog, Procedure
+from streams.topology.system import DEFAULT
+from streams.topology.yaml_file.nodes import Node
+
+_PROCEDURE = ("begins", "ends", "receives", "calls")
+_BEGIN = ("service", "to", "broker", "contract", "related", "encryption", "unresolved")
+_MANY = 2**31 - 1
+
+
+def read_procedures(node: Node) -> dict[str, Procedure]:
+    """Read procedures by their names."""
+    rows = node.named("procedures").items()
+    return {name: _procedure(name, key, value) for name, (key, value) in rows}
+
+
+def _procedure(name: str, key: Node, node: Node) -> Procedure:
+    given = node.fields("a procedure", _PROCEDURE)
+    begins = given["begins"].items("begins") if "begins" in given else ()
+    # How often END CONVERSATION stands there; the file does not say where.
+    ends = given["ends"].integer("ends", 0, _MANY) if "ends" in given else 0
+    receives, calls = (
+        given[word].texts(word) if word in given else () for word in ("receives", "calls")
+    )
+    return Procedure(
+        name, tuple(_begin(item) for item in begins), (key.source,) * ends, receives, calls,
+        key.source,
+    )  # fmt: skip
+
+
+def _begin(node: Node) -> BeginDialog:
+    given = node.fields("a BEGIN DIALOG", _BEGIN)
+    service, to, broker = (_maybe(given, word) for word in ("service", "to", "broker"))
+    return BeginDialog(
+        service, to, broker,
+        _maybe(given, "contract") if "contract" in given else DEFAULT,
+        "related" in given and given["related"].switch("related"),
+        "encryption" not in given or given["encryption"].switch("encryption"),
+        given["unresolved"].texts("unresolved") if "unresolved" in given else (),
+        node.source,
+    )  # fmt: skip
+
+
+def _maybe(given: Mapping[str, Node], key: str) -> str | None:
+    return given[key].maybe_text(key) if key in given else None

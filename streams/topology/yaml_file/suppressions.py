@@ -1,0 +1,44 @@
+"""A suppressions file: a list of {code, subject, reason, until}."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+from streams.errors import InputError
+from streams.topology.suppressions import Suppression
+from streams.topology.yaml_file.nodes import Node, parse_yaml
+
+_KEYS = ("code", "subject", "reason", "until")
+
+
+def load_suppressions(path: Path) -> tuple[Suppression, ...]:
+    """Read a suppressions file; raise InputError where it does not have this shape."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            "this is no UTF-8", file=str(path), remedy="Save the file as UTF-8."
+        ) from error
+    root = parse_yaml(text, str(path))
+    return () if root is None else tuple(_suppression(n) for n in root.items("suppressions"))
+
+
+def _suppression(node: Node) -> Suppression:
+    given = node.fields("a suppression", _KEYS)
+    for key in ("code", "reason"):
+        if key not in given or given[key].is_null:
+            raise node.error(f"a suppression without {key}", f"Add {key}: to it.")
+    reason = given["reason"].text("a reason").strip()
+    if not reason:
+        given["reason"].fail("a reason", "Say why the finding may stay; who reads this will ask.")
+    subject = given["subject"].maybe_text("subject") if "subject" in given else None
+    until = _day(given["until"]) if "until" in given and not given["until"].is_null else None
+    return Suppression(given["code"].text("code"), reason, subject or "*", until, node.source)
+
+
+def _day(node: Node) -> date:
+    try:
+        return date.fromisoformat(str(node.raw.value))
+    except ValueError:
+        node.fail("until: the last day, such as 2031-01-31")

@@ -1,0 +1,84 @@
+"""Write what ``topology.yaml`` says of security and of code; the inverse of its readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from streams.topology.model import Endpoint
+from streams.topology.procedures import BeginDialog, Procedure
+from streams.topology.security import Certificate, Encryption, Grant, Securable
+from streams.topology.system import DEFAULT
+
+_PERMISSIONS = {Securable.SERVICE: "SEND", Securable.ENDPOINT: "CONNECT"}
+
+
+def endpoint_security(e: Endpoint) -> dict[str, Any]:
+    """Return what an endpoint demands of a connection, where that is not the default."""
+    return {
+        "encryption": None if e.encryption is Encryption.REQUIRED else e.encryption.value,
+        "algorithms": list(e.algorithms),
+        "authentication": list(e.authentication),
+    }
+
+
+def certificates(held: Mapping[str, Certificate]) -> dict[str, Any]:
+    """Return certificates by their names."""
+    return {c.name: _certificate(c) for c in held.values()}
+
+
+def _certificate(c: Certificate) -> dict[str, Any]:
+    dates = {"starts": c.starts, "expires": c.expires}
+    given = {key: instant(at) for key, at in dates.items() if at is not None}
+    texts = {"subject": c.subject, "user": c.user}
+    return {**{key: text for key, text in texts.items() if text is not None}, **given}
+
+
+def grants(held: tuple[Grant, ...]) -> list[dict[str, Any]]:
+    """Return permissions, on services or on endpoints."""
+    return [_grant(g) for g in held]
+
+
+def _grant(g: Grant) -> dict[str, Any]:
+    permission = {} if g.permission == _PERMISSIONS[g.securable] else {"permission": g.permission}
+    denied = {"denied": True} if g.denied else {}
+    return {g.securable.value: g.name, "to": g.principal, **permission, **denied}
+
+
+def procedures(held: Mapping[str, Procedure]) -> dict[str, Any]:
+    """Return what code says of dialogs; where its END CONVERSATION stand is not kept."""
+    return {p.name: _procedure(p) for p in held.values()}
+
+
+def _procedure(p: Procedure) -> dict[str, Any]:
+    given = {
+        "begins": [_begin(b) for b in p.begins],
+        "ends": len(p.ends),
+        "receives": list(p.receives),
+        "calls": list(p.calls),
+    }
+    return {key: value for key, value in given.items() if value}
+
+
+def _begin(b: BeginDialog) -> dict[str, Any]:
+    texts = {"service": b.service, "to": b.to, "broker": b.broker}
+    given: dict[str, Any] = {key: text for key, text in texts.items() if text is not None}
+    if b.contract != DEFAULT:
+        given["contract"] = b.contract
+    if b.related:
+        given["related"] = True
+    if not b.encryption:
+        given["encryption"] = False
+    if b.unresolved:
+        given["unresolved"] = list(b.unresolved)
+    return given
+
+
+def instant(seconds: float) -> datetime | float:
+    """Return an instant as people read it, where that is the same number."""
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return seconds
+    return moment if moment.timestamp() == seconds else seconds

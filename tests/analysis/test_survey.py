@@ -1,0 +1,82 @@
+"""An estate at a glance: filters, single points of failure, unused routes, text and chart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from streams.analysis import Survey, survey_flows, survey_mermaid, survey_text
+from streams.analysis.paths.path import PathVerdict
+from streams.topology import load
+from tests.topology.build import NOW, SHIPPED, shipped, write
+
+
+def survey(name: str, *senders: str, to: tuple[str, ...] = ()) -> Survey:
+    return survey_flows(shipped(name), NOW, senders, to)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_format_of_every_topology(name: str) -> None:
+    found = survey(name)
+    assert all(len(line) <= 100 for line in survey_text(found).splitlines())
+    assert survey_mermaid(found).startswith("flowchart LR\n")
+    summary = json.loads(json.dumps(found.to_json()))["summary"]
+    assert sum(summary[verdict.value] for verdict in PathVerdict) == len(found.answers)
+
+
+@pytest.mark.parametrize(
+    ("senders", "to", "count"),
+    [
+        ((), (), 11),
+        (("ClientA",), (), 3),
+        (("clienta/*", "RouterB/RoutingB"), (), 5),
+        ((), ("OrdersNorth",), 4),
+        ((), ("North/*",), 4),
+        (("Router?",), ("*South",), 2),
+        (("Nobody",), (), 0),
+    ],
+)
+def test_patterns(senders: tuple[str, ...], to: tuple[str, ...], count: int) -> None:
+    """Of senders or of what is reached, in any case; several add up."""
+    assert len(survey("data_dependent", *senders, to=to).answers) == count
+
+
+def test_what_flows_hang_on() -> None:
+    found = survey("hub")
+    [hub, *routes] = found.to_json()["single_points"]
+    assert (hub["name"], hub["kind"]) == ("Hub", "instance")
+    assert {point["kind"] for point in routes} == {"route"}
+    assert "Hub, for 1 flow" in survey_text(found) and "class n1 single" in survey_mermaid(found)
+
+
+def test_dialogs_whose_target_nobody_knows(tmp_path: Path) -> None:
+    """They are no flows, and told as that: the flows that are listed may not be all."""
+    yaml = """\
+        instances: {A: {databases: {D: {services: [S], procedures: {
+          P: {begins: [{service: S, unresolved: [TO SERVICE]}]}}}}}}"""
+    topology = load(write(tmp_path, yaml), NOW)
+    found = survey_flows(topology, NOW)
+    assert found.to_json()["unsettled"][0]["procedure"] == "P"
+    assert "only a run would tell the target of 1 BEGIN DIALOG: P of A/D" in survey_text(found)
+    assert not survey_flows(topology, NOW, ("B",)).unsettled
+
+
+def test_a_route_that_rests() -> None:
+    """Told with its place; a filter leaves out what it does not concern."""
+    found = survey("unfair_weights")
+    [route] = found.to_json()["unused_routes"]
+    assert (route["route"], route["at"], route["line"]) == (
+        "TargetRouteC2",
+        "ServerA/DatabaseA",
+        12,
+    )
+    assert "TargetRouteC2: TargetService to tcp://ServerC:4022, line 12" in survey_text(found)
+    assert not survey("unfair_weights", "ServerB").unused
+
+
+def test_what_fails_is_told_with_its_way() -> None:
+    text = survey_text(survey("routing_loop"))
+    assert "InitiatorService -> Svc: broken" in text and "by ServerA -> F1 -> F2" in text
+    assert text.startswith("1 flow: 1 broken; 0 single points of failure; 0 unused routes\n")

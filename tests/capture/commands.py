@@ -1,0 +1,54 @@
+"""Write captures of commands the short way."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from streams.capture import CaptureWriter, Kind, Metadata, Record, TimestampType
+from streams.protocol.frames import Command, CommandKind
+from streams.wire import Topics
+from streams.wire.records import command_record
+
+Said = tuple[str, Command]
+"""At which instance a command was given."""
+
+
+def begin(conversation: int, at: str = "ServerA", **more: Any) -> Said:
+    """Return a BEGIN from ServerA's InitiatorService to TargetService, unless told otherwise."""
+    fields = {"from_service": "InitiatorService", "to_service": "TargetService"} | more
+    return at, _command(conversation, CommandKind.BEGIN, fields)
+
+
+def send(conversation: int, at: str = "ServerA", **more: Any) -> Said:
+    """Return a SEND, by the initiator in DatabaseA unless told otherwise."""
+    return at, _command(conversation, CommandKind.SEND, {"body": b"x"} | more)
+
+
+def _command(conversation: int, kind: CommandKind, fields: dict[str, Any]) -> Command:
+    where = {"database": "DatabaseA"} | fields
+    return Command(uuid.UUID(int=conversation), uuid.UUID(int=0), kind, **where)
+
+
+def records(said: Iterable[Said], prefix: str = "ssb.") -> list[Record]:
+    """Return commands as they stand on their topics."""
+    found = []
+    for offset, (instance, command) in enumerate(said):
+        key, value, headers = command_record(command)
+        found.append(
+            Record(
+                Topics(prefix).cmd(instance), 0, offset, 1_000 + offset,
+                TimestampType.CREATE_TIME, key, tuple(headers), value,
+            )
+        )  # fmt: skip
+    return found
+
+
+def capture(path: Path, made: Iterable[Record], prefix: str = "ssb.") -> Path:
+    """Write a capture of these records."""
+    with CaptureWriter(path, Metadata(Kind.CAPTURED, prefix, "test", 0)) as writer:
+        for record in made:
+            writer.write(record)
+    return path

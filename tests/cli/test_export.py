@@ -1,0 +1,68 @@
+"""`hopline export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from streams.cli import main
+from streams.topology import load
+
+
+def run(*args: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, ["export", *map(str, args)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_a_database_is_printed_and_what_is_missing_is_told() -> None:
+    code, out, err = run("load_balanced", "--at", "ServerA/DatabaseA")
+    assert code == 0
+    assert out.startswith("-- ServerA/DatabaseA") and "CREATE ROUTE [LoadBalancingRoute1]" in out
+    assert "CREATE DATABASE" not in out and "CREATE ENDPOINT" not in out
+    assert err == (
+        "not in the T-SQL: ServerA/DatabaseA: broker id: DatabaseA; a server gives another one\n"
+    )
+
+
+def test_an_instance_makes_its_databases_and_its_endpoint(tmp_path: Path) -> None:
+    code, out, _ = run("high_availability", "--at", "ServerA")
+    assert code == 0
+    assert "CREATE DATABASE [DatabaseA]" in out and "USE [msdb];" in out
+    assert "CREATE ENDPOINT [" in out
+    (tmp_path / "ServerA.sql").write_text(out, encoding="utf-8")
+    assert len(load(tmp_path, 0.0).instances["ServerA"].databases["DatabaseA"].routes) == 3
+
+
+def test_a_folder_is_a_topology(tmp_path: Path) -> None:
+    folder = tmp_path / "sql"
+    code, out, err = run("combined", "--output", folder)
+    assert (code, err) == (0, "") and "7 scripts and topology.yaml" in out
+    topology = load(folder, 0.0)
+    assert topology.instances["ServerA"].databases["DatabaseA"].broker_id == "DatabaseA"
+    assert not topology.findings
+    code, _, err = run("combined", "--output", folder)
+    assert code == 2 and "not empty" in err
+    assert run("combined", "--output", folder, "--force")[0] == 0
+
+
+def test_a_script_that_is_not_ascii_has_the_mark_of_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "I.sql").write_text("USE D; CREATE QUEUE [Aufträge];", encoding="utf-8")
+    assert run(tmp_path, "--output", tmp_path / "out")[0] == 0
+    assert (tmp_path / "out" / "I.sql").read_bytes().startswith(b"\xef\xbb\xbf")
+    assert "Aufträge" in load(tmp_path / "out", 0.0).instances["I"].databases["D"].queues
+
+
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        ([], "one of --at and --output"),
+        (["--at", "ServerA", "--output", "x"], "one of --at and --output"),
+        (["--at", "ServerZ"], "no instance 'ServerZ'"),
+        (["--at", "ServerA/DatabaseZ"], "no database 'DatabaseZ'"),
+    ],
+)
+def test_wrong_use(args: list[str], said: str) -> None:
+    code, out, err = run("combined", *args)
+    assert (code, out) == (2, "") and said in err

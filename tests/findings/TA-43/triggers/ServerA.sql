@@ -1,0 +1,19 @@
+CREATE DATABASE DatabaseA;
+GO
+USE DatabaseA;
+GO
+CREATE QUEUE InitiatorQueue WITH ACTIVATION (
+    STATUS = ON, PROCEDURE_NAME = ReadReplies, MAX_QUEUE_READERS = 1, EXECUTE AS OWNER);
+CREATE SERVICE InitiatorService ON QUEUE InitiatorQueue;
+CREATE QUEUE TargetQueue;
+CREATE SERVICE TargetService ON QUEUE TargetQueue ([DEFAULT]);
+GO
+CREATE PROCEDURE PlaceOrder AS
+    DECLARE @dialog uniqueidentifier;
+    BEGIN DIALOG @dialog  -- TA-43
+        FROM SERVICE InitiatorService TO SERVICE 'TargetService' WITH ENCRYPTION = OFF;
+    SEND ON CONVERSATION @dialog (0x00);
+GO
+CREATE PROCEDURE ReadReplies AS
+    DECLARE @dialog uniqueidentifier, @type sysname;
+    RECEIVE TOP (1) @dialog = conversation_handle, @type = message_type_name FROM InitiatorQueue;

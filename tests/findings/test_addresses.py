@@ -1,0 +1,121 @@
+"""TA-26 to TA-29: addresses that lead elsewhere than they seem to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .folders import told
+
+
+@pytest.mark.parametrize(
+    ("address", "count"),
+    [
+        ("tcp://A:4022", 1),
+        ("tcp://127.0.0.1:4022", 1),
+        ("tcp://alias", 1),
+        ("tcp://A:4023", 0),  # another instance of the machine
+        ("tcp://listener:4022", 0),  # leads here only as long as this replica is the primary
+        ("tcp://B:4022", 0),
+        ("LOCAL", 0),
+        ("no address", 0),
+    ],
+)
+def test_loop_backs(tmp_path: Path, address: str, count: int) -> None:
+    yaml = f"""
+instances:
+  A:
+    aliases: [alias]
+    listeners: ['tcp://listener:4022']
+    databases: {{D: {{routes: [{{name: R, service_name: S, address: '{address}'}}]}}}}
+    msdb: {{routes: [{{name: R, service_name: S, address: '{address}'}}]}}
+"""
+    found = told(tmp_path, "TA-26", yaml)
+    assert len(found) == count
+    assert all(message.startswith("warning A/D: route R leads by") for message in found)
+
+
+TRANSPORT = """
+instances:
+  A:
+    databases:
+      D:
+        broker_id: D
+        auto_created_local: false
+        services: {{'{initiator}': {{contracts: []}}}}
+        routes: [{{name: ToHub, address: 'tcp://Hub:4022'}}]
+  Hub:
+    endpoint: {{forwarding: true}}
+    msdb:
+      auto_created_local: false
+      routes:
+        - {{name: ByName, address: TRANSPORT}}
+        - {{name: More, service_name: {more}, address: 'tcp://{to}:4022'}}
+  B:
+    databases:
+      E:
+        auto_created_local: false
+        services: ['{target}']
+        routes: [{{name: ToHub, address: 'tcp://Hub:4022'}}]
+expect: [{{from: A/D, to: '{target}'}}]
+"""
+BY_NAME = {"initiator": "tcp://A:4022/I", "target": "tcp://B:4022/T", "more": "X", "to": "C"}
+
+
+@pytest.mark.parametrize(
+    ("names", "ta27", "ta28"),
+    [
+        (BY_NAME, "", ""),
+        ({**BY_NAME, "target": "T"}, "error Hub/msdb: route ByName takes the address from", ""),
+        ({**BY_NAME, "target": "T", "more": "T", "to": "B"}, "", ""),
+        ({**BY_NAME, "initiator": "I"}, "and I holds none", ""),
+        (
+            {**BY_NAME, "initiator": "I", "more": "I", "to": "A"},
+            "",
+            "warning A/D: messages from I to tcp://B:4022/T take their address from the "
+            "service's name (Hub/msdb/ByName)",
+        ),
+    ],
+)
+def test_transport(tmp_path: Path, names: dict[str, str], ta27: str, ta28: str) -> None:
+    """An error where nothing else leads on, a warning where a route back makes up for it."""
+    yaml = TRANSPORT.format(**names)
+    for code, said in (("TA-27", ta27), ("TA-28", ta28)):
+        found = told(tmp_path, code, yaml)
+        assert [said in message for message in found] == [True] * bool(said)
+
+
+MIRRORED = """
+instances:
+  A: {{databases: {{D: {{routes: [{{name: R, service_name: S{broker}, address: '{address}'}}]}}}}}}
+  P1:
+    listeners: [{listeners}]
+    databases: {{O: {{broker_id: O, mirror: {{pair: P}}, services: [S]}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("broker", "address", "listeners", "count"),
+    [
+        ("", "tcp://P1:4022", "", 1),
+        (", broker_instance: O", "tcp://P1:4022", "", 1),
+        (", broker_instance: X", "tcp://P1:4022", "", 0),
+        (", broker_instance: O, mirror_address: 'tcp://P2:4022'", "tcp://P1:4022", "", 0),
+        ("", "tcp://L:4022", "'tcp://L:4022'", 0),
+        ("", "tcp://P1:4022", "'tcp://L:4022'", 1),
+        ("", "tcp://P2:4022", "", 0),
+    ],
+)
+def test_mirrored(tmp_path: Path, broker: str, address: str, listeners: str, count: int) -> None:
+    yaml = MIRRORED.format(broker=broker, address=address, listeners=listeners)
+    found = told(tmp_path, "TA-29", yaml)
+    assert len(found) == count
+    assert all("route R leads to P1 only, and O there is mirrored" in said for said in found)
+
+
+def test_a_database_beside_a_mirrored_one(tmp_path: Path) -> None:
+    """Only the database that the route is for matters."""
+    yaml = MIRRORED.format(broker="", address="tcp://P1:4022", listeners="")
+    beside = yaml.replace("services: [S]}", "services: [T]}, N: {services: [S]}")
+    assert told(tmp_path, "TA-29", beside) == []

@@ -1,0 +1,136 @@
+"""TA-31 and TA-32: contracts and message types on both sides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .folders import told
+
+BOTH = """
+instances:
+  A:
+    databases:
+      D:
+        message_types: {here_types}
+        contracts: {here}
+        services: {{I: {{contracts: []}}}}
+        procedures: {procedures}
+      E:
+        message_types: {there_types}
+        contracts: {there}
+        services: {{S: {{contracts: [{accepts}]}}}}
+expect: [{{from: A/D/I, to: S}}]
+"""
+TYPES = "{M: {validation: none}, N: {validation: none}}"
+C = "{C: {M: initiator, N: target}}"
+BEGIN = "{{P: {{begins: [{{service: I, to: S, contract: {0}}}], ends: 1}}}}"
+
+
+def both(here: str = C, there: str = C, accepts: str = "C", procedures: str = "{}",
+         here_types: str = TYPES, there_types: str = TYPES) -> str:  # fmt: skip
+    return BOTH.format(
+        here=here, there=there, accepts=accepts, procedures=procedures,
+        here_types=here_types, there_types=there_types,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("yaml", "said"),
+    [
+        (both(), []),
+        (both(procedures=BEGIN.format("C")), []),
+        (both(accepts="DEFAULT", here="{}", there="{}"), []),
+        # Nothing in common, whichever it is meant to be.
+        (both(here="{}"), ["error A/E: S accepts C, and A/D, which talks to it, has none of that"]),
+        (both(accepts=""), ["error A/E: S accepts no contract: it can only begin dialogs"]),
+        (both(accepts="C, DEFAULT", here="{}"), []),
+        # What BEGIN DIALOG names is what counts.
+        (
+            both(accepts="C, DEFAULT", here="{}", procedures=BEGIN.format("C")),
+            ["error A/D: I begins dialogs with S under C, and the database has no such contract"],
+        ),
+        (
+            both(procedures=BEGIN.format("DEFAULT")),
+            ["error A/E: S does not accept DEFAULT, under which A/D begins dialogs"],
+        ),
+        # ... for this flow, and where the text tells it.
+        (both(procedures="{P: {ends: 1, begins: [{service: I, to: X, contract: X}]}}"), []),
+        (both(procedures="{P: {ends: 1, begins: [{service: I, to: S, contract: null}]}}"), []),
+        # Neither side can do without its parts.
+        (
+            both(accepts="C, X"),
+            ["error A/E: service S accepts X, and the database has no such contract"],
+        ),
+        (
+            both(there_types="{M: {}}"),
+            ["error A/E: contract C names N, and the database has no such message type"],
+        ),
+        (
+            both(here="{C: {M: target}}", there="{C: {M: target}}"),
+            ["no message type that the initiator may send"] * 2,
+        ),
+        # The same name, and not the same contract.
+        (
+            both(here="{C: {M: initiator, N: any}}"),
+            ["warning A/E: contract C is not the same in A/D", "take N from the initiator"],
+        ),
+        (
+            both(here="{C: {M: initiator}}", procedures=BEGIN.format("C")),
+            ["error A/E: contract C is not the same in A/D", "take N from the target"],
+        ),
+        (both(there="{C: {M: any, N: any}}", here="{C: {M: any, N: any}}"), []),
+    ],
+)
+def test_contracts(tmp_path: Path, yaml: str, said: list[str]) -> None:
+    found = "\n".join(told(tmp_path, "TA-31", yaml))
+    assert bool(found) == bool(said), found
+    assert all(found.count(text) >= said.count(text) for text in said), found
+
+
+def types(here: str, there: str, sender: str = "initiator") -> str:
+    contract = f"{{C: {{M: {sender}, N: initiator}}}}"
+    more = ", N: {validation: none}}"
+    return both(
+        contract, contract, here_types=f"{{M: {here}{more}", there_types=f"{{M: {there}{more}"
+    )
+
+
+NONE, XML, EMPTY = ("{validation: " + word + "}" for word in ("none", "well_formed_xml", "empty"))
+VALID = "{validation: valid_xml, schema: X}"
+
+
+@pytest.mark.parametrize(
+    ("yaml", "said"),
+    [
+        (types(NONE, NONE), ""),
+        (types(NONE, XML), "warning A/E: message type M is NONE in A/D and WELL_FORMED_XML in A/E"),
+        (types(XML, NONE), "info A/E: message type M is WELL_FORMED_XML in A/D and NONE in A/E"),
+        (types(XML, NONE, "target"), "warning A/D: message type M is NONE in A/E"),
+        (types(XML, NONE, "any"), "warning A/D"),
+        (types(EMPTY, XML), "warning"),
+        (types(EMPTY, NONE), "info"),
+        (types(XML, EMPTY), "warning"),
+        (types(XML, VALID), "warning A/E: message type M is WELL_FORMED_XML in A/D and VALID_XML"),
+        (types(VALID, XML), "info"),
+        (types(VALID, VALID), ""),
+    ],
+)
+def test_validation(tmp_path: Path, yaml: str, said: str) -> None:
+    """A warning where the receiver demands more than the sender has checked."""
+    found = told(tmp_path, "TA-32", yaml)
+    assert [said in message for message in found] == [True] * bool(said)
+    for message in found:
+        assert ("may refuse" in message) == message.startswith("warning")
+        assert ("demands less" in message) == message.startswith("info")
+
+
+def test_schemas_of_one_name_may_differ(tmp_path: Path) -> None:
+    yaml = types(VALID, VALID)
+    schema = "\n        schemas: {{X: '<xsd:schema xmlns:xsd=\"{0}\"/>'}}\n        contracts:"
+    one, other = (schema.format(f"urn:{word}") for word in ("one", "other"))
+    head, middle, tail = yaml.split("\n        contracts:")
+    assert told(tmp_path, "TA-32", one.join((head, middle)) + one + tail) == []
+    [found] = told(tmp_path, "TA-32", head + one + middle + other + tail)
+    assert found.startswith("warning") and "VALID_XML (X)" in found

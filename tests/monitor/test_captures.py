@@ -1,0 +1,71 @@
+"""Captures judged on Spark's executors: the same rows as in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streams.analysis.diff import remove
+from streams.capture import CaptureReader
+from streams.capture.judge import Judge, Row, Tally, judge_captures, tally
+from streams.capture.talks import merge
+from streams.errors import InputError
+from streams.monitor import Source, capture_rows
+from streams.resources import topologies_dir
+from tests.capture.commands import begin, capture, records, send
+from tests.topology.build import NOW, shipped
+
+TRAFFIC = topologies_dir() / "combined" / "traffic.avro"
+
+
+def judge() -> Judge:
+    old = shipped("combined")
+    return Judge(old, remove(remove(old, "GatewayA"), "ServerA--GatewayD"), NOW)
+
+
+def sources(judge: Judge, paths: Sequence[Path]) -> list[Source]:
+    readers = map(CaptureReader, paths)
+    return [
+        Source(r.path, judge.ear(r.metadata.prefix), r.counts and r.counts.records) for r in readers
+    ]
+
+
+def on_spark(spark: SparkSession, *paths: Path) -> list[Row]:
+    asked = judge()
+    return list(capture_rows(spark, sources(asked, paths), merge, asked.rows).collect())
+
+
+def test_row_for_row(spark: SparkSession, tmp_path: Path) -> None:
+    """The shipped traffic and a second file that goes on with its dialogs, in any partitions."""
+    begun = [begin(n) for n in range(1, 40)]
+    replies = [
+        send(n, at="ServerB", database="DatabaseB", from_initiator=False) for n in range(1, 60)
+    ]
+    more = capture(tmp_path / "a [1] {b} é.avro", records([*replies, send(3), *begun], "x."), "x.")
+    local = list(judge_captures((TRAFFIC, more), judge()))
+    found = on_spark(spark, TRAFFIC, more)
+    assert sorted(found, key=str) == sorted(local, key=str)
+    assert len({row.change for row in local}) > 1 and len(local) > 2_000
+    assert tally(found[:700]).plus(tally(found[700:])) == tally(local) != Tally()
+
+
+def test_large_bodies_are_not_decoded(spark: SparkSession, tmp_path: Path) -> None:
+    """The limits that protect the monitor from headers do not concern bodies."""
+    path = capture(tmp_path / "c.avro", records([begin(1), send(1, body=b"x" * 900_000)]))
+    assert [row.messages for row in on_spark(spark, path)] == [1]
+
+
+@pytest.mark.parametrize("cut", ["in a block", "between blocks"])
+def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path, cut: str) -> None:
+    """As where one process reads it: nobody gets an answer that lacks messages."""
+    whole = TRAFFIC.read_bytes()
+    marker = whole[-16:]
+    end = whole.rindex(marker, 0, -16) + 16 if cut == "between blocks" else len(whole) - 100
+    path = tmp_path / "cut.avro"
+    path.write_bytes(whole[:end])
+    with pytest.raises(InputError) as error:
+        on_spark(spark, path)
+    assert "cut.avro" in str(error.value) and "copy it again" in error.value.remedy

@@ -1,0 +1,142 @@
+"""What is exported is imported as the same topology; what cannot be said is said to be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from streams.topology import (
+    MSDB,
+    Database,
+    Instance,
+    Procedure,
+    Topology,
+    apply_sql,
+    empty_database,
+)
+from streams.topology.export import (
+    database_script,
+    explicit_instance,
+    instance_script,
+)
+from streams.topology.yaml_file import read_document, write_document
+from tests.topology.build import NOW, SHIPPED, from_yaml, shipped
+from tests.topology.exported import explicit, through_a_folder
+from tests.topology.made_up import topologies
+
+ROUND = settings(
+    max_examples=40, deadline=None, derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)  # fmt: skip
+
+
+@ROUND
+@given(topologies())
+def test_a_folder_loads_as_the_topology(topology: Topology) -> None:
+    again = through_a_folder(topology)
+    assert not again.findings
+    assert again == explicit(topology)
+
+
+@ROUND
+@given(topologies())
+def test_topology_yaml_loads_as_the_topology(topology: Topology) -> None:
+    document = read_document(write_document(topology), "topology.yaml", NOW)
+    assert unnumbered(document.instances) == unnumbered(topology.instances)
+    assert (document.clusters, document.expect) == (topology.clusters, topology.expect)
+
+
+@ROUND
+@given(topologies())
+def test_a_script_alone_loads_as_what_a_server_can_be_told(topology: Topology) -> None:
+    """Not the broker ids, the mirrored pairs, and what only other instances and Kafka know."""
+    for instance in topology.instances.values():
+        script = instance_script(instance, NOW)
+        again = fresh(instance.name, script.text)
+        assert again == without(explicit_instance(instance))
+        for database in instance.databases.values():
+            text = database_script(instance, database, NOW).text
+            made = fresh(instance.name, text).databases[database.name]
+            assert made == again.databases[database.name]
+
+
+def fresh(name: str, text: str) -> Instance:
+    """Return what a script makes of an instance without anything."""
+    empty = Topology({name: Instance(name, empty_database(name, MSDB))})
+    topology = apply_sql(empty, name, MSDB, text, NOW)
+    assert not topology.findings
+    return topology.instances[name]
+
+
+def without(instance: Instance) -> Instance:
+    return Instance(
+        instance.name,
+        told(instance.msdb, instance.name),
+        {name: told(d, instance.name) for name, d in instance.databases.items()},
+        endpoint=replace(instance.endpoint, transport=type(instance.endpoint)().transport),
+        grants=instance.grants,
+    )
+
+
+def told(database: Database, instance: str) -> Database:
+    queues = {name: replace(q, group=None) for name, q in database.queues.items()}
+    created = empty_database(instance, database.name)
+    return replace(database, broker_id=created.broker_id, mirror=None, queues=queues)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_topologies_come_through(name: str) -> None:
+    topology = shipped(name)
+    assert through_a_folder(topology) == explicit(topology)
+    document = read_document(write_document(topology), "", NOW)
+    assert unnumbered(document.instances) == unnumbered(topology.instances)
+
+
+def unnumbered(instances: Mapping[str, Instance]) -> dict[str, Instance]:
+    """Return instances whose routes are in their order, without gaps between their ids."""
+
+    def counted(database: Database) -> Database:
+        routes = (replace(r, route_id=n) for n, r in enumerate(database.routes))
+        return replace(database, routes=tuple(routes))
+
+    return {
+        name: replace(
+            i,
+            msdb=counted(i.msdb),
+            databases={key: counted(d) for key, d in i.databases.items()},
+        )
+        for name, i in instances.items()
+    }
+
+
+@pytest.mark.parametrize("expires", [0.0, NOW, NOW + 0.25, NOW + 1e-7, 1e14, 1e17])
+def test_topology_yaml_says_instants_exactly(tmp_path: Path, expires: float) -> None:
+    """As a date where a date says it, else in seconds."""
+    route = f"{{name: R, address: LOCAL, expires: {expires:.7f}}}"
+    topology, written = from_yaml(tmp_path, f"{{routes: [{route}]}}")
+    again = read_document(write_document(topology), "", NOW).instances["I1"].databases["DB"]
+    assert again.routes[1].expires == written.routes[1].expires == expires
+
+
+def test_topology_yaml_says_what_procedures_do(tmp_path: Path) -> None:
+    """Evidence is no T-SQL of export's, but the file has words for it."""
+    database = """{procedures: {
+        P: {begins: [{service: S, to: T, broker: B, contract: C, related: true, encryption: off}]},
+        Q: {begins: [{unresolved: [TO SERVICE]}], ends: 2, receives: [Q1], calls: [P]}}}"""
+    topology, written = from_yaml(tmp_path, database)
+    text = write_document(topology)
+    again = read_document(text, "", NOW).instances["I1"].databases["DB"]
+    assert [told_of(p) for p in again.procedures.values()] == [
+        told_of(p) for p in written.procedures.values()
+    ]
+    assert set(again.procedures) == {"P", "Q"}
+
+
+def told_of(procedure: Procedure) -> tuple[object, ...]:
+    """Return what a procedure does; where it ends conversations is not kept."""
+    p = procedure
+    return p.name, p.begins, len(p.ends), p.receives, p.calls

@@ -1,0 +1,181 @@
+"""Statements about what exists: what each of CREATE, ALTER and DROP changes, and what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streams.errors import InputError
+from streams.topology import Database, Encryption, EndpointState, Grant, Securable, load
+from streams.topology.tsql.parse_security import instant_of
+
+from .build import NOW, from_sql, write
+
+
+def counts(database: Database) -> dict[str, int]:
+    """Return how many objects of each kind a database has, AutoCreatedLocal left out."""
+    fields = (
+        "message_types", "contracts", "queues", "services", "priorities", "bindings",
+        "certificates", "schemas", "procedures",
+    )  # fmt: skip
+    found = {name: len(getattr(database, name)) for name in fields}
+    return {**found, "routes": len(database.routes) - 1}
+
+
+EVERYTHING = """
+    CREATE MESSAGE TYPE M; CREATE CONTRACT C (M SENT BY ANY); CREATE QUEUE sales.Q;
+    CREATE SERVICE S ON QUEUE sales.Q (C); CREATE ROUTE R WITH ADDRESS = 'LOCAL';
+    CREATE BROKER PRIORITY P FOR CONVERSATION; CREATE CERTIFICATE K WITH SUBJECT = 's';
+    CREATE REMOTE SERVICE BINDING B TO SERVICE 'S' WITH USER = u;
+    CREATE XML SCHEMA COLLECTION sales.X AS '<x/>'
+    GO
+    CREATE PROCEDURE sales.Work AS PRINT 1
+    GO
+"""
+
+
+def test_everything_can_be_dropped(tmp_path: Path) -> None:
+    """DROP removes an object of every kind, whose name compares as it does elsewhere."""
+    _, database = from_sql(tmp_path, EVERYTHING)
+    assert set(counts(database).values()) == {1}
+    topology, database = from_sql(
+        tmp_path,
+        EVERYTHING
+        + """
+        DROP SERVICE S DROP QUEUE Sales.q DROP CONTRACT C DROP MESSAGE TYPE M DROP ROUTE r;
+        DROP BROKER PRIORITY p DROP CERTIFICATE k DROP REMOTE SERVICE BINDING b
+        DROP XML SCHEMA COLLECTION sales.x DROP PROC IF EXISTS dbo.Other, SALES.WORK
+        """,
+    )
+    assert set(counts(database).values()) == {0}
+    assert not topology.findings and not topology.skipped
+
+
+def test_names_on_the_wire_are_compared_byte_by_byte(tmp_path: Path) -> None:
+    """DROP SERVICE of another case drops nothing; a second one of another case is a second one."""
+    topology, database = from_sql(
+        tmp_path,
+        "CREATE SERVICE S ON QUEUE Q CREATE SERVICE s ON QUEUE Q DROP SERVICE [S ] DROP CONTRACT c",
+    )
+    assert set(database.services) == {"S", "s"}
+    assert [f.message for f in topology.findings] == [
+        "there is no service S  in I1/DB", "there is no contract c in I1/DB",
+    ]  # fmt: skip
+
+
+def test_alter_changes_what_it_gives(tmp_path: Path) -> None:
+    """ALTER SERVICE, MESSAGE TYPE and REMOTE SERVICE BINDING."""
+    topology, database = from_sql(
+        tmp_path,
+        EVERYTHING
+        + """
+        ALTER SERVICE S ON QUEUE dbo.Other (ADD CONTRACT D, DROP CONTRACT C, ADD CONTRACT [DEFAULT])
+        ALTER MESSAGE TYPE M VALIDATION = EMPTY
+        ALTER REMOTE SERVICE BINDING B WITH ANONYMOUS = ON
+        ALTER SERVICE None (ADD CONTRACT D) ALTER MESSAGE TYPE None VALIDATION = NONE
+        ALTER REMOTE SERVICE BINDING None WITH USER = v
+        """,
+    )
+    service = database.services["S"]
+    assert (service.queue, service.contracts) == ("Other", ("D", "DEFAULT"))
+    assert database.message_types["M"].validation.value == "empty"
+    [binding] = database.bindings
+    assert (binding.user, binding.anonymous) == ("u", True)
+    assert [f.message.split(" in ")[0] for f in topology.findings] == [
+        f"there is no {what} None" for what in ("service", "message type", "remote service binding")
+    ]  # fmt: skip
+
+
+def test_databases_are_created_with_options_and_dropped(tmp_path: Path) -> None:
+    script = """
+        CREATE DATABASE One WITH NEW_BROKER, TRUSTWORTHY ON
+        CREATE DATABASE Two ON (FILENAME = 'x') FOR ATTACH WITH ERROR_BROKER_CONVERSATIONS
+        CREATE DATABASE Three; CREATE DATABASE Four
+        DROP DATABASE Three, four; DROP DATABASE IF EXISTS None; DROP DATABASE None
+    """
+    topology = load(write(tmp_path, S=script), NOW)
+    one, two = topology.instances["S"].databases.values()
+    plain = load(write(tmp_path, S="CREATE DATABASE One"), NOW).instances["S"].databases["One"]
+    assert (one.name, one.enabled, two.name, two.error_epoch) == ("One", True, "Two", 1)
+    assert one.broker_id != plain.broker_id
+    assert [f.message for f in topology.findings] == ["there is no database None in S"]
+
+
+def test_an_instance_has_one_endpoint(tmp_path: Path) -> None:
+    """A second one is a warning, the same again nothing; without one, nothing enters or leaves."""
+    create = "CREATE ENDPOINT E STATE = STARTED AS TCP (LISTENER_PORT = 1) FOR SERVICE_BROKER ()"
+    topology, _ = from_sql(tmp_path, f"{create} {create} {create.replace('T E', 'T F')}")
+    endpoint = topology.instances["I1"].endpoint
+    assert (endpoint.name, endpoint.encryption) == ("E", Encryption.REQUIRED)
+    assert [f.subject for f in topology.findings] == ["I1"]
+    topology, _ = from_sql(tmp_path, f"{create} DROP ENDPOINT e DROP ENDPOINT e")
+    assert topology.instances["I1"].endpoint.state is EndpointState.STOPPED
+    assert len(topology.findings) == 1
+
+
+def test_the_last_word_of_a_permission_counts(tmp_path: Path) -> None:
+    """GRANT and DENY replace each other, REVOKE takes either back; others are read over."""
+    topology, database = from_sql(
+        tmp_path,
+        """
+        GRANT SEND ON SERVICE::S TO a, b, c WITH GRANT OPTION AS dbo
+        DENY SEND ON SERVICE::S TO A
+        REVOKE GRANT OPTION FOR SEND ON SERVICE::S TO b CASCADE
+        GRANT SEND ON SERVICE::s TO c
+        GRANT CONNECT ON ENDPOINT::E TO l
+        DENY CONNECT ON ENDPOINT::e TO L
+        GRANT CONTROL ON SERVICE::S TO d
+        GRANT EXECUTE ON p TO c
+        """,
+    )
+    send = "SEND", Securable.SERVICE
+    assert database.grants == (
+        Grant(*send, "S", "c"), Grant(*send, "S", "A", denied=True), Grant(*send, "s", "c"),
+    )  # fmt: skip
+    assert topology.instances["I1"].grants == (
+        Grant("CONNECT", Securable.ENDPOINT, "e", "L", denied=True),
+    )
+    assert [s.kind for s in topology.skipped] == ["GRANT", "GRANT"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["20301231", "2030-12-31", "12/31/2030", "2030/12/31", "Dec 31 2030", "December 31, 2030",
+     "2030-12-31T00:00:00", "12/31/2030  00:00", "31.12.2030", "2030-12-31 00:00:00.000"],
+)  # fmt: skip
+def test_dates_of_certificates(text: str) -> None:
+    """The forms that SQL Server takes, as UTC."""
+    assert instant_of(text) == 1924905600.0
+
+
+ERRORS = [
+    ("CREATE CERTIFICATE C WITH SUBJECT = 's', EXPIRY_DATE = 'soon'", 2, 56, "a date"),
+    ("CREATE CERTIFICATE C WITH SUBJECT = s", 2, 37, "a string"),
+    ("CREATE REMOTE SERVICE BINDING B TO SERVICE S WITH USER = u", 2, 44, "a string"),
+    ("CREATE REMOTE SERVICE BINDING B TO SERVICE 'S' WITH ANONYMOUS = ON", 2, 67, "USER"),
+    ("ALTER SERVICE S", 2, 16, "ON QUEUE"),
+    ("ALTER SERVICE S (CONTRACT C)", 2, 18, "ADD or DROP"),
+    ("GRANT SEND ON SERVICE S TO u", 2, 23, "':'"),
+    ("REVOKE SEND ON SERVICE::S u", 2, 27, "TO or FROM"),
+    ("DROP QUEUE", 2, 11, "the queue's name"),
+    ("DROP ENDPOINT 'E'", 2, 15, "the endpoint's name"),
+    ("ALTER ENDPOINT E FOR SERVICE_BROKER (ENCRYPTION = NO)", 2, 51, "REQUIRED or"),
+    ("BEGIN DIALOG @h FROM SERVICE S TO 'T'", 2, 35, "SERVICE"),
+    ("BEGIN DIALOG @h FROM SERVICE S TO SERVICE 'T' WITH LIFE = 5", 2, 52, "LIFETIME"),
+    ("RECEIVE * INTO @t", 2, 18, "FROM"),
+    ("GET CONVERSATION GROUP @g Q", 2, 27, "FROM"),
+    ("CREATE PROCEDURE 5 AS PRINT 1", 2, 18, "the procedure's name"),
+]
+
+
+@pytest.mark.parametrize(("sql", "line", "column", "expected"), ERRORS)
+def test_bad_syntax_is_an_error_with_its_place(
+    tmp_path: Path, sql: str, line: int, column: int, expected: str
+) -> None:
+    """As of the statements about routes: file, line, column, what was expected, the syntax."""
+    with pytest.raises(InputError) as caught:
+        from_sql(tmp_path, sql)
+    error = caught.value
+    assert (error.line, error.column) == (line, column), error.message
+    assert expected in error.message and error.remedy
