@@ -1,4 +1,4 @@
-"""What an endpoint worker's own work costs, apart from Kafka: `python bench/endpoint.py`.
+"""What an endpoint worker's own work costs, apart from Kafka: `python -m bench.endpoint`.
 
 Two workers talk in memory: SENDs of many dialogs go into the one, its copies into the other, whose
 acknowledgements come back. The baseline of the same run reads each record and writes it again.

@@ -1,4 +1,4 @@
-"""What a message costs from SEND to its queue on a real Kafka: `python bench/kafka_end_to_end.py`.
+"""What a message costs from SEND to its queue on a real Kafka: `python -m bench.kafka_end_to_end`.
 
 SQL1 sends to SQL3 over the forwarder SQL2: three instances in three processes, a broker, and one
 client that sends on 1,000 dialogs, with a bounded number of messages under way, and reads the
@@ -24,8 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from measuring import cpu_of
-
+from bench.turns import cpu_of
 from streams.client import Client, Conversation
 from streams.embedded import Broker
 from streams.kafka import Cluster, Consumer, TopicPartition, deploy, headers_of

@@ -1,4 +1,4 @@
-"""What an endpoint worker costs on a real Kafka: `python bench/kafka_endpoint.py`.
+"""What an endpoint worker costs on a real Kafka: `python -m bench.kafka_endpoint`.
 
 One worker runs alone: SENDs of 1,000 dialogs wait for it in ``cmd`` (initiator), or their copies in
 ``in`` (target). The baseline of the same run is a transactional passthrough of the same records:
@@ -18,8 +18,7 @@ import time
 import uuid
 from pathlib import Path
 
-from measuring import Row, in_a_process, table
-
+from bench.turns import Row, in_a_process, table
 from streams.embedded import Broker
 from streams.kafka import Cluster, TopicPartition, deploy
 from streams.protocol import Command, CommandKind, Flag, Header, Journey, Parties
@@ -179,7 +178,7 @@ def main() -> None:
             for loop in LOOPS if number % 2 == 0 else reversed(LOOPS):
                 arguments = ["--loop", loop, "--bootstrap", broker.bootstrap, "--prefix", prefix,
                              "--count", str(count), "--pace", given.pace]  # fmt: skip
-                row = in_a_process(__file__, arguments, pid)
+                row = in_a_process("bench.kafka_endpoint", arguments, pid)
                 rows[loop].append(row)
                 print(loop, {k: round(v, 1) for k, v in row.items()}, file=sys.stderr, flush=True)
     table(rows, LOOPS)

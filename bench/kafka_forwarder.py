@@ -1,4 +1,4 @@
-"""What forwarding costs on a real Kafka: `python bench/kafka_forwarder.py`.
+"""What forwarding costs on a real Kafka: `python -m bench.kafka_forwarder`.
 
 The baseline of the same run is a bare passthrough: the same client library and settings, the same
 records with their three headers, no decision. Both run in a process of their own, by turns.
@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -18,6 +16,7 @@ import time
 import uuid
 from pathlib import Path
 
+from bench.turns import in_a_process, table
 from streams.embedded import Broker
 from streams.kafka import Cluster, Headers, Message, TopicPartition, deploy
 from streams.protocol import Flag, Header, Journey, Parties
@@ -140,25 +139,6 @@ def fill(cluster: Cluster, count: int) -> None:
     producer.flush()
 
 
-def broker_cpu(pid: int) -> float:
-    """Return the seconds of CPU that the broker has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def measure(bootstrap: str, prefix: str, loop: str, count: int, pid: int) -> dict[str, float]:
-    """Run one loop and return microseconds per message and its rate."""
-    before = broker_cpu(pid)
-    child = subprocess.run(
-        [sys.executable, __file__, "--loop", loop, "--bootstrap", bootstrap, "--prefix", prefix,
-         "--count", str(count)],
-        check=True, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    cpu, wall = json.loads(child.stdout.splitlines()[-1])
-    used = broker_cpu(pid) - before
-    return {"client": cpu / count * 1e6, "broker": used / count * 1e6, "rate": count / wall}
-
-
 def main() -> None:
     """Print the table, or run one loop of it."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -170,7 +150,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.loop:
         run = passthrough if given.loop == "passthrough" else forwarder
-        print(json.dumps(run(Cluster(given.bootstrap, Topics(given.prefix)), given.count)))
+        took = run(Cluster(given.bootstrap, Topics(given.prefix)), given.count)
+        print(json.dumps((*took, given.count)))
         return
     with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
         cluster = Cluster(broker.bootstrap, Topics(given.prefix))
@@ -180,26 +161,12 @@ def main() -> None:
         rows: dict[str, list[dict[str, float]]] = {loop: [] for loop in LOOPS}
         for number in range(given.rounds):
             for loop in LOOPS if number % 2 == 0 else reversed(LOOPS):
-                row = measure(broker.bootstrap, given.prefix, loop, given.count, pid)
+                arguments = ["--loop", loop, "--bootstrap", broker.bootstrap, "--prefix",
+                             given.prefix, "--count", str(given.count)]  # fmt: skip
+                row = in_a_process("bench.kafka_forwarder", arguments, pid)
                 rows[loop].append(row)
                 print(loop, {k: round(v, 2) for k, v in row.items()}, file=sys.stderr)
-        table(rows)
-
-
-def table(rows: dict[str, list[dict[str, float]]]) -> None:
-    """Print medians, their spread, and ratios to the passthrough of the same round."""
-    print(f"{'':<14}{'client us/msg':>24}{'broker us/msg':>24}{'messages/s':>20}")
-    for loop, found in rows.items():
-        cells = []
-        for key, width in (("client", 24), ("broker", 24), ("rate", 20)):
-            values = [row[key] for row in found]
-            ratios = [
-                row[key] / base[key] for row, base in zip(found, rows["passthrough"], strict=True)
-            ]
-            middle = statistics.median(values)
-            shown = f"{middle:,.0f}" if key == "rate" else f"{middle:.2f}"
-            cells.append(f"{shown} ({statistics.median(ratios):.2f} x)".rjust(width))
-        print(f"{loop:<14}{''.join(cells)}")
+        table(rows, dict.fromkeys(LOOPS, "passthrough"))
 
 
 if __name__ == "__main__":

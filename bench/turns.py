@@ -19,11 +19,11 @@ def cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def in_a_process(script: str, arguments: Sequence[str], broker: int) -> Row:
+def in_a_process(module: str, arguments: Sequence[str], broker: int) -> Row:
     """Run one loop; it prints its CPU, seconds and messages. The broker's CPU is added."""
     before = cpu_of(broker)
     child = subprocess.run(
-        [sys.executable, script, *arguments], check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", module, *arguments], check=True, stdout=subprocess.PIPE, text=True
     )
     cpu, wall, count = json.loads(child.stdout.splitlines()[-1])
     used = cpu_of(broker) - before
