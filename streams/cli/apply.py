@@ -33,7 +33,7 @@ def apply(
 
     Running workers take a new version over within a second. Nothing is removed without --prune.
     """
-    _refuse_broken(topology)
+    refuse_broken(topology)
     cluster = cluster_of(bootstrap, prefix)
     cluster.wait(timeout, lambda text: click.echo(text, err=True))
     planned = preview(cluster, topology, prune=prune)
@@ -71,7 +71,8 @@ def _as_json(done: Deployment) -> dict[str, object]:
     }
 
 
-def _refuse_broken(topology: Topology) -> None:
+def refuse_broken(topology: Topology) -> None:
+    """Raise UsageError with the first finding of severity error: such a topology is not applied."""
     broken = [f for f in topology.findings if f.severity is Severity.ERROR]
     if broken:
         first, more = broken[0], len(broken) - 1

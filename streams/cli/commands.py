@@ -55,6 +55,9 @@ COMMANDS: dict[str, Entry] = {
         "streams.cli.export:export", Section.ASK, "A topology as T-SQL, for servers or to import."
     ),
     "demo": Entry("streams.cli.demo:demo", Section.RUN, "The main job in three acts, here."),
+    "up": Entry("streams.cli.up:up", Section.RUN, "Run a topology here: Kafka, catalog, workers."),
+    "down": Entry("streams.cli.up:down", Section.RUN, "Stop what `hopline up` has started."),
+    "status": Entry("streams.cli.up:status", Section.RUN, "Say how the system of `hopline up` is."),
     "apply": Entry(
         "streams.cli.apply:apply", Section.RUN, "Write a topology into a cluster's catalog."
     ),

@@ -19,6 +19,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
+from streams.kafka.lag import Lags, read_lags
 from streams.kafka.reader import (
     CACHE_BYTES,
     Fetcher,
@@ -42,6 +43,7 @@ __all__ = [
     "Headers",
     "KafkaError",
     "KafkaException",
+    "Lags",
     "Message",
     "Mismatch",
     "Producer",
@@ -57,6 +59,7 @@ __all__ = [
     "publish",
     "read_all",
     "read_catalog",
+    "read_lags",
     "read_live",
     "specs_of",
     "watermarks",
