@@ -61,6 +61,7 @@ COMMANDS: dict[str, Entry] = {
     "apply": Entry(
         "streams.cli.apply:apply", Section.RUN, "Write a topology into a cluster's catalog."
     ),
+    "sql": Entry("streams.cli.sql:sql", Section.RUN, "T-SQL on a running system."),
     "worker": Entry(
         "streams.cli.worker:worker", Section.RUN, "Run forwarder and endpoint workers."
     ),
