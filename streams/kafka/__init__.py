@@ -19,7 +19,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
-from streams.kafka.lag import Lags, read_lags
+from streams.kafka.lag import Lags, Positions, read_lags, read_positions
 from streams.kafka.reader import (
     CACHE_BYTES,
     Fetcher,
@@ -46,6 +46,7 @@ __all__ = [
     "Lags",
     "Message",
     "Mismatch",
+    "Positions",
     "Producer",
     "TopicPartition",
     "change_for",
@@ -61,6 +62,7 @@ __all__ = [
     "read_catalog",
     "read_lags",
     "read_live",
+    "read_positions",
     "specs_of",
     "watermarks",
 ]

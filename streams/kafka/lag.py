@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -13,6 +14,8 @@ _TIMEOUT = 30.0
 
 Lags = dict[tuple[str, str], int]
 """Records that a group has not passed yet, by group and topic."""
+Positions = dict[tuple[str, int], int]
+"""The next record, by topic and partition."""
 
 
 def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
@@ -32,30 +35,40 @@ def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
     flat = [partition for partitions in where.values() for partition in partitions]
     begins = _offsets(admin, flat, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
     ends = _offsets(admin, flat, OffsetSpec.latest())  # type: ignore[no-untyped-call]
-    asked = {
-        group: admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]
-        for group in groups
-    }
+    reached = {group: _asked(admin, group) for group in groups}
     lags: Lags = {}
     for group, topics in groups.items():
-        reached = {
-            (p.topic, p.partition): p.offset
-            for p in asked[group].result(_TIMEOUT).topic_partitions or ()
-        }
+        positions = _answered(reached[group])
         for topic in topics:
             for p in where.get(topic, ()):
                 key = (topic, p.partition)
-                at = max(reached.get(key, -1), begins[key])
+                at = max(positions.get(key, -1), begins[key])
                 lags[group, topic] = lags.get((group, topic), 0) + max(0, ends[key] - at)
     return lags
 
 
+def read_positions(cluster: Cluster, group: str) -> Positions:
+    """Return what a group has passed; nothing where it has never committed."""
+    admin = cluster.admin()  # while it is held, the answer can come
+    return _answered(_asked(admin, group))
+
+
+def _asked(admin: AdminClient, group: str) -> Future[ConsumerGroupTopicPartitions]:
+    asked = [ConsumerGroupTopicPartitions(group)]
+    return admin.list_consumer_group_offsets(asked, request_timeout=_TIMEOUT)[group]
+
+
+def _answered(future: Future[ConsumerGroupTopicPartitions]) -> Positions:
+    found = future.result().topic_partitions or ()
+    return {(p.topic, p.partition): p.offset for p in found}
+
+
 def _offsets(
     admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec
-) -> dict[tuple[str, int], int]:
+) -> Positions:
     if not partitions:
         return {}
     futures = admin.list_offsets(
         dict.fromkeys(partitions, spec), isolation_level=IsolationLevel.READ_COMMITTED
     )
-    return {(p.topic, p.partition): f.result(_TIMEOUT).offset for p, f in futures.items()}
+    return {(p.topic, p.partition): f.result().offset for p, f in futures.items()}
