@@ -82,6 +82,9 @@ COMMANDS: dict[str, Entry] = {
     "monitor": Entry(
         "streams.cli.monitor:monitor", Section.RUN, "Watch a cluster with Spark, into a SQL store."
     ),
+    "topics": Entry(
+        "streams.cli.topics:topics", Section.KAFKA, "The topics that a topology needs."
+    ),
     "kafka": Entry(
         "streams.cli.kafka:kafka", Section.KAFKA, "Start, stop or ask about a Kafka broker here."
     ),

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from streams.embedded import Broker, Condition
 from streams.embedded.process import POLL_S, spawn, wait_until
 from streams.errors import SurroundingsError, UsageError
-from streams.kafka import Cluster, Deployment, deploy
+from streams.kafka import Cluster, Deployment, deploy, preview
 from streams.live.folder import System, UpFolder
+from streams.live.open_dialogs import find_broken
 from streams.live.readiness import last_words, ready_instances
 from streams.live.stop import stop_workers
 from streams.topology import Topology
@@ -60,6 +61,7 @@ def start(folder: UpFolder, wish: Wish, tell: Tell) -> Started:
         bootstrap = wish.bootstrap or _broker(folder, wish, tell)
         cluster = Cluster(bootstrap, Topics(wish.prefix))
         cluster.wait(wish.timeout, tell)
+        _refuse_breaking(cluster, wish.topology)
         deployed = deploy(cluster, wish.topology)
         instances = tuple(wish.topology.instances)
         if before is None or not _fits(folder, before, bootstrap, instances):
@@ -80,6 +82,18 @@ def _refuse_another(folder: UpFolder, wish: Wish, before: System | None) -> None
             f"A system of {folder.path} runs already, at {before.bootstrap} with the prefix "
             f"{before.prefix}.",
             "Stop it with `hopline down`, or choose another folder with --data.",
+        )
+
+
+def _refuse_breaking(cluster: Cluster, topology: Topology) -> None:
+    change = preview(cluster, topology).change
+    broken = next(find_broken(cluster, topology, change, time.time()), None)
+    if broken is not None:
+        raise UsageError(
+            f"Open dialogs could not go on with this topology, such as {broken.conversation} of "
+            f"{broken.instance}/{broken.database}: {broken.why}.",
+            f"`hopline apply --force --bootstrap {cluster.bootstrap} --prefix "
+            f"{cluster.topics.prefix}` applies it all the same.",
         )
 
 
