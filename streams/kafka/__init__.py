@@ -19,6 +19,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
+from streams.kafka.lag import Lags, Positions, read_lags, read_positions
 from streams.kafka.reader import (
     CACHE_BYTES,
     Fetcher,
@@ -42,8 +43,10 @@ __all__ = [
     "Headers",
     "KafkaError",
     "KafkaException",
+    "Lags",
     "Message",
     "Mismatch",
+    "Positions",
     "Producer",
     "TopicPartition",
     "change_for",
@@ -57,7 +60,9 @@ __all__ = [
     "publish",
     "read_all",
     "read_catalog",
+    "read_lags",
     "read_live",
+    "read_positions",
     "specs_of",
     "watermarks",
 ]
