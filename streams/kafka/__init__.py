@@ -29,14 +29,17 @@ from streams.kafka.reader import (
     watermarks,
 )
 from streams.kafka.topics import Mismatch, compare, create, demand
+from streams.kafka.transactor import AbortedError, FencedError, Outgoing, Transactor
 
 __all__ = [
     "CACHE_BYTES",
+    "AbortedError",
     "CatalogState",
     "Change",
     "Cluster",
     "Consumer",
     "Deployment",
+    "FencedError",
     "Fetcher",
     "GoneError",
     "Headers",
@@ -44,8 +47,10 @@ __all__ = [
     "KafkaException",
     "Message",
     "Mismatch",
+    "Outgoing",
     "Producer",
     "TopicPartition",
+    "Transactor",
     "change_for",
     "compare",
     "create",
