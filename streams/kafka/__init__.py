@@ -19,6 +19,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
+from streams.kafka.lag import Lags, Positions, read_lags, read_positions
 from streams.kafka.reader import (
     CACHE_BYTES,
     Fetcher,
@@ -29,23 +30,30 @@ from streams.kafka.reader import (
     watermarks,
 )
 from streams.kafka.topics import Mismatch, compare, create, demand
+from streams.kafka.transactor import AbortedError, FencedError, Outgoing, Transactor
 
 __all__ = [
     "CACHE_BYTES",
+    "AbortedError",
     "CatalogState",
     "Change",
     "Cluster",
     "Consumer",
     "Deployment",
+    "FencedError",
     "Fetcher",
     "GoneError",
     "Headers",
     "KafkaError",
     "KafkaException",
+    "Lags",
     "Message",
     "Mismatch",
+    "Outgoing",
+    "Positions",
     "Producer",
     "TopicPartition",
+    "Transactor",
     "change_for",
     "compare",
     "create",
@@ -57,7 +65,9 @@ __all__ = [
     "publish",
     "read_all",
     "read_catalog",
+    "read_lags",
     "read_live",
+    "read_positions",
     "specs_of",
     "watermarks",
 ]

@@ -60,13 +60,18 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
     return _from_scripts(scripts, now, notes)
 
 
-def apply_sql(topology: Topology, instance: str, database: str, text: str, now: float) -> Topology:
-    """Apply T-SQL at one database; what is new among the findings is at their end."""
+def apply_sql(
+    topology: Topology, instance: str, database: str, text: str, now: float, file: str = "<sql>"
+) -> Topology:
+    """Apply T-SQL at one database; what is new among the findings is at their end.
+
+    ``file`` is what findings call the place of the text.
+    """
     found = topology.instance(instance)
     if found is None or found.database(database) is None:
         raise UsageError(f"the topology has no {instance}/{database}", "Name one that it has.")
     draft, notes = InstanceDraft(found), Notes()
-    apply_script(draft, database, text, "<sql>", now, notes)
+    apply_script(draft, database, text, file, now, notes)
     return replace(
         topology,
         instances={**topology.instances, found.name: draft.build()},
