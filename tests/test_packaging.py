@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from streams.cli.commands import COMMANDS, Section
+
 ROOT = Path(__file__).parent.parent
 SOURCES = ["pyproject.toml", "setup.py", "MANIFEST.in", "LICENSE", "README.md", "CHANGELOG.md"]
 FOLDERS = ["streams", "schemas", "topologies"]
@@ -123,6 +125,53 @@ def test_a_capture_of_a_simulation_says_so_too_and_a_diagram_needs_nothing(
     drawn = installed.hopline("simulate", "local/request_reply", "--diagram", "a.svg")
     assert (drawn.returncode, drawn.stderr) == (0, "")
     assert (installed.elsewhere / "a.svg").read_text(encoding="utf-8").startswith("<svg ")
+
+
+SENDER = "ServerA/DatabaseA/InitiatorService"
+ASKED: dict[str, tuple[list[str], int]] = {
+    "import": (["ServerA=server_a.sql", "--output", "imported"], 0),
+    "explain": (["combined", "--at", "ServerA/DatabaseA", "--to", "TargetService"], 0),
+    "path": (["combined", "--from", SENDER, "--to", "TargetService"], 0),
+    "check": (["several_targets"], 1),
+    "flows": (["combined"], 0),
+    "diff": (["combined", "--without", "GatewayA"], 1),
+    "diagnose": (["ServerA.json"], 1),
+    "export": (["combined", "--at", "ServerA/DatabaseA"], 0),
+    "simulate": (["local/request_reply"], 0),
+}
+"""Each command that asks, with arguments and its exit code; scripts and snapshots lie beside it."""
+FILES = (
+    ROOT / "topologies" / "load_balanced" / "server_a.sql",
+    ROOT / "docs" / "examples" / "stuck" / "ServerA.json",
+)
+# What Windows does not have, and what no extra must bring in.
+WINDOWS = """
+import os, signal, sys
+for name in ("fcntl", "grp", "pwd", "resource", "termios", "confluent_kafka", "fastavro", "jgo",
+             "py4j", "pyspark", "sqlalchemy", "streams.kafka", "streams.embedded", "streams.store"):
+    sys.modules[name] = None
+for name in ("fork", "kill", "killpg", "getuid", "geteuid", "setsid", "uname"):
+    delattr(os, name)
+for name in ("SIGKILL", "SIGALRM", "SIGHUP", "SIGUSR1", "alarm", "setitimer"):
+    delattr(signal, name)
+from streams.cli import main
+main(sys.argv[1:])
+"""
+
+
+def test_every_command_that_asks_is_tried() -> None:
+    assert set(ASKED) >= {n for n, e in COMMANDS.items() if e.section is Section.ASK}
+
+
+@pytest.mark.parametrize("name", [name for name in ASKED if name in COMMANDS])
+def test_a_command_that_asks_needs_no_extra_and_no_posix(installed: Installed, name: str) -> None:
+    """It answers from another folder, on what Windows has, and loads no Kafka, Java or Spark."""
+    for file in FILES:
+        shutil.copy(file, installed.elsewhere / file.name)
+    args, code = ASKED[name]
+    done = installed.run(installed.python, "-c", WINDOWS, name, *args)
+    assert done.returncode == code and "Traceback" not in done.stderr, done.stderr
+    assert done.stdout
 
 
 def listing(folder: Path) -> set[str]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from uuid import UUID
 
 from streams import routing
-from streams.analysis.network import Network
+from streams.analysis.paths.circles import Circles
+from streams.analysis.paths.network import Network, State
+from streams.analysis.paths.ways import Ways
 from streams.routing import Address
 from streams.topology import Topology, directory, routing_instances
 from streams.topology.compile import LOOPBACK
@@ -30,11 +33,18 @@ class Estate:
     instances: dict[str, routing.Instance] = field(init=False)
     leads: dict[tuple[str, int], str] = field(init=False)
     _networks: dict[tuple[str, bool], Network] = field(default_factory=dict)
+    _circles: dict[str, Circles] = field(default_factory=dict)
     _known: dict[object, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.instances = routing_instances(self.topology)
         self.leads = dict(directory(self.topology))
+
+    def ways(self, service: str, start: State) -> Ways:
+        """Return the ways of messages to a service; what they have in common is computed once."""
+        network = self.network(service)
+        circles = self._circles.setdefault(service, Circles(network))
+        return Ways(network, start, circles)
 
     def once(self, answer: Callable[[Estate], T]) -> T:
         """Return what a function says about this estate; it is asked once."""
@@ -43,16 +53,23 @@ class Estate:
         known: T = self._known[answer]
         return known
 
-    def network(self, service: str, *, from_initiator: bool = True) -> Network:
-        """Return the network in which messages to a service travel, for every dialog at once."""
+    def network(
+        self, service: str, *, from_initiator: bool = True, conversation: UUID | None = None
+    ) -> Network:
+        """Return the network in which messages to a service travel, for one dialog or for all."""
+        if conversation is not None:
+            return self._network(service, from_initiator, conversation)
         key = (service, from_initiator)
         found = self._networks.get(key)
         if found is None:
-            found = self._networks[key] = Network(
-                self.topology, service, from_initiator, None, self.now,
-                _instances=self.instances, _leads=self.leads,
-            )  # fmt: skip
+            found = self._networks[key] = self._network(service, from_initiator, None)
         return found
+
+    def _network(self, service: str, from_initiator: bool, dialog: UUID | None) -> Network:
+        return Network(
+            self.topology, service, from_initiator, dialog, self.now,
+            _instances=self.instances, _leads=self.leads,
+        )  # fmt: skip
 
     def leads_to(self, instance: str, address: Address) -> str | None:
         """Return the instance that an address leads to, as seen from one; ``None`` for nobody."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from streams import routing
 from streams.analysis.answers import database_of, decision_json
 from streams.errors import UsageError
 from streams.routing import Decision, Explanation, Origin, Query, Verdict
-from streams.topology import MSDB, Database, Instance, Topology, routing_instances
+from streams.topology import MSDB, Database, Instance, Topology, routing_instance_of
 
 _BAD = frozenset({Verdict.DELAY, Verdict.DROP})
 
@@ -79,12 +80,19 @@ class Answer:
 
 def explain_decision(topology: Topology, question: Question, now: float) -> Answer:
     """Answer a question; ``now`` (epoch seconds) tells which routes have expired."""
+    name = question.instance.name
+    return answer_question(question, now, lambda: routing_instance_of(topology, name))
+
+
+def answer_question(
+    question: Question, now: float, compiled: Callable[[], routing.Instance]
+) -> Answer:
+    """Answer a question at an instance that is compiled, or is once the question is in order."""
     if question.database is None and not question.outside:
         raise UsageError(
             f"'{question.instance.name}' names no database",
             "Name INSTANCE/DATABASE, or say --outside for a message from the network (msdb).",
         )
-    instance = routing_instances(topology)[question.instance.name]
     home = None if question.outside or question.database is None else question.database.name
     query = Query(
         question.service,
@@ -94,7 +102,7 @@ def explain_decision(topology: Topology, question: Question, now: float) -> Answ
         from_initiator=not question.from_target,
         conversation=question.conversation,
     )
-    return Answer(question, routing.explain(instance, query, now))
+    return Answer(question, routing.explain(compiled(), query, now))
 
 
 def _origin(question: Question) -> Origin:

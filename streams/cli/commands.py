@@ -48,6 +48,9 @@ COMMANDS: dict[str, Entry] = {
     "diff": Entry(
         "streams.cli.diff:diff", Section.ASK, "What a change or a failure does to every flow."
     ),
+    "diagnose": Entry(
+        "streams.cli.diagnose:diagnose", Section.ASK, "Why rows are stuck on live servers."
+    ),
     "simulate": Entry(
         "streams.cli.simulate:simulate", Section.ASK, "A scenario, run on a virtual clock."
     ),

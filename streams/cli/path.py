@@ -46,7 +46,7 @@ _FORMATS: Mapping[str, Callable[[Paths], str]] = {
     default=LIMIT,
     show_default=True,
     type=click.IntRange(min=0),
-    help="How many ways are listed; all of them are counted.",
+    help="How many ways are listed one by one; all of them are counted.",
 )
 @click.option("--format", "format_", default="text", type=click.Choice(list(_FORMATS)))
 @click.pass_context
@@ -62,8 +62,12 @@ def path(
 ) -> None:
     """Show every way from a service to another one, and how the acknowledgement comes back.
 
-    TOPOLOGY is a folder or the name of a shipped topology. The exit code is 1 where the verdict
-    is `broken` (something does not arrive) or `hazard` (it arrives, with a danger).
+    TOPOLOGY is a folder or the name of a shipped topology. Each line of the tree is a hop: the
+    instance that gets the message, and the rule (M1 to M7) and route that sent it there. Where
+    there are more ways than --limit, those that are alike share a line.
+
+    The exit code is 1 where the verdict is `broken` (something does not arrive) or `hazard` (it
+    arrives, with a danger).
     """
     place = find_sender(topology, sender, to)
     paths = find_paths(

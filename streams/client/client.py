@@ -7,53 +7,35 @@ have answered. Without ``wait`` a statement is as durable as a Kafka record; a r
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from streams.errors import HoplineError, SurroundingsError, UsageError, text_of
-from streams.kafka import (
-    Cluster,
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-    partitions_of,
-    watermarks,
+from streams.client.answers import Answers
+from streams.client.conversation import Conversation, StatementError
+from streams.client.statements import (
+    Statements,
+    begin_command,
+    end_command,
+    new_command,
+    send_command,
 )
+from streams.errors import SurroundingsError, UsageError
+from streams.kafka import Cluster, KafkaError, Message, partitions_of
 from streams.protocol import Command, CommandKind
-from streams.wire import MalformedError, decode_result
-from streams.wire.codecs import ResultRecord
 from streams.wire.partition import partition_of
-from streams.wire.records import LARGEST_BODY, command_record
+from streams.wire.records import command_record
+
+_Reported = Callable[[KafkaError | None, Message], None]
 
 
-class StatementError(HoplineError):
-    """A statement was refused; ``number`` is SQL Server's, ``detail`` says why in words."""
+class Client(Statements):
+    """Statements of one application; use as a context manager, from any number of threads.
 
-    exit_code = 1
-
-    def __init__(self, number: int, detail: str = "") -> None:
-        self.number, self.detail = number, detail or text_of(number)
-        super().__init__(f"{number}: {self.detail}")
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """One side of a dialog, as an application holds it: the handle, in SQL Server's words."""
-
-    instance: str
-    database: str
-    id: uuid.UUID
-    is_initiator: bool = True
-
-
-class Client:
-    """Statements of one application; use as a context manager, from one thread.
-
-    ``timeout``: seconds to wait for Kafka and for the answer to a statement.
+    What one thread says on a conversation keeps its order. ``timeout``: seconds to wait for Kafka
+    and for the answer to a statement. :meth:`close` is for when no other thread uses it any more.
     """
 
     def __init__(
@@ -64,8 +46,8 @@ class Client:
         self._reply_to = f"{application}/{uuid.uuid4()}"
         self._producer = cluster.producer(linger_ms=5)
         self._failed: list[KafkaError] = []
-        self._answers: dict[uuid.UUID, ResultRecord] = {}
-        self._results: dict[str, Consumer] = {}
+        self._answers: dict[str, Answers] = {}
+        self._lock, self._asking = threading.Lock(), threading.Lock()
 
     def __enter__(self) -> Client:
         return self
@@ -78,9 +60,9 @@ class Client:
         try:
             self.flush()
         finally:
-            for consumer in self._results.values():
-                consumer.close()
-            self._results.clear()
+            for answers in self._answers.values():
+                answers.close()
+            self._answers.clear()
 
     def begin(
         self,
@@ -113,15 +95,15 @@ class Client:
                     "Let the client choose the id.",
                 )
         handle = Conversation(instance, database, conversation)
-        command = replace(
-            self._command(handle, CommandKind.BEGIN),
-            from_service=from_service,
-            to_service=to_service,
-            to_broker=broker,
-            contract=contract,
-            lifetime=lifetime,
+        command = begin_command(
+            handle,
+            from_service,
+            to_service,
+            broker,
+            contract,
+            lifetime,
             group=group,
-            related=None if related is None else related.id,
+            related=related,
         )
         self.perform(instance, command, wait=wait)
         return handle
@@ -141,10 +123,8 @@ class Client:
     def send(
         self, on: Conversation, body: bytes, *, type: str | None = None, wait: bool = False
     ) -> uuid.UUID:
-        """SEND; returns the message's id."""
-        if len(body) > LARGEST_BODY:
-            raise StatementError(8459, f"{len(body)} bytes; the limit is {LARGEST_BODY}")
-        command = replace(self._command(on, CommandKind.SEND), type=type, body=body)
+        """SEND; returns the message's id. Raises StatementError where it is too large (8459)."""
+        command = send_command(on, body, type)
         self.perform(on.instance, command, wait=wait)
         return command.command_id
 
@@ -157,15 +137,11 @@ class Client:
         wait: bool = False,
     ) -> None:
         """END CONVERSATION, WITH ERROR (code, text) or WITH CLEANUP."""
-        code, text = error or (None, None)
-        command = replace(
-            self._command(on, CommandKind.END), error_code=code, error_text=text, cleanup=cleanup
-        )
-        self.perform(on.instance, command, wait=wait)
+        self.perform(on.instance, end_command(on, error, cleanup=cleanup), wait=wait)
 
     def timer(self, on: Conversation, seconds: int, *, wait: bool = False) -> None:
         """BEGIN CONVERSATION TIMER: a DialogTimer comes after ``seconds``, from 1 up."""
-        command = replace(self._command(on, CommandKind.TIMER), timeout=seconds)
+        command = replace(new_command(on, CommandKind.TIMER), timeout=seconds)
         self.perform(on.instance, command, wait=wait)
 
     def move(self, on: Conversation, group: uuid.UUID, *, wait: bool = False) -> None:
@@ -173,7 +149,7 @@ class Client:
 
         What is in the queue already keeps its group: that is the key of its record.
         """
-        command = replace(self._command(on, CommandKind.MOVE), group=group)
+        command = replace(new_command(on, CommandKind.MOVE), group=group)
         self.perform(on.instance, command, wait=wait)
 
     def perform(
@@ -182,16 +158,34 @@ class Client:
         """Hand over a statement; with ``wait`` raises StatementError where it is refused."""
         timeout = self._timeout if timeout is None else timeout
         if wait:
-            self._listen(instance, timeout)
-            command = replace(command, reply_to=self._reply_to)
-        self._hand_over(instance, command, timeout)
-        if wait:
-            self.flush(timeout)
-            answer = self._await(instance, command.command_id, timeout)
-            if answer.number:
-                raise StatementError(answer.number, answer.text)
+            self._ask(instance, command, timeout)
+        else:
+            self._hand_over(instance, command, timeout, self._reported)
 
-    def _hand_over(self, instance: str, command: Command, timeout: float) -> None:
+    def _ask(self, instance: str, command: Command, timeout: float) -> None:
+        answers, failed = self._answers_of(instance, timeout), list[KafkaError]()
+        deadline = time.monotonic() + timeout
+
+        def meanwhile() -> None:
+            self._producer.poll(0)
+            if failed:
+                raise _not_delivered(1, failed[0].str())
+
+        asking = replace(command, reply_to=self._reply_to)
+        with answers.expected(command.command_id):
+            self._hand_over(instance, asking, timeout, lambda e, _: failed.append(e) if e else None)
+            answer = answers.wait(command.command_id, deadline, meanwhile)
+        if answer is None:
+            raise SurroundingsError(
+                f"{instance} has not answered within {timeout:g} s{answers.trouble}.",
+                f"Does its worker run? (hopline worker endpoint --instance {instance})",
+            )
+        if answer.number:
+            raise StatementError(answer.number, answer.text)
+
+    def _hand_over(
+        self, instance: str, command: Command, timeout: float, reported: _Reported
+    ) -> None:
         key, value, headers = command_record(command)
         deadline = time.monotonic() + timeout
         while True:
@@ -201,7 +195,7 @@ class Client:
                     key=key,
                     value=value,
                     headers=headers,  # type: ignore[arg-type]
-                    on_delivery=self._reported,
+                    on_delivery=reported,
                 )
                 self._producer.poll(0)
                 return
@@ -215,68 +209,39 @@ class Client:
                 self._producer.poll(0.1)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Return when Kafka has every statement; raises SurroundingsError where it has not."""
+        """Return when Kafka has every statement; raises SurroundingsError where it has not.
+
+        Those of all threads; one that was waited for has told its own thread already.
+        """
         timeout = self._timeout if timeout is None else timeout
         left = self._producer.flush(timeout)
-        failed, self._failed = self._failed, []
+        with self._lock:
+            failed, self._failed = self._failed, []
         if left or failed:
             why = failed[0].str() if failed else f"no answer within {timeout:.0f} s"
-            raise SurroundingsError(
-                f"{left + len(failed)} statements did not reach Kafka: {why}.",
-                "Unknown topic: run 'hopline apply TOPOLOGY'. Else: is the broker up?",
-            )
+            raise _not_delivered(left + len(failed), why)
 
     def _partition(self, instance: str) -> Callable[[uuid.UUID], int]:
         topic = self._cluster.topics.cmd(instance)
         count = len(partitions_of(self._cluster, topic, timeout=self._timeout))
         return lambda conversation: partition_of(conversation, count)
 
-    def _command(self, on: Conversation, kind: CommandKind) -> Command:
-        return Command(
-            on.id,
-            uuid.uuid4(),
-            kind,
-            on.database,
-            on.is_initiator,
-            issued_at=time.time_ns() // 1_000_000,
-        )
-
     def _reported(self, error: KafkaError | None, _: Message) -> None:
         if error is not None:
-            self._failed.append(error)
+            with self._lock:
+                self._failed.append(error)
 
-    def _listen(self, instance: str, timeout: float) -> None:
-        if instance in self._results:
-            return
-        topic = self._cluster.topics.result(instance)
-        # An instance that nobody has applied is told at once.
-        partitions_of(self._cluster, topic, timeout=timeout)
-        consumer = self._cluster.consumer(self._reply_to)
-        try:
-            _, high = watermarks(consumer, topic, 0, timeout=timeout)
-        except KafkaException as error:
-            consumer.close()
-            raise self._cluster.unreachable(error, timeout) from error
-        consumer.assign([TopicPartition(topic, 0, high)])
-        self._results[instance] = consumer
+    def _answers_of(self, instance: str, timeout: float) -> Answers:
+        with self._asking:  # the first of several threads begins to listen, the others wait for it
+            answers = self._answers.get(instance)
+            if answers is None:
+                answers = Answers(self._cluster, instance, self._reply_to, timeout)
+                self._answers[instance] = answers
+            return answers
 
-    def _await(self, instance: str, command_id: uuid.UUID, timeout: float) -> ResultRecord:
-        deadline, why = time.monotonic() + timeout, ""
-        while command_id not in self._answers:
-            left = deadline - time.monotonic()
-            message = self._results[instance].poll(max(0.0, left))
-            if message is None or left < 0:
-                raise SurroundingsError(
-                    f"{instance} has not answered within {timeout:g} s{why}.",
-                    f"Does its worker run? (hopline worker endpoint --instance {instance})",
-                )
-            error = message.error()
-            if error is not None:  # it may pass: the client goes on trying
-                why = f": {error.str()}"
-            elif message.key() == self._reply_to.encode():
-                try:
-                    answer = decode_result(message.value())
-                except MalformedError:
-                    continue
-                self._answers[answer.command_id] = answer
-        return self._answers.pop(command_id)
+
+def _not_delivered(count: int, why: str) -> SurroundingsError:
+    return SurroundingsError(
+        f"{count} statements did not reach Kafka: {why}.",
+        "Unknown topic: run 'hopline apply TOPOLOGY'. Else: is the broker up?",
+    )

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from streams.client.client import Conversation, StatementError
+from streams.client.conversation import Conversation, StatementError
 from streams.client.queues import QueueSettings
 from streams.errors import Number, SurroundingsError
 from streams.kafka import (
+    AbortedError,
     Cluster,
     Consumer,
     KafkaError,
@@ -35,6 +38,8 @@ from streams.wire.records import priority_of, read_queued
 READ_AHEAD = 300
 """Messages of a partition among which the next one is chosen; bounds the offset's metadata."""
 _HOLDER = "application"
+
+Through = Callable[[list[TopicPartition], Any], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,26 +147,34 @@ class Receiver:
             if left <= 0:
                 return ()
 
-    def commit(self) -> None:
+    def commit(self, through: Through | None = None) -> None:
         """Commit what was received: it does not come again.
 
         Raises SurroundingsError where that cannot be said, because Kafka does not answer or has
         given the queue to another member of the group: what was received comes again, to somebody.
+        ``through`` commits the offsets (and the group's member, in whose name) in another way, all
+        of them or, where it raises, none.
         """
         if self._bereft:
-            raise SurroundingsError(
+            raise AbortedError(
                 f"{self._topic}: another member of the group has what was received.",
                 "Roll back: it comes again, here or there.",
             )
+        if through is not None:
+            self._commit_through(through)
+            return
         for partition in self._partitions.values():
             partition.queue.commit(_HOLDER)
         self._store()
 
-    def rollback(self) -> None:
-        """Return what was received to its place; the fifth time in a row turns the queue off."""
+    def rollback(self, *, counts: bool = True) -> None:
+        """Return what was received to its place; the fifth time in a row turns the queue off.
+
+        One that does not count is for what failed for no reason that is in the messages.
+        """
         self._bereft = False
         for partition in self._partitions.values():
-            partition.queue.rollback(_HOLDER)
+            partition.queue.rollback(_HOLDER, counts=counts)
         self._store()
         if not all(partition.queue.on for partition in self._partitions.values()):
             self._settings.disable()
@@ -248,13 +261,15 @@ class Receiver:
 
     def _store(self) -> None:
         """Tell Kafka what was received for good."""
-        behind = {n: p for n, p in self._partitions.items() if p.queue.progress != p.stored}
+        behind = {
+            number: partition.queue.progress
+            for number, partition in self._partitions.items()
+            if partition.queue.progress != partition.stored
+        }
         if not behind:
             return
-        at = {number: partition.queue.progress for number, partition in behind.items()}
-        offsets = [TopicPartition(self._topic, n, p.next, p.encode()) for n, p in at.items()]
         try:
-            done = self._consumer.commit(offsets=offsets, asynchronous=False)
+            done = self._consumer.commit(offsets=self._offsets(behind), asynchronous=False)
             failed = [p.error for p in done or () if p.error is not None]
         except KafkaException as error:
             failed = [error.args[0]]
@@ -263,9 +278,26 @@ class Receiver:
                 f"{self._topic}: what was received was not committed: {failed[0].str()}.",
                 "It may come again.",
             )
-        for number, partition in behind.items():
-            partition.stored = at[number]
-            for order in [o for o in partition.frames if partition.stored.has(o)]:
+        self._stored(behind)
+
+    def _commit_through(self, through: Through) -> None:
+        """Commit on copies: where it raises, nothing was received for good."""
+        queues = {number: partition.queue.copy() for number, partition in self._partitions.items()}
+        progress = {number: queue.commit(_HOLDER) for number, queue in queues.items()}
+        behind = {n: p for n, p in progress.items() if p != self._partitions[n].stored}
+        through(self._offsets(behind), self._consumer.consumer_group_metadata())
+        for number, queue in queues.items():
+            self._partitions[number].queue = queue
+        self._stored(behind)
+
+    def _offsets(self, progress: Mapping[int, Progress]) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, n, p.next, p.encode()) for n, p in progress.items()]
+
+    def _stored(self, progress: Mapping[int, Progress]) -> None:
+        for number, stored in progress.items():
+            partition = self._partitions[number]
+            partition.stored = stored
+            for order in [o for o in partition.frames if stored.has(o)]:
                 del partition.frames[order]
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

@@ -30,14 +30,17 @@ from streams.kafka.reader import (
     watermarks,
 )
 from streams.kafka.topics import Mismatch, compare, create, demand
+from streams.kafka.transactor import AbortedError, FencedError, Outgoing, Transactor
 
 __all__ = [
     "CACHE_BYTES",
+    "AbortedError",
     "CatalogState",
     "Change",
     "Cluster",
     "Consumer",
     "Deployment",
+    "FencedError",
     "Fetcher",
     "GoneError",
     "Headers",
@@ -46,9 +49,11 @@ __all__ = [
     "Lags",
     "Message",
     "Mismatch",
+    "Outgoing",
     "Positions",
     "Producer",
     "TopicPartition",
+    "Transactor",
     "change_for",
     "compare",
     "create",

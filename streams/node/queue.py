@@ -13,7 +13,7 @@ from __future__ import annotations
 import uuid
 from bisect import bisect
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streams.errors import Number
 from streams.protocol import DEFAULT_PRIORITY, DIALOG_TIMER, ERROR
@@ -178,18 +178,28 @@ class Queue:
         self._finish([row.order for row in rows], rollbacks=0 if rows else None)
         return self.progress
 
-    def rollback(self, holder: Holder) -> Progress:
+    def rollback(self, holder: Holder, *, counts: bool = True) -> Progress:
         """Undo a transaction: its messages are back in their places. The fifth in a row that has
-        received turns the queue off (event 143)."""
+        received, and ``counts``, turns the queue off (event 143)."""
         rows = self._received.pop(holder, [])
         self._unlock(holder)
         for row in rows:
             self._add(row)
-        rollbacks = self.progress.rollbacks + bool(rows)
+        rollbacks = self.progress.rollbacks + (counts and bool(rows))
         self._finish([], rollbacks=rollbacks)
         if self.poison_handling and rollbacks >= POISON:
             self.on = False
         return self.progress
+
+    def copy(self) -> Queue:
+        """Return a queue of its own with the same in it."""
+        ready = {
+            group: {side: dict(rows) for side, rows in sides.items()}
+            for group, sides in self._ready.items()
+        }
+        received = {holder: list(rows) for holder, rows in self._received.items()}
+        locks, moved = dict(self._locks), dict(self._moved)
+        return replace(self, _ready=ready, _locks=locks, _received=received, _moved=moved)
 
     def turn_on(self) -> None:
         """STATUS = ON: the count of rollbacks begins anew."""

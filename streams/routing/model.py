@@ -146,13 +146,19 @@ class Instance:
     forwarding: bool = False
     started: bool = True
     msdb_enabled: bool = True
+    _here: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        here = frozenset(name.casefold() for name in (self.address.host, *self.hosts))
+        object.__setattr__(self, "_here", here)
 
     def is_here(self, address: Address) -> bool:
         """Tell whether an address resolves to this very instance (R8.1, U-45)."""
-        if address.kind is not AddressKind.NETWORK or address.port != self.address.port:
-            return False
-        host = address.host.casefold()
-        return any(host == name.casefold() for name in (self.address.host, *self.hosts))
+        return (
+            address.port == self.address.port
+            and address.kind is AddressKind.NETWORK
+            and address.host.casefold() in self._here
+        )
 
     def hosting(self, service: str) -> tuple[str, ...]:
         """Return the names of the active databases that have a service, sorted."""

@@ -43,7 +43,7 @@ def plan(
     balanced = _by_broker(context, matched)
     outcomes: list[Decision | Plan] = []
     for broker, routes in balanced.items() or ((query.broker, matched),):
-        branch = replace(context, broker=broker)
+        branch = replace(context, broker=broker) if balanced else context
         outcome: Decision | Plan | None = _finish(branch, routes, rules)
         if outcome is None:
             outside = _from_outside(branch)

@@ -20,6 +20,7 @@ _DURATION = re.compile(r"(-?)(\d+(?:\.\d+)?)(us|ms|s|m|h)?")
 _UNITS: Mapping[str | None, int] = {
     "us": 1, "ms": MILLISECOND, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, None: SECOND,
 }  # fmt: skip
+_LONGEST = 100 * 366 * 24 * 3600 * SECOND
 
 
 def word(node: Node, what: str) -> str:
@@ -35,7 +36,10 @@ def duration(node: Node, *, signed: bool = False) -> int:
     match = _DURATION.fullmatch(word(node, "a duration").strip())
     if match is None or (match[1] and not signed):
         node.fail("a duration such as 5ms, 60s or 2m")
-    whole = round(float(match[2]) * _UNITS[match[3]])
+    microseconds = float(match[2]) * _UNITS[match[3]]
+    if microseconds > _LONGEST:
+        node.fail("a duration of a hundred years at most")
+    whole = round(microseconds)
     return -whole if match[1] else whole
 
 

@@ -7,7 +7,13 @@ for the files that :func:`load` reads; time is an argument. The model is in
 """
 
 from streams.topology.catalog import catalog_key, flatten, split_key, unflatten
-from streams.topology.compile import directory, instance_at, routing_instance, routing_instances
+from streams.topology.compile import (
+    directory,
+    instance_at,
+    routing_instance,
+    routing_instance_of,
+    routing_instances,
+)
 from streams.topology.failover import failover
 from streams.topology.findings import NOWHERE, Finding, Severity, Skipped, Source
 from streams.topology.history import with_history
@@ -110,6 +116,7 @@ __all__ = [
     "queue_of",
     "queues_of",
     "routing_instance",
+    "routing_instance_of",
     "routing_instances",
     "schema_of",
     "split_key",

@@ -16,12 +16,17 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 def routing_instances(topology: Topology) -> dict[str, routing.Instance]:
     """Compile every instance for :mod:`streams.routing`; expired routes stay in."""
     leads = directory(topology)
-    return {
-        i.name: routing_instance(
-            i, tuple(a for a in _addresses(i.listeners) if leads.get(_key(a)) == i.name)
-        )
-        for i in topology.instances.values()
-    }
+    return {i.name: _leading(i, leads) for i in topology.instances.values()}
+
+
+def routing_instance_of(topology: Topology, name: str) -> routing.Instance:
+    """Compile one instance as it is among the others of a topology."""
+    return _leading(topology.instances[name], directory(topology))
+
+
+def _leading(instance: Instance, leads: Mapping[tuple[str, int], str]) -> routing.Instance:
+    here = (a for a in _addresses(instance.listeners) if leads.get(_key(a)) == instance.name)
+    return routing_instance(instance, tuple(here))
 
 
 def routing_instance(

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from bench.layers import CASES, TARGET
+from bench.layers import SENDER as BENCH_SENDER
 from streams.analysis import find_paths, find_sender, path_mermaid, path_text
 from streams.errors import UsageError
 from streams.topology import Topology, load
@@ -356,7 +358,61 @@ def test_the_tree_says_what_happens() -> None:
         f"{SENDER} -> TargetService: ok, 4 ways",
         "",
         "ServerA (DatabaseA)",
-        "├─ 25 %  GatewayA (TargetRouteA, broker id DatabaseB)",
-        "│  └─ ServerB (TargetRoute, broker id DatabaseB)",
+        "├─ 25 %  GatewayA (M3 TargetRouteA, broker id DatabaseB)",
+        "│  └─ ServerB (M1 TargetRoute)",
     ]
-    assert "acknowledged by GatewayA" in lines[5]
+    assert lines[5].endswith(
+        "delivered to ServerB/DatabaseB (M1 TargetRoute); acknowledged over GatewayA"
+    )
+    assert lines[-1].startswith("M3  routes name the service and broker ids")
+
+
+def test_too_many_ways_become_an_outline() -> None:
+    """What is alike shares a line, and a table tells where everything ends."""
+    topology = shipped("combined")
+    place = find_sender(topology, SENDER, "TargetService")
+    lines = path_text(find_paths(topology, place, "TargetService", NOW, limit=1)).splitlines()
+    assert lines[3] == (
+        "├─ 50 %  GatewayA or GatewayB (M3 TargetRouteA and TargetRouteB, broker id DatabaseB)"
+    )
+    assert lines[11].split("; ") == [
+        "     50 %  2 ways over 3 instances: delivered to ServerB/DatabaseB",
+        "acknowledged over GatewayA",
+    ]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_outline_of_a_thousand_instances_is_a_page(name: str) -> None:
+    """However many ways: some sixty lines within 100 columns, shares that add up, every trouble."""
+    topology = CASES[name]()
+    paths = find_paths(topology, find_sender(topology, BENCH_SENDER, TARGET), TARGET, NOW)
+    lines = path_text(paths).splitlines()
+    assert len(lines) < 80 and max(map(len, lines)) <= 100
+    if paths.outline:
+        assert sum(end.share for end in paths.outline.ends) == 1
+        assert sum(branch.share for branch in paths.outline.branches) == 1
+        assert sum(end.ways for end in paths.outline.ends) == paths.ways
+    assert ("LOOP" in path_text(paths)) is (name.startswith("rings") or "circle" in name)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_paths_fit_the_page(name: str) -> None:
+    """No line is longer than 100 columns."""
+    topology = shipped(name)
+    for expected in topology.expect:
+        place = find_sender(topology, expected.sender, expected.to)
+        for limit in (0, 100):
+            text = path_text(find_paths(topology, place, expected.to, NOW, limit=limit))
+            assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_chart_is_what_mermaid_can_draw(tmp_path: Path) -> None:
+    """At most 500 arrows, and names of any kind as labels."""
+    topology = CASES["one target"]()
+    paths = find_paths(topology, find_sender(topology, BENCH_SENDER, TARGET), TARGET, NOW)
+    lines = path_mermaid(paths).splitlines()
+    assert sum("-->" in line or "-.->" in line for line in lines) <= 500
+    assert lines[0] == "flowchart LR" and any("of 16,384 ways are drawn" in x for x in lines)
+    odd = small(tmp_path, """  'a"`#<b>&': {databases: {D: {services: [I, S]}}}""")
+    place = find_sender(odd, 'a"`#<b>&/D/I', "S")
+    assert 'n1["a#34;#96;#35;#60;b#62;#38;"]' in path_mermaid(find_paths(odd, place, "S", NOW))

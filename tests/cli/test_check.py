@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,10 +83,26 @@ def test_the_text_fits_a_screen(folder: Path) -> None:
     assert max(map(len, texts)) <= 100
 
 
+def test_many_infos_of_one_code_are_cut_short(folder: Path) -> None:
+    """All errors are shown, ten infos of a code, and every one in JSON."""
+    idle = "{name: I%d, service_name: S, address: LOCAL}"
+    broken = "{name: B%d, broker_instance: X, address: LOCAL}"
+    routes = ", ".join(row % n for row in (idle, broken) for n in range(12))
+    services = "{S: {contracts: []}}"
+    text = f"{{A: {{msdb: {{routes: [{routes}]}}, databases: {{D: {{services: {services}}}}}}}}}"
+    text = f"instances: {text}"
+    (folder / "topology.yaml").write_text(text, encoding="utf-8")
+    assert Counter(f["code"] for f in answer(folder)["findings"])["TA-25"] == 12
+    out = run(folder).stdout
+    shown = Counter(line.split()[0] for line in out.splitlines() if line.startswith("TA-"))
+    assert shown["TA-20"] == 12 and shown["TA-25"] == 11
+    assert "TA-25  2 more like these: see --format json" in out
+
+
 def test_colour_is_for_terminals(folder: Path) -> None:
     """And NO_COLOR turns it off there too."""
     assert "\x1b[" not in run(folder).stdout
-    assert "\x1b[" in run(folder, color=True).stdout
+    assert "\x1b[" in run(folder, color=True, env={"NO_COLOR": None}).stdout
     assert "\x1b[" not in run(folder, color=True, env={"NO_COLOR": "1"}).stdout
 
 

@@ -112,3 +112,10 @@ def test_mirrored(tmp_path: Path, broker: str, address: str, listeners: str, cou
     found = told(tmp_path, "TA-29", yaml)
     assert len(found) == count
     assert all("route R leads to P1 only, and O there is mirrored" in said for said in found)
+
+
+def test_a_database_beside_a_mirrored_one(tmp_path: Path) -> None:
+    """Only the database that the route is for matters."""
+    yaml = MIRRORED.format(broker="", address="tcp://P1:4022", listeners="")
+    beside = yaml.replace("services: [S]}", "services: [T]}, N: {services: [S]}")
+    assert told(tmp_path, "TA-29", beside) == []

@@ -69,6 +69,7 @@ def test_captured_by_broker_id_only(tmp_path: Path) -> None:
         (here(MINE, local="off", broker=", broker_instance: D"), "the broker id that they carry"),
         (here(f"{MINE}, {AWAY}", local="off", broker=", broker_instance: D"), ""),
         (here(BARE.replace(": S", ": Other"), local="off"), ""),
+        (here(f"{AWAY}, {{name: All, address: 'tcp://C:4022'}}", local="off"), ""),  # not LOCAL
     ],
 )
 def test_idle(tmp_path: Path, yaml: str, said: str) -> None:

@@ -55,6 +55,9 @@ def both(here: str = C, there: str = C, accepts: str = "C", procedures: str = "{
             both(procedures=BEGIN.format("DEFAULT")),
             ["error A/E: S does not accept DEFAULT, under which A/D begins dialogs"],
         ),
+        # ... for this flow, and where the text tells it.
+        (both(procedures="{P: {ends: 1, begins: [{service: I, to: X, contract: X}]}}"), []),
+        (both(procedures="{P: {ends: 1, begins: [{service: I, to: S, contract: null}]}}"), []),
         # Neither side can do without its parts.
         (
             both(accepts="C, X"),
@@ -118,6 +121,9 @@ def test_validation(tmp_path: Path, yaml: str, said: str) -> None:
     """A warning where the receiver demands more than the sender has checked."""
     found = told(tmp_path, "TA-32", yaml)
     assert [said in message for message in found] == [True] * bool(said)
+    for message in found:
+        assert ("may refuse" in message) == message.startswith("warning")
+        assert ("demands less" in message) == message.startswith("info")
 
 
 def test_schemas_of_one_name_may_differ(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ WINDOWS, CERTIFICATE = "authentication: WINDOWS NEGOTIATE", "authentication: CER
         (two(), ""),
         (two(DISABLED), "error A: A and B cannot connect: B has ENCRYPTION = REQUIRED, A"),
         (two("", DISABLED), "error B: A and B cannot connect: A has ENCRYPTION = REQUIRED, B"),
+        (two(DISABLED).replace("    endpoint: {}\n", ""), ""),  # nothing is known of the other one
+        (two("", DISABLED).replace("    endpoint: {}\n", ""), ""),
         (two(DISABLED, SUPPORTED), ""),
         (two(DISABLED, DISABLED), ""),
         (two(DISABLED, to="C"), ""),  # no flow connects them
@@ -80,3 +82,8 @@ def test_permissions(tmp_path: Path, here: str, there: str, said: str) -> None:
     """Where some endpoint's grants are known, one without any is told of."""
     found = told(tmp_path, "TA-39", two(here_grants=here, there_grants=there))
     assert [said in message for message in found] == [True] * bool(said)
+
+
+def test_nothing_is_known_of_an_endpoint_that_nobody_wrote(tmp_path: Path) -> None:
+    unwritten = two(here_grants=OPEN).replace("    endpoint: {}\n", "")
+    assert told(tmp_path, "TA-39", unwritten) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .folders import told
+from .folders import FOLDERS, told
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,31 @@ instances:
       E: {services: [S], priorities: [{name: Q, local_service_name: S}]}
 """
     assert told(tmp_path, "TA-34", yaml) == []
+
+
+@pytest.mark.parametrize(
+    ("begun", "of", "count"),
+    [("C", "C", 1), ("C", "D", 0), ("D", "C", 0), (None, "C", 1)],
+)
+def test_a_priority_is_for_the_contract_of_the_dialog(
+    tmp_path: Path, begun: str | None, of: str, count: int
+) -> None:
+    """Where code does not tell the contract, it can be any."""
+    ours = OURS.replace("level: 8", f"contract: {of}, level: 8")
+    begin = f"{{service: I, to: S, contract: {begun or 'null'}}}"
+    code = f"procedures: {{P: {{ends: 1, begins: [{begin}]}}}}\n        routes:"
+    yaml = priorities(ours, "").replace("routes:", code, 1)
+    assert len(told(tmp_path, "TA-34", yaml)) == count
+
+
+@pytest.mark.parametrize(("flows", "count"), [(8, 0), (9, 1)])
+def test_a_megabyte_holds_sixteen_fragments(tmp_path: Path, flows: int, count: int) -> None:
+    """One for each flow in each direction."""
+    text = (FOLDERS / "TA-35" / "triggers" / "topology.yaml").read_text(encoding="utf-8")
+    routes = [line for line in text.splitlines() if "name: RouteService" in line]
+    for line in routes[flows:]:
+        text = text.replace(line + "\n", "")
+    assert len(told(tmp_path, "TA-35", text)) == count
 
 
 def test_a_forwarder_that_no_flow_passes_needs_no_memory(tmp_path: Path) -> None:

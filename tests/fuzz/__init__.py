@@ -1,0 +1,1 @@
+"""Broken files: what a fuzzer tries, and what it once found."""

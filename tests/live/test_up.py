@@ -157,7 +157,7 @@ def test_lag_is_what_no_worker_has_passed(here: Path, kafka: str, unique: str) -
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (("up", "nowhere"), 2, "there is no topology at nowhere"),
+        (("up", "nowhere"), 2, "no folder or shipped topology 'nowhere'"),
         (("up", "broken"), 2, "SERVICE_NAME"),
         (("status",), 1, "stopped: `hopline up TOPOLOGY` starts a system in"),
         (("down",), 0, "Nothing of"),

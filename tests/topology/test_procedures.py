@@ -148,3 +148,59 @@ def test_loose_statements_are_evidence_under_the_name_of_their_script(tmp_path: 
     assert [place.line for place in other.ends] == [8]
     after = apply_sql(topology, "I1", "DB", "END CONVERSATION @h", NOW)
     assert set(after.instances["I1"].databases["DB"].procedures) == {"I1.sql", "<sql>"}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "SELECT CASE WHEN x = 1 THEN 'a'\nELSE 'b'\nEND",
+        "UPDATE t\nSET x = 1",
+        "UPDATE t\nSET @k = 'no'",
+        "MERGE t USING s ON 1 = 1\nWHEN MATCHED THEN\nUPDATE\nSET x = CASE y WHEN 1 THEN 2\nEND;",
+        "IF UPDATE(x) AND CASE WHEN 1 = 2 THEN 3 ELSE 4 END = 5 PRINT 'x'",
+        "INSERT INTO t (a, b)\nSELECT a, b FROM s",
+        "SELECT (1\nFROM t",
+        "BEGIN TRAN COMMIT TRAN SAVE TRANSACTION s",
+        "SET NOCOUNT ON DECLARE c CURSOR FOR SELECT x FROM t",
+        "EXECUTE AS USER = 'dbo' REVERT",
+        "label: GOTO label",
+        "IF 1 = 1 PRINT 'a'; ELSE PRINT 'b'",
+        "WITH x AS (SELECT 1 AS y)\nDELETE FROM x",
+        "BEGIN DISTRIBUTED TRANSACTION",
+        "BEGIN CONVERSATION TIMER (@h) TIMEOUT = 5",
+        "DROP TABLE IF EXISTS #t",
+        "END END ELSE",
+    ],
+)
+@pytest.mark.parametrize("after", ["END CONVERSATION @h", "IF 1 = 1 BEGIN END CONVERSATION @h END"])
+def test_what_stands_before_does_not_hide_it(tmp_path: Path, before: str, after: str) -> None:
+    """Statements of every kind end where they end, with no semicolon to tell."""
+    found = procedure(tmp_path, f"DECLARE @k sysname = 'T'\n{before}\n{after}")
+    assert len(found.ends) == 1
+
+
+def test_the_head_ends_where_the_body_begins(tmp_path: Path) -> None:
+    """AS also stands before types and in EXECUTE AS."""
+    head = "CREATE PROC p @a AS sysname = 'x', @b int WITH EXECUTE AS OWNER"
+    body = "SELECT @s = 'S'\nSELECT @t = 'T'\nBEGIN DIALOG @h FROM SERVICE @s TO SERVICE @t"
+    _, database = from_sql(tmp_path, f"{head} AS {body}")
+    [begin] = database.procedures["p"].begins
+    assert (begin.service, begin.to) == ("S", "T")
+
+
+def test_set_belongs_to_update(tmp_path: Path) -> None:
+    """Only what UPDATE assigns becomes unknown; a SET behind it is a statement again."""
+    body = """
+        DECLARE @a sysname = 'A', @b sysname = 'B', @c sysname = 'C'
+        UPDATE t
+        SET x = @a
+        WHERE y = 5
+        SET @c = 'D'
+        BEGIN DIALOG @h FROM SERVICE @a TO SERVICE @b ON CONTRACT @c
+        UPDATE t
+        SET @a = x, y = 5
+        BEGIN DIALOG @h FROM SERVICE @a TO SERVICE @b ON CONTRACT @c
+    """
+    one, two = procedure(tmp_path, body).begins
+    assert (one.service, one.to, one.contract) == ("A", "B", "D")
+    assert (two.service, two.to, two.contract) == (None, "B", "D")

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.properties import check_script
+from streams.topology.decode import decode
+from streams.topology.tsql import Reading, lexer
+from tests.fuzz.properties import check_script, read
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "topology" / "scripts").iterdir())
@@ -58,6 +60,29 @@ def test_any_bytes_are_read(data: bytes) -> None:
 def test_an_input_that_was_kept_is_read(path: Path) -> None:
     """The scripts themselves, and what fuzzing found."""
     check_script(path.read_bytes())
+
+
+@pytest.mark.parametrize("name", ["generated.sql", "tutorial.sql"])
+def test_a_long_batch_is_read_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is cut changes nothing: variables, blocks and procedures go on."""
+    text, _ = decode((ROOT / "topology" / "scripts" / name).read_bytes())
+    whole, notes = read(text, Reading.AS_FOUND)
+    monkeypatch.setattr(lexer, "_PART", 5)
+    batches = lexer.Lexer(text, "").batches()
+    assert any(isinstance(batch, lexer.Batch) and batch.goes_on for batch in batches)
+    again, noted = read(text, Reading.AS_FOUND)
+    assert again == whole
+    assert (noted.skipped, noted.understood) == (notes.skipped, notes.understood)
+
+
+def test_a_part_that_is_broken_costs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the parts before it said is kept."""
+    monkeypatch.setattr(lexer, "_PART", 5)
+    text = "CREATE PROC p AS END CONVERSATION @h\nPRINT 1\nPRINT 'no end\nGO\nCREATE QUEUE Q"
+    found, notes = read(text, Reading.AS_FOUND)
+    database = found.databases["DB"]
+    assert len(database.procedures["p"].ends) == 1 and set(database.queues) == {"Q"}
+    assert [finding.line for finding in notes.findings] == [3]
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.objects import At, every_database, finding, live_routes, user_databases
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import every_database, finding, live_routes, user_databases
 from streams.analysis.check.passages import Hop, Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import Failure, routes_of
-from streams.analysis.route_index import At as RouteAt
+from streams.analysis.flows.fate import Failure
+from streams.analysis.flows.flow_answer import routes_of
+from streams.analysis.flows.route_index import At
 from streams.errors import Number
 from streams.routing import Address, AddressKind, address_from_name, broker_key, parse_address
 from streams.topology import Database, Finding, Instance, Route, Severity
@@ -67,7 +69,7 @@ def _no_address(
     used = _transport(estate, failure.hops[-1])
     if used is not None:
         yield finding(
-            "TA-27", Severity.ERROR, At(used.instance, used.database), used.route.source,
+            "TA-27", Severity.ERROR, Home(used.instance, used.database), used.route.source,
             f"route {used.route.name} takes the address from the service's name, and {service} "
             "holds none",
             f"Create a route for {service}, or begin its name with tcp://host:port/.",
@@ -93,12 +95,12 @@ def one_way(estate: Estate) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _transports(estate: Estate, passage: Passage) -> list[RouteAt]:
+def _transports(estate: Estate, passage: Passage) -> list[At]:
     found = (_transport(estate, hop) for hop in passage.there)
     return list({str(at): at for at in found if at is not None}.values())
 
 
-def _transport(estate: Estate, hop: Hop) -> RouteAt | None:
+def _transport(estate: Estate, hop: Hop) -> At | None:
     """Return the TRANSPORT route that decides a step."""
     at = routes_of(estate).behind(*hop)
     address = None if at is None else parse_address(at.route.address)
@@ -130,7 +132,7 @@ def _meant(route: Route, database: Database) -> bool:
     return route.broker is None or broker_key(route.broker) == broker_key(database.broker_id)
 
 
-def _to_one_partner(at: At, route: Route, there: Instance, database: Database) -> Finding:
+def _to_one_partner(at: Home, route: Route, there: Instance, database: Database) -> Finding:
     remedy = "Name the other partner in MIRROR_ADDRESS, and the broker id."
     if there.listeners:
         remedy = f"Name the listener of the availability group instead: {there.listeners[0]}."

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from streams import routing
-from streams.analysis.check.objects import At, every_database, finding, live_routes, targets
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import every_database, finding, live_routes, targets
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.errors import Number
@@ -29,7 +30,7 @@ def _decisions(plan: Plan) -> Iterator[Decision]:
 def captured(estate: Estate) -> Iterator[Finding]:
     """Find services that msdb's routes send away although they are here (EX-18, EX-19)."""
     for instance in estate.topology.instances.values():
-        at = At(instance, instance.msdb)
+        at = Home(instance, instance.msdb)
         for service, homes in targets(estate)[instance.name].items():
             for broker in (None, *(home.database.broker_id for home in homes)):
                 query = Query(service, Origin.OUTSIDE, broker)
@@ -49,7 +50,9 @@ def _away(plan: Plan) -> Decision | None:
     return next((d for d in found if d.verdict is Verdict.FORWARD or d.error is off), None)
 
 
-def _captured(at: At, service: str, homes: list[At], broker: str | None, away: Decision) -> Finding:
+def _captured(
+    at: Home, service: str, homes: list[Home], broker: str | None, away: Decision
+) -> Finding:
     names = set(away.routes)
     source = next((r.source for r in at.database.routes if r.name in names), at.source)
     which = f"with the broker id {broker}" if broker is not None else "without a broker id"
@@ -70,7 +73,7 @@ def _captured(at: At, service: str, homes: list[At], broker: str | None, away: D
 def idle(estate: Estate) -> Iterator[Finding]:
     """Find LOCAL routes of msdb without which everything would be delivered just so (R2.2, M6)."""
     for instance in estate.topology.instances.values():
-        at = At(instance, instance.msdb)
+        at = Home(instance, instance.msdb)
         for route in live_routes(estate, instance.msdb):
             address = parsed(route.address)
             if route.service and address is not None and address.kind is AddressKind.LOCAL:
@@ -79,7 +82,7 @@ def idle(estate: Estate) -> Iterator[Finding]:
                     yield _idle(at, route, why)
 
 
-def _idle(at: At, route: Route, why: str) -> Finding:
+def _idle(at: Home, route: Route, why: str) -> Finding:
     return finding(
         "TA-25", Severity.INFO, at, route.source,
         f"route {route.name} to {route.service} changes nothing: {why}",
@@ -88,7 +91,7 @@ def _idle(at: At, route: Route, why: str) -> Finding:
     )  # fmt: skip
 
 
-def _why_idle(estate: Estate, at: At, route: Route) -> str:
+def _why_idle(estate: Estate, at: Home, route: Route) -> str:
     """Return why a route changes nothing, or nothing where it does."""
     instance = estate.instances[at.instance.name]
     table = RoutingTable(r for r in instance.msdb.routes if r.route_id != route.route_id)
@@ -114,7 +117,7 @@ def _outcome(decision: Decision) -> tuple[Verdict, tuple[str, ...]]:
     return decision.verdict, decision.candidates
 
 
-def _arriving(estate: Estate, at: At, route: Route) -> Iterator[Query]:
+def _arriving(estate: Estate, at: Home, route: Route) -> Iterator[Query]:
     """Yield the questions that messages for a route's service can ask here."""
     service = route.service or ""
     for database in at.instance.databases.values():
@@ -127,7 +130,7 @@ def _arriving(estate: Estate, at: At, route: Route) -> Iterator[Query]:
         yield Query(service, Origin.OUTSIDE)
 
 
-def _sent_without_broker(estate: Estate, to: At, service: str) -> bool:
+def _sent_without_broker(estate: Estate, to: Home, service: str) -> bool:
     """Tell whether some route sends a service's messages here without naming a broker id."""
     led = estate.once(_led_without_broker)
     return any((at, name) in led for at in (to.instance.name, None) for name in (service, None))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from streams.analysis.check.objects import At, finding, listed, user_databases
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding, listed, user_databases
 from streams.analysis.check.passages import Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
@@ -37,7 +38,7 @@ def contracts(estate: Estate) -> Iterator[Finding]:
             yield from _unusable(passage, end)
 
 
-def _incomplete(at: At) -> Iterator[Finding]:
+def _incomplete(at: Home) -> Iterator[Finding]:
     """Find what the engine would not let anybody create (1.1)."""
     for contract in at.database.contracts.values():
         missing = [name for name in contract.messages if type_of(at.database, name) is None]
@@ -68,12 +69,12 @@ def _incomplete(at: At) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _unusable(passage: Passage, end: At) -> Iterator[Finding]:
+def _unusable(passage: Passage, end: Home) -> Iterator[Finding]:
     flow, begins = passage.flow, passage.begins
     service = end.database.services[flow.to]
     accepted = list(service.contracts)
     evidence: dict[str, Any] = {"flow": str(flow), "target": str(end), "accepted": accepted}
-    for name, source in _begun(passage).items():
+    for name, source in begun_contracts(passage).items():
         if contract_of(begins.database, name) is None:
             yield _told(
                 begins, source,
@@ -89,7 +90,9 @@ def _unusable(passage: Passage, end: At) -> Iterator[Finding]:
                 "Add the contract to the service, or begin the dialogs under one that it accepts.",
                 contract=name, **evidence,
             )  # fmt: skip
-    if not _begun(passage) and not any(contract_of(begins.database, name) for name in accepted):
+    if not begun_contracts(passage) and not any(
+        contract_of(begins.database, name) for name in accepted
+    ):
         what = listed(accepted) if accepted else "no contract: it can only begin dialogs"
         yield _told(
             end, service.source,
@@ -101,7 +104,7 @@ def _unusable(passage: Passage, end: At) -> Iterator[Finding]:
     yield from _different(passage, end)
 
 
-def _begun(passage: Passage) -> dict[str, Source]:
+def begun_contracts(passage: Passage) -> dict[str, Source]:
     """Return the contracts under which code begins a flow's dialogs, with the first place."""
     flow, found = passage.flow, dict[str, Source]()
     for procedure in flow.sender.database.procedures.values():
@@ -112,7 +115,7 @@ def _begun(passage: Passage) -> dict[str, Source]:
     return found
 
 
-def _different(passage: Passage, end: At) -> Iterator[Finding]:
+def _different(passage: Passage, end: Home) -> Iterator[Finding]:
     """Find message types that one side may send and the other side's contract does not allow."""
     for name, here, there in shared_contracts(passage, end):
         said = []
@@ -128,7 +131,7 @@ def _different(passage: Passage, end: At) -> Iterator[Finding]:
                 f"contract {name} is not the same in {passage.begins}: the other side does not "
                 f"take {listed(said)}",
                 "Make both contracts the same; a contract cannot be altered: create a new one.",
-                severity=Severity.ERROR if name in _begun(passage) else Severity.WARNING,
+                severity=Severity.ERROR if name in begun_contracts(passage) else Severity.WARNING,
                 contract=name, flow=str(passage.flow), types=said,
             )  # fmt: skip
 
@@ -137,16 +140,16 @@ _BEGINNER = (Sender.INITIATOR, Sender.ANY)
 _TARGET = (Sender.TARGET, Sender.ANY)
 
 
-def shared_contracts(passage: Passage, end: At) -> Iterator[tuple[str, Contract, Contract]]:
+def shared_contracts(passage: Passage, end: Home) -> Iterator[tuple[str, Contract, Contract]]:
     """Yield the contracts that a flow can use by their names, as both sides have them."""
-    for name in _begun(passage) or end.database.services[passage.flow.to].contracts:
+    for name in begun_contracts(passage) or end.database.services[passage.flow.to].contracts:
         here, there = contract_of(passage.begins.database, name), contract_of(end.database, name)
         if name not in SYSTEM_CONTRACTS and here is not None and there is not None:
             yield name, here, there
 
 
 def _told(
-    at: At, source: Source, message: str, remedy: str,
+    at: Home, source: Source, message: str, remedy: str,
     severity: Severity = Severity.ERROR, **evidence: object,
 ) -> Finding:  # fmt: skip
     return finding("TA-31", severity, at, source, message, remedy, **evidence)

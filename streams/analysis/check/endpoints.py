@@ -58,7 +58,7 @@ def _incompatible(estate: Estate, one: str, other: str, flows: list[str]) -> Ite
 def _conflicts(here: Instance, there: Instance) -> Iterator[tuple[str, str]]:
     one, other = here.endpoint, there.endpoint
     demands = {one.encryption, other.encryption}
-    if demands == {Encryption.REQUIRED, Encryption.DISABLED}:
+    if demands == {Encryption.REQUIRED, Encryption.DISABLED} and _stated(here) and _stated(there):
         required, disabled = (
             (here, there) if one.encryption is Encryption.REQUIRED else (there, here)
         )
@@ -78,6 +78,12 @@ def _conflicts(here: Instance, there: Instance) -> Iterator[tuple[str, str]]:
             f"{listed(_kinds(other))}",
             "Let both accept one kind, or both kinds, in their AUTHENTICATION.",
         )
+
+
+def _stated(instance: Instance) -> bool:
+    """Tell whether somebody wrote an endpoint: what nobody wrote has defaults and is not known."""
+    own, written = instance.endpoint.source, instance.source
+    return not written.file or (bool(own.file) and own != written)
 
 
 def _apart(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -106,7 +112,11 @@ def _closed(estate: Estate, name: str, callers: list[str]) -> Iterator[Finding]:
             "REVOKE it, and GRANT CONNECT to the logins of the other instances.",
             endpoint=denied.name, callers=callers,
         )  # fmt: skip
-    elif not any(_allows(grant) for grant in instance.grants) and _granted_elsewhere(estate, name):
+    elif (
+        _stated(instance)
+        and not any(_allows(grant) for grant in instance.grants)
+        and _granted_elsewhere(estate, name)
+    ):
         yield finding(
             "TA-39", Severity.WARNING, instance, instance.endpoint.source,
             f"nobody is granted CONNECT on the endpoint of {name}, as others are elsewhere; "

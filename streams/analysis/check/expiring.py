@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.objects import At, day, every_database, finding
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import day, every_database, finding
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.routing import CONFIGURATION_SERVICE
@@ -30,7 +31,7 @@ def _as_of(route: Route) -> str:
     return ", if it is created now" if route.source.file.endswith(".sql") else ""
 
 
-def _route(at: At, route: Route, expires: float, said: str) -> Finding:
+def _route(at: Home, route: Route, expires: float, said: str) -> Finding:
     return finding(
         "TA-19", Severity.WARNING, at, route.source,
         f"route {route.name} {said.format(day(expires))}",
@@ -54,7 +55,7 @@ def certificates(estate: Estate) -> Iterator[Finding]:
                 yield _certificate(at, one, Severity.WARNING, used, said)
 
 
-def _use(at: At, one: Certificate) -> str:
+def _use(at: Home, one: Certificate) -> str:
     """Say what rests on a certificate, if that is known: a binding of its user, the endpoint."""
     for binding in at.database.bindings:
         if one.user is not None and binding.user.casefold() == one.user.casefold():
@@ -63,7 +64,7 @@ def _use(at: At, one: Certificate) -> str:
     return "the endpoint proves who it is by it" if one.name.casefold() in words else ""
 
 
-def _certificate(at: At, one: Certificate, severity: Severity, used: str, said: str) -> Finding:
+def _certificate(at: Home, one: Certificate, severity: Severity, used: str, said: str) -> Finding:
     use = f"; {used}" if used else ""
     return finding(
         "TA-42", severity, at, one.source,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.objects import At, finding, listed, live_routes, user_databases
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding, listed, live_routes, user_databases
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.network import Ending, State
-from streams.analysis.ways import Ways
+from streams.analysis.paths.network import Ending, State
+from streams.analysis.paths.ways import Ways
 from streams.routing import broker_key
 from streams.topology import BeginDialog, Finding, Procedure, Severity
 
@@ -26,7 +27,7 @@ def spread(estate: Estate) -> Iterator[Finding]:
                 yield _spread(estate, at, sorted(services))
 
 
-def _balanced(estate: Estate, at: At) -> dict[str, list[str]]:
+def _balanced(estate: Estate, at: Home) -> dict[str, list[str]]:
     """Return the services of a table among whose broker ids the dialog's id chooses (M3)."""
     routes = live_routes(estate, at.database)
     shadowed = {route.service for route in routes if route.broker is None}
@@ -41,7 +42,7 @@ def _balanced(estate: Estate, at: At) -> dict[str, list[str]]:
     }
 
 
-def _spread(estate: Estate, at: At, services: list[str]) -> Finding:
+def _spread(estate: Estate, at: Home, services: list[str]) -> Finding:
     routes = [r for r in live_routes(estate, at.database) if r.service in services]
     brokers = list(dict.fromkeys(r.broker for r in routes if r.broker is not None))
     severity = Severity.WARNING if _relates(at, services) else Severity.INFO
@@ -55,7 +56,7 @@ def _spread(estate: Estate, at: At, services: list[str]) -> Finding:
     )  # fmt: skip
 
 
-def _relates(at: At, services: list[str]) -> bool:
+def _relates(at: Home, services: list[str]) -> bool:
     """Tell whether code of the database puts dialogs with one of the services into groups."""
     begins = (b for p in at.database.procedures.values() for b in p.begins)
     return any(begin.related and begin.to in (None, *services) for begin in begins)
@@ -79,7 +80,7 @@ def _names_no_broker(begin: BeginDialog) -> bool:
 
 
 def _related(
-    estate: Estate, at: At, procedure: Procedure, begin: BeginDialog, to: str
+    estate: Estate, at: Home, procedure: Procedure, begin: BeginDialog, to: str
 ) -> Iterator[Finding]:
     ways = Ways(estate.network(to), State(at.instance.name, at.database.name, None))
     ends = {broker_key(e.broker): _place(e) for e in ways.endings() if e.broker is not None}

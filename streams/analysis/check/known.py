@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from streams.analysis.estate import Estate
 from streams.routing import broker_key
-from streams.topology import Database, Instance
+from streams.topology import Database, Instance, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,12 @@ class Home:
 
     def __str__(self) -> str:
         return f"{self.instance.name}/{self.database.name}"
+
+    @property
+    def source(self) -> Source:
+        """Return where the database is written, else where the instance is."""
+        own = self.database.source
+        return own if own.file else self.instance.source
 
 
 @dataclass(frozen=True, slots=True)

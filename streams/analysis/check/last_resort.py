@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from streams.analysis.check.known import Home
 from streams.analysis.check.objects import (
-    At,
     every_database,
     finding,
     listed,
@@ -28,13 +28,13 @@ def _is_local(route: Route) -> bool:
     return address is not None and address.kind is AddressKind.LOCAL
 
 
-def _unnamed(estate: Estate, at: At) -> list[str]:
+def _unnamed(estate: Estate, at: Home) -> list[str]:
     """Return the targets of the instance that no route of a table names."""
     named = {route.service for route in live_routes(estate, at.database)}
     return sorted(set(targets(estate)[at.instance.name]) - named)
 
 
-def _neighbours(estate: Estate, at: At) -> list[str]:
+def _neighbours(estate: Estate, at: Home) -> list[str]:
     """Return those of them that live in other databases."""
     return [service for service in _unnamed(estate, at) if service not in at.database.services]
 
@@ -47,10 +47,10 @@ def auto_created_local(estate: Estate) -> Iterator[Finding]:
     for at in user_databases(estate):
         yield from _missed(estate, at)
     for instance in estate.topology.instances.values():
-        yield from _open(estate, At(instance, instance.msdb))
+        yield from _open(estate, Home(instance, instance.msdb))
 
 
-def _missed(estate: Estate, at: At) -> Iterator[Finding]:
+def _missed(estate: Estate, at: Home) -> Iterator[Finding]:
     routes = live_routes(estate, at.database)
     asks = any(route.service == CONFIGURATION_SERVICE for route in routes)
     begins = [name for name, s in at.database.services.items() if not s.contracts]
@@ -65,7 +65,7 @@ def _missed(estate: Estate, at: At) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _open(estate: Estate, at: At) -> Iterator[Finding]:
+def _open(estate: Estate, at: Home) -> Iterator[Finding]:
     own = next((r for r in live_routes(estate, at.database) if r.name == AUTO_CREATED_LOCAL), None)
     exposed = _unnamed(estate, at)
     if own is not None and at.instance.endpoint.forwarding and exposed:
@@ -92,7 +92,7 @@ def local_copy(estate: Estate) -> Iterator[Finding]:
             yield from _captured(estate, at, local[0], network)
 
 
-def _captured(estate: Estate, at: At, local: Route, network: list[Route]) -> Iterator[Finding]:
+def _captured(estate: Estate, at: Home, local: Route, network: list[Route]) -> Iterator[Finding]:
     everywhere = targets(estate)
     for service in _unnamed(estate, at):
         others = [name for name in everywhere if service in everywhere[name]]
@@ -120,7 +120,7 @@ def never_asked(estate: Estate) -> Iterator[Finding]:
                 yield from _unused(estate, at, route)
 
 
-def _unused(estate: Estate, at: At, route: Route) -> Iterator[Finding]:
+def _unused(estate: Estate, at: Home, route: Route) -> Iterator[Finding]:
     lost = _neighbours(estate, at) if _is_local(route) else []
     # Every database has AutoCreatedLocal: it is missed only where it would have found something.
     if lost or not _is_local(route):

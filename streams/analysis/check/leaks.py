@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from streams.analysis.check.objects import At, finding, user_databases
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding, user_databases
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.topology import BeginDialog, Database, Finding, Procedure, Severity, queue_of
@@ -22,7 +23,7 @@ def leaks(estate: Estate) -> Iterator[Finding]:
                     yield _leak(at, procedure, begin, begin.service)
 
 
-def _leak(at: At, procedure: Procedure, begin: BeginDialog, service: str) -> Finding:
+def _leak(at: Home, procedure: Procedure, begin: BeginDialog, service: str) -> Finding:
     queue = queue_of(at.database, service)
     where = "its queue" if queue is None else queue.name
     to = begin.to or "a service that is not known"

@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from streams.analysis.check.known import Home
 from streams.analysis.estate import Estate
 from streams.routing import CONFIGURATION_SERVICE
 from streams.topology import Database, Finding, Instance, Route, Severity, Source
 
 
-@dataclass(frozen=True, slots=True)
-class At:
-    """A database with its instance."""
-
-    instance: Instance
-    database: Database
-
-    def __str__(self) -> str:
-        return f"{self.instance.name}/{self.database.name}"
-
-    @property
-    def source(self) -> Source:
-        """Return where the database is written, else where the instance is."""
-        own = self.database.source
-        return own if own.file else self.instance.source
-
-
-def every_database(estate: Estate) -> Iterator[At]:
+def every_database(estate: Estate) -> Iterator[Home]:
     """Yield every database, ``msdb`` of each instance after the others."""
     for instance in estate.topology.instances.values():
         for database in (*instance.databases.values(), instance.msdb):
-            yield At(instance, database)
+            yield Home(instance, database)
 
 
-def user_databases(estate: Estate) -> Iterator[At]:
+def user_databases(estate: Estate) -> Iterator[Home]:
     """Yield every database but ``msdb``."""
     return (at for at in every_database(estate) if at.database is not at.instance.msdb)
 
 
-def active(estate: Estate, at: At) -> bool:
+def active(estate: Estate, at: Home) -> bool:
     """Tell whether a database takes messages: delivery on, and no mirror's copy."""
     return estate.instances[at.instance.name].databases[at.database.name].enabled
 
@@ -51,13 +34,13 @@ def live_routes(estate: Estate, database: Database) -> tuple[Route, ...]:
     return tuple(r for r in database.routes if r.expires is None or r.expires > estate.now)
 
 
-def targets(estate: Estate) -> dict[str, dict[str, list[At]]]:
+def targets(estate: Estate) -> dict[str, dict[str, list[Home]]]:
     """Return instance > service > the active databases in which it can be a target."""
     return estate.once(_targets)
 
 
-def _targets(estate: Estate) -> dict[str, dict[str, list[At]]]:
-    found: dict[str, dict[str, list[At]]] = {name: {} for name in estate.topology.instances}
+def _targets(estate: Estate) -> dict[str, dict[str, list[Home]]]:
+    found: dict[str, dict[str, list[Home]]] = {name: {} for name in estate.topology.instances}
     for at in user_databases(estate):
         for service in at.database.services.values():
             if service.contracts and service.name != CONFIGURATION_SERVICE and active(estate, at):
@@ -68,7 +51,7 @@ def _targets(estate: Estate) -> dict[str, dict[str, list[At]]]:
 def finding(
     code: str,
     severity: Severity,
-    at: At | Instance,
+    at: Home | Instance,
     source: Source,
     message: str,
     remedy: str,

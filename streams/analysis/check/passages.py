@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.analysis.check.objects import At, targets
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import targets
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import FlowAnswer, answers_of
-from streams.analysis.flows import Flow
-from streams.analysis.network import State, Step
+from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.flow_answer import answers_of
+from streams.analysis.flows.flows import Flow
+from streams.analysis.paths.network import State, Step
 
 Hop = tuple[State, Step]
 
@@ -23,18 +25,18 @@ class Passage:
     back: tuple[Hop, ...]
 
     @property
-    def begins(self) -> At:
+    def begins(self) -> Home:
         """Return the database in which the dialogs begin."""
-        return At(self.flow.sender.instance, self.flow.sender.database)
+        return Home(self.flow.sender.instance, self.flow.sender.database)
 
-    def ends(self, estate: Estate) -> tuple[At, ...]:
+    def ends(self, estate: Estate) -> tuple[Home, ...]:
         """Return the databases that take the dialogs; where none does, those that are meant to."""
         found = []
         for place in self.answer.forth.places:
             instance = estate.topology.instances[place.instance]
             database = instance.database(place.database or "")
             if database is not None and self.flow.to in database.services:
-                found.append(At(instance, database))
+                found.append(Home(instance, database))
         if found:
             return tuple(found)
         homes = (here.get(self.flow.to, ()) for here in targets(estate).values())

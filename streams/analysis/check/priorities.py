@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from streams.analysis.check.objects import At, finding, listed
+from streams.analysis.check.contracts import begun_contracts
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding, listed
 from streams.analysis.check.passages import Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
@@ -16,7 +18,7 @@ from streams.topology import Finding, Priority, Severity
 class _Use:
     """A priority with what the flows that it raises or lowers run into."""
 
-    at: At
+    at: Home
     priority: Priority
     remote: list[str] = field(default_factory=list)
     alone: list[str] = field(default_factory=list)
@@ -39,26 +41,30 @@ def priorities(estate: Estate) -> Iterator[Finding]:
 
 
 def _note(
-    uses: dict[tuple[str, str], _Use], passage: Passage, here: At, there: At, names: tuple[str, str]
+    uses: dict[tuple[str, str], _Use],
+    passage: Passage,
+    here: Home,
+    there: Home,
+    names: tuple[str, str],
 ) -> None:
     """Note the priorities of one side that a flow takes; ``names``: local and remote service."""
-    contract = passage.flow.contract
-    for priority in _matching(here.database.priorities, contract, *names):
+    contracts = begun_contracts(passage)
+    for priority in _matching(here.database.priorities, contracts, *names):
         use = uses.setdefault((str(here), priority.name), _Use(here, priority))
         if here.instance is not there.instance:
             use.remote.append(str(passage.flow))
-        if not list(_matching(there.database.priorities, contract, *reversed(names))):
+        if not list(_matching(there.database.priorities, contracts, *reversed(names))):
             use.alone.append(str(there))
         use.forwarders.update(dict.fromkeys(passage.forwarders))
 
 
 def _matching(
-    rules: Iterable[Priority], contract: str | None, local: str, remote: str
+    rules: Iterable[Priority], contracts: Collection[str], local: str, remote: str
 ) -> Iterator[Priority]:
+    """Yield the rules for dialogs between two services; without contracts, for any of them."""
     for rule in rules:
-        if rule.contract not in (None, contract) and contract is not None:
-            continue
-        if rule.local_service in (None, local) and rule.remote_service in (None, remote):
+        meant = rule.contract is None or not contracts or rule.contract in contracts
+        if meant and rule.local_service in (None, local) and rule.remote_service in (None, remote):
             yield rule
 
 

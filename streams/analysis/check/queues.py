@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.objects import At, finding, listed, user_databases
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding, listed, user_databases
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.topology import Finding, Queue, Severity
@@ -34,7 +35,7 @@ def _settings(queue: Queue) -> Iterator[tuple[str, str]]:
         )
 
 
-def _finding(at: At, queue: Queue, said: str, remedy: str) -> Finding:
+def _finding(at: Home, queue: Queue, said: str, remedy: str) -> Finding:
     folded = queue.name.casefold()
     services = [s.name for s in at.database.services.values() if s.queue.casefold() == folded]
     of = f" of {listed(services)}" if services else ""

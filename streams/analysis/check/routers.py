@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from streams import routing
 from streams.analysis.check.contracts import type_of
+from streams.analysis.check.known import Home
 from streams.analysis.check.leaks import name_key
-from streams.analysis.check.objects import At, finding, listed, live_routes, targets, user_databases
+from streams.analysis.check.objects import finding, listed, live_routes, targets, user_databases
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.routing import Decision, Origin, Query, Verdict
@@ -22,7 +23,7 @@ ROUTER = "DataDependentRouting"
 class _Routers:
     """Every copy of a routing service, and the services that some copy passes dialogs on to."""
 
-    copies: list[At] = field(default_factory=list)
+    copies: list[Home] = field(default_factory=list)
     to: dict[str, Source] = field(default_factory=dict)
 
 
@@ -36,15 +37,15 @@ def routers(estate: Estate) -> Iterator[Finding]:
                     yield from _lacks(estate, at, at.database.services[name], target, homes[target])
 
 
-def _homes(estate: Estate) -> dict[str, list[At]]:
-    homes: dict[str, list[At]] = {}
+def _homes(estate: Estate) -> dict[str, list[Home]]:
+    homes: dict[str, list[Home]] = {}
     for here in targets(estate).values():
         for service, places in here.items():
             homes.setdefault(service, []).extend(places)
     return homes
 
 
-def _routers(estate: Estate, homes: dict[str, list[At]]) -> dict[str, _Routers]:
+def _routers(estate: Estate, homes: dict[str, list[Home]]) -> dict[str, _Routers]:
     found: dict[str, _Routers] = {}
     for at in user_databases(estate):
         for service in at.database.services.values():
@@ -72,7 +73,7 @@ def _is_router(database: Database, service: Service) -> bool:
     )
 
 
-def _passed_on(estate: Estate, at: At, service: Service) -> dict[str, Source]:
+def _passed_on(estate: Estate, at: Home, service: Service) -> dict[str, Source]:
     """Return the services that a router may pass dialogs on to, with the place that says so.
 
     They are nowhere listed: they are what its routes name and its procedures begin dialogs with.
@@ -89,11 +90,11 @@ def _passed_on(estate: Estate, at: At, service: Service) -> dict[str, Source]:
 
 
 def _lacks(
-    estate: Estate, at: At, router: Service, target: str, homes: list[At]
+    estate: Estate, at: Home, router: Service, target: str, homes: list[Home]
 ) -> Iterator[Finding]:
     if not _has_way(estate, at, target):
         yield _told(
-            at, router, target, Severity.ERROR, "no route to it",
+            at, router, target, Severity.ERROR, "a route to it",
             f"Create a route to {target}, as the other routers have one.",
         )  # fmt: skip
     contracts = {c: home for home in homes for c in home.database.services[target].contracts}
@@ -122,7 +123,7 @@ def _lacks(
         )  # fmt: skip
 
 
-def _has_way(estate: Estate, at: At, target: str) -> bool:
+def _has_way(estate: Estate, at: Home, target: str) -> bool:
     query = Query(target, Origin.INSIDE, None, at.database.name)
     plan = routing.plan(estate.instances[at.instance.name], query, estate.now)
     return any(
@@ -131,7 +132,7 @@ def _has_way(estate: Estate, at: At, target: str) -> bool:
 
 
 def _told(
-    at: At, router: Service, target: str, severity: Severity, what: str, remedy: str,
+    at: Home, router: Service, target: str, severity: Severity, what: str, remedy: str,
     **evidence: object,
 ) -> Finding:  # fmt: skip
     return finding(

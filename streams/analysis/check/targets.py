@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from streams.analysis.check.known import Home
 from streams.analysis.check.proof import (
     finding,
     flows_in,
@@ -16,80 +15,16 @@ from streams.analysis.check.proof import (
     written,
 )
 from streams.analysis.check.registry import Check
+from streams.analysis.check.stops import Stop, named_routes, routes_with_ids, stops_of
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import FlowAnswer, routes_of, way_to, ways_there
-from streams.analysis.hazards import split_finding
-from streams.analysis.network import State, Step
-from streams.analysis.route_index import At
-from streams.analysis.ways import Ways
+from streams.analysis.flows.flow_answer import ways_there
+from streams.analysis.flows.journey import way_to
+from streams.analysis.flows.route_index import At
+from streams.analysis.paths.hazards import split_finding
 from streams.routing import Route, broker_key
 from streams.topology import Finding, Severity
 
 _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
-
-
-@dataclass(slots=True)
-class _Stop:
-    """A decision on the way of some flows, with the table that makes it."""
-
-    ways: Ways
-    state: State
-    step: Step
-    home: Home
-    answers: list[FlowAnswer]
-
-    @property
-    def service(self) -> str:
-        """Return what the message looks for."""
-        return self.ways.network.service
-
-    def path(self) -> tuple[str, ...]:
-        """Return the instances on the way to it."""
-        return tuple(state.instance for state, _ in way_to(self.ways, self.state))
-
-
-def _stops(estate: Estate) -> tuple[_Stop, ...]:
-    """Return every decision about a message without broker id, once for each service."""
-    return estate.once(_find_stops)
-
-
-def _find_stops(estate: Estate) -> tuple[_Stop, ...]:
-    found: dict[tuple[str, State], _Stop] = {}
-    for forth, answers in ways_there(estate):
-        service = forth.ways.network.service
-        for state in {key.state for key in forth.ways.reached() if key.state.broker is None}:
-            stop = found.get((service, state))
-            if stop is None:
-                step = forth.ways.network.steps(state)[0]
-                stop = _Stop(forth.ways, state, step, _home(estate, state, step), [])
-                found[service, state] = stop
-            stop.answers.extend(answers)
-    return tuple(stop for _, stop in sorted(found.items(), key=_order))
-
-
-def _order(item: tuple[tuple[str, State], _Stop]) -> tuple[str, str, str]:
-    (service, state), _ = item
-    return (service, state.instance, state.database or "")
-
-
-def _home(estate: Estate, state: State, step: Step) -> Home:
-    instance = estate.topology.instances[state.instance]
-    outside = state.database is None or step.decision.looped_back
-    database = None if outside or state.database is None else instance.database(state.database)
-    return Home(instance, database or instance.msdb)
-
-
-def _routes_with_ids(estate: Estate, stop: _Stop) -> tuple[Route, ...]:
-    """Return the live routes of a table that name the service and a broker id."""
-    table = estate.instances[stop.home.instance.name].databases[stop.home.database.name].routes
-    every = table.with_broker(stop.service)
-    return tuple(r for r in every if r.expires is None or r.expires > estate.now)
-
-
-def _named(estate: Estate, stop: _Stop, names: Iterable[str]) -> tuple[At, ...]:
-    index = routes_of(estate)
-    found = (index.named(stop.state, stop.step, name) for name in names)
-    return tuple(at for at in found if at is not None)
 
 
 # --- TA-12 ---------------------------------------------------------------------------------------
@@ -119,17 +54,17 @@ def several_targets(estate: Estate) -> Iterable[Finding]:
 
 def shadowed(estate: Estate) -> Iterable[Finding]:
     """Find routes to balance among that a name-only route keeps from being used (3.1)."""
-    for stop in _stops(estate):
+    for stop in stops_of(estate):
         if stop.step.decision.step != "M2":
             continue
-        full = _routes_with_ids(estate, stop)
+        full = routes_with_ids(estate, stop)
         if len({broker_key(r.broker or "") for r in full}) > 1:
-            by = _named(estate, stop, stop.step.decision.routes)
-            others = _named(estate, stop, (r.name for r in full))
+            by = named_routes(estate, stop, stop.step.decision.routes)
+            others = named_routes(estate, stop, (r.name for r in full))
             yield _shadow(stop, by, others)
 
 
-def _shadow(stop: _Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
+def _shadow(stop: Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
     source = where(by[0]) if by else written(stop.home.database.source)
     return finding(
         "TA-13", _W,
@@ -146,14 +81,14 @@ def _shadow(stop: _Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
 
 def balanced(estate: Estate) -> Iterable[Finding]:
     """Tell the shares of load balancing, and warn of routes that look like weights (3.1)."""
-    for stop in _stops(estate):
-        full = _routes_with_ids(estate, stop)
+    for stop in stops_of(estate):
+        full = routes_with_ids(estate, stop)
         repeated = tuple(_repeated(full)) if stop.step.decision.step == "M3" else ()
         count = len(stop.step.alternatives)
         if count < 2 and not repeated:
             continue
         shares = dict.fromkeys(stop.step.alternatives, 1 / count) if count else {}
-        routes = _named(estate, stop, (r.name for r in full))
+        routes = named_routes(estate, stop, (r.name for r in full))
         yield finding(
             "TA-14", _W if repeated else _I,
             _shares(stop, repeated),
@@ -167,7 +102,7 @@ def balanced(estate: Estate) -> Iterable[Finding]:
         )  # fmt: skip
 
 
-def _shares(stop: _Stop, repeated: Sequence[str]) -> str:
+def _shares(stop: Stop, repeated: Sequence[str]) -> str:
     ids = stop.step.alternatives
     even = f"{100 / max(len(ids), 1):.3g} % to {'each of ' if len(ids) > 1 else ''}{listed(ids)}"
     weights = f"; to repeat a route gives no larger share: {listed(repeated)}" if repeated else ""
@@ -189,13 +124,11 @@ def _repeated(routes: Iterable[Route]) -> Iterator[str]:
 
 def arbitrary(estate: Estate) -> Iterable[Finding]:
     """Find instances where any of several databases may take a message (R7.2)."""
-    told: set[tuple[str, str]] = set()
-    for stop in _stops(estate):
+    for stop in stops_of(estate):
         names = stop.step.decision.candidates
         instance = stop.home.instance
-        if len(names) < 2 or (instance.name, stop.service) in told:
+        if len(names) < 2:
             continue
-        told.add((instance.name, stop.service))
         places = [f"{instance.name}/{name}" for name in names]
         second = instance.databases[names[1]]
         path = stop.path()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator
+from itertools import groupby
 
 from streams.analysis.check.check import Report
 from streams.analysis.check.registry import Check
@@ -12,6 +13,8 @@ from streams.topology import Finding, Severity, Source
 Paint = Callable[[Severity, str], str]
 """Return a text in the colour of a severity."""
 _WIDTH = 100
+_INFOS = 10
+"""So many infos of one code are shown: in a large estate they would bury what is wrong."""
 
 
 def _plain(severity: Severity, text: str) -> str:
@@ -29,10 +32,22 @@ def _lines(report: Report, paint: Paint) -> Iterator[str]:
         if group:
             yield paint(severity, _counted(len(group), severity))
             yield ""
-        for finding in group:
-            yield from _finding_lines(finding, paint)
-            yield ""
+        for code, alike in groupby(group, key=lambda finding: finding.code):
+            yield from _alike_lines(code, tuple(alike), severity, paint)
     yield _summary(report)
+
+
+def _alike_lines(
+    code: str, findings: tuple[Finding, ...], severity: Severity, paint: Paint
+) -> Iterator[str]:
+    shown = findings[:_INFOS] if severity is Severity.INFO else findings
+    for finding in shown:
+        yield from _finding_lines(finding, paint)
+        yield ""
+    if len(shown) < len(findings):
+        more = len(findings) - len(shown)
+        yield f"{paint(severity, code)}  {more} more like these: see --format json"
+        yield ""
 
 
 def _counted(count: int, severity: Severity) -> str:

@@ -12,9 +12,10 @@ from enum import Enum
 
 from streams.analysis.check.known import known
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import Failure, FlowAnswer, answers_of, locked, routes_of
-from streams.analysis.network import Disposition
-from streams.analysis.route_index import At
+from streams.analysis.flows.fate import Failure, FlowAnswer
+from streams.analysis.flows.flow_answer import answers_of, locked, routes_of
+from streams.analysis.flows.route_index import At
+from streams.analysis.paths.network import Disposition
 from streams.errors import Number
 from streams.routing import broker_key
 from streams.topology import Instance
@@ -125,7 +126,7 @@ def _failures(
 
 def diagnose(estate: Estate, phase: Phase, failure: Failure, service: str) -> Trouble:
     """Say what a failure comes from."""
-    trouble = Trouble(Cause.OTHER, phase, failure, service, _responsible(estate, failure))
+    trouble = Trouble(Cause.OTHER, phase, failure, service, _responsible(estate, failure, service))
     number, broker = failure.ending.error, failure.ending.broker
     if failure.ending.disposition is Disposition.LOOP:
         trouble.cause = Cause.LOOP
@@ -142,9 +143,13 @@ def diagnose(estate: Estate, phase: Phase, failure: Failure, service: str) -> Tr
     return trouble
 
 
-def _responsible(estate: Estate, failure: Failure) -> At | None:
+def _responsible(estate: Estate, failure: Failure, service: str) -> At | None:
     """Return the route that led where it ends; at the sender, the one that matched there."""
-    ended_here = failure.hops[-1][1].address is None
+    state, step = failure.hops[-1]
+    if len(failure.hops) == 1 and step.decision.looped_back:
+        here = estate.instances[state.instance]
+        return next(iter(routes_of(estate).looped(here, state, service)), None)
+    ended_here = step.address is None
     at = -2 if ended_here and len(failure.hops) > 1 else -1
     return routes_of(estate).behind(*failure.hops[at])
 

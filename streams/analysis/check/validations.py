@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streams.analysis.check.contracts import shared_contracts, type_of
-from streams.analysis.check.objects import At, finding
+from streams.analysis.check.known import Home
+from streams.analysis.check.objects import finding
 from streams.analysis.check.passages import Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
@@ -17,7 +18,7 @@ _STRICTER = {Validation.NONE: 0, Validation.WELL_FORMED_XML: 1, Validation.VALID
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    at: At
+    at: Home
     type: MessageType
 
 
@@ -36,7 +37,7 @@ def validations(estate: Estate) -> Iterator[Finding]:
 
 
 def _validation(
-    passage: Passage, end: At, word: str, sender: Sender, contract: str
+    passage: Passage, end: Home, word: str, sender: Sender, contract: str
 ) -> Iterator[Finding]:
     first, second = type_of(passage.begins.database, word), type_of(end.database, word)
     if first is None or second is None or not _differ(passage.begins, first, end, second):
@@ -61,7 +62,7 @@ def _said(side: _Side) -> str:
     return side.type.validation.value.upper() + schema
 
 
-def _differ(here: At, one: MessageType, there: At, other: MessageType) -> bool:
+def _differ(here: Home, one: MessageType, there: Home, other: MessageType) -> bool:
     if one.validation is not other.validation:
         return True
     return one.validation is Validation.VALID_XML and (

@@ -15,9 +15,9 @@ from streams.topology.tsql.apply_server import SERVER_HANDLERS
 from streams.topology.tsql.draft import InstanceDraft, Notes
 from streams.topology.tsql.lexer import Lexer
 from streams.topology.tsql.script import Script
-from streams.topology.tsql.split import statements
 from streams.topology.tsql.statements import Evidence, Misread, Statement, Step
 from streams.topology.tsql.tokens import Reading
+from streams.topology.tsql.walk import statements
 from streams.topology.validate import NOT_UNDERSTOOD, ddl_finding
 
 _HANDLERS: Mapping[type[Statement], Callable[[Script, Any], None]] = {

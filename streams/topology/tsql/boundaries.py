@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.tokens import Kind, Token
@@ -57,15 +57,23 @@ def nesting(cursor: Cursor) -> int:
     return 1 if cursor.is_mark("(") else -1 if cursor.is_mark(")") else 0
 
 
-def read_over(cursor: Cursor, start: int, understood: Understands, *, broken: bool = False) -> None:
+def read_over(
+    cursor: Cursor,
+    start: int,
+    understood: Understands,
+    *,
+    broken: bool = False,
+    since: int | None = None,
+) -> None:
     """Move to the end of the statement that began at ``start``, as far as it can be told.
 
     ``understood`` tells whether a statement of the table begins here; ``broken``: this one is
-    wrong, so its parentheses may be as well.
+    wrong, so its parentheses may be as well. ``since``: from where to look; from the cursor.
     """
     tokens = cursor.tokens
     first = tokens[start]
-    at, depth, cases = cursor.at, 0, 0
+    since = cursor.at if since is None else since
+    at, depth, cases = since, 0, 0
     sets = first.upper in _WITH_SET
     while True:
         token = tokens[at]
@@ -82,6 +90,8 @@ def read_over(cursor: Cursor, start: int, understood: Understands, *, broken: bo
                 outside = depth <= 0 or broken or (word in _OBJECTS and token.first)
                 if outside and (_begins(cursor, first) or _is_known(cursor, first, understood)):
                     return
+            elif token.first and at > start and is_label(tokens, at):
+                break
         elif kind is Kind.MARK:
             text = token.text
             if text == "(":
@@ -91,9 +101,20 @@ def read_over(cursor: Cursor, start: int, understood: Understands, *, broken: bo
             elif text == ";" and depth <= 0:
                 break
         elif kind in (Kind.END, Kind.DIRECTIVE):
+            if depth > 0 and not broken:  # a parenthesis that never closes hides nothing
+                read_over(cursor, start, understood, broken=True, since=since)
+                return
             break
         at += 1
     cursor.at = at
+
+
+def is_label(tokens: Sequence[Token], at: int) -> bool:
+    """Tell whether a word is the target of a GOTO: a colon follows, and not a second one."""
+    if tokens[at].upper in STARTS or tokens[at].kind is not Kind.WORD:
+        return False
+    colon = tokens[at + 1]
+    return colon.kind is Kind.MARK and colon.text == ":" and tokens[at + 2].text != ":"
 
 
 def _begins(cursor: Cursor, first: Token) -> bool:

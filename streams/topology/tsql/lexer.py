@@ -1,6 +1,7 @@
 """Cut a T-SQL script into batches of tokens that know their place.
 
-One batch at a time, so that a script of 50 MB needs the memory of its longest batch.
+One batch at a time, and a very long one in parts, so that the tokens of a script of 50 MB are never
+all there.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from streams.topology.tsql.tokens import (
     Token,
 )
 
-Tokens = tuple[Token, ...]
+_PART = 200_000  # tokens, about 40 MB of memory
+_PART_STARTS = frozenset({"DECLARE", "DELETE", "INSERT", "PRINT", "SELECT", "UPDATE"})
 _WORD, _MARK = Kind.WORD, Kind.MARK
 _new = tuple.__new__
 _NAMES = frozenset({"bracket", "quote", "curved_quote"})
@@ -41,6 +43,14 @@ class Remark:
     file: str
     line: int
     count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The tokens of a batch, END last; ``goes_on``: they are a part, and the next one follows."""
+
+    tokens: tuple[Token, ...]
+    goes_on: bool = False
 
 
 class Lexer:
@@ -66,29 +76,32 @@ class Lexer:
         self._at, self._line, self._start = 0, 1, 0
         self._upper: dict[str, str] = {}
         self._doubtful: bool | None = None
+        self._part = _PART
 
-    def batches(self) -> Iterator[Tokens | InputError]:
-        """Yield each batch with its END; in as-found reading, the error in the place of a bad one.
+    def batches(self) -> Iterator[Batch | InputError]:
+        """Yield each batch; in as-found reading, the error in the place of a bad one.
 
         Strict reading raises it.
         """
         while True:
             tokens: list[Token] = []
             try:
-                more = self._batch(tokens)
+                end = self._batch(tokens)
             except InputError as error:
                 if self.reading is Reading.STRICT:
                     raise
                 self._resume()
                 yield error
                 continue
-            if len(tokens) > 1:
-                yield tuple(tokens)
-            if not more:
+            goes_on = end is Kind.WORD
+            if len(tokens) > 1 or not goes_on:
+                yield Batch(tuple(tokens), goes_on)
+            if end is Kind.END:
                 return
+            self._part = _PART
 
-    def _batch(self, tokens: list[Token]) -> bool:
-        """Read up to the next GO or the end; tell whether it was a GO.
+    def _batch(self, tokens: list[Token]) -> Kind:
+        """Read up to the next GO, the end, or the word with which another part begins.
 
         Long because every line of it runs ten million times: what is frequent is not a call.
         """
@@ -100,7 +113,7 @@ class Lexer:
             if match is None:
                 self._at = len(text)
                 self._add(tokens, Kind.END, "", len(text), False)
-                return False
+                return Kind.END
             group, start = match.lastgroup, match.start(match.lastindex or 0)
             if first and place is None and text[start] in "gG:!":
                 line = LINE.match(text, start)
@@ -108,7 +121,7 @@ class Lexer:
                     self._at = line.end()
                     if line["go"]:
                         self._add(tokens, Kind.END, "", start, True)
-                        return True
+                        return Kind.GO
                     self._directive(tokens, line[0].strip(), start)
                     continue
             self._at = match.end()
@@ -122,6 +135,10 @@ class Lexer:
                 if upper is None:
                     upper = uppers[raw] = raw.upper()
                 line_column = place or (self._line, start - self._start + 1)
+                if first and len(tokens) >= self._part and self._part_ends(upper, tokens):
+                    self._at = start
+                    self._add(tokens, Kind.END, "", start, False)
+                    return Kind.WORD
                 add(_new(Token, (_WORD, raw, *line_column, upper, first)))
                 first = False
             elif group == "mark" and text[start] not in OPENS:
@@ -135,6 +152,16 @@ class Lexer:
             else:
                 self._token(tokens, match, start, first)
                 first = False
+
+    def _part_ends(self, upper: str, tokens: list[Token]) -> bool:
+        """Tell whether a long batch may be cut before a word: a statement begins, in no bracket."""
+        if upper not in _PART_STARTS:
+            return False
+        marks = [token.text for token in tokens if token.kind is Kind.MARK]
+        level = marks.count("(") <= marks.count(")")
+        if not level:
+            self._part *= 2  # look again much later, so that looking stays cheap
+        return level
 
     def _token(self, tokens: list[Token], match: re.Match[str], start: int, first: bool) -> None:
         group, raw = str(match.lastgroup), self.text[start : self._at]
@@ -186,7 +213,7 @@ class Lexer:
         inner = Lexer(text, self.file, Reading.STRICT, (line, column))
         for found in inner.batches():
             assert not isinstance(found, InputError), "strict reading raises it"
-            for token in found[:-1]:
+            for token in found.tokens[:-1]:
                 tokens.append(token._replace(first=first))
                 first = False
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import yaml
 
@@ -17,6 +17,8 @@ from streams.topology.findings import Source
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _E = TypeVar("_E", bound=Enum)
 _TAG = "tag:yaml.org,2002:"
+_DEPTH = 100
+_DIGITS = 30
 _SWITCH = {
     "on": True, "true": True, "yes": True, "enabled": True,
     "off": False, "false": False, "no": False, "disabled": False,
@@ -27,6 +29,7 @@ def parse_yaml(text: str, file: str) -> Node | None:
     """Return the document's root, or ``None`` for an empty one."""
     loader = _Loader(text)
     try:
+        _refuse_depth(text, file)
         root = loader.get_single_node()
         return None if root is None else Node(root, file, loader)
     except yaml.MarkedYAMLError as error:
@@ -35,15 +38,31 @@ def parse_yaml(text: str, file: str) -> Node | None:
         line = text.count("\n", 0, error.position) + 1
         message = f"a character that YAML does not allow: {error.reason}"
         raise InputError(message, file=file, line=line, remedy="Remove it.") from error
-    except RecursionError as error:
-        raise InputError("the nesting is too deep", file=file, remedy="Flatten it.") from error
     finally:
         loader.dispose()
 
 
+def _refuse_depth(text: str, file: str) -> None:
+    """Raise InputError where lists and mappings nest so deeply that the composer would crash."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEPTH:
+            line, column = _place(event.start_mark)
+            message, remedy = f"more than {_DEPTH} lists and mappings in each other", "Flatten it."
+            raise InputError(message, file=file, line=line, column=column, remedy=remedy)
+
+
+def _place(mark: Any) -> tuple[int, int]:
+    """Return line and column of a mark of either loader, 1-based."""
+    return (mark.line + 1, mark.column + 1) if mark else (0, 0)
+
+
 def _no_yaml(error: yaml.MarkedYAMLError, file: str) -> InputError:
-    mark = error.problem_mark or error.context_mark
-    line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+    line, column = _place(error.problem_mark or error.context_mark)
     message = "this is no YAML: " + " ".join(str(error.problem or error.context).split())
     remedy = "Check the indentation, the quotes and the brackets before this place."
     return InputError(message, file=file, line=line, column=column, remedy=remedy)
@@ -166,8 +185,9 @@ class Node:
         """Return a whole number within bounds."""
         if self.raw.tag != _TAG + "int" or not self.raw.value.lstrip("+-").isdecimal():
             self.fail(f"{what}: a whole number")
-        value = int(self.raw.value)
-        if not least <= value <= most:
+        # Python refuses to read thousands of digits.
+        value = int(self.raw.value) if len(self.raw.value) < _DIGITS else None
+        if value is None or not least <= value <= most:
             self.fail(f"{what} from {least} to {most}")
         return value
 

@@ -1,0 +1,81 @@
+"""Where it is decided which broker id a dialog gets: what TA-13, TA-14 and TA-18 look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from streams.analysis.check.known import Home
+from streams.analysis.estate import Estate
+from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.flow_answer import routes_of, ways_there
+from streams.analysis.flows.journey import way_to
+from streams.analysis.flows.route_index import At
+from streams.analysis.paths.network import State, Step
+from streams.analysis.paths.ways import Ways
+from streams.routing import Route
+
+
+@dataclass(slots=True)
+class Stop:
+    """A decision on the way of some flows, with the table that makes it."""
+
+    ways: Ways
+    state: State
+    step: Step
+    home: Home
+    answers: list[FlowAnswer]
+
+    @property
+    def service(self) -> str:
+        """Return what the message looks for."""
+        return self.ways.network.service
+
+    def path(self) -> tuple[str, ...]:
+        """Return the instances on the way to it."""
+        return tuple(state.instance for state, _ in way_to(self.ways, self.state))
+
+
+def stops_of(estate: Estate) -> tuple[Stop, ...]:
+    """Return every decision about a message without broker id, once for each service."""
+    return estate.once(_find_stops)
+
+
+def _find_stops(estate: Estate) -> tuple[Stop, ...]:
+    found: dict[tuple[str, State], Stop] = {}
+    for forth, answers in ways_there(estate):
+        service = forth.ways.network.service
+        for state in {key.state for key in forth.ways.reached() if key.state.broker is None}:
+            stop = found.get((service, state))
+            if stop is None:
+                step = forth.ways.network.steps(state)[0]
+                stop = Stop(forth.ways, state, step, _home(estate, state, step), [])
+                found[service, state] = stop
+            stop.answers.extend(answers)
+    return tuple(stop for _, stop in sorted(found.items(), key=_order))
+
+
+def _order(item: tuple[tuple[str, State], Stop]) -> tuple[str, str, str]:
+    (service, state), _ = item
+    return (service, state.instance, state.database or "")
+
+
+def _home(estate: Estate, state: State, step: Step) -> Home:
+    instance = estate.topology.instances[state.instance]
+    outside = state.database is None or step.decision.looped_back
+    database = None if outside or state.database is None else instance.database(state.database)
+    return Home(instance, database or instance.msdb)
+
+
+def routes_with_ids(estate: Estate, stop: Stop) -> tuple[Route, ...]:
+    """Return the live routes of a table that name the service and a broker id."""
+    table = estate.instances[stop.home.instance.name].databases[stop.home.database.name].routes
+    every = table.with_broker(stop.service)
+    return tuple(r for r in every if r.expires is None or r.expires > estate.now)
+
+
+def named_routes(estate: Estate, stop: Stop, names: Iterable[str]) -> tuple[At, ...]:
+    """Return routes of the table that decides, by their names."""
+    index = routes_of(estate)
+    found = (index.named(stop.state, stop.step, name) for name in names)
+    return tuple(at for at in found if at is not None)

@@ -1,0 +1,219 @@
+"""A stuck message with everything that the snapshot knows about its way: what causes look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from streams import routing
+from streams.analysis.diagnose.status import Status
+from streams.analysis.estate import Estate
+from streams.analysis.explain_text import failure_text
+from streams.analysis.paths.network import Ending, State, Step
+from streams.analysis.paths.ways import Kind, Way, Ways
+from streams.routing import Explanation, Origin, Query, Verdict, broker_key
+from streams.topology import Database, Instance, Source
+from streams.topology.snapshot import (
+    ConversationEndpoint,
+    LiveInstance,
+    QueuedMessage,
+    Snapshot,
+)
+
+_LEAVING = frozenset({Verdict.SEND, Verdict.FORWARD, Verdict.PROBE})
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A database that a message reaches, and whether its acknowledgement comes back."""
+
+    instance: Instance
+    database: Database
+    back: Way | None
+    acknowledged: bool
+
+    def __str__(self) -> str:
+        return f"{self.instance.name}/{self.database.name}"
+
+
+@dataclass
+class Case:
+    """One message that stands for all that share its facts; what is costly is found once.
+
+    ``endpoint`` is the side of the dialog that it was sent from. ``old``: too old to be in flight.
+    """
+
+    estate: Estate
+    snapshot: Snapshot
+    live: LiveInstance
+    instance: Instance
+    database: Database
+    message: QueuedMessage
+    status: Status
+    endpoint: ConversationEndpoint | None
+    old: bool
+
+    @property
+    def initiator(self) -> bool:
+        """Tell whether the initiator sent it; assumed where the endpoint is not known."""
+        return self.endpoint is None or self.endpoint.initiator
+
+    @property
+    def parked(self) -> bool:
+        """Tell whether it came from elsewhere and waits here for its queue (reference 4.6)."""
+        services = self.database.services
+        return self.message.to_service in services and self.message.from_service not in services
+
+    @property
+    def broker(self) -> str | None:
+        """Return the broker id that it is for: BEGIN DIALOG or an acknowledgement named it."""
+        far = None if self.endpoint is None else self.endpoint.far_broker
+        return self.message.to_broker or far
+
+    @property
+    def at(self) -> str:
+        """Return ``instance/database`` of the sender."""
+        return f"{self.instance.name}/{self.database.name}"
+
+    @property
+    def routes_known(self) -> bool:
+        """Tell whether the sender's routes are in the snapshot."""
+        return "routes" not in self.live.missing
+
+    # --- What the routing core says now ----------------------------------------------------------
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """Return what would be decided at the sender now, rule by rule."""
+        query = Query(
+            self.message.to_service, Origin.INSIDE, self.broker, self.database.name,
+            from_initiator=self.initiator,
+        )  # fmt: skip
+        instance = self.estate.instances[self.instance.name]
+        return routing.explain(instance, query, self.estate.now)
+
+    @property
+    def decided(self) -> str:
+        """Return the decision in words."""
+        decision = self.explanation.decision
+        by = f" by {', '.join(decision.routes)}" if decision.routes else ""
+        if decision.error is not None:
+            return f"the routes of {self.at} decide now: {decision.verdict.value}, " + (
+                f"{int(decision.error)}{by}"
+            )
+        to = ", ".join(map(str, decision.addresses)) or "this instance"
+        return f"the routes of {self.at} decide now: {decision.verdict.value} to {to}{by}"
+
+    @property
+    def leaves(self) -> bool:
+        """Tell whether it goes to the network."""
+        return self.explanation.decision.verdict in _LEAVING
+
+    @cached_property
+    def ways(self) -> Ways:
+        """Return every way that it can take."""
+        network = self.estate.network(self.message.to_service, from_initiator=self.initiator)
+        return Ways(network, State(self.instance.name, self.database.name, self.broker))
+
+    @cached_property
+    def failure(self) -> Way | None:
+        """Return a way that fails and has no other one to fall back on; ``None`` if there is none.
+
+        The choice among broker ids is the dialog's for good; another address is tried with the
+        next retry.
+        """
+        kinds = list(self.ways.totals())
+        good = [kind for kind in kinds if kind.ending.delivered]
+        lost = {k.ending for k in kinds if not k.ending.delivered and not _covered(k, good)}
+        return next((way for way in self.ways.listed() if way.ending in lost), None)
+
+    @property
+    def failed_step(self) -> Step | None:
+        """Return the step at which the failing way ends."""
+        return None if self.failure is None else self.failure.hops[-1][1]
+
+    @property
+    def failed_here(self) -> bool:
+        """Tell whether the way ends before it leaves the sender."""
+        return self.failure is not None and len(self.failure.hops) == 1
+
+    def failed_text(self) -> str:
+        """Say where and how the way ends."""
+        if self.failure is None:
+            return ""
+        between = [state.instance for state, _ in self.failure.hops]
+        how = failure_text(self.failure.ending, self.failure.hops[-1][1])
+        return f"the way {' -> '.join(between)} ends: {how}"
+
+    @cached_property
+    def targets(self) -> tuple[Target, ...]:
+        """Return the databases that it reaches, each with the way back."""
+        return tuple(self._targets())
+
+    def _targets(self) -> Iterator[Target]:
+        name = self.message.from_service
+        for ending in sorted(self.ways.endings(), key=lambda end: end.at):
+            instance = self.estate.topology.instance(ending.instance)
+            database = None
+            if ending.delivered and instance is not None and ending.database is not None:
+                database = instance.database(ending.database)
+            if instance is None or database is None:
+                continue
+            back = None if name is None else self._back(ending, name)
+            yield Target(instance, database, back, back is None or self._home(back.ending))
+
+    def _back(self, ending: Ending, service: str) -> Way | None:
+        network = self.estate.network(service, from_initiator=not self.initiator)
+        ways = Ways(network, State(ending.instance, ending.database, self.database.broker_id))
+        if any(self._home(end) for end in ways.endings()):
+            return next(way for way in ways.listed() if self._home(way.ending))
+        return next(ways.listed(), None)
+
+    def _home(self, ending: Ending) -> bool:
+        at = (ending.instance, ending.database)
+        return ending.delivered and at == (self.instance.name, self.database.name)
+
+    # --- Who else knows of the dialog ------------------------------------------------------------
+
+    @property
+    def next_hop(self) -> Instance | None:
+        """Return the instance that comes next on the first way."""
+        way = self.failure or next(self.ways.listed(), None)
+        if way is None or len(way.hops) < 2:
+            return None
+        return self.estate.topology.instance(way.hops[1][0].instance)
+
+    def far_endpoint(self, target: Target) -> ConversationEndpoint | None:
+        """Return the other side of the dialog at a target, if it is there."""
+        live = self.snapshot.live.get(target.instance.name)
+        if live is None or self.endpoint is None:
+            return None
+        return next(
+            (
+                e
+                for e in live.endpoints
+                if e.conversation == self.endpoint.conversation
+                and e.initiator is not self.initiator
+                and e.database.casefold() == target.database.name.casefold()
+            ),
+            None,
+        )
+
+    def host_of(self, broker: str) -> str | None:
+        """Return ``instance/database`` that has a broker id."""
+        wanted = broker_key(broker)
+        for instance in self.estate.topology.instances.values():
+            for database in (*instance.databases.values(), instance.msdb):
+                if broker_key(database.broker_id) == wanted:
+                    return f"{instance.name}/{database.name}"
+        return None
+
+
+def _covered(kind: Kind, good: list[Kind]) -> bool:
+    return any(kind.picks <= other.picks for other in good)
+
+
+def placed(text: str, source: Source) -> str:
+    """Return a sentence of evidence with the place where it stands."""
+    return f"{text} ({source})" if source.file else text

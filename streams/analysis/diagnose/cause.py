@@ -1,0 +1,45 @@
+"""What a cause is: a row of a table that is walked in order; the first that applies wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, TypeVar
+
+Evidence = tuple[str, ...]
+"""Sentences that show that a cause applies; the first says it, the others prove it."""
+C = TypeVar("C")
+
+
+class Stage(Enum):
+    """The questions, in the order in which experienced operators ask them."""
+
+    SENDER = "sender"
+    DIALOG = "dialog"
+    CLASSIFICATION = "classification"
+    SECURITY = "dialog security"
+    TRANSPORT = "transport"
+    FORWARDING = "forwarding"
+    ACCEPTANCE = "acceptance"
+    ACKNOWLEDGEMENT = "acknowledgement"
+    WAITING = "waiting"
+    LEAK = "leak"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause(Generic[C]):
+    """One row. ``numbers``: SQL Server's errors that mean it. ``rule``: the section behind it.
+
+    ``find`` returns the evidence, or nothing where the cause does not apply. What is not ``bad``
+    is told and needs no hand.
+    """
+
+    code: str
+    stage: Stage
+    title: str
+    numbers: tuple[int, ...]
+    rule: str
+    remedy: str
+    find: Callable[[C], Evidence | None]
+    bad: bool = True

@@ -1,0 +1,149 @@
+"""Do the sender's routes lead anywhere, and can the dialog be secured?"""
+
+from __future__ import annotations
+
+from streams.analysis.diagnose.case import Case, placed
+from streams.analysis.diagnose.cause import Cause, Evidence, Stage
+from streams.analysis.diagnose.sender import by_status, status_of
+from streams.errors import Number
+from streams.routing import parse_address
+from streams.topology import Route
+
+
+def _decided(case: Case, error: Number, numbers: tuple[int, ...]) -> Evidence | None:
+    """Return the decision with this error; without routes, what the status says."""
+    if not case.routes_known:
+        return status_of(case, numbers)
+    decision = case.explanation.decision
+    if decision.error is not error:
+        return None
+    tried = next((step for step in reversed(case.explanation.trace)), None)
+    return (case.decided,) if tried is None else (case.decided, f"{tried.rule}: {tried.why}")
+
+
+def _expired_route(case: Case) -> Evidence | None:
+    if case.explanation.decision.error is not Number.NO_ROUTE:
+        return None
+    late = [route for route in case.database.routes if _would_match(case, route)]
+    if not late:
+        return None
+    return tuple(placed(f"route {r.name} would match and has expired", r.source) for r in late)
+
+
+def _would_match(case: Case, route: Route) -> bool:
+    expired = route.expires is not None and route.expires <= case.estate.now
+    broker = route.broker is None or case.broker is None or route.broker == case.broker
+    return expired and broker and route.service in (None, case.message.to_service)
+
+
+def _no_route(case: Case) -> Evidence | None:
+    found = _decided(case, Number.NO_ROUTE, (9750, 9793))
+    if found is None:
+        return None
+    near = _near_name(case)
+    return found if near is None else (*found, near)
+
+
+def _near_name(case: Case) -> str | None:
+    wanted = case.message.to_service
+    for route in case.database.routes:
+        name = route.service
+        if name is not None and name != wanted and name.strip().casefold() == wanted.casefold():
+            return placed(f"route {route.name} names '{name}': names match exactly", route.source)
+    return None
+
+
+def _service_not_here(case: Case) -> Evidence | None:
+    return _decided(case, Number.SERVICE_NOT_HERE, (9796,))
+
+
+def _broker_not_here(case: Case) -> Evidence | None:
+    found = _decided(case, Number.BROKER_NOT_HERE, (9795,))
+    if found is None or case.broker is None:
+        return found
+    return (*found, where_is(case, case.broker))
+
+
+def where_is(case: Case, broker: str) -> str:
+    """Say who has a broker id."""
+    return f"broker id {broker} is {case.host_of(broker) or 'nowhere in the snapshot'}"
+
+
+def _address(case: Case) -> Evidence | None:
+    bad = [
+        placed(f"route {r.name}: '{r.address}' is no address", r.source)
+        for r in case.database.routes
+        if r.name in case.explanation.decision.routes and parse_address(r.address) is None
+    ]
+    found = _decided(case, Number.ADDRESS_UNUSABLE, (9785,)) or status_of(case, (9783, 9785))
+    return (*bad, *(found or ())) or None
+
+
+def _asked(case: Case) -> Evidence | None:
+    found = _decided(case, Number.WAITING_FOR_CONFIGURATION, (9770,))
+    return found or status_of(case, (9770,))
+
+
+CAUSES: tuple[Cause[Case], ...] = (
+    Cause(
+        "route-expired", Stage.CLASSIFICATION, "The route has expired",
+        (), "reference 1.4, 2.2 R4",
+        "ALTER ROUTE with a new LIFETIME, or drop it and create it without one.",
+        _expired_route,
+    ),
+    Cause(
+        "no-route", Stage.CLASSIFICATION, "No route matches the service",
+        (9750, 9793), "reference 2.2 R4, step 7",
+        "CREATE ROUTE in the sending database (not in msdb) with the service's exact name, case "
+        "and blanks included, and the address of the instance that hosts it.",
+        _no_route,
+    ),
+    Cause(
+        "service-not-here", Stage.CLASSIFICATION, "A LOCAL route, and no such service here",
+        (9796,), "reference 2.2 R5.5",
+        "If the service is elsewhere, CREATE ROUTE to it: AutoCreatedLocal matches every name for "
+        "which there is nothing better. If it should be here, create it or switch on delivery in "
+        "its database.",
+        _service_not_here,
+    ),
+    Cause(
+        "broker-not-here", Stage.CLASSIFICATION, "A LOCAL route, and the broker id is not here",
+        (9795,), "reference 2.2 R7.1",
+        "The dialog names a database that is not in this instance. Route the service with that "
+        "broker id to where it is, or begin the dialog anew without the id.",
+        _broker_not_here,
+    ),
+    Cause(
+        "asked-for-a-route", Stage.CLASSIFICATION, "The configuration service was asked",
+        (9770,), "reference 2.5",
+        "Look after SQL/ServiceBroker/BrokerConfiguration: its service must answer MissingRoute. "
+        "While that route exists, routes that name no service are not used.",
+        _asked,
+    ),
+    Cause(
+        "address-unusable", Stage.CLASSIFICATION, "The route's address cannot be used",
+        (9783, 9785), "reference 1.3",
+        "ALTER ROUTE with TCP://host:port whose host the server's DNS knows (nslookup on the "
+        "server itself).",
+        _address,
+    ),
+    by_status(
+        "no-binding", Stage.SECURITY, "Encryption is on, and nothing says with whose certificate",
+        (9727,), "reference 4.14, 8.2",
+        "CREATE REMOTE SERVICE BINDING for the target service, or BEGIN DIALOG ... WITH ENCRYPTION "
+        "= OFF; the default is ON. The rows of dialogs begun so far keep their setting.",
+    ),
+    by_status(
+        "certificate", Stage.SECURITY, "A certificate of the dialog is missing or not valid",
+        (9728, 9730, 9731, 9733, 9734, 9735, 9737, 9767, 9768, 28011, 28024, 28025),
+        "reference 4.14",
+        "Compare the certificates of the two users on both sides: dates, private key at its owner "
+        "encrypted by the master key, ACTIVE FOR BEGIN_DIALOG, same serial number.",
+    ),
+    by_status(
+        "master-key", Stage.SECURITY, "The database master key is missing or cannot be opened",
+        (28050, 28051, 28054), "reference 4.14",
+        "CREATE MASTER KEY in the database; after a restore on another server: OPEN MASTER KEY and "
+        "ALTER MASTER KEY ADD ENCRYPTION BY SERVICE MASTER KEY.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,56 @@
+"""What a snapshot says of a stuck message beside its cause: its own words, copies, peers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streams.analysis.diagnose.case import Case, placed
+from streams.analysis.diagnose.meanings import meaning
+
+
+def context(case: Case) -> Iterator[str]:
+    """Yield sentences that help to judge a cause."""
+    yield from _status(case)
+    yield from _copies(case)
+    yield from _far_sides(case)
+    yield from _connections(case)
+
+
+def _status(case: Case) -> Iterator[str]:
+    if case.status.empty:
+        yield "transmission_status is empty: nothing was tried, or the last try did not fail"
+    elif case.status.number is None:
+        yield f'"{case.status.text}"'
+    else:
+        number = case.status.number
+        yield f"transmission_status says {number}: {meaning(number)}"
+        yield f'"{case.status.text}"'
+
+
+def _copies(case: Case) -> Iterator[str]:
+    if case.endpoint is None:
+        return
+    for live in case.snapshot.live.values():
+        for copy in live.forwarded:
+            own = copy.initiator is case.initiator
+            if copy.conversation == case.endpoint.conversation and own:
+                waits = f"a copy waits at {live.name} for {copy.next_hop or 'its next hop'}"
+                spent = f"{copy.time_consumed or 0} of {copy.time_to_live or 0} s are over"
+                yield placed(f"{waits}: {spent}, {copy.hops_remaining} hops left", copy.source)
+
+
+def _far_sides(case: Case) -> Iterator[str]:
+    for target in case.targets:
+        there = case.far_endpoint(target)
+        if there is not None:
+            expects = there.receive_sequence
+            has = f"{target} has the dialog: state {there.state.value}, expects message {expects}"
+            yield placed(has, there.source)
+
+
+def _connections(case: Case) -> Iterator[str]:
+    known = "dm_broker_connections" not in case.live.missing
+    if case.leaves and known:
+        online = sum(connection.online for connection in case.live.connections)
+        all_ = len(case.live.connections)
+        yield f"broker connections of {case.live.name}: {all_}, {online} of them online"

@@ -1,0 +1,106 @@
+"""Walk the table of leaks for every conversation endpoint."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
+
+from streams.analysis.diagnose.cause import Cause, Evidence
+from streams.analysis.diagnose.group import Group
+from streams.analysis.diagnose.leaks import LONG, MANY, Side
+from streams.analysis.diagnose.report import Diagnosis
+from streams.analysis.diagnose.table import LEAKS
+from streams.analysis.estate import Estate
+from streams.routing import broker_key
+from streams.topology import Topology, queue_of
+from streams.topology.snapshot import ConversationEndpoint, LiveInstance, Snapshot
+
+_Hit = tuple[Side, Cause[Side], Evidence]
+
+
+def diagnose_endpoints(
+    estate: Estate, snapshot: Snapshot, live: LiveInstance
+) -> Iterator[Diagnosis]:
+    """Yield the suspicious conversation endpoints of one instance."""
+    groups: dict[Hashable, Group[_Hit]] = {}
+    pending = Counter(message.handle for message in live.messages)
+    others = _Others(estate.topology, snapshot)
+    for endpoint in live.endpoints:
+        side = others.side(live, endpoint, pending[endpoint.handle])
+        hit = next(((c, found) for c in LEAKS if (found := c.find(side))), None)
+        if endpoint.system or hit is None:
+            continue
+        cause, _ = hit
+        key = (cause.code, side.at, endpoint.service, endpoint.far_service)
+        group = groups.setdefault(key, Group((side, *hit)))
+        group.add(endpoint.conversation, endpoint.source, side.age)
+    for group in groups.values():
+        side, cause, evidence = group.first
+        if _suspicious(group, cause):
+            yield Diagnosis(
+                cause, side.at, side.endpoint.service or "", side.endpoint.far_service or "",
+                group.count, group.oldest, (*evidence, *_queue(estate, live, side.endpoint)), (),
+                tuple(group.conversations), tuple(group.sources),
+            )  # fmt: skip
+
+
+def _queue(estate: Estate, live: LiveInstance, endpoint: ConversationEndpoint) -> Iterator[str]:
+    """Yield whether the endpoint's queue holds messages, and what its monitor says of readers."""
+    instance = estate.topology.instances[live.name]
+    database = instance.database(endpoint.database)
+    queue = queue_of(database, endpoint.service or "") if database is not None else None
+    if queue is None or database is None:
+        return
+    depth = live.depths.get((database.name, queue.name), 0)
+    if depth:
+        monitors = (
+            m for m in live.monitors if (m.database, m.queue) == (database.name, queue.name)
+        )
+        state = next((f", its monitor says {m.state}" for m in monitors if m.state), "")
+        yield f"queue {queue.name} holds {depth:,} messages that nobody has received{state}"
+
+
+_CERTAIN = frozenset({"endpoints-expired", "closed-not-purged", "other-side-closed"})
+
+
+def _suspicious(group: Group[_Hit], cause: Cause[Side]) -> bool:
+    """Tell whether it is more than a dialog at work: old, many, or certain at any age."""
+    if cause.code == "never-ended":
+        return group.count >= MANY
+    long = group.oldest is not None and group.oldest > LONG
+    return cause.code in _CERTAIN or long or group.count >= MANY
+
+
+class _Others:
+    """The other sides of dialogs, found by broker id and conversation id."""
+
+    def __init__(self, topology: Topology, snapshot: Snapshot) -> None:
+        self._live = snapshot.live
+        self._at: Mapping[str, tuple[str, str]] = {
+            broker_key(d.broker_id): (i.name, d.name)
+            for i in topology.instances.values()
+            for d in i.databases.values()
+        }
+        self._known = {
+            (live.name, e.database.casefold(), e.conversation, e.initiator): e
+            for live in snapshot.live.values()
+            for e in live.endpoints
+        }
+
+    def side(self, live: LiveInstance, endpoint: ConversationEndpoint, pending: int) -> Side:
+        """Return an endpoint with what is known of it."""
+        at = f"{live.name}/{endpoint.database}"
+        far, peer = None, None
+        place = self._at.get(broker_key(endpoint.far_broker)) if endpoint.far_broker else None
+        if place is not None and self._complete(*place):
+            far = "/".join(place)
+            key = (place[0], place[1].casefold(), endpoint.conversation, not endpoint.initiator)
+            peer = self._known.get(key)
+        return Side(endpoint, at, live.taken_at, far, peer, pending)
+
+    def _complete(self, instance: str, database: str) -> bool:
+        """Tell whether all endpoints of a database are in the snapshot."""
+        live = self._live.get(instance)
+        if live is None or "conversation_endpoints" in live.missing:
+            return False
+        return database not in live.unread and (database, "conversation_endpoints") not in live.cut

@@ -1,0 +1,38 @@
+"""Rows that are told together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+from uuid import UUID
+
+from streams.topology import Source
+
+EXAMPLES = 3
+"""So many dialogs and places of a group are told."""
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Group(Generic[T]):
+    """Rows that share everything that a cause looks at; ``first`` stands for all of them.
+
+    ``oldest`` is the age of the oldest in seconds; a few conversations and places are kept.
+    """
+
+    first: T
+    count: int = 0
+    oldest: float | None = None
+    conversations: list[UUID] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+
+    def add(self, conversation: UUID | None, source: Source, age: float | None) -> None:
+        """Count a row."""
+        self.count += 1
+        if age is not None:
+            self.oldest = age if self.oldest is None else max(self.oldest, age)
+        new = conversation is not None and conversation not in self.conversations
+        if conversation is not None and new and len(self.conversations) < EXAMPLES:
+            self.conversations.append(conversation)
+        if len(self.sources) < EXAMPLES:
+            self.sources.append(source)

@@ -1,0 +1,198 @@
+"""Conversation endpoints that nobody will ever end, one table of causes like that of messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streams.analysis.diagnose.case import placed
+from streams.analysis.diagnose.cause import Cause, Evidence, Stage
+from streams.topology.snapshot import ConversationEndpoint, DialogState
+
+LIFETIME_MAX = 2_147_483_647
+"""BEGIN DIALOG's default LIFETIME in seconds: by it an endpoint's age can be told."""
+HOUR, DAY = 3600.0, 86400.0
+LONG, IDLE = HOUR, 7 * DAY
+"""How old an endpoint must be to be suspicious, in seconds; a dialog may be in use for days."""
+MANY = 100
+"""So many of one kind are suspicious at any age."""
+_OLDEST = 30 * 365 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An endpoint with what the snapshot knows about it.
+
+    ``far``: the database of the other side, if it is in the snapshot; ``peer``: its endpoint there.
+    ``pending``: its messages in the transmission queue.
+    """
+
+    endpoint: ConversationEndpoint
+    at: str
+    taken_at: float | None
+    far: str | None = None
+    peer: ConversationEndpoint | None = None
+    pending: int = 0
+
+    @property
+    def age(self) -> float | None:
+        """Return its age in seconds, where the default lifetime tells when it began."""
+        if self.endpoint.expires is None or self.taken_at is None:
+            return None
+        age = self.taken_at - (self.endpoint.expires - LIFETIME_MAX)
+        return age if 0 <= age <= _OLDEST else None
+
+    def older(self, seconds: float) -> bool:
+        """Tell whether it is known to be older."""
+        return self.age is not None and self.age > seconds
+
+
+def _state(side: Side, state: DialogState, text: str) -> Evidence | None:
+    return (text,) if side.endpoint.state is state else None
+
+
+def _expired(side: Side) -> Evidence | None:
+    expires, taken = side.endpoint.expires, side.taken_at
+    over = expires is not None and taken is not None and expires < taken
+    if not over or side.endpoint.state is DialogState.CLOSED:
+        return None
+    return ("their lifetime is over, and neither application has ended them",)
+
+
+def _error(side: Side) -> Evidence | None:
+    found = _state(side, DialogState.ERROR, "state ER: an Error message waits in the queue")
+    waits = f"{side.pending} of the first one's messages wait in the transmission queue"
+    return (*found, waits) if found and side.pending else found
+
+
+def _half_closed(side: Side) -> Evidence | None:
+    text = "state DI: the other side has ended, this one has not"
+    return _state(side, DialogState.DISCONNECTED_INBOUND, text)
+
+
+def _end_unacknowledged(side: Side) -> Evidence | None:
+    text = "state DO: this side has ended, and nobody has acknowledged it"
+    return _state(side, DialogState.DISCONNECTED_OUTBOUND, text)
+
+
+def _unpurged(side: Side) -> Evidence | None:
+    secured = side.endpoint.secured
+    due = secured is not None and side.taken_at is not None and side.taken_at - secured > LONG
+    text = "state CD: closed, kept half an hour against replays, and still there"
+    return _state(side, DialogState.CLOSED, text) if due else None
+
+
+def _unused(side: Side) -> Evidence | None:
+    text = "state SO: begun, and nothing was ever sent"
+    return _state(side, DialogState.STARTED_OUTBOUND, text)
+
+
+def _incomplete(side: Side) -> Evidence | None:
+    text = "state SI: the first message has not arrived whole"
+    return _state(side, DialogState.STARTED_INBOUND, text)
+
+
+def _gone(side: Side) -> Evidence | None:
+    if side.endpoint.state is not DialogState.CONVERSING or side.far is None or side.peer:
+        return None
+    return (f"{side.far} has no endpoint of these dialogs any more",)
+
+
+def _peer_closed(side: Side) -> Evidence | None:
+    closed = side.peer is not None and side.peer.state is DialogState.CLOSED
+    if side.endpoint.state is not DialogState.CONVERSING or not closed or side.peer is None:
+        return None
+    return (placed(f"{side.far} has closed its side", side.peer.source),)
+
+
+def _unacknowledged(side: Side) -> Evidence | None:
+    e = side.endpoint
+    new = e.state is DialogState.CONVERSING and e.initiator and e.far_broker is None
+    if not new or e.receive_sequence or not (e.send_sequence or side.pending):
+        return None
+    return ("no broker id of the other side is known: nothing was ever acknowledged",)
+
+
+def _idle(side: Side) -> Evidence | None:
+    e = side.endpoint
+    if e.state is not DialogState.CONVERSING or side.pending or not side.older(IDLE):
+        return None
+    return ("conversing, nothing to send, for more than a week: nobody ends them",)
+
+
+CAUSES: tuple[Cause[Side], ...] = (
+    Cause(
+        "endpoints-expired", Stage.LEAK, "Dialogs whose lifetime is over",
+        (), "reference 4.8 (8489)",
+        "The engine never ends a dialog by itself: RECEIVE the Error message (-8489) and END "
+        "CONVERSATION on both sides.",
+        _expired,
+    ),
+    Cause(
+        "endpoints-in-error", Stage.LEAK, "Dialogs in error that nobody ended",
+        (), "reference 4.7, 4.8",
+        "Let the receiving procedure handle http://schemas.microsoft.com/SQL/ServiceBroker/Error "
+        "with END CONVERSATION; end those that are left in the same way.",
+        _error,
+    ),
+    Cause(
+        "not-ended-here", Stage.LEAK, "Dialogs that the other side has ended and this one has not",
+        (), "reference 4.7",
+        "Let the receiving procedure handle http://schemas.microsoft.com/SQL/ServiceBroker/"
+        "EndDialog with END CONVERSATION; end those that are left in the same way.",
+        _half_closed,
+    ),
+    Cause(
+        "end-not-acknowledged", Stage.LEAK, "Ended dialogs whose end was never acknowledged",
+        (), "reference 4.5, 4.7",
+        "Find out why their EndDialog is stuck in the transmission queue. If the other side is "
+        "gone for good: END CONVERSATION ... WITH CLEANUP.",
+        _end_unacknowledged,
+    ),
+    Cause(
+        "closed-not-purged", Stage.LEAK, "Closed endpoints that are not removed",
+        (), "reference 4.7",
+        "A known leak of the engine: END CONVERSATION ... WITH CLEANUP, in batches.",
+        _unpurged,
+    ),
+    Cause(
+        "never-used", Stage.LEAK, "Dialogs that were begun and never used",
+        (), "reference 4.7",
+        "BEGIN DIALOG only where a SEND follows in its transaction; END CONVERSATION for these.",
+        _unused,
+    ),
+    Cause(
+        "first-message-incomplete", Stage.LEAK, "Dialogs whose first message never came whole",
+        (), "reference 4.4, 4.7",
+        "Look at the sender's transmission queue: the rest of the message is stuck there, or the "
+        "sender was cleaned up. In the latter case END CONVERSATION ... WITH CLEANUP.",
+        _incomplete,
+    ),
+    Cause(
+        "other-side-gone", Stage.LEAK, "Dialogs whose other side is gone",
+        (), "reference 4.7, 4.8",
+        "It was ended WITH CLEANUP, or its database was restored or got a NEW_BROKER. Nobody will "
+        "answer: END CONVERSATION ... WITH CLEANUP here.",
+        _gone,
+    ),
+    Cause(
+        "other-side-closed", Stage.LEAK, "Dialogs that are closed at the other side only",
+        (), "reference 4.7",
+        "The EndDialog did not arrive: see the other side's transmission queue. END CONVERSATION "
+        "here.",
+        _peer_closed,
+    ),
+    Cause(
+        "never-acknowledged", Stage.LEAK, "Dialogs that nobody ever acknowledged",
+        (), "reference 2.1, 4.5",
+        "Their first message never arrived, or its acknowledgement found no way back: see their "
+        "messages in the transmission queue.",
+        _unacknowledged,
+    ),
+    Cause(
+        "never-ended", Stage.LEAK, "Idle dialogs in great number",
+        (), "reference 4.7, 4.8",
+        "Fire and forget leaves one endpoint per message on both sides. Let the target END "
+        "CONVERSATION and the initiator answer its EndDialog, or reuse dialogs.",
+        _idle,
+    ),
+)  # fmt: skip

@@ -1,0 +1,92 @@
+"""Walk the table of causes for every message of a transmission queue."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from streams.analysis.diagnose.case import Case
+from streams.analysis.diagnose.cause import Cause, Evidence
+from streams.analysis.diagnose.context import context
+from streams.analysis.diagnose.group import EXAMPLES, Group
+from streams.analysis.diagnose.report import Diagnosis
+from streams.analysis.diagnose.status import Status, read_status
+from streams.analysis.diagnose.table import CAUSES
+from streams.analysis.estate import Estate
+from streams.topology.snapshot import ConversationEndpoint, LiveInstance, QueuedMessage, Snapshot
+
+FLIGHT = 300.0
+"""Seconds for which an unacknowledged message is nothing strange: retries are a minute apart."""
+
+
+def diagnose_messages(
+    estate: Estate, snapshot: Snapshot, live: LiveInstance
+) -> Iterator[Diagnosis]:
+    """Yield why the messages of one instance's transmission queues are there."""
+    instance = estate.topology.instances[live.name]
+    sides = {endpoint.handle: endpoint for endpoint in live.endpoints}
+    groups: dict[Hashable, Group[Case]] = {}
+    statuses: dict[str | None, Status] = {}
+    for message in live.messages:
+        if message.status not in statuses:
+            statuses[message.status] = read_status(message.status, live.texts)
+        status, side = statuses[message.status], sides.get(message.handle)
+        age = _age(live, message.enqueued)
+        old = age is None or age > FLIGHT
+        key = (message.database, *_same(message, status), *_same_side(side, live), old)
+        if key not in groups:
+            database = instance.database(message.database) or instance.msdb
+            case = Case(estate, snapshot, live, instance, database, message, status, side, old)
+            groups[key] = Group(case)
+        groups[key].add(None if side is None else side.conversation, message.source, age)
+    yield from _merged(_of_message(group) for group in groups.values())
+
+
+def _same(message: QueuedMessage, status: Status) -> tuple[Hashable, ...]:
+    wire = (message.to_service, message.to_broker, message.from_service, message.contract)
+    return (*wire, status.number or status.text)
+
+
+def _same_side(side: ConversationEndpoint | None, live: LiveInstance) -> tuple[Hashable, ...]:
+    if side is None:
+        return (None,)
+    over = side.expires is not None and live.taken_at is not None and side.expires < live.taken_at
+    return (side.initiator, side.state, side.far_broker, over)
+
+
+def _age(live: LiveInstance, since: float | None) -> float | None:
+    """Return an age in seconds, by the clock of the snapshot's own instance."""
+    return None if since is None or live.taken_at is None else max(live.taken_at - since, 0.0)
+
+
+def _of_message(group: Group[Case]) -> Diagnosis:
+    case = group.first
+    cause, found, also = _walk(case)
+    evidence = tuple(dict.fromkeys((*found, *context(case))))
+    return Diagnosis(
+        cause, case.at, case.message.from_service or "", case.message.to_service, group.count,
+        group.oldest, evidence, also, tuple(group.conversations), tuple(group.sources),
+    )  # fmt: skip
+
+
+def _walk(case: Case) -> tuple[Cause[Case], Evidence, tuple[Cause[Case], ...]]:
+    """Return the first cause that applies, its evidence, and the bad ones after it."""
+    hits = [(cause, found) for cause in CAUSES if (found := cause.find(case))]
+    (first, evidence), *rest = hits
+    waiting = ("unexplained", "in-flight", "beyond-the-snapshot", "obstacle-gone")
+    return first, evidence, tuple(cause for cause, _ in rest if cause.code not in waiting)
+
+
+def _merged(found: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
+    """Put together what says the same of the same services."""
+    groups: dict[Hashable, list[Diagnosis]] = {}
+    for one in found:
+        groups.setdefault((one.cause.code, one.at, one.of, one.to, one.evidence), []).append(one)
+    for same in groups.values():
+        ages = [d.oldest for d in same if d.oldest is not None]
+        first = same[0]
+        yield Diagnosis(
+            first.cause, first.at, first.of, first.to, sum(d.count for d in same),
+            max(ages, default=None), first.evidence, first.also,
+            tuple(c for d in same for c in d.conversations)[:EXAMPLES],
+            tuple(s for d in same for s in d.sources)[:EXAMPLES],
+        )  # fmt: skip

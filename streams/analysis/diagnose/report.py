@@ -1,0 +1,97 @@
+"""What a diagnosis is, and all of them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from streams.analysis.diagnose.cause import Cause, Evidence, Stage
+from streams.topology import Source
+from streams.topology.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Rows with one cause: how many, how old the oldest is (seconds), and what shows it.
+
+    ``also``: causes further down that apply as well. ``conversations`` are a few of the dialogs,
+    ``sources`` the places of their rows.
+    """
+
+    cause: Cause[Any]
+    at: str
+    of: str
+    to: str
+    count: int
+    oldest: float | None
+    evidence: Evidence
+    also: tuple[Cause[Any], ...] = ()
+    conversations: tuple[UUID, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def leak(self) -> bool:
+        """Tell whether the rows are endpoints, and not messages."""
+        return self.cause.stage is Stage.LEAK
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the diagnosis for scripts."""
+        return {
+            "cause": self.cause.code,
+            "stage": self.cause.stage.value,
+            "title": self.cause.title,
+            "severity": "error" if self.cause.bad else "info",
+            "rows": "endpoints" if self.leak else "messages",
+            "count": self.count,
+            "oldest_seconds": self.oldest,
+            "at": self.at,
+            "from": self.of,
+            "to": self.to,
+            "rule": self.cause.rule,
+            "errors": list(self.cause.numbers),
+            "remedy": self.cause.remedy,
+            "evidence": list(self.evidence),
+            "also": [cause.code for cause in self.also],
+            "conversations": [str(conversation) for conversation in self.conversations],
+            "rows_at": [str(source) for source in self.sources],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnoses:
+    """The answer: the heaviest first, and what could not be looked at.
+
+    ``messages`` and ``endpoints``: how many rows were looked at.
+    """
+
+    snapshot: Snapshot
+    found: tuple[Diagnosis, ...]
+    messages: int
+    endpoints: int
+
+    @property
+    def good(self) -> bool:
+        """Tell whether nothing is stuck and nothing leaks."""
+        return not any(diagnosis.cause.bad for diagnosis in self.found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer for scripts."""
+        live = self.snapshot.live.values()
+        return {
+            "instances": [i.name for i in live],
+            "taken_at": {i.name: i.taken_at for i in live},
+            "diagnoses": [diagnosis.to_json() for diagnosis in self.found],
+            "missing": {i.name: list(i.missing) for i in live},
+            "unread": {i.name: dict(i.unread) for i in live},
+            "findings": [finding.to_json() for finding in self.snapshot.topology.findings],
+            "summary": {
+                "messages": self.messages,
+                "stuck": self._sum(leak=False),
+                "endpoints": self.endpoints,
+                "leaked": self._sum(leak=True),
+            },
+        }
+
+    def _sum(self, *, leak: bool) -> int:
+        return sum(d.count for d in self.found if d.cause.bad and d.leak is leak)

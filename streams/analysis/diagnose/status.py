@@ -1,0 +1,168 @@
+"""Recognise the error behind a row's ``transmission_status``: by the server's words, or by number.
+
+The column is text in the language of the server. The snapshot may hold the server's own templates
+(sys.messages); else our phrases of the English ones are tried, then any known number in the text,
+then Windows' own error numbers, which stand in it in every language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from streams.topology.snapshot import STATUS_NUMBERS
+
+_PHRASES: tuple[tuple[int, str], ...] = (
+    (28034, "does not have connect permission"),
+    (28027, "there is no compatible"),
+    (28035, "certificate used by the peer is invalid"),
+    (28036, "certificate used by this endpoint was not found"),
+    (28045, "does not match the one in master"),
+    (28037, "initializing the private key corresponding to the certificate"),
+    (28030, "call to the sql server network interface failed"),
+    (28031, "an os call failed"),
+    (28028, "connection was closed by peer"),
+    (28080, "endpoint is not configured"),
+    (28038, "connection handshake failed"),
+    (28048, "login attempt by user"),
+    (28047, "login attempt failed"),
+    (9752, "not permitted to log in"),
+    (9751, "authentication failed"),
+    (9758, "login protocol negotiation"),
+    (9757, "network protocol error"),
+    (9783, "dns lookup failed"),
+    (9785, "invalid address specified"),
+    (9754, "connection attempt failed"),
+    (9755, "while receiving data"),
+    (9759, "while sending data"),
+    (9756, "while connecting to an adjacent broker"),
+    (9642, "transport connection endpoint"),
+    (9666, "transport is disabled or not configured"),
+    (9748, "transport is not available"),
+    (28017, "dropped because the target service broker is unreachable"),
+    (9753, "target service broker is unreachable"),
+    (9750, "no route matches"),
+    (9796, "matched a local route"),
+    (9795, "could not find the target broker in the local"),
+    (9793, "target service name could not be found"),
+    (9797, "classification has been delayed"),
+    (9770, "via the broker configuration service"),
+    (9792, "forwarding is disabled"),
+    (9791, "disabled in the sender's database"),
+    (28075, "sender's database is in single user mode"),
+    (9789, "broker is disabled in msdb"),
+    (9790, "msdb containing routing information is in single user"),
+    (9788, "msdb containing routing information is not available"),
+    (9771, "manager is disabled in single-user mode"),
+    (9780, "broker manager is initializing"),
+    (9781, "broker manager is shutting down"),
+    (9794, "mirroring manager has not fully initialized"),
+    (9749, "target queue is busy"),
+    (9779, "received an end conversation message"),
+    (9784, "received an error message on this conversation"),
+    (9727, "no remote service binding"),
+    (9730, "does not correspond to a server principal"),
+    (9728, "cannot find the security certificate"),
+    (9731, "no security certificate bound"),
+    (9733, "no private key for the security certificate"),
+    (9734, "length of the private key"),
+    (9735, "length of the public key"),
+    (9737, "password protected"),
+    (9767, "disabled for use with begin dialog"),
+    (9768, "secure conversation was dropped"),
+    (28024, "not yet valid"),
+    (28011, "has expired or is invalid"),
+    (28025, "has expired"),
+    (28050, "session keys for this conversation could not be"),
+    (28051, "could not save a dialog session key"),
+    (28054, "needs to access the master key"),
+    (28013, "administratively disabled"),
+    (28014, "in read-only mode"),
+    (28018, "replica of a mirrored database"),
+    (28015, "database is in single-user mode"),
+    (28016, "dropped because the service broker in the target database"),
+    (28012, "service broker in the target database is unavailable"),
+    (8494, "do not have permission to access the service"),
+    (9617, "is currently disabled"),
+    (11219, "destination queue is disabled"),
+    (28005, "while enqueueing a message in the target queue"),
+    (28073, "out of memory condition has occurred in the service broker message transmitter"),
+    (28072, "error occurred in the service broker message transmitter"),
+    (28090, "while deleting sent messages from the transmission queue"),
+    (9782, "exception occurred while dispatching a message"),
+    (9736, "error occurred in dialog transmission"),
+)
+"""Number, words that its English text has; what can stand inside of another one comes first."""
+
+_WINDOWS = {
+    11001: 9783, 11002: 9783, 11004: 9783,
+    10060: 9754, 10061: 9754, 10064: 9754, 10065: 9754, 10051: 9754, 1225: 9754, 121: 9754,
+    10054: 9755, 10053: 9759, 64: 9755,
+}  # fmt: skip
+"""Error number of Windows > ours, where the number is all that can be read."""
+_WRAPPERS = frozenset({9736, 9782, 9756, 9642, 28005, 28072})
+"""Texts that say which other error they are about: ``Error: 8494, State: 1.``"""
+_KNOWN = frozenset(STATUS_NUMBERS)
+_NUMBER = re.compile(r"(?<![\w.])\d{4,5}(?![\w.]\d)")
+_QUOTED = re.compile(r"['‘«„\"](\d{2,5})\s*[(（]")
+_DIRECTIVE = re.compile(r"%(?:\.\*)?[-+#0-9.*]*(?:I64|l|h)?[a-zA-Z](?:_[A-Z]+)?|%\d+!.*?!")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a status says. ``number``: SQL Server's, ``None`` where it is empty or not known."""
+
+    text: str
+    number: int | None
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether nothing was tried yet, or nothing failed."""
+        return not self.text
+
+    @property
+    def unknown(self) -> bool:
+        """Tell whether it says something that nobody here understands."""
+        return bool(self.text) and self.number is None
+
+
+def read_status(text: str | None, texts: Mapping[int, tuple[str, ...]]) -> Status:
+    """Return what a status says; ``texts`` are the server's own templates by number."""
+    said = (text or "").strip()
+    if not said:
+        return Status("", None)
+    found = [*_by_template(said, texts), *_by_phrase(said)]
+    numbers = [int(n) for n in _NUMBER.findall(said) if int(n) in _KNOWN]
+    if found and found[0] not in _WRAPPERS:
+        return Status(said, found[0])
+    windows = [_WINDOWS[int(n)] for n in _QUOTED.findall(said) if int(n) in _WINDOWS]
+    inner = [n for n in (*found, *numbers, *windows) if n not in _WRAPPERS]
+    return Status(said, next(iter([*inner, *found, *numbers]), None))
+
+
+def _by_phrase(said: str) -> Iterator[int]:
+    folded = said.casefold()
+    return (number for number, phrase in _PHRASES if phrase in folded)
+
+
+def _by_template(said: str, texts: Mapping[int, tuple[str, ...]]) -> list[int]:
+    """Return the numbers whose template the text is, the one with the most words of its own first.
+
+    A wrapper's last directive is another error's text, so that is looked for within, too.
+    """
+    hits = [
+        (len(template), number)
+        for number, templates in texts.items()
+        if number in _KNOWN
+        for template in templates
+        if _pattern(template).search(said)
+    ]
+    return [number for _, number in sorted(hits, reverse=True)]
+
+
+@lru_cache(maxsize=1024)
+def _pattern(template: str) -> re.Pattern[str]:
+    parts = [re.escape(part) for part in _DIRECTIVE.split(template.strip())]
+    return re.compile(".*?".join(parts), re.IGNORECASE | re.DOTALL)

@@ -1,0 +1,18 @@
+"""The causes of stuck messages, in the order in which they are asked. A new one is a row."""
+
+from __future__ import annotations
+
+from streams.analysis.diagnose import classify, leaks, sender, target, transport
+from streams.analysis.diagnose.case import Case
+from streams.analysis.diagnose.cause import Cause
+from streams.analysis.diagnose.leaks import Side
+
+CAUSES: tuple[Cause[Case], ...] = (
+    *sender.CAUSES,
+    *classify.CAUSES,
+    *transport.CAUSES,
+    *target.CAUSES,
+)
+"""Of a message in a transmission queue."""
+LEAKS: tuple[Cause[Side], ...] = leaks.CAUSES
+"""Of a conversation endpoint."""

@@ -1,0 +1,181 @@
+"""Does the target take it, and does the acknowledgement find its way back?"""
+
+from __future__ import annotations
+
+from streams.analysis.diagnose.case import Case, Target, placed
+from streams.analysis.diagnose.cause import Cause, Evidence, Stage
+from streams.analysis.diagnose.sender import by_status, status_of
+from streams.analysis.explain_text import failure_text
+from streams.analysis.paths.network import Disposition
+from streams.topology import Securable, accepts, queue_of
+
+_PARKED = (9617, 11219, 28005)
+_CLOSED = (28012, 28013, 28014, 28015, 28016, 28018)
+_CLASSIFIED = (9750, 9770, 9783, 9785, 9793, 9795, 9796)
+
+
+def _closed(case: Case) -> Evidence | None:
+    for target in case.targets:
+        live = case.snapshot.live.get(target.instance.name)
+        why = None if live is None else live.closed.get(target.database.name)
+        if why is not None and str(target) != case.at:
+            return (placed(f"{target} is {why}", target.database.source),)
+    return status_of(case, _CLOSED)
+
+
+def _queue_off(case: Case) -> Evidence | None:
+    for target in case.targets:
+        queue = queue_of(target.database, case.message.to_service)
+        here = target.instance.name == case.instance.name
+        if queue is not None and not queue.status and (here or case.old):
+            off = placed(f"queue {queue.name} of {target} is disabled", queue.source)
+            return (off, "it came from elsewhere and is parked here") if case.parked else (off,)
+    return status_of(case, _PARKED)
+
+
+def _contract(case: Case) -> Evidence | None:
+    contract = case.message.contract
+    if contract is None or not case.initiator:
+        return None
+    for target in case.targets:
+        if not _seen(case, target, "service_contract_usages"):
+            continue
+        if not accepts(target.database, case.message.to_service, contract):
+            service = target.database.services.get(case.message.to_service)
+            source = target.database.source if service is None else service.source
+            refused = f"{case.message.to_service} of {target} does not accept '{contract}'"
+            return (placed(refused, source),)
+    return None
+
+
+def _seen(case: Case, target: Target, view: str) -> bool:
+    live = case.snapshot.live.get(target.instance.name)
+    inside = target.database.name in (live.unread if live else {})
+    return live is not None and view not in live.missing and not inside
+
+
+def _denied(case: Case) -> Evidence | None:
+    for target in case.targets:
+        across = target.instance.name != case.instance.name
+        if across and case.initiator and _seen(case, target, "database_permissions"):
+            grants = [
+                g
+                for g in target.database.grants
+                if g.securable is Securable.SERVICE and g.name == case.message.to_service
+            ]
+            if all(g.denied for g in grants):
+                service = target.database.services.get(case.message.to_service)
+                none = f"nobody has SEND on {case.message.to_service} of {target}"
+                return (placed(none, target.database.source if not service else service.source),)
+    return status_of(case, (8494,))
+
+
+def _no_way_back(case: Case) -> Evidence | None:
+    if case.parked:  # acknowledged when it was stored here
+        return None
+    for target in case.targets:
+        if target.acknowledged or target.back is None:
+            continue
+        back = target.back
+        how = failure_text(back.ending, back.hops[-1][1])
+        found = [f"the acknowledgement of {target} does not reach {case.at}: {how}"]
+        there = case.far_endpoint(target)
+        if there is not None:
+            arrived = f"the message has arrived: {target} has the dialog, {there.state.value}"
+            found.append(placed(arrived, there.source))
+        return tuple(found)
+    return None
+
+
+def _obstacle_gone(case: Case) -> Evidence | None:
+    if case.status.number not in _CLASSIFIED or case.failure is not None:
+        return None
+    return (f"transmission_status says {case.status.number}, and {case.decided}",)
+
+
+def _beyond(case: Case) -> Evidence | None:
+    ending = None if case.failure is None else case.failure.ending
+    if ending is None or ending.disposition is not Disposition.UNKNOWN:
+        return None
+    # What is young and has not failed is on its way there.
+    return (case.failed_text(),) if case.old or not case.status.empty else None
+
+
+def _in_flight(case: Case) -> Evidence | None:
+    if case.old or case.status.unknown or case.status.number not in (None, 9749):
+        return None
+    return ("it is young, and nothing has failed: retries come within a minute",)
+
+
+def _unexplained(case: Case) -> Evidence | None:
+    return (case.decided,)
+
+
+CAUSES: tuple[Cause[Case], ...] = (
+    Cause(
+        "target-closed", Stage.ACCEPTANCE, "The target database cannot take messages",
+        _CLOSED, "reference 1.5, 4.6",
+        "Switch on delivery there (ENABLE_BROKER); bring it online, READ_WRITE, MULTI_USER. A "
+        "mirror or secondary takes none: route to the principal, or to the group's listener.",
+        _closed,
+    ),
+    Cause(
+        "queue-off", Stage.ACCEPTANCE, "The target's queue is disabled",
+        _PARKED, "reference 4.6, 4.11",
+        "ALTER QUEUE ... WITH STATUS = ON. Five rollbacks in a row turn a queue off: find the "
+        "poison message first, or it happens again.",
+        _queue_off,
+    ),
+    Cause(
+        "contract-refused", Stage.ACCEPTANCE, "The target service does not accept the contract",
+        (), "reference 5.3 (8408, TA-31)",
+        "ALTER SERVICE ... (ADD CONTRACT ...) at the target; its name must match exactly.",
+        _contract,
+    ),
+    Cause(
+        "send-denied", Stage.ACCEPTANCE, "Nobody may SEND on the target service",
+        (8494,), "reference 4.14 (8494, 11215)",
+        "GRANT SEND ON SERVICE:: at the target: to public where dialogs are not encrypted, else to "
+        "the user who owns the initiator's certificate there.",
+        _denied,
+    ),
+    Cause(
+        "no-way-back", Stage.ACKNOWLEDGEMENT, "It arrives, and no acknowledgement finds back",
+        (), "reference 4.5 (TA-09)",
+        "CREATE ROUTE in the target database (not in msdb) to the initiator's service, with the "
+        "initiator's broker id and the address of its instance or gateway.",
+        _no_way_back,
+    ),
+    by_status(
+        "target-unreachable", Stage.ACCEPTANCE, "The far side does not answer, or does not accept",
+        (9753,), "reference 4.6",
+        "The snapshot shows nothing wrong on this side: take one of the far instance too, or watch "
+        "Broker:Message Undeliverable there.",
+    ),
+    Cause(
+        "obstacle-gone", Stage.WAITING, "What the status says was mended since the last try",
+        (), "reference 4.5",
+        "Wait a minute: a retry finds the route.",
+        _obstacle_gone, bad=False,
+    ),
+    Cause(
+        "beyond-the-snapshot", Stage.TRANSPORT, "The way leads out of the snapshot",
+        (), "reference 2.2 R8",
+        "Take a snapshot of the instance at that address as well, or describe it in a topology and "
+        "name that with --topology.",
+        _beyond,
+    ),
+    Cause(
+        "in-flight", Stage.WAITING, "On its way",
+        (9749,), "reference 4.5, 4.6",
+        "Nothing to do.",
+        _in_flight, bad=False,
+    ),
+    Cause(
+        "unexplained", Stage.WAITING, "Nothing in the snapshot explains it",
+        (), "reference 4.6",
+        "Watch Broker:Message Classify, Broker:Transmission and Broker:Message Undeliverable on "
+        "both sides for a minute, and read the error logs.",
+        _unexplained,
+    ),
+)  # fmt: skip

@@ -1,0 +1,222 @@
+"""Can it get to the next instance, and from there on? Endpoints, ports, permissions, forwarders."""
+
+from __future__ import annotations
+
+from streams.analysis.diagnose.case import Case, placed
+from streams.analysis.diagnose.cause import Cause, Evidence, Stage
+from streams.analysis.diagnose.classify import where_is
+from streams.analysis.diagnose.sender import by_status, status_of
+from streams.analysis.paths.network import Disposition
+from streams.errors import Number
+from streams.routing import Address
+from streams.topology import Encryption, Endpoint, Instance
+
+
+def _no_endpoint(case: Case) -> Evidence | None:
+    endpoint = case.instance.endpoint
+    known = "service_broker_endpoints" not in case.live.missing
+    if not known:
+        return status_of(case, (9666, 9748, 28080))
+    if case.explanation.decision.error is not Number.TRANSPORT_NOT_AVAILABLE:
+        return status_of(case, (28080,))
+    if endpoint.name is None:
+        return (f"{case.instance.name} has no endpoint FOR SERVICE_BROKER", case.decided)
+    state = f"the endpoint {endpoint.name} of {case.instance.name} is {endpoint.state.value}"
+    return (placed(state, endpoint.source), case.decided)
+
+
+def _wrong_port(case: Case) -> Evidence | None:
+    """Find an instance that has the host of the unknown address, and another port."""
+    step = case.failed_step
+    address = None if step is None else step.address
+    ending = None if case.failure is None else case.failure.ending
+    if address is None or ending is None or ending.disposition is not Disposition.UNKNOWN:
+        return None
+    there = next((i for i in case.estate.topology.instances.values() if _at(i, address)), None)
+    if there is None:
+        return None
+    source = there.endpoint.source
+    port = f"{there.name} listens at port {there.address.port}, not at {address.port}"
+    return (placed(port, source), case.failed_text())
+
+
+def _at(instance: Instance, address: Address) -> bool:
+    hosts = {h.casefold() for h in (instance.address.host, instance.name, *instance.aliases)}
+    return address.host.casefold() in hosts
+
+
+def _stopped(case: Case) -> Evidence | None:
+    ending = None if case.failure is None else case.failure.ending
+    stopped = (Number.TARGET_UNREACHABLE, Number.NOT_DELIVERABLE_IN_TIME)
+    if ending is None or ending.error not in stopped:
+        return None
+    return (case.failed_text(), "the endpoint of the instance at that address is not started")
+
+
+def _encryption(case: Case) -> Evidence | None:
+    there = case.next_hop
+    if case.leaves and there is not None and there.name != case.instance.name:
+        clash = _clash(case.instance.endpoint, there.endpoint)
+        if clash is not None:
+            first = f"{case.instance.name} and {there.name}: {clash}"
+            return (placed(first, there.endpoint.source), case.decided)
+    return status_of(case, (28027,))
+
+
+def _clash(one: Endpoint, other: Endpoint) -> str | None:
+    kinds = {one.encryption, other.encryption}
+    if kinds == {Encryption.REQUIRED, Encryption.DISABLED}:
+        return "one requires encryption and the other has it disabled"
+    if Encryption.DISABLED in kinds or not one.algorithms or not other.algorithms:
+        return None
+    if set(one.algorithms) & set(other.algorithms):
+        return None
+    return f"{' '.join(one.algorithms)} and {' '.join(other.algorithms)} have nothing in common"
+
+
+# --- On the way ----------------------------------------------------------------------------------
+
+
+def _dropped_with(case: Case, *numbers: int) -> Evidence | None:
+    ending = None if case.failure is None else case.failure.ending
+    if ending is None or case.failed_here or ending.error is None:
+        return None
+    return (case.failed_text(),) if int(ending.error) in numbers else None
+
+
+def _forwarding_off(case: Case) -> Evidence | None:
+    return _dropped_with(case, 9792) or status_of(case, (9792,))
+
+
+def _loop(case: Case) -> Evidence | None:
+    ending = None if case.failure is None else case.failure.ending
+    if ending is None:
+        return None
+    circling = ending.disposition is Disposition.LOOP or ending.error is Number.HOPS_EXHAUSTED
+    return (case.failed_text(),) if circling else None
+
+
+def _stale(case: Case) -> Evidence | None:
+    found = _dropped_with(case, 28017, 9795)
+    if found is None:
+        return status_of(case, (28017,))
+    on_wire = case.broker or (None if case.failure is None else case.failure.ending.broker)
+    named = () if on_wire is None else (where_is(case, on_wire),)
+    return (*found, *named, *_hosts_now(case))
+
+
+def _hosts_now(case: Case) -> tuple[str, ...]:
+    """Say which broker id the service has where the way ends."""
+    at = None if case.failure is None else case.failure.ending.instance
+    there = None if at is None else case.estate.topology.instance(at)
+    if there is None:
+        return ()
+    return tuple(
+        placed(f"{at}/{d.name} has the service, and broker id {d.broker_id}", d.source)
+        for d in there.databases.values()
+        if case.message.to_service in d.services
+    )
+
+
+def _lost_on_the_way(case: Case) -> Evidence | None:
+    ending = None if case.failure is None else case.failure.ending
+    if ending is None or case.failed_here or ending.disposition is not Disposition.DROPPED:
+        return status_of(case, (9788, 9789, 9790))
+    if ending.error in _TOLD:
+        return None
+    return (case.failed_text(),)
+
+
+_TOLD = frozenset(
+    {
+        Number.NOT_DELIVERABLE_IN_TIME,
+        Number.HOPS_EXHAUSTED,
+        Number.FORWARDING_DISABLED,
+        Number.TARGET_BROKER_NOT_HERE,
+        Number.BROKER_NOT_HERE,
+    }
+)
+"""Ends of a way that are causes of their own."""
+
+CAUSES: tuple[Cause[Case], ...] = (
+    Cause(
+        "no-endpoint", Stage.TRANSPORT, "The sender's instance has no started endpoint",
+        (9666, 9748, 28080), "reference 4.6, 5.2",
+        "CREATE ENDPOINT ... STATE = STARTED AS TCP (LISTENER_PORT = 4022) FOR SERVICE_BROKER, or "
+        "ALTER ENDPOINT ... STATE = STARTED.",
+        _no_endpoint,
+    ),
+    Cause(
+        "wrong-port", Stage.TRANSPORT, "The route names another port than the endpoint's",
+        (), "reference 1.3 (TA-06)",
+        "ALTER ROUTE with the LISTENER_PORT of the endpoint (sys.tcp_endpoints), which is not the "
+        "port of the server itself (1433).",
+        _wrong_port,
+    ),
+    Cause(
+        "next-hop-stopped", Stage.TRANSPORT, "The next instance's endpoint is not started",
+        (), "reference 4.6 (TA-07)",
+        "ALTER ENDPOINT ... STATE = STARTED at the instance where the way ends.",
+        _stopped,
+    ),
+    by_status(
+        "connect-denied", Stage.TRANSPORT, "The peer's login may not connect to the endpoint",
+        (9752, 28034), "reference 4.14 (TA-39)",
+        "GRANT CONNECT ON ENDPOINT:: at the instance that refuses, to the login that the message "
+        "names: the other server's service account, or the login of its certificate.",
+    ),
+    Cause(
+        "encryption-mismatch", Stage.TRANSPORT, "The endpoints have no encryption in common",
+        (28027,), "reference 4.14 (TA-39)",
+        "ALTER ENDPOINT ... FOR SERVICE_BROKER (ENCRYPTION = REQUIRED ALGORITHM AES) on both.",
+        _encryption,
+    ),
+    by_status(
+        "authentication", Stage.TRANSPORT, "The servers do not accept each other's identity",
+        (9751, 9758, 28026, 28028, 28029, 28030, 28031, 28035, 28036, 28037, 28038, 28045, 28047,
+         28048),
+        "reference 4.14",
+        "With Windows authentication: service accounts of one domain or of domains that trust each "
+        "other, and their SPNs. With certificates: each side has the other's public key in master, "
+        "none has expired. The error log of the other server says more.",
+    ),
+    by_status(
+        "connect-failed", Stage.TRANSPORT, "Nobody answers at the address",
+        (9754,), "reference 4.6",
+        "10061: no endpoint listens there, or at another port; 10060: a firewall, or no such host. "
+        "Try Test-NetConnection HOST -Port PORT from the sending server.",
+    ),
+    by_status(
+        "connection-lost", Stage.TRANSPORT, "The connection is made and breaks",
+        (9755, 9757, 9759), "reference 4.6",
+        "10054: the other side closed it, mostly because of its own security or encryption: read "
+        "its error log at that time. It may also be no Service Broker port at all.",
+    ),
+    Cause(
+        "forwarding-off", Stage.FORWARDING, "An instance on the way does not forward",
+        (9792,), "reference 2.2 R8.2 (TA-08)",
+        "ALTER ENDPOINT ... FOR SERVICE_BROKER (MESSAGE_FORWARDING = ENABLED) there, or route past "
+        "it. A route in its msdb decides, not one in a user database.",
+        _forwarding_off,
+    ),
+    Cause(
+        "loop", Stage.FORWARDING, "Forwarders send it round in a circle",
+        (), "reference 5.1 (TA-10)",
+        "Correct the msdb route of the instance where the circle closes.",
+        _loop,
+    ),
+    Cause(
+        "stale-broker-id", Stage.ACCEPTANCE, "The target's broker id is not where the route leads",
+        (28017,), "reference 1.5, 2.2 R7.1 (TA-04, TA-05)",
+        "After NEW_BROKER, a restore elsewhere or a failover, ALTER ROUTE with the "
+        "service_broker_guid that the target database has now, and its address.",
+        _stale,
+    ),
+    Cause(
+        "lost-on-the-way", Stage.FORWARDING, "An instance on the way drops it",
+        (9788, 9789, 9790), "reference 2.2 R2, 5.3",
+        "Give msdb of that instance a route for the service, or switch on the broker in its msdb. "
+        "Nothing is stored there: the sender keeps retrying.",
+        _lost_on_the_way,
+    ),
+)  # fmt: skip

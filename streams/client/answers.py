@@ -1,0 +1,108 @@
+"""The answers to the statements of a client, whichever of its threads waits for which.
+
+A consumer must be polled by one thread at a time. Whoever waits and finds nobody polling does it
+for all of them, hands round what came, and lets the next one do it when its own answer is there.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Condition
+
+from streams.kafka import Cluster, Consumer, KafkaException, Message, TopicPartition, watermarks
+from streams.kafka.reader import partitions_of
+from streams.wire import MalformedError, decode_result
+from streams.wire.codecs import ResultRecord
+
+_TURN = 0.1
+"""Seconds that a thread polls at a time: then the others learn what came, and that time passes."""
+
+
+class Answers:
+    """The results of one instance that are for one client, from the moment when it is made.
+
+    Raises SurroundingsError where nobody has applied the instance, or Kafka does not answer.
+    """
+
+    def __init__(self, cluster: Cluster, instance: str, reply_to: str, timeout: float) -> None:
+        self._reply_to = reply_to.encode()
+        self._topic = cluster.topics.result(instance)
+        # An instance that nobody has applied is told at once.
+        partitions_of(cluster, self._topic, timeout=timeout)
+        self._consumer = self._listening(cluster, reply_to, timeout)
+        self._waiting: dict[uuid.UUID, ResultRecord | None] = {}
+        self._changed = Condition()
+        self._polled = False
+        self.trouble = ""
+
+    def _listening(self, cluster: Cluster, reply_to: str, timeout: float) -> Consumer:
+        consumer = cluster.consumer(reply_to)
+        try:
+            _, high = watermarks(consumer, self._topic, 0, timeout=timeout)
+        except KafkaException as error:
+            consumer.close()
+            raise cluster.unreachable(error, timeout) from error
+        consumer.assign([TopicPartition(self._topic, 0, high)])
+        return consumer
+
+    def close(self) -> None:
+        """Let the broker go."""
+        self._consumer.close()
+
+    @contextmanager
+    def expected(self, command_id: uuid.UUID) -> Iterator[None]:
+        """Keep the answer to a statement that is made in this block, for :meth:`wait`."""
+        with self._changed:
+            self._waiting[command_id] = None
+        try:
+            yield
+        finally:
+            with self._changed:
+                del self._waiting[command_id]
+
+    def wait(
+        self, command_id: uuid.UUID, deadline: float, meanwhile: Callable[[], object]
+    ) -> ResultRecord | None:
+        """Return the answer to a statement that is expected; ``None``: not by ``deadline``.
+
+        ``deadline`` is by the monotonic clock. ``meanwhile`` is called every now and then; what it
+        raises ends the wait.
+        """
+        while True:
+            meanwhile()
+            with self._changed:
+                found = self._waiting[command_id]
+                left = deadline - time.monotonic()
+                if found is not None or left <= 0:
+                    return found
+                if self._polled:
+                    self._changed.wait(min(left, _TURN))
+                    continue
+                self._polled = True
+            self._poll(min(left, _TURN))
+
+    def _poll(self, timeout: float) -> None:
+        message = None
+        try:
+            message = self._consumer.poll(timeout)
+        finally:
+            with self._changed:
+                self._polled = False
+                if message is not None:
+                    self._take(message)
+                self._changed.notify_all()
+
+    def _take(self, message: Message) -> None:
+        error = message.error()
+        if error is not None:  # it may pass: the client goes on trying
+            self.trouble = f": {error.str()}"
+        elif message.key() == self._reply_to:
+            try:
+                answer = decode_result(message.value())
+            except MalformedError:
+                return
+            if answer.command_id in self._waiting:
+                self._waiting[answer.command_id] = answer

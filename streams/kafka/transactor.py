@@ -1,0 +1,127 @@
+"""Records that are committed together, with offsets if there are any, or not at all.
+
+For applications and relays; an endpoint worker's transactions are its own business. A transaction
+is opened, filled and committed in one call: an open one blocks everybody who reads what is
+committed, so nothing slow may happen in it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from streams.errors import SurroundingsError
+from streams.kafka.cluster import Cluster, Headers
+
+_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+_STEP = 5.0
+"""Seconds that Kafka's client waits at a time; then it is asked again."""
+
+
+class Outgoing(NamedTuple):
+    """A record on its way to a topic; its key places it."""
+
+    topic: str
+    key: bytes
+    value: bytes | None
+    headers: Headers
+
+
+class AbortedError(SurroundingsError):
+    """Nothing of the transaction happened."""
+
+
+class FencedError(SurroundingsError):
+    """Somebody else has taken over the name: whatever is under way here will not happen."""
+
+
+class Transactor:
+    """Commit batches under a name; whoever takes the name next ends what is open under it.
+
+    ``timeout``: seconds to wait for Kafka. For one thread.
+    """
+
+    def __init__(self, cluster: Cluster, name: str, *, timeout: float = 30.0) -> None:
+        self._cluster, self._timeout = cluster, timeout
+        self._name = f"{cluster.topics.prefix}{name}"
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._producer = self._cluster.producer(transactional_id=self._name, linger_ms=0)
+        try:
+            self._certainly(lambda: self._producer.init_transactions(_STEP))
+        except KafkaException as error:
+            raise self._cluster.unreachable(error, self._timeout) from error
+
+    def commit(
+        self,
+        records: Iterable[Outgoing],
+        offsets: Sequence[TopicPartition] = (),
+        member: Any = None,
+    ) -> None:
+        """Commit records, and ``offsets`` in the name of a consumer group's ``member``.
+
+        Raises AbortedError where nothing happened, and FencedError where somebody else has the
+        name. Any other SurroundingsError leaves open what happened: make a Transactor anew.
+        """
+        try:
+            self._certainly(self._producer.begin_transaction)
+            for record in records:
+                self._produce(record)
+            if offsets:
+                parts = list(offsets)
+                self._certainly(
+                    lambda: self._producer.send_offsets_to_transaction(parts, member, _STEP)
+                )
+            self._certainly(lambda: self._producer.commit_transaction(_STEP))
+        except KafkaException as error:
+            self._abort()
+            raise AbortedError(
+                f"Kafka has taken nothing of a transaction: {error.args[0].str()}.",
+                "It can be tried again. Unknown topic: run 'hopline apply TOPOLOGY'.",
+            ) from error
+
+    def _produce(self, record: Outgoing) -> None:
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                self._producer.produce(
+                    record.topic,
+                    key=record.key,
+                    value=record.value,
+                    headers=record.headers,  # type: ignore[arg-type]
+                )
+                return
+            except BufferError:
+                if time.monotonic() > deadline:
+                    raise KafkaException(KafkaError(KafkaError._QUEUE_FULL)) from None
+                self._producer.poll(0.1)
+
+    def _abort(self) -> None:
+        """Undo; the numbers of refused records are spent for the client but not for the broker."""
+        with suppress(KafkaException):  # who begins anew ends it too
+            self._certainly(lambda: self._producer.abort_transaction(_STEP))
+        self._begin_anew()
+
+    def _certainly(self, call: Callable[[], object]) -> None:
+        """Call until it is certain: a retriable failure says nothing about the outcome."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                call()
+                return
+            except KafkaException as error:
+                cause = error.args[0]
+                if cause.code() in _FENCED:
+                    raise FencedError(
+                        f"{self._name}: another process has taken over.",
+                        "Give each process a name of its own.",
+                    ) from error
+                if cause.fatal() or (cause.retriable() and time.monotonic() > deadline):
+                    raise self._cluster.unreachable(error, self._timeout) from error
+                if not cause.retriable():
+                    raise

@@ -1,0 +1,51 @@
+"""Snapshots of live servers: the script that takes one, and reading it.
+
+:func:`load_snapshot` reads what :func:`json_script` or :func:`csv_script` wrote, into a topology
+whose objects know their file and line, and what each instance was doing (:class:`LiveInstance`).
+"""
+
+from streams.topology.snapshot.files import (
+    files_of,
+    is_snapshot,
+    load_snapshot,
+    over,
+    read_instance,
+    sources_at,
+)
+from streams.topology.snapshot.script import ROWS, csv_script, json_script
+from streams.topology.snapshot.state import (
+    Connection,
+    ConversationEndpoint,
+    DialogState,
+    ForwardedMessage,
+    LiveInstance,
+    QueuedMessage,
+    QueueMonitor,
+    Snapshot,
+)
+from streams.topology.snapshot.views import STATUS_NUMBERS, VIEWS, Kind, Scope, View
+
+__all__ = [
+    "ROWS",
+    "STATUS_NUMBERS",
+    "VIEWS",
+    "Connection",
+    "ConversationEndpoint",
+    "DialogState",
+    "ForwardedMessage",
+    "Kind",
+    "LiveInstance",
+    "QueueMonitor",
+    "QueuedMessage",
+    "Scope",
+    "Snapshot",
+    "View",
+    "csv_script",
+    "files_of",
+    "is_snapshot",
+    "json_script",
+    "load_snapshot",
+    "over",
+    "read_instance",
+    "sources_at",
+]

@@ -1,0 +1,95 @@
+"""Rows of a view from a CSV file, as sqlcmd, SSMS and Excel write it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from streams.topology.findings import Severity, Source
+from streams.topology.snapshot.rows import DATABASE, RawRow, Rows
+from streams.topology.snapshot.text_file import read_lines
+from streams.topology.snapshot.views import VIEWS, Scope
+
+_DELIMITERS = ",;\t|"
+_LONGEST_CELL = 1 << 24
+
+
+def view_of(path: Path) -> str | None:
+    """Return the view that a CSV file is named after: ``routes``, ``sys.routes``, ``DB.routes``."""
+    if path.suffix.casefold() != ".csv":
+        return None
+    name = path.stem.casefold().rpartition(".")[2]
+    return name if name in VIEWS else None
+
+
+def database_of(path: Path) -> str | None:
+    """Return the database that a file name says, for rows without ``database_name``."""
+    before = path.stem.rpartition(".")[0]
+    return before.removesuffix(".sys") if before.casefold() not in ("", "sys") else None
+
+
+def read_csv(path: Path, into: Rows) -> None:
+    """Read a file into an instance's rows; what is wrong with a line is a finding."""
+    view = view_of(path)
+    assert view is not None, "only files that are named after a view are read"
+    if view in into.present and VIEWS[view].scope is Scope.INSTANCE:
+        return  # taken once more with the next database
+    try:
+        for raw in _rows(path, view, into):
+            into.add(raw)
+    except csv.Error as error:
+        into.note(
+            f"{view}: {error}", "Save the result as CSV once more.", Source(str(path)),
+            Severity.ERROR,
+        )  # fmt: skip
+
+
+def _rows(path: Path, view: str, into: Rows) -> Iterator[RawRow]:
+    lines = [line + "\n" for line in read_lines(path)]
+    first = 1 if lines[0].casefold().startswith("sep=") else 0  # Excel's own first line
+    if lines[0].startswith("Msg "):  # sqlcmd: this server does not have the view
+        return
+    if not any(line.strip() for line in lines[first:]):
+        into.present.add(view)
+        return
+    known = {*VIEWS[view].columns, DATABASE}
+    delimiter = _delimiter(lines[first], known)
+    csv.field_size_limit(_LONGEST_CELL)
+    reader = csv.reader(lines[first:], delimiter=delimiter)
+    header = [name.strip().casefold() for name in next(reader)]
+    if not known.intersection(header):
+        into.note(
+            f"the first line of {path.name} names no column of {view}",
+            "Save the result with its column headers.", Source(str(path), first + 1, 1),
+            Severity.ERROR,
+        )  # fmt: skip
+        return
+    into.present.add(view)
+    said = database_of(path)
+    start = reader.line_num
+    for cells in reader:
+        at, start = start + first, reader.line_num
+        if _ruled(cells):
+            continue
+        named = dict(zip(header, cells, strict=False))
+        if said is not None:
+            named.setdefault(DATABASE, said)
+        places = {n: lines[at].find(c) + 1 for n, c in named.items() if c}
+        yield RawRow(view, named, Source(str(path), at + 1, 1), places)
+
+
+def _delimiter(header: str, known: set[str]) -> str:
+    """Return the delimiter by which most of the header's words are columns."""
+
+    def found(delimiter: str) -> int:
+        words = (word.strip().strip('"').casefold() for word in header.split(delimiter))
+        return sum(word in known for word in words)
+
+    return max(_DELIMITERS, key=found)
+
+
+def _ruled(cells: list[str]) -> bool:
+    """Tell whether a line says nothing: empty, sqlcmd's rule of dashes, its count of rows."""
+    text = "".join(cells).strip()
+    return not text.strip("-") or (text.startswith("(") and text.endswith(")") and len(cells) == 1)

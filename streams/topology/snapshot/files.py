@@ -1,0 +1,150 @@
+"""Find the files of a snapshot and read them: one document or one folder of CSVs per instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from streams.errors import UsageError
+from streams.topology.findings import Finding, Severity, Source
+from streams.topology.model import Instance, Topology
+from streams.topology.snapshot.csv_file import read_csv, view_of
+from streams.topology.snapshot.full_names import with_full_names
+from streams.topology.snapshot.instance import build_instance, name_of
+from streams.topology.snapshot.json_file import is_json_snapshot, read_json
+from streams.topology.snapshot.live import build_live
+from streams.topology.snapshot.rows import Rows
+from streams.topology.snapshot.state import LiveInstance, Snapshot
+from streams.topology.snapshot.views import NEEDED
+from streams.topology.validate import ddl_finding
+
+
+def is_snapshot(path: Path) -> bool:
+    """Tell whether there is a snapshot at a path: a document, CSVs, or a folder with them."""
+    return bool(sources_at(path))
+
+
+def load_snapshot(path: Path) -> Snapshot:
+    """Read a snapshot: a file, a folder of documents and CSVs, or a folder of such folders.
+
+    Raise UsageError where there is none, InputError for a document that does not parse.
+    """
+    found = sources_at(path)
+    if not found:
+        raise UsageError(
+            f"there is no snapshot at {path}",
+            "Name what the query script wrote, or a folder of it; a CSV is named after its view.",
+        )
+    instances: dict[str, Instance] = {}
+    live: dict[str, LiveInstance] = {}
+    findings: list[Finding] = []
+    for source in found:
+        instance, state, rows = _read(source, None)
+        findings += rows.findings
+        if instance.name.casefold() in {name.casefold() for name in instances}:
+            findings.append(_twice(instance.name, source))
+            continue
+        instances[instance.name], live[instance.name] = instance, state
+    return Snapshot(with_full_names(Topology(instances, findings=tuple(findings))), live)
+
+
+def read_instance(path: Path, name: str | None = None) -> Snapshot:
+    """Read one instance's snapshot under the name by which its routes know it, if one is given."""
+    found = sources_at(path)
+    if len(found) != 1:
+        many = f"{len(found)} instances" if found else "no snapshot"
+        raise UsageError(f"there is {many} at {path}", "Name the file or folder of one instance.")
+    instance, state, rows = _read(found[0], name)
+    topology = Topology({instance.name: instance}, findings=tuple(rows.findings))
+    return Snapshot(topology, {instance.name: state})
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Return the files of which the snapshots at a path consist."""
+    found = (((s,) if s.is_file() else _csvs(s)) for s in sources_at(path))
+    return tuple(file for files in found for file in files)
+
+
+def over(stated: Instance, seen: Instance) -> Instance:
+    """Return an instance as a snapshot saw it, with what a topology states and no view holds."""
+    return replace(
+        seen,
+        name=stated.name,
+        stated_address=stated.stated_address,
+        aliases=tuple(dict.fromkeys((*stated.aliases, *seen.aliases))),
+        listeners=tuple(dict.fromkeys((*stated.listeners, *seen.listeners))),
+        databases={**seen.databases, **stated.databases},
+        cluster=stated.cluster,
+        partitions=stated.partitions,
+        source=stated.source,
+    )
+
+
+def _read(source: Path, name: str | None) -> tuple[Instance, LiveInstance, Rows]:
+    fallback = source.stem if source.is_file() else source.resolve().name
+    rows = Rows(fallback)
+    for file in (source,) if source.is_file() else _csvs(source):
+        _read_file(file, rows)
+    rows.subject = name or name_of(rows, fallback)
+    _complete(rows, source)
+    instance = build_instance(rows, rows.subject, Source(str(source)))
+    state = build_live(rows, instance)
+    rows.findings = [replace(f, subject=f.subject or rows.subject) for f in rows.findings]
+    return instance, state, rows
+
+
+def _read_file(file: Path, rows: Rows) -> None:
+    if view_of(file) is not None:
+        read_csv(file, rows)
+    else:
+        read_json(file, rows)
+
+
+def _complete(rows: Rows, source: Path) -> None:
+    """Note what the snapshot lacks without which nothing can be said."""
+    for view in NEEDED:
+        if view not in rows.present:
+            rows.note(
+                f"sys.{view} is not in the snapshot", "Take it again with the query script.",
+                Source(str(source)), Severity.WARNING,
+            )  # fmt: skip
+    for database, why in rows.unread.items():
+        rows.note(
+            f"{database} could not be read: {why}", "Take the snapshot as a sysadmin.",
+            Source(str(source)), Severity.WARNING,
+        )  # fmt: skip
+
+
+def _twice(name: str, source: Path) -> Finding:
+    return ddl_finding(
+        f"{source} is a second snapshot of {name}, and is not read",
+        "Keep one snapshot of each instance.", name, Source(str(source)),
+        severity=Severity.WARNING,
+    )  # fmt: skip
+
+
+def sources_at(path: Path) -> tuple[Path, ...]:
+    """Return the documents and the folders of CSVs that are at a path or right below it.
+
+    Each is the snapshot of one instance.
+    """
+    if path.is_file():
+        return (path,) if is_json_snapshot(path) or view_of(path) is not None else ()
+    if not path.is_dir():
+        return ()
+    return tuple(_within(path)) + tuple(
+        source for folder in sorted(path.iterdir()) if folder.is_dir() for source in _within(folder)
+    )
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    yield from (file for file in sorted(folder.iterdir()) if is_json_snapshot(file))
+    if _csvs(folder):
+        yield folder
+
+
+def _csvs(folder: Path) -> list[Path]:
+    """Return a folder's CSVs, the server's clock first."""
+    found = (f for f in folder.iterdir() if f.is_file() and view_of(f) is not None)
+    return sorted(found, key=lambda f: (view_of(f) != "server", f.name))

@@ -1,0 +1,68 @@
+"""Let a route's fully qualified host name lead to the server that has its first label.
+
+No view holds a server's own DNS name; routes are mostly written with it. What is taken for what is
+told, and only where one server can be meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from streams.routing import Address, AddressKind, parse_address
+from streams.topology.compile import LOOPBACK, directory
+from streams.topology.findings import Finding, Severity
+from streams.topology.model import Instance, Topology
+from streams.topology.objects import Route
+from streams.topology.validate import ddl_finding
+
+
+def with_full_names(topology: Topology) -> Topology:
+    """Return a topology whose instances are known by the full names that its routes use."""
+    leads = directory(topology)
+    more: dict[str, dict[str, Finding]] = {}
+    for route, address in _addresses(topology.instances.values()):
+        host = address.host.casefold()
+        if host in LOOPBACK or (host, address.port) in leads or "." not in host:
+            continue
+        meant = _meant(topology, host, address.port)
+        if len(meant) == 1:
+            found = more.setdefault(meant[0].name, {})
+            found.setdefault(host, _told(route, address, meant[0]))
+    instances = {
+        name: replace(i, aliases=(*i.aliases, *more.get(name, ())))
+        for name, i in topology.instances.items()
+    }
+    told = (finding for found in more.values() for finding in found.values())
+    return replace(topology, instances=instances, findings=(*topology.findings, *told))
+
+
+def _addresses(instances: Iterable[Instance]) -> Iterator[tuple[Route, Address]]:
+    for instance in instances:
+        for database in (*instance.databases.values(), instance.msdb):
+            for route in database.routes:
+                for text in (route.address, route.mirror):
+                    address = None if text is None else parse_address(text)
+                    if address is not None and address.kind is AddressKind.NETWORK:
+                        yield route, address
+
+
+def _meant(topology: Topology, host: str, port: int) -> list[Instance]:
+    """Return the servers of a host's first label; of several instances, those with the port."""
+    label = host.split(".")[0]
+    found = [i for i in topology.instances.values() if label in _labels(i)]
+    return found if len(found) < 2 else [i for i in found if i.address.port == port]
+
+
+def _labels(instance: Instance) -> set[str]:
+    return {host.casefold() for host in (instance.address.host, *instance.aliases)}
+
+
+def _told(route: Route, address: Address, instance: Instance) -> Finding:
+    return ddl_finding(
+        f"route {route.name}: {address.host} is taken for {instance.name}",
+        "If it is another server, take its snapshot as well or rename the instance.",
+        instance.name,
+        route.source,
+        severity=Severity.INFO,
+    )

@@ -1,0 +1,148 @@
+"""Rows from the JSON document that the shipped query script makes of one instance.
+
+The document is found inside whatever stands around it (the script's XML, a header, a count of
+rows), and a line break that sqlcmd put into the middle of it is taken out. Its arrays are walked
+row by row, so that a row keeps its line and column.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from streams.errors import InputError
+from streams.topology.findings import Source
+from streams.topology.snapshot.cells import read_cell
+from streams.topology.snapshot.rows import DATABASE, RawRow, Rows
+from streams.topology.snapshot.text_file import read_lines
+from streams.topology.snapshot.views import VIEWS, Kind
+
+MARK = "hopline_snapshot"
+"""The key by which a document is known for one; its value is the version of the form."""
+_INSIDE = "in_database"
+_SPACE = re.compile(r"[\s,]*")
+_DECODER = json.JSONDecoder(strict=False)
+_REMEDY = (
+    "If the file ends in the middle, its output was cut: run sqlcmd with -y 0, or save the "
+    "result's one cell from SSMS."
+)
+
+
+def is_json_snapshot(path: Path) -> bool:
+    """Tell whether a file begins like a snapshot's document."""
+    if path.suffix.casefold() not in (".json", ".xml", ".txt") or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return MARK.encode() in file.read(4096).replace(b"\0", b"")
+
+
+def read_json(path: Path, into: Rows) -> None:
+    """Read a document into an instance's rows; raise InputError for one that does not parse."""
+    document = _Document(path)
+    for key, value in document.members(document.start):
+        if key == _INSIDE:
+            for at in document.elements(value):
+                _read_database(document, at, into)
+        elif key in VIEWS:
+            _read_view(document, key, value, None, into)
+
+
+def _read_database(document: _Document, at: int, into: Rows) -> None:
+    name: str | None = None
+    for key, value in document.members(at):
+        if key == DATABASE:
+            name = read_cell(Kind.TEXT, document.value(value))
+        elif key == "error" and name is not None:
+            into.unread[name] = str(read_cell(Kind.TEXT, document.value(value)))
+        elif key in VIEWS:
+            _read_view(document, key, value, name, into)
+
+
+def _read_view(document: _Document, view: str, at: int, database: str | None, into: Rows) -> None:
+    into.present.add(view)
+    for element in document.elements(at):
+        cells = document.value(element)
+        if not isinstance(cells, dict):
+            raise document.error(element, f"a row of {view} is no object")
+        if database is not None:
+            cells.setdefault(DATABASE, database)
+        into.add(RawRow(view, cells, document.source(element)))
+
+
+class _Document:
+    """A JSON text that is walked by positions."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = str(path)
+        # FOR JSON escapes every line break of a name: one that stands in the text as it is was put
+        # there by the tool that wrote the file, between tokens or within one.
+        lines = read_lines(path)
+        self._text = "".join(lines)
+        self._lines = [0, *accumulate(len(line) for line in lines)][: len(lines)]
+        self.start = self._text.find("{")
+        if self.start < 0:
+            raise self.error(0, "there is no JSON document in this file")
+
+    def members(self, at: int) -> Iterator[tuple[str, int]]:
+        """Yield each key of the object at a position, with the position of its value."""
+        for key_at in self._items(at, "{", "}"):
+            key, end = self._decode(key_at)
+            colon = self._skip(end)
+            if not isinstance(key, str) or self._text[colon : colon + 1] != ":":
+                raise self.error(colon, "a ':' is missing")
+            value = self._skip(colon + 1)
+            yield key, value
+            self._next = self._after(value)
+
+    def elements(self, at: int) -> Iterator[int]:
+        """Yield the position of each element of the array at a position; null is an empty one."""
+        if self._text.startswith("null", at):
+            return
+        for element in self._items(at, "[", "]"):
+            yield element
+            self._next = self._after(element)
+
+    def _items(self, at: int, opening: str, closing: str) -> Iterator[int]:
+        if self._text[at : at + 1] != opening:
+            raise self.error(at, f"a '{opening}' is missing")
+        position = self._skip(at + 1)
+        while self._text[position : position + 1] != closing:
+            yield position
+            position = self._skip(self._next)
+
+    def value(self, at: int) -> Any:
+        """Return the value at a position."""
+        return self._decode(at)[0]
+
+    def _after(self, at: int) -> int:
+        return self._decode(at)[1]
+
+    def _decode(self, at: int) -> tuple[Any, int]:
+        try:
+            return _DECODER.raw_decode(self._text, at)
+        except json.JSONDecodeError as error:
+            raise self.error(error.pos, f"this is no JSON: {error.msg}") from None
+        except RecursionError:
+            raise self.error(at, "the document is nested too deeply") from None
+
+    def _skip(self, at: int) -> int:
+        found = _SPACE.match(self._text, at)
+        assert found is not None, "the pattern matches nothing, too"
+        return found.end()
+
+    def source(self, at: int) -> Source:
+        """Return the place of a position in the file."""
+        line = bisect_right(self._lines, at)
+        return Source(self._file, line, at - self._lines[line - 1] + 1)
+
+    def error(self, at: int, message: str) -> InputError:
+        """Return the error that the document does not parse at a position."""
+        place = self.source(at)
+        return InputError(
+            message, file=place.file, line=place.line, column=place.column, remedy=_REMEDY
+        )

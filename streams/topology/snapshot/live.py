@@ -1,0 +1,144 @@
+"""Build what an instance was doing from the rows of its DMVs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from streams.topology.findings import Severity
+from streams.topology.model import Instance
+from streams.topology.snapshot.names import Names, names_of
+from streams.topology.snapshot.rows import DATABASE, Row, Rows
+from streams.topology.snapshot.state import (
+    Connection,
+    ConversationEndpoint,
+    DialogState,
+    ForwardedMessage,
+    LiveInstance,
+    QueuedMessage,
+    QueueMonitor,
+)
+from streams.topology.snapshot.views import OPTIONAL, VIEWS
+
+_STATES = {state.value: state for state in DialogState}
+_ONLINE, _MULTI_USER = 0, 0
+_TIMES = (
+    ("transmission_queue", "enqueue_time"),
+    ("dm_broker_connections", "last_activity_time"),
+    ("dm_broker_queue_monitors", "last_activated_time"),
+)
+
+
+def build_live(rows: Rows, instance: Instance) -> LiveInstance:
+    """Return what an instance was doing."""
+    names = {d: names_of(rows, d) for d in (*instance.databases, instance.msdb.name)}
+    by_fold = {name.casefold(): found for name, found in names.items()}
+    return LiveInstance(
+        instance.name,
+        _taken_at(rows),
+        tuple(_message(row) for row in rows.of("transmission_queue")),
+        tuple(_endpoints(rows, by_fold)),
+        tuple(_forwarded(row) for row in rows.of("dm_broker_forwarded_messages")),
+        tuple(_connection(row) for row in rows.of("dm_broker_connections")),
+        tuple(_monitors(rows, by_fold)),
+        dict(_depths(rows, by_fold)),
+        _texts(rows),
+        {(str(r[DATABASE]), r["view_name"]): r["row_count"] for r in rows.of("row_counts")},
+        dict(_closed(rows)),
+        tuple(v for v in VIEWS if v not in rows.present and v not in OPTIONAL),
+        dict(rows.unread),
+        {view: len(rows.of(view)) for view in VIEWS if rows.of(view)},
+    )
+
+
+def _taken_at(rows: Rows) -> float | None:
+    """Return the instant that the server said, else the latest one of any row."""
+    said = [row["taken_at"] for row in rows.of("server") if row["taken_at"] is not None]
+    seen = [row[column] for view, column in _TIMES for row in rows.of(view)]
+    times = said or [time for time in seen if time is not None]
+    return max(times, default=None)
+
+
+def _message(row: Row) -> QueuedMessage:
+    return QueuedMessage(
+        str(row[DATABASE]), row["conversation_handle"], row["to_service_name"],
+        row["to_broker_instance"], row["from_service_name"], row["service_contract_name"],
+        row["enqueue_time"], row["message_sequence_number"], row["message_type_name"],
+        bool(row["is_conversation_error"]), bool(row["is_end_of_dialog"]), row["body_length"],
+        row["transmission_status"], row.source,
+    )  # fmt: skip
+
+
+def _endpoints(rows: Rows, names: Mapping[str, Names]) -> Iterator[ConversationEndpoint]:
+    for row in rows.of("conversation_endpoints"):
+        state = _STATES.get(row["state"].strip().upper())
+        if state is None:
+            rows.note(
+                f"conversation_endpoints.state: '{row['state']}' is no state of a dialog",
+                f"It is one of {', '.join(_STATES)}.", row.source, Severity.WARNING,
+            )  # fmt: skip
+            continue
+        inside = names.get(str(row[DATABASE]).casefold(), Names())
+        yield ConversationEndpoint(
+            str(row[DATABASE]), row["conversation_handle"], row["conversation_id"],
+            row["is_initiator"] is not False, state, inside.service(row["service_id"]),
+            inside.contract(row["service_contract_id"]), row["conversation_group_id"],
+            row["lifetime"], row["far_service"], row["far_broker_instance"],
+            row["security_timestamp"], row["send_sequence"], row["receive_sequence"],
+            row["end_dialog_sequence"], bool(row["is_system"]), row.source,
+        )  # fmt: skip
+
+
+def _forwarded(row: Row) -> ForwardedMessage:
+    return ForwardedMessage(
+        row["conversation_id"], row["is_initiator"] is not False, row["to_service_name"],
+        row["to_broker_instance"], row["from_service_name"], row["adjacent_broker_address"],
+        row["hops_remaining"], row["time_to_live"], row["time_consumed"], row.source,
+    )  # fmt: skip
+
+
+def _connection(row: Row) -> Connection:
+    return Connection(
+        row["state"], row["login_state"], bool(row["is_accept"]), row["connect_time"],
+        row["last_activity_time"], row["principal_name"], row["remote_user_name"], row.source,
+    )  # fmt: skip
+
+
+def _monitors(rows: Rows, names: Mapping[str, Names]) -> Iterator[QueueMonitor]:
+    databases = {r["database_id"]: str(r["name"]) for r in rows.of("databases")}
+    for row in rows.of("dm_broker_queue_monitors"):
+        database = databases.get(row["database_id"])
+        if database is None:
+            continue
+        queue = names.get(database.casefold(), Names()).queues.get(row["queue_id"])
+        if queue is not None:
+            yield QueueMonitor(
+                database, queue, row["state"], row["last_empty_rowset_time"],
+                row["last_activated_time"], row["tasks_waiting"], row.source,
+            )  # fmt: skip
+
+
+def _depths(rows: Rows, names: Mapping[str, Names]) -> Iterator[tuple[tuple[str, str], int]]:
+    for row in rows.of("queue_depths"):
+        database = str(row[DATABASE])
+        queue = names.get(database.casefold(), Names()).queues.get(row["object_id"])
+        if queue is not None:
+            yield (database, queue), row["messages"]
+
+
+def _texts(rows: Rows) -> dict[int, tuple[str, ...]]:
+    found: dict[int, tuple[str, ...]] = {}
+    for row in rows.of("messages"):
+        number = row["message_id"]
+        found[number] = (*found.get(number, ()), row["text"])
+    return found
+
+
+def _closed(rows: Rows) -> Iterator[tuple[str, str]]:
+    """Yield databases whose broker cannot work although it is enabled (28012 to 28018)."""
+    for row in rows.of("databases"):
+        if row["state"] not in (None, _ONLINE):
+            yield str(row["name"]), "not online"
+        elif row["is_read_only"]:
+            yield str(row["name"]), "read-only"
+        elif row["user_access"] not in (None, _MULTI_USER):
+            yield str(row["name"]), "in single-user or restricted mode"

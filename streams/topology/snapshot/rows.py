@@ -1,0 +1,110 @@
+"""An instance's rows as they were read: by view, typed, each with its place in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streams.topology.findings import Finding, Severity, Source
+from streams.topology.snapshot.cells import read_cell
+from streams.topology.snapshot.views import VIEWS, Kind, Scope, View
+
+DATABASE = "database_name"
+"""The column that says of which database a row is."""
+_FARTHEST = 16 * 60  # no clock of the world is farther from UTC, in minutes
+
+
+@dataclass(frozen=True, slots=True)
+class RawRow:
+    """A row before its cells are read; ``place`` tells where the cell of a column stands."""
+
+    view: str
+    cells: Mapping[str, object]
+    source: Source
+    columns: Mapping[str, int] = field(default_factory=dict)
+
+    def place(self, column: str) -> Source:
+        """Return where a column's cell is."""
+        return Source(self.source.file, self.source.line, self.columns.get(column, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a view: its cells by column, ``None`` for NULL and for what is not there."""
+
+    cells: Mapping[str, Any]
+    source: Source
+
+    def __getitem__(self, column: str) -> Any:
+        return self.cells.get(column)
+
+    @property
+    def database(self) -> str | None:
+        """Return the database that the row is of."""
+        name = self.cells.get(DATABASE)
+        return None if name is None else str(name)
+
+
+@dataclass(slots=True)
+class Rows:
+    """All rows of one instance. ``present``: the views that are there, be they empty."""
+
+    subject: str
+    views: dict[str, list[Row]] = field(default_factory=dict)
+    present: set[str] = field(default_factory=set)
+    findings: list[Finding] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
+    """Databases that could not be asked, with the server's words."""
+    offset_minutes: int = 0
+
+    def of(self, view: str) -> list[Row]:
+        """Return a view's rows."""
+        return self.views.get(view, [])
+
+    def in_database(self, view: str, database: str) -> Iterator[Row]:
+        """Yield a view's rows of one database; names compare without case."""
+        folded = database.casefold()
+        return (row for row in self.of(view) if (row.database or "").casefold() == folded)
+
+    def note(self, message: str, remedy: str, at: Source, severity: Severity) -> None:
+        """Add a finding about how the snapshot is written."""
+        self.findings.append(
+            Finding("TA-20", severity, message, remedy, self.subject, at.file, at.line, at.column)
+        )
+
+    def add(self, raw: RawRow) -> None:
+        """Read a row's cells and keep it; what is wrong with it becomes a finding."""
+        view = VIEWS[raw.view]
+        cells = dict(self._read(view, raw))
+        lost = [name for name in view.key if cells.get(name) is None]
+        if view.scope is Scope.DATABASE and cells.get(DATABASE) is None:
+            lost.append(DATABASE)
+        if lost:
+            self.note(
+                f"a row of {view.name} is left out: it has no {', '.join(lost)}",
+                f"Take the view again with the column {lost[0]}.",
+                raw.source,
+                Severity.WARNING,
+            )
+            return
+        if view.name == "server":  # read before any view that has local times
+            offset = cells.get("utc_offset_minutes") or 0
+            self.offset_minutes = offset if abs(offset) <= _FARTHEST else 0
+        self.views.setdefault(view.name, []).append(Row(cells, raw.source))
+
+    def _read(self, view: View, raw: RawRow) -> Iterable[tuple[str, Any]]:
+        if DATABASE in raw.cells:
+            yield DATABASE, read_cell(Kind.TEXT, raw.cells[DATABASE])
+        for column, kind in view.columns.items():
+            if column not in raw.cells or column == DATABASE:
+                continue
+            try:
+                yield column, read_cell(kind, raw.cells[column], self.offset_minutes)
+            except ValueError as error:
+                self.note(
+                    f"{view.name}.{column}: {error}",
+                    f"The cell holds a {kind.value}; it is read as NULL.",
+                    raw.place(column),
+                    Severity.WARNING,
+                )

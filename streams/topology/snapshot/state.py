@@ -1,0 +1,164 @@
+"""What a server's views say about its dialogs at the instant of the snapshot, as values.
+
+Times are epoch seconds, UTC; ``None`` stands for NULL and for what the snapshot does not have.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from streams.topology.findings import NOWHERE, Source
+from streams.topology.model import Topology
+
+
+class DialogState(Enum):
+    """``sys.conversation_endpoints.state`` (reference 4.7)."""
+
+    STARTED_OUTBOUND = "SO"
+    STARTED_INBOUND = "SI"
+    CONVERSING = "CO"
+    DISCONNECTED_INBOUND = "DI"
+    DISCONNECTED_OUTBOUND = "DO"
+    ERROR = "ER"
+    CLOSED = "CD"
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    """A row of ``sys.transmission_queue``: a message that nobody has acknowledged."""
+
+    database: str
+    handle: uuid.UUID
+    to_service: str
+    to_broker: str | None = None
+    from_service: str | None = None
+    contract: str | None = None
+    enqueued: float | None = None
+    sequence: int | None = None
+    message_type: str | None = None
+    is_error: bool = False
+    is_end: bool = False
+    body_length: int | None = None
+    status: str | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationEndpoint:
+    """A row of ``sys.conversation_endpoints``: one side of a dialog.
+
+    ``expires`` is the column ``lifetime``; ``secured`` is ``security_timestamp``.
+    """
+
+    database: str
+    handle: uuid.UUID
+    conversation: uuid.UUID
+    initiator: bool
+    state: DialogState
+    service: str | None = None
+    contract: str | None = None
+    group: uuid.UUID | None = None
+    expires: float | None = None
+    far_service: str | None = None
+    far_broker: str | None = None
+    secured: float | None = None
+    send_sequence: int | None = None
+    receive_sequence: int | None = None
+    end_sequence: int | None = None
+    system: bool = False
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardedMessage:
+    """A row of ``sys.dm_broker_forwarded_messages``: a copy on its way through this instance."""
+
+    conversation: uuid.UUID
+    initiator: bool = True
+    to_service: str | None = None
+    to_broker: str | None = None
+    from_service: str | None = None
+    next_hop: str | None = None
+    hops_remaining: int | None = None
+    time_to_live: int | None = None
+    time_consumed: int | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A row of ``sys.dm_broker_connections``; the view does not say with whom it is."""
+
+    state: int
+    login_state: int | None = None
+    accepted: bool = False
+    connected: float | None = None
+    active: float | None = None
+    principal: str | None = None
+    remote_user: str | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+    @property
+    def online(self) -> bool:
+        """Tell whether both sides have logged in."""
+        return self.state == 4 or self.login_state == 12
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMonitor:
+    """A row of ``sys.dm_broker_queue_monitors``: how a queue with activation is watched."""
+
+    database: str
+    queue: str
+    state: str | None = None
+    emptied: float | None = None
+    activated: float | None = None
+    waiting: int | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveInstance:
+    """What one instance was doing.
+
+    ``missing``: views that the snapshot does not have. ``depths``: messages by database and queue.
+    ``texts``: the server's own wording of message numbers, by number, in its languages. ``cut``:
+    how many rows a view has, by database and view, where the snapshot holds fewer. ``closed``:
+    why a database can take part in no dialog, by name: read-only, single-user, offline. ``rows``:
+    how many were read of each view.
+    """
+
+    name: str
+    taken_at: float | None = None
+    messages: tuple[QueuedMessage, ...] = ()
+    endpoints: tuple[ConversationEndpoint, ...] = ()
+    forwarded: tuple[ForwardedMessage, ...] = ()
+    connections: tuple[Connection, ...] = ()
+    monitors: tuple[QueueMonitor, ...] = ()
+    depths: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    texts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    cut: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    closed: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Live servers: their topology, and what each was doing; ``live`` is by instance name.
+
+    What is wrong with the files is among the topology's findings.
+    """
+
+    topology: Topology
+    live: Mapping[str, LiveInstance] = field(default_factory=dict)
+
+    @property
+    def taken_at(self) -> float | None:
+        """Return the latest instant of its instances, or ``None`` where no row has a time."""
+        times = [i.taken_at for i in self.live.values() if i.taken_at is not None]
+        return max(times, default=None)

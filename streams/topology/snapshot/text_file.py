@@ -1,0 +1,13 @@
+"""The lines of a file, in whichever encoding it was saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streams.topology.decode import decode
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return a file's lines without their ends; only CR and LF end a line."""
+    text, _ = decode(path.read_bytes())
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

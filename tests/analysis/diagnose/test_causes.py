@@ -1,0 +1,410 @@
+"""Every cause of a stuck message: what has it, and the same without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streams.analysis.diagnose import CAUSES, Diagnoses, diagnose, diagnoses_text
+from streams.analysis.diagnose.text import LISTED
+from streams.topology.snapshot import load_snapshot
+from tests.snapshots import (
+    NOW,
+    Document,
+    broker_guid,
+    documents,
+    endpoint,
+    guid,
+    message,
+    moment,
+    part,
+    write_json,
+)
+from tests.topology.build import shipped
+
+Change = Callable[[dict[str, Document]], object]
+TO_B = broker_guid("DatabaseB")
+
+
+def a(found: dict[str, Document]) -> Document:
+    return part(found["ServerA"], "DatabaseA")
+
+
+def b(found: dict[str, Document]) -> Document:
+    return part(found["ServerB"], "DatabaseB")
+
+
+def stuck(found: dict[str, Document], **more: object) -> None:
+    """Put one message of an old dialog into A's transmission queue."""
+    a(found)["transmission_queue"] = [message("d1", "TargetService", **more)]  # type: ignore[arg-type]
+    a(found)["conversation_endpoints"] = [endpoint("d1")]
+
+
+def status(text: str) -> Change:
+    return lambda found: a(found)["transmission_queue"][0].update(transmission_status=text)
+
+
+def side(**more: object) -> Change:
+    return lambda found: a(found)["conversation_endpoints"][0].update(more)
+
+
+def row(**more: object) -> Change:
+    return lambda found: a(found)["transmission_queue"][0].update(more)
+
+
+def route(**more: object) -> Change:
+    return lambda found: a(found)["routes"][1].update(more)
+
+
+def server(name: str, view: str, **more: object) -> Change:
+    return lambda found: found[name][view][0].update(more)
+
+
+def database(name: str, **more: object) -> Change:
+    """Change the row of sys.databases of the second database, which is the user's."""
+    return lambda found: found[name]["databases"][1].update(more)
+
+
+def only_local(found: dict[str, Document]) -> None:
+    a(found)["routes"] = a(found)["routes"][:1]
+
+
+def no_route(found: dict[str, Document]) -> None:
+    a(found)["routes"] = []
+
+
+def expired(found: dict[str, Document]) -> None:
+    a(found)["routes"] = [{**a(found)["routes"][1], "lifetime": moment(NOW - 60)}]
+
+
+def local_elsewhere(found: dict[str, Document]) -> None:
+    """A LOCAL route, the service is here, and the broker id is not."""
+    a(found)["routes"] = [{"name": "R", "route_id": 1, "remote_service_name": "TargetService",
+                           "broker_instance": TO_B, "address": "LOCAL"}]  # fmt: skip
+    a(found)["services"].append({"name": "TargetService", "service_id": 70000,
+                                 "service_queue_id": 1000})  # fmt: skip
+    row(to_broker_instance=TO_B)(found)
+
+
+def configuration(found: dict[str, Document]) -> None:
+    service = "SQL/ServiceBroker/BrokerConfiguration"
+    a(found)["routes"] = [{"name": "BCN", "remote_service_name": service, "address": "LOCAL"}]
+
+
+def queue_off(found: dict[str, Document]) -> None:
+    b(found)["service_queues"][1]["is_receive_enabled"] = False
+
+
+def no_back(found: dict[str, Document]) -> None:
+    b(found)["routes"] = []
+
+
+def detour(found: dict[str, Document]) -> None:
+    """Lead A's messages over B, which does not host the service any more."""
+    b(found)["services"] = b(found)["services"][:1]
+    part(found["ServerB"], "msdb")["routes"] = [
+        {"name": "On", "route_id": 1, "remote_service_name": "TargetService",
+         "address": "tcp://ServerC:4022"}
+    ]  # fmt: skip
+
+
+def circle(found: dict[str, Document]) -> None:
+    detour(found)
+    server("ServerB", "service_broker_endpoints", is_message_forwarding_enabled=True)(found)
+    server("ServerA", "service_broker_endpoints", is_message_forwarding_enabled=True)(found)
+    part(found["ServerB"], "msdb")["routes"][0]["address"] = "tcp://ServerA:4022"
+    part(found["ServerA"], "msdb")["routes"] = [
+        {"name": "Back", "route_id": 1, "remote_service_name": "TargetService",
+         "address": "tcp://ServerB:4022"}
+    ]  # fmt: skip
+
+
+def dropped(found: dict[str, Document]) -> None:
+    detour(found)
+    part(found["ServerB"], "msdb")["routes"] = []
+    route(broker_instance=None)(found)
+
+
+REFUSED = "Connection attempt failed with error: '10061(No connection could be made.)'."
+TRIGGERS: dict[str, list[Change]] = {
+    "delivery-off": [database("ServerA", is_broker_enabled=False)],
+    "database-closed": [
+        database("ServerA", is_read_only=True),
+        status("The broker in the sender's database is in single user mode."),
+    ],
+    "manager-not-ready": [status("The service broker manager is initializing.")],
+    "engine-trouble": [status("An error occurred in dialog transmission: Error: 17, State: 1. x")],
+    "peer-ended": [
+        side(state="DI"),
+        status("Service Broker received an END CONVERSATION message on this conversation."),
+    ],
+    "dialog-in-error": [
+        side(state="ER"),
+        status("Service Broker received an error message on this conversation."),
+    ],
+    "lifetime-over": [side(lifetime=moment(NOW - 1))],
+    "route-expired": [expired],
+    "no-route": [no_route],
+    "service-not-here": [only_local],
+    "broker-not-here": [local_elsewhere],
+    "asked-for-a-route": [configuration],
+    "address-unusable": [
+        route(address="ServerB"),
+        status("DNS lookup failed with error: '11001(No such host is known.)'."),
+    ],
+    "no-binding": [status("Dialog security ... there is no remote service binding for it.")],
+    "certificate": [status("The security certificate bound to principal (Id: 5) has expired.")],
+    "master-key": [status("Could not save a dialog session key. A master key is required.")],
+    "no-endpoint": [
+        server("ServerA", "service_broker_endpoints", state=1),
+        lambda found: found["ServerA"].update(service_broker_endpoints=[]),
+    ],
+    "wrong-port": [route(address="tcp://ServerB:5022")],
+    "next-hop-stopped": [server("ServerB", "service_broker_endpoints", state=2)],
+    "connect-denied": [
+        status("Connection handshake failed. The login 'D\\a$' does not have CONNECT permission "
+               "on the endpoint. State 84.")
+    ],
+    "encryption-mismatch": [
+        server("ServerB", "service_broker_endpoints", encryption_algorithm=0),
+        server("ServerB", "service_broker_endpoints", encryption_algorithm=1),
+        status("Connection handshake failed. There is no compatible encryption algorithm."),
+    ],
+    "authentication": [status("Connection handshake failed. An OS call failed: (8009030c) x.")],
+    "connect-failed": [status(REFUSED)],
+    "connection-lost": [status("An error occurred while receiving data: '10054(x)'.")],
+    "forwarding-off": [detour],
+    "loop": [circle],
+    "stale-broker-id": [
+        database("ServerB", service_broker_guid=guid("new")),
+        status("The message has been dropped because the target service broker is unreachable."),
+    ],
+    "lost-on-the-way": [dropped],
+    "target-closed": [
+        database("ServerB", user_access=1),
+        status("The Service Broker in the target database is unavailable: 'x'."),
+    ],
+    "queue-off": [queue_off, status("The service queue \"q\" is currently disabled.")],
+    "contract-refused": [row(service_contract_name="Other")],
+    "send-denied": [lambda found: b(found).update(database_permissions=[])],
+    "no-way-back": [no_back],
+    "target-unreachable": [status("The target service broker is unreachable.")],
+    "obstacle-gone": [status("No route matches the destination service name for this.")],
+    "beyond-the-snapshot": [route(address="tcp://Elsewhere:4022")],
+    "in-flight": [row(enqueue_time=moment(NOW - 5))],
+    "unexplained": [row(transmission_status=""), status("Something nobody has ever seen")],
+}  # fmt: skip
+
+
+def diagnosed(folder: Path, *changes: Change) -> Diagnoses:
+    found = documents(shipped("two_brokers"))
+    stuck(found)
+    for change in changes:
+        change(found)
+    return diagnose(load_snapshot(write_json(folder, found)), NOW)
+
+
+def codes(diagnoses: Diagnoses) -> set[str]:
+    messages = [d for d in diagnoses.found if not d.leak]
+    return {d.cause.code for d in messages} | {c.code for d in messages for c in d.also}
+
+
+def first(diagnoses: Diagnoses) -> str:
+    [one] = [d for d in diagnoses.found if not d.leak]
+    return one.cause.code
+
+
+def test_every_cause_has_a_trigger_and_every_trigger_a_cause() -> None:
+    assert list(TRIGGERS) == [cause.code for cause in CAUSES]
+
+
+EACH = [(code, n) for code, changes in TRIGGERS.items() for n in range(len(changes))]
+
+
+@pytest.mark.parametrize(("code", "number"), EACH)
+def test_a_cause_is_found_first(tmp_path: Path, code: str, number: int) -> None:
+    found = diagnosed(tmp_path, TRIGGERS[code][number])
+    assert first(found) == code
+    [one] = [d for d in found.found if not d.leak]
+    assert one.evidence and one.count == 1 and one.cause.remedy and one.cause.rule
+    assert found.good is not any(d.cause.bad for d in found.found)
+
+
+@pytest.mark.parametrize("code", [c for c in TRIGGERS if c != "unexplained"])
+def test_without_it_a_cause_is_not_found(tmp_path: Path, code: str) -> None:
+    assert code not in codes(diagnosed(tmp_path))
+
+
+def test_a_healthy_snapshot_has_nothing_to_say(tmp_path: Path) -> None:
+    found = documents(shipped("two_brokers"))
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
+    assert (diagnoses.found, diagnoses.good) == ((), True)
+
+
+# --- Their order ---------------------------------------------------------------------------------
+
+
+def test_the_first_obstacle_wins_and_later_ones_are_told(tmp_path: Path) -> None:
+    """Delivery is off, and behind that the port is wrong."""
+    changes = (database("ServerA", is_broker_enabled=False), side(state="ER"))
+    [one] = [d for d in diagnosed(tmp_path, *changes).found if not d.leak]
+    assert one.cause.code == "delivery-off"
+    assert "dialog-in-error" in [cause.code for cause in one.also]
+
+
+def test_a_status_that_the_routes_contradict_is_told_with_both(tmp_path: Path) -> None:
+    [one] = diagnosed(tmp_path, status("No route matches the destination"), only_local).found
+    assert one.cause.code == "service-not-here"
+    assert any("decide now: delay, 9796" in sentence for sentence in one.evidence)
+    assert any("says 9750" in sentence for sentence in one.evidence)
+
+
+def test_a_route_whose_name_differs_in_case_is_pointed_at(tmp_path: Path) -> None:
+    changes = (no_route, lambda found: a(found)["routes"].append(
+        {"name": "R", "route_id": 1, "remote_service_name": "targetservice", "address": "LOCAL"}
+    ))  # fmt: skip
+    [one] = diagnosed(tmp_path, *changes).found
+    assert any("names match exactly" in sentence for sentence in one.evidence)
+
+
+def test_one_address_of_two_is_no_obstacle(tmp_path: Path) -> None:
+    """The transport falls back on the other one with the next retry."""
+    found = documents(shipped("high_availability"))
+    stuck(found)
+    gateway = sorted(set(found) - {"ServerA", "ServerB"})[0]
+    found[gateway]["service_broker_endpoints"][0]["state"] = 1
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
+    assert first(diagnoses) == "unexplained"
+
+
+def test_without_the_routes_the_status_is_believed(tmp_path: Path) -> None:
+    changes = (status("No route matches"), lambda found: a(found).pop("routes"),
+               lambda found: part(found["ServerA"], "msdb").pop("routes"))  # fmt: skip
+    assert first(diagnosed(tmp_path, *changes)) == "no-route"
+
+
+def test_a_young_message_that_leaves_the_snapshot_is_on_its_way(tmp_path: Path) -> None:
+    changes = (route(address="tcp://Elsewhere:4022"), row(enqueue_time=moment(NOW - 5)))
+    assert first(diagnosed(tmp_path / "1", *changes)) == "in-flight"
+    assert first(diagnosed(tmp_path / "2", *changes, status("new words"))) == "beyond-the-snapshot"
+
+
+def test_a_reply_is_judged_by_the_targets_routes(tmp_path: Path) -> None:
+    found = documents(shipped("two_brokers"))
+    reply = message("r1", "InitiatorService", from_service_name="TargetService",
+                    to_broker_instance=broker_guid("DatabaseA"))  # fmt: skip
+    b(found)["transmission_queue"] = [reply]
+    b(found)["conversation_endpoints"] = [
+        endpoint("r1", is_initiator=False, far_broker_instance=broker_guid("DatabaseA"))
+    ]
+    b(found)["routes"] = []
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
+    assert first(diagnoses) == "no-route"
+
+
+def test_a_reply_needs_no_route_of_the_initiators_msdb(tmp_path: Path) -> None:
+    """What a target sends is delivered by broker id before any route is asked (reference 2.2)."""
+    found = documents(shipped("two_brokers"))
+    own = broker_guid("DatabaseA")
+    reply = message("r1", "InitiatorService", from_service_name="TargetService",
+                    to_broker_instance=own)  # fmt: skip
+    b(found)["transmission_queue"] = [reply]
+    b(found)["conversation_endpoints"] = [
+        endpoint("r1", is_initiator=False, far_broker_instance=own)
+    ]
+    part(found["ServerA"], "msdb")["routes"][0]["address"] = "tcp://Elsewhere:4022"
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
+    assert first(diagnoses) == "unexplained"
+
+
+def test_a_dialog_goes_where_it_was_acknowledged(tmp_path: Path) -> None:
+    """ServerB is down, and the dialog is ServerC's, as its endpoint knows."""
+    found = documents(shipped("load_balanced"))
+    stuck(found)
+    found["ServerB"]["service_broker_endpoints"][0]["state"] = 1
+    side(far_broker_instance=broker_guid("DatabaseC"))(found)
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path / "1", found)), NOW)
+    assert first(diagnoses) == "unexplained"
+    side(far_broker_instance=broker_guid("DatabaseB"))(found)
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path / "2", found)), NOW)
+    assert first(diagnoses) == "next-hop-stopped"
+
+
+def test_a_topology_says_by_which_address_a_server_is_known(tmp_path: Path) -> None:
+    found = documents(shipped("two_brokers"))
+    stuck(found)
+    route(address="tcp://gate:4022")(found)
+    snapshot = load_snapshot(write_json(tmp_path, found))
+    assert first(diagnose(snapshot, NOW)) == "beyond-the-snapshot"
+    around = shipped("two_brokers")
+    gate = replace(around.instances["ServerB"], stated_address="tcp://gate:4022")
+    known = replace(around, instances={"ServerB": gate})
+    assert first(diagnose(snapshot, NOW, known)) == "unexplained"
+
+
+def test_the_far_side_is_evidence(tmp_path: Path) -> None:
+    """It has arrived: the target has the dialog, and no route back."""
+
+    def arrived(found: dict[str, Document]) -> None:
+        b(found)["conversation_endpoints"] = [
+            endpoint("d1", is_initiator=False, receive_sequence=1,
+                     conversation_handle=guid("other handle"))
+        ]  # fmt: skip
+
+    [one] = [d for d in diagnosed(tmp_path, no_back, arrived).found if not d.leak]
+    assert any("the message has arrived" in sentence for sentence in one.evidence)
+
+
+def test_copies_on_the_way_are_evidence(tmp_path: Path) -> None:
+    def copy(found: dict[str, Document]) -> None:
+        found["ServerB"]["dm_broker_forwarded_messages"] = [
+            {"conversation_id": guid("another"), "is_initiator": True},
+            {"conversation_id": guid("d1"), "is_initiator": True, "hops_remaining": 3,
+             "adjacent_broker_address": "tcp://x:1", "time_to_live": 60, "time_consumed": 59}
+        ]  # fmt: skip
+
+    [one] = diagnosed(tmp_path, copy).found
+    [said] = [sentence for sentence in one.evidence if "a copy waits" in sentence]
+    assert "at ServerB for tcp://x:1: 59 of 60 s" in said
+
+
+# --- Groups --------------------------------------------------------------------------------------
+
+
+def test_rows_with_one_cause_are_one_line_the_heaviest_first(tmp_path: Path) -> None:
+    found = documents(shipped("two_brokers"))
+    a(found)["transmission_queue"] = [
+        *(message(f"d{n}", "TargetService", REFUSED, age=n) for n in range(1000, 1250)),
+        *(message(f"e{n}", "Nowhere", age=400) for n in range(3)),
+        message("f", "TargetService", age=2),
+    ]
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
+    said = [(d.cause.code, d.count, d.oldest) for d in diagnoses.found]
+    assert said == [
+        ("connect-failed", 250, 1249.0), ("service-not-here", 3, 400.0), ("in-flight", 1, 2.0)
+    ]  # fmt: skip
+    summary = diagnoses.to_json()["summary"]
+    assert summary == {"messages": 254, "stuck": 253, "endpoints": 0, "leaked": 0}
+
+
+def test_a_long_answer_is_cut_and_says_so(tmp_path: Path) -> None:
+    found = documents(shipped("two_brokers"))
+    a(found)["transmission_queue"] = [message(f"d{n}", f"Service{n}") for n in range(30)]
+    diagnoses = diagnose(load_snapshot(write_json(tmp_path, found)), NOW)
+    assert len(diagnoses.found) == 30
+    text = diagnoses_text(diagnoses)
+    assert text.count("service-not-here,") == LISTED
+    assert "\n5 more, of 5 rows: see --format json.\n" in text
+
+
+def test_a_topology_describes_what_no_snapshot_was_taken_of(tmp_path: Path) -> None:
+    topology = shipped("combined")
+    found = {"ServerA": documents(topology)["ServerA"]}
+    stuck(found)
+    snapshot = load_snapshot(write_json(tmp_path, found))
+    assert first(diagnose(snapshot, NOW)) == "beyond-the-snapshot"
+    seen = load_snapshot(write_json(tmp_path / "all", documents(topology))).topology
+    assert first(diagnose(snapshot, NOW, seen)) == "unexplained"
