@@ -14,8 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from streams.analysis import Paths, find_paths
-from streams.analysis.path import Outcome
+from streams.analysis import Outcome, Paths, find_paths
 from streams.analysis.places import Place
 from streams.kafka import Cluster, Message, TopicPartition, headers_of, read_ends
 from streams.protocol import DEFAULT, Ack, Journey, Limits, Parties
