@@ -70,6 +70,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "begin": Entry("streams.cli.dialog:begin", Section.DIALOGS, "BEGIN DIALOG: a new dialog."),
     "send": Entry("streams.cli.dialog:send", Section.DIALOGS, "SEND ON CONVERSATION: a message."),
+    "traffic": Entry(
+        "streams.cli.traffic:traffic", Section.DIALOGS, "Load at a rate that waits for nobody."
+    ),
     "receive": Entry(
         "streams.cli.receive:receive", Section.DIALOGS, "RECEIVE: the messages of a queue."
     ),
@@ -82,6 +85,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "tail": Entry("streams.cli.tail:tail", Section.LOOK, "What is in the topics, decoded."),
     "query": Entry("streams.cli.query:query", Section.LOOK, "A system view, such as sys.routes."),
+    "trace": Entry(
+        "streams.cli.trace:trace", Section.LOOK, "A probe through the live workers, ms per hop."
+    ),
     "monitor": Entry(
         "streams.cli.monitor:monitor", Section.RUN, "Watch a cluster with Spark, into a SQL store."
     ),

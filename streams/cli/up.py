@@ -83,6 +83,9 @@ def up(
     count = len(done.system.instances)
     how = f"ready after {time.monotonic() - began:.1f} s" if done.fresh else "ran already"
     click.echo(f"{topology}: {count} instances, {how}; catalog version {done.deployed.version}.")
+    more = [name for name in done.system.instances if name not in loaded.instances]
+    if more:
+        click.echo(f"The catalog has more, served too: {', '.join(more)} (hopline apply --prune).")
     click.echo(f"Kafka is at {done.system.bootstrap}, logs in {folder.path / 'logs'}.")
     if prefix != DEFAULT_PREFIX or done.system.bootstrap != "127.0.0.1:9092":
         click.echo(f"Other commands need: --bootstrap {done.system.bootstrap} --prefix {prefix}")

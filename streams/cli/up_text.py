@@ -23,13 +23,14 @@ def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
         yield _row("broker", status.broker.value, pid, f"data in {folder.kafka}")
     keeper = f"process {system.keeper}, since {_clock(system.started)}"
     yield _row("keeper", _alive(status.keeper_alive), keeper)
-    for worker in status.workers:
-        yield _row(worker.process.role, *_worker(worker, len(system.instances)))
     catalog = status.catalog
+    served = len(catalog.instances if catalog else system.instances)
+    for worker in status.workers:
+        yield _row(worker.process.role, *_worker(worker, served))
     if catalog is None:
         yield _row("catalog", "Kafka does not answer")
         return
-    yield _row("catalog", f"version {catalog.version}, {catalog.instances} instances")
+    yield _row("catalog", f"version {catalog.version}, {len(catalog.instances)} instances")
     if catalog.error:
         yield _row("", f"not usable: {catalog.error}")
     behind = sorted((lag for lag in status.lags if lag.records), key=_most_first)
@@ -71,7 +72,7 @@ def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
         "bootstrap": system.bootstrap if system else None,
         "prefix": system.prefix if system else None,
         "topology": system.topology if system else None,
-        "instances": list(system.instances) if system else [],
+        "instances": list(catalog.instances if catalog else system.instances if system else ()),
         "broker": {"condition": status.broker.value, "pid": status.broker_pid}
         if status.broker
         else None,
@@ -85,7 +86,7 @@ def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
         "workers": [_worker_json(w) for w in status.workers],
         "catalog": {
             "version": catalog.version,
-            "instances": catalog.instances,
+            "instances": len(catalog.instances),
             "error": catalog.error or None,
         }
         if catalog

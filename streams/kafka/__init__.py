@@ -19,7 +19,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
-from streams.kafka.lag import Lags, Positions, read_lags, read_positions
+from streams.kafka.lag import Lags, Positions, read_ends, read_lags, read_positions
 from streams.kafka.reader import (
     CACHE_BYTES,
     Fetcher,
@@ -65,6 +65,7 @@ __all__ = [
     "publish",
     "read_all",
     "read_catalog",
+    "read_ends",
     "read_lags",
     "read_live",
     "read_positions",

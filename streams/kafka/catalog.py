@@ -73,9 +73,13 @@ def hash_of(objects: Mapping[str, str]) -> str:
 
 
 def read_catalog(cluster: Cluster) -> CatalogState:
-    """Read the catalog to its end."""
+    """Read the catalog to its end; waits for a change that is being committed just now.
+
+    Who has just published would else read the version before: commit returns before the broker has
+    written the marker that ends the transaction.
+    """
     state = CatalogState()
-    for message in read_all(cluster, cluster.topics.catalog):
+    for message in read_all(cluster, cluster.topics.catalog, to_high=True):
         state.read(message)
     return state
 

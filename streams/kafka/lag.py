@@ -53,6 +53,14 @@ def read_positions(cluster: Cluster, group: str) -> Positions:
     return _answered(_asked(admin, group))
 
 
+def read_ends(cluster: Cluster, topics: Sequence[str]) -> Positions:
+    """Return where the committed records of topics end; what does not exist is left out."""
+    admin = cluster.admin()
+    metadata = admin.list_topics(timeout=_TIMEOUT).topics
+    where = [TopicPartition(t, p) for t in topics if t in metadata for p in metadata[t].partitions]
+    return _offsets(admin, where, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+
 def _asked(admin: AdminClient, group: str) -> Future[ConsumerGroupTopicPartitions]:
     asked = [ConsumerGroupTopicPartitions(group)]
     return admin.list_consumer_group_offsets(asked, request_timeout=_TIMEOUT)[group]

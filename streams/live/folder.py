@@ -26,6 +26,8 @@ SLOT = "up"
 class System:
     """What `up` has started; ``embedded`` says whether the broker too. ``started``: Unix seconds.
 
+    ``instances`` are those of the catalog then, also such as the topology does not have.
+
     ``keeper`` is the process that starts the workers, and starts them again where they end.
     """
 

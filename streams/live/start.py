@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from streams.embedded import Broker, Condition
 from streams.embedded.process import POLL_S, spawn, wait_until
 from streams.errors import SurroundingsError, UsageError
-from streams.kafka import Cluster, Deployment, deploy, preview
+from streams.kafka import Cluster, Deployment, deploy, preview, read_catalog
 from streams.live.folder import System, UpFolder
 from streams.live.open_dialogs import find_broken
 from streams.live.readiness import last_words, ready_instances
+from streams.live.statements import live_topology
 from streams.live.stop import stop_workers
 from streams.topology import Topology
 from streams.wire import Topics
@@ -63,10 +64,10 @@ def start(folder: UpFolder, wish: Wish, tell: Tell) -> Started:
         cluster.wait(wish.timeout, tell)
         _refuse_breaking(cluster, wish.topology)
         deployed = deploy(cluster, wish.topology)
-        instances = tuple(wish.topology.instances)
+        instances = tuple(live_topology(read_catalog(cluster)).instances)
         if before is None or not _fits(folder, before, bootstrap, instances):
             stop_workers(folder, before)
-            system = _workers(folder, wish, bootstrap)
+            system = _workers(folder, wish, bootstrap, instances)
         else:
             system = before
         _await_ready(folder, system, wish.timeout, tell)
@@ -111,7 +112,7 @@ def _fits(folder: UpFolder, before: System, bootstrap: str, instances: tuple[str
     return served and folder.keeps(before)
 
 
-def _workers(folder: UpFolder, wish: Wish, bootstrap: str) -> System:
+def _workers(folder: UpFolder, wish: Wish, bootstrap: str, instances: tuple[str, ...]) -> System:
     log = folder.log("keeper")
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "streams.live", str(folder.path), bootstrap, wish.prefix]
@@ -121,7 +122,7 @@ def _workers(folder: UpFolder, wish: Wish, bootstrap: str) -> System:
         bootstrap=bootstrap,
         prefix=wish.prefix,
         topology=wish.name,
-        instances=tuple(wish.topology.instances),
+        instances=instances,
         embedded=wish.bootstrap is None,
         started=time.time(),
     )

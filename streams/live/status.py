@@ -37,7 +37,7 @@ class CatalogStatus:
     """The catalog that the cluster has."""
 
     version: int
-    instances: int
+    instances: tuple[str, ...]
     error: str
 
 
@@ -81,7 +81,8 @@ def find_status(folder: UpFolder, timeout: float) -> Status:
     catalog, lags = _ask(system, timeout) if answers else (None, ())
     keeper = folder.keeps(system)
     alive = keeper and catalog is not None and all(w.alive for w in workers)
-    served = bool(workers) and all(w.ready >= set(system.instances) for w in workers)
+    wanted = set(catalog.instances) if catalog else set()
+    served = bool(workers) and all(w.ready >= wanted for w in workers)
     health = Health.BROKEN if not alive else Health.RUNNING if served else Health.STARTING
     pid = recorded.pid if recorded else None
     return Status(health, system, condition, pid, keeper, workers, catalog, lags)
@@ -94,13 +95,13 @@ def _ask(system: System, timeout: float) -> tuple[CatalogStatus | None, tuple[La
     except KafkaException:
         return None, ()
     state = read_catalog(cluster)
-    known = len(state.topology.instances) if state.topology else 0
-    return CatalogStatus(state.version, known, state.error), _lags(cluster, system)
+    known = tuple(state.topology.instances) if state.topology else ()
+    return CatalogStatus(state.version, known, state.error), _lags(cluster, known)
 
 
-def _lags(cluster: Cluster, system: System) -> tuple[Lag, ...]:
+def _lags(cluster: Cluster, instances: tuple[str, ...]) -> tuple[Lag, ...]:
     topics, reads = cluster.topics, {}
-    for name in system.instances:
+    for name in instances:
         inputs = {"cmd": topics.cmd(name), "in": topics.inbox(name), "ack": topics.ack(name)}
         reads[name, "endpoint"] = inputs
         reads[name, "forwarder"] = {"out": topics.out(name), "txq": topics.txq(name)}

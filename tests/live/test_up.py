@@ -129,6 +129,10 @@ def test_another_topology_is_applied_and_gets_workers_that_serve_it(
     assert not before & {w["pid"] for w in shown["workers"]}
     assert shown["catalog"] == {"version": 2, "instances": 3, "error": None}
 
+    less = run("up", "two_brokers", *there)
+    assert "The catalog has more, served too: ServerC (hopline apply --prune)." in less.stdout
+    assert {w["pid"] for w in status()["workers"]} == {w["pid"] for w in shown["workers"]}
+
     other = run("up", "two_brokers", "--bootstrap", kafka, "--prefix", f"{unique}x.")
     assert other.exit_code == 2
     assert f"runs already, at {kafka} with the prefix {unique}." in other.stderr

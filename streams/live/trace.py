@@ -1,0 +1,189 @@
+"""Walk a way with a probe that the live workers pass on and no application sees.
+
+A probe is an acknowledgement of a dialog that nobody has. Forwarders route it by the same rules and
+the same plan as a message; it ends in ``ack`` of the instance that delivers, where the endpoint
+worker finds no dialog and does nothing. Its ``sb-hop`` says whom it met and when.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from streams.analysis import Outcome, Paths, find_paths
+from streams.analysis.places import Place
+from streams.kafka import Cluster, Message, TopicPartition, headers_of, read_ends
+from streams.protocol import DEFAULT, Ack, Journey, Limits, Parties
+from streams.topology import Topology
+from streams.wire import MalformedError, decode_event
+from streams.wire.codecs import decode_journey, decode_parties
+from streams.wire.records import HOP, ROUTE, ack_record, header_of
+
+Visit = tuple[str, int]
+"""An instance, and when the probe came there, in milliseconds after it was sent."""
+_POLL = 0.1
+
+
+class Verdict(Enum):
+    """What became of a probe, the best first."""
+
+    OK = "ok"
+    DIFFERS = "differs"
+    """It arrived by a way that `path` does not know."""
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One direction: whom the probe met, and when it could be read; ``error`` where it ended."""
+
+    visits: tuple[Visit, ...]
+    arrived: int | None
+    error: str = ""
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """Return whom it met, in order."""
+        return tuple(instance for instance, _ in self.visits)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A probe there and one back; ``expected`` are the ways that `path` knows for its id."""
+
+    conversation: uuid.UUID
+    expected: tuple[tuple[str, ...], ...]
+    there: Leg
+    back: Leg | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return what became of it."""
+        if self.there.arrived is None:
+            return Verdict.LOST
+        if self.there.instances not in self.expected:
+            return Verdict.DIFFERS
+        return Verdict.OK if self.back and self.back.arrived is not None else Verdict.LOST
+
+
+class Tracer:
+    """Probes from one service to another, one after the other; a context manager.
+
+    ``timeout``: seconds that a leg may take.
+    """
+
+    def __init__(
+        self, cluster: Cluster, topology: Topology, sender: Place, to: str, timeout: float
+    ) -> None:
+        self._cluster, self._topology = cluster, topology
+        self._sender, self._to, self._timeout = sender, to, timeout
+        self._producer = cluster.producer(linger_ms=0)
+        self._consumer = cluster.consumer(f"{cluster.topics.prefix}trace")
+
+    def __enter__(self) -> Tracer:
+        topics = self._cluster.topics
+        names = [topics.event, *(topics.ack(name) for name in self._topology.instances)]
+        ends = read_ends(self._cluster, names)
+        self._consumer.assign([TopicPartition(t, p, at) for (t, p), at in ends.items()])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._producer.flush(self._timeout)
+        self._consumer.close()
+
+    def walk(self, conversation: uuid.UUID, broker: str | None = None) -> Probe:
+        """Send a probe there, and one back from where it arrived."""
+        here, now = self._sender, time.time()
+        paths = find_paths(
+            self._topology, here, self._to, now, broker=broker, conversation=conversation
+        )
+        parties = Parties(
+            self._to, broker, here.service, here.database.broker_id, DEFAULT, from_initiator=True
+        )
+        there = self._leg(here.instance.name, conversation, parties)
+        met = _taken(paths, there)
+        back = None if met is None else self._back(conversation, met)
+        return Probe(conversation, _ways(paths), there, back)
+
+    def _back(self, conversation: uuid.UUID, met: Outcome) -> Leg | None:
+        ending, here = met.way.ending, self._sender
+        at = self._topology.instances[ending.instance]
+        database = at.database(ending.database or "")
+        if database is None:
+            return None
+        parties = Parties(
+            here.service,
+            here.database.broker_id,
+            self._to,
+            database.broker_id,
+            DEFAULT,
+            from_initiator=False,
+        )
+        return self._leg(at.name, conversation, parties)
+
+    def _leg(self, instance: str, conversation: uuid.UUID, parties: Parties) -> Leg:
+        sent = time.time_ns() // 1_000_000
+        journey = Journey(Limits().hops, sent + int(self._timeout * 1000), 0, sent)
+        ack = Ack(0, sent_at=sent)
+        key, value, headers = ack_record(conversation, parties, ack, journey)
+        self._producer.produce(
+            self._cluster.topics.out(instance),
+            key=key,
+            value=value,
+            headers=headers,  # type: ignore[arg-type]
+        )
+        self._producer.poll(0)
+        deadline = time.monotonic() + self._timeout
+        while time.monotonic() < deadline:
+            self._producer.poll(0)
+            message = self._consumer.poll(_POLL)
+            if message is not None and message.error() is None and message.key() == key:
+                leg = self._read(message, parties.from_initiator)
+                if leg is not None:
+                    return _since(leg, sent)
+        return Leg((), None, f"nothing was heard of it within {self._timeout:g} s")
+
+    def _read(self, message: Message, from_initiator: bool) -> Leg | None:
+        """Return what a record says about the probe; ``None`` where it is the other leg's."""
+        with suppress(MalformedError):
+            if message.topic() == self._cluster.topics.event:
+                event = decode_event(message.value())
+                told = event.get("detail") or f"event {event['event']}"
+                return Leg((), None, f"{event['instance']}: {event.get('error')} {told}")
+            headers = headers_of(message)
+            if decode_parties(header_of(headers, ROUTE)).from_initiator is from_initiator:
+                journey = decode_journey(header_of(headers, HOP))
+                return Leg(journey.path, time.time_ns() // 1_000_000)
+        return None
+
+
+def _since(leg: Leg, sent: int) -> Leg:
+    visits = tuple((instance, at - sent) for instance, at in leg.visits)
+    return replace(leg, visits=visits, arrived=None if leg.arrived is None else leg.arrived - sent)
+
+
+def _ways(paths: Paths) -> tuple[tuple[str, ...], ...]:
+    return tuple(dict.fromkeys(_instances(outcome) for outcome in paths.outcomes))
+
+
+def _instances(outcome: Outcome) -> tuple[str, ...]:
+    return tuple(state.instance for state, _ in outcome.way.hops)
+
+
+def _taken(paths: Paths, leg: Leg) -> Outcome | None:
+    """Return the outcome that the probe has shown, if `path` knows it."""
+    arrived = leg.arrived is not None
+    for outcome in paths.outcomes:
+        if arrived and outcome.way.ending.delivered and _instances(outcome) == leg.instances:
+            return outcome
+    return None
+
+
+def walk_all(tracer: Tracer, count: int, broker: str | None = None) -> Iterator[Probe]:
+    """Yield so many probes, each with an id of its own: balanced routes spread them."""
+    for _ in range(count):
+        yield tracer.walk(uuid.uuid4(), broker)
