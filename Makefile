@@ -2,7 +2,7 @@
 # make test    what CI runs
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way
-# make bench-routing, bench-analysis    what decisions and answers cost
+# make bench   what everything costs; bench-routing, bench-kafka_endpoint, ... (bench/): one of it
 # make lock    resolve the dependencies anew
 
 PYTHON ?= python3
@@ -10,7 +10,10 @@ BIN    := .venv/bin
 STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: setup test explore demo bench-routing bench-analysis lock clean
+BENCHES := $(addprefix bench-,routing analysis forwarder endpoint kafka_forwarder kafka_endpoint \
+  kafka_end_to_end)
+
+.PHONY: setup test explore demo bench $(BENCHES) lock clean
 
 setup: $(STAMP)
 	@$(BIN)/python requirements/check.py
@@ -36,7 +39,9 @@ explore: setup
 demo: setup
 	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage)
 
-bench-routing bench-analysis: bench-%: setup
+bench: $(BENCHES)
+
+$(BENCHES): bench-%: setup
 	$(BIN)/python -m bench.$*
 
 # With the oldest supported Python, so that what only old versions need is in the lock.

@@ -4,23 +4,24 @@
 :func:`explain_decision` answers for one instance, :func:`find_paths` for the whole way and back,
 :func:`survey_flows` for a whole estate; :mod:`streams.analysis.check` says what is wrong with it,
 :mod:`streams.analysis.diff` what a change changes, :mod:`streams.analysis.diagnose` why rows are
-stuck. Every routing decision is made by :mod:`streams.routing`; here it is followed and shown.
+stuck. Every routing decision is made by :mod:`streams.routing`; here it is followed and shown: in
+``paths`` for one message, in ``flows`` for everybody who talks to somebody.
 """
 
 from streams.analysis.estate import Estate
 from streams.analysis.explain import Answer, Question, explain_decision
-from streams.analysis.fate import FlowAnswer
-from streams.analysis.flow_answer import answer_flow
-from streams.analysis.flows import Flow, flows_of
-from streams.analysis.mermaid import path_mermaid
-from streams.analysis.path import LIMIT, Outcome, Paths, PathVerdict, find_paths
+from streams.analysis.explain_text import explain_text
+from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.flow_answer import answer_flow
+from streams.analysis.flows.flows import Flow, flows_of
+from streams.analysis.flows.survey import Survey, survey_flows
+from streams.analysis.flows.survey_mermaid import survey_mermaid
+from streams.analysis.flows.survey_text import survey_text
+from streams.analysis.paths.mermaid import path_mermaid
+from streams.analysis.paths.path import LIMIT, Outcome, Paths, PathVerdict, find_paths
+from streams.analysis.paths.tree import path_text
 from streams.analysis.places import Place, find_at, find_sender
 from streams.analysis.questions import Questions, ask
-from streams.analysis.survey import Survey, survey_flows
-from streams.analysis.survey_mermaid import survey_mermaid
-from streams.analysis.survey_text import survey_text
-from streams.analysis.text import explain_text
-from streams.analysis.tree import path_text
 
 __all__ = [
     "LIMIT",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from streams.analysis.network import Step
+from streams.analysis.paths.network import Step
 from streams.routing import Decision, order_databases
 
 

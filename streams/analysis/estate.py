@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from streams import routing
-from streams.analysis.circles import Circles
-from streams.analysis.network import Network, State
-from streams.analysis.ways import Ways
+from streams.analysis.paths.circles import Circles
+from streams.analysis.paths.network import Network, State
+from streams.analysis.paths.ways import Ways
 from streams.routing import Address
 from streams.topology import Topology, directory, routing_instances
 from streams.topology.compile import LOOPBACK

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from streams.analysis.estate import Estate
 from streams.analysis.explain import Answer, Question, answer_question
-from streams.analysis.path import LIMIT, Paths, follow_paths
+from streams.analysis.flows.survey import Survey, survey_flows
+from streams.analysis.paths.path import LIMIT, Paths, follow_paths
 from streams.analysis.places import find_at, find_sender
-from streams.analysis.survey import Survey, survey_flows
 from streams.topology import Topology, load
 
 if TYPE_CHECKING:  # each has a command of its own, which alone pays for loading it

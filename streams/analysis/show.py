@@ -9,11 +9,11 @@ from streams.analysis.check.text import report_text
 from streams.analysis.diagnose import Diagnoses, diagnoses_text
 from streams.analysis.diff import Difference, difference_text
 from streams.analysis.explain import Answer
-from streams.analysis.path import Paths
-from streams.analysis.survey import Survey
-from streams.analysis.survey_text import survey_text
-from streams.analysis.text import explain_text
-from streams.analysis.tree import path_text
+from streams.analysis.explain_text import explain_text
+from streams.analysis.flows.survey import Survey
+from streams.analysis.flows.survey_text import survey_text
+from streams.analysis.paths.path import Paths
+from streams.analysis.paths.tree import path_text
 
 
 @singledispatch

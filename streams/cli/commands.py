@@ -58,9 +58,13 @@ COMMANDS: dict[str, Entry] = {
         "streams.cli.export:export", Section.ASK, "A topology as T-SQL, for servers or to import."
     ),
     "demo": Entry("streams.cli.demo:demo", Section.RUN, "The main job in three acts, here."),
+    "up": Entry("streams.cli.up:up", Section.RUN, "Run a topology here: Kafka, catalog, workers."),
+    "down": Entry("streams.cli.up:down", Section.RUN, "Stop what `hopline up` has started."),
+    "status": Entry("streams.cli.up:status", Section.RUN, "Say how the system of `hopline up` is."),
     "apply": Entry(
         "streams.cli.apply:apply", Section.RUN, "Write a topology into a cluster's catalog."
     ),
+    "sql": Entry("streams.cli.sql:sql", Section.RUN, "T-SQL on a running system."),
     "worker": Entry(
         "streams.cli.worker:worker", Section.RUN, "Run forwarder and endpoint workers."
     ),
@@ -85,6 +89,9 @@ COMMANDS: dict[str, Entry] = {
     "query": Entry("streams.cli.query:query", Section.LOOK, "A system view, such as sys.routes."),
     "monitor": Entry(
         "streams.cli.monitor:monitor", Section.RUN, "Watch a cluster with Spark, into a SQL store."
+    ),
+    "topics": Entry(
+        "streams.cli.topics:topics", Section.KAFKA, "The topics that a topology needs."
     ),
     "kafka": Entry(
         "streams.cli.kafka:kafka", Section.KAFKA, "Start, stop or ask about a Kafka broker here."

@@ -70,9 +70,9 @@ def diff(
     """Say which flows stop, move, lose redundancy, change their way or begin in NEW.
 
     OLD and NEW are folders or names of shipped topologies; NEW defaults to OLD. With --without, NEW
-    lacks something: what if this gateway were gone (TA-40)? A flow stops if a broker id or database
-    that it reached is reached by no way any more; it is less redundant if all are still reached, by
-    fewer ways.
+    lacks something: what if this gateway were gone? A flow stops if a broker id or database that it
+    reached is reached by no way any more; it is less redundant if all are still reached, by fewer
+    ways.
 
     The exit code is 1 where anything changes.
     """

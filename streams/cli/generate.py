@@ -24,7 +24,7 @@ def generate() -> None:
     """Generate made-up input, the same for the same seed."""
 
 
-@generate.command("traffic")
+@generate.command("traffic", short_help="A capture of applications that place orders.")
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @click.option("--dialogs", default=2_000, show_default=True, help="Number of dialogs, exactly.")
 @click.option("--messages", default=20_000, show_default=True, help="Number of SENDs, exactly.")
@@ -110,7 +110,7 @@ def traffic(
     )
 
 
-@generate.command("estate")
+@generate.command("estate", short_help="A topology of a made-up company.")
 @click.option(
     "--output", required=True, type=click.Path(path_type=Path), help="Folder of the topology."
 )

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from streams.cli.output_folder import ensure_usable
 from streams.topology import load_with_notes
 from streams.topology.importing import (
-    ensure_usable,
     imported_instances,
     report_of,
     report_text,
@@ -21,7 +21,9 @@ _BAD_NEWS = 1
 
 
 @click.command("import")
-@click.argument("sources", nargs=-1, required=True, metavar="NAME=SCRIPT|NAME=FOLDER|FOLDER ...")
+@click.argument(
+    "sources", nargs=-1, required=True, metavar="NAME=SCRIPT|NAME=SNAPSHOT|NAME=FOLDER|FOLDER ..."
+)
 @click.option(
     "--output", required=True, type=click.Path(path_type=Path), help="Folder of the topology."
 )
@@ -42,8 +44,9 @@ def import_(
     """Make a topology of T-SQL scripts, and say what was understood of them.
 
     NAME is the instance's host name; it may be given again: its scripts are applied in order.
-    Behind it stands a script, or a folder whose scripts (.sql) are all of that instance. A FOLDER
-    without a name has one instance for each script in it, and one for each folder in it.
+    Behind it stands a script, a snapshot of the live server (see `hopline diagnose`), or a folder
+    whose scripts (.sql) are all of that instance. A FOLDER without a name has one instance for
+    each script or snapshot in it, and one for each folder in it.
 
     The scripts are copied as they are, and files and lines of later findings are theirs. Any
     encoding will do, and no semicolons; what does not concern Service Broker is skipped and

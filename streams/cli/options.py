@@ -15,13 +15,18 @@ from streams.wire import Topics
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+DEFAULT_PREFIX = "ssb."
+
+prefix_option = click.option(
+    "--prefix",
+    default=DEFAULT_PREFIX,
+    show_default=True,
+    help="What every topic name begins with.",
+)
 
 
 def cluster_options(command: F) -> F:
     """Add ``--bootstrap`` and ``--prefix``; :func:`cluster_of` makes a cluster of them."""
-    prefix = click.option(
-        "--prefix", default="ssb.", show_default=True, help="What every topic name begins with."
-    )
     bootstrap = click.option(
         "--bootstrap",
         default=DEFAULT_BOOTSTRAP,
@@ -30,7 +35,7 @@ def cluster_options(command: F) -> F:
         metavar="HOST:PORT",
         help="The Kafka cluster. Also HOPLINE_BOOTSTRAP.",
     )
-    return bootstrap(prefix(command))
+    return bootstrap(prefix_option(command))
 
 
 def cluster_of(bootstrap: str, prefix: str) -> Cluster:

@@ -9,11 +9,16 @@ from streams.errors import UsageError
 
 def output_folder(path: Path, *, force: bool) -> None:
     """Make a folder; raise UsageError where it is a file, or not empty and not ``force``."""
+    ensure_usable(path, force=force)
+    path.mkdir(parents=True, exist_ok=True)
+
+
+def ensure_usable(path: Path, *, force: bool) -> None:
+    """Raise UsageError unless a folder may be written: it is new, empty, or forced."""
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is no folder", "Name a folder.")
     if not force and path.is_dir() and any(path.iterdir()):
         raise UsageError(f"the folder {path} is not empty", "Name another one, or give --force.")
-    path.mkdir(parents=True, exist_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

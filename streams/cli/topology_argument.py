@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from streams.analysis.places import unknown
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
 
@@ -28,11 +29,17 @@ class TopologyArgument(click.ParamType):
 
 
 def find_folder(text: str) -> Path:
-    """Return the path that is meant: what is there under the name, else the shipped topology."""
+    """Return the path that is meant: what is there under the name, else the shipped topology.
+
+    Raise UsageError for a plain name of neither, with the names that are shipped.
+    """
     path = Path(text)
-    shipped = topologies_dir() / path
-    plain = len(path.parts) == 1 and not path.is_absolute()
-    return shipped if not path.exists() and plain and shipped.is_dir() else path
+    if path.exists() or path.is_absolute() or len(path.parts) != 1:
+        return path
+    shipped = {folder.name: folder for folder in topologies_dir().iterdir() if folder.is_dir()}
+    if path.name not in shipped:
+        raise unknown("folder or shipped topology", text, shipped, "Hopline")
+    return shipped[path.name]
 
 
 class ConversationId(click.ParamType):

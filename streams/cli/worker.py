@@ -9,7 +9,7 @@ import click
 from streams.cli.options import cluster_of, cluster_options, log_to_stderr
 from streams.errors import UsageError
 from streams.kafka import read_catalog
-from streams.workers import ROLES, Plan, Process, stop_on_signals
+from streams.workers import ROLES, Pace, Plan, Process, stop_on_signals
 
 
 @click.command()
@@ -18,6 +18,13 @@ from streams.workers import ROLES, Plan, Process, stop_on_signals
 @click.option("--all", "every", is_flag=True, help="Serve every instance of the catalog.")
 @click.option(
     "--slot", default="0", show_default=True, help="This replica's name, the same at every start."
+)
+@click.option(
+    "--pace",
+    default="latency",
+    show_default=True,
+    type=click.Choice([pace.name.lower() for pace in Pace]),
+    help="How long an endpoint's transactions are: long ones cost less CPU for each message.",
 )
 @click.option(
     "--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka and a catalog."
@@ -29,6 +36,7 @@ def worker(
     instances: tuple[str, ...],
     every: bool,
     slot: str,
+    pace: str,
     timeout: float,
     verbose: bool,
     bootstrap: str,
@@ -51,6 +59,8 @@ def worker(
         if not instances:
             raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
     roles = ROLES if role == "both" else (role,)
-    process = Process(cluster, Plan(roles, instances, slot), timeout=timeout)
+    process = Process(
+        cluster, Plan(roles, instances, slot, pace=Pace[pace.upper()]), timeout=timeout
+    )
     stop_on_signals(process)
     process.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -22,19 +23,19 @@ def environment() -> dict[str, str]:
     return {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
-def spawn(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own, its output in ``log``.
+def spawn(command: list[str], log: Path, mode: str = "wb") -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own, its output in ``log``; mode ``ab`` keeps the former.
 
     Ctrl-C in the shell does not reach it, and it outlives us.
     """
-    child = _popen(command, log)
+    child = _popen(command, log, mode)
     _SPAWNED[:] = [each for each in _SPAWNED if each.poll() is None]
     _SPAWNED.append(child)
     return child
 
 
-def _popen(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as output:
+def _popen(command: list[str], log: Path, mode: str) -> subprocess.Popen[bytes]:
+    with log.open(mode) as output:
         if sys.platform == "win32":
             apart = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS
             return subprocess.Popen(
@@ -77,3 +78,21 @@ def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
             return False
         time.sleep(POLL_S)
     return True
+
+
+def command_line(pid: int) -> str:
+    """Return how a process was called; empty where there is none: process ids are used again."""
+    proc = Path(f"/proc/{pid}/cmdline")
+    if proc.parent.parent.joinpath("self").exists():  # Linux
+        try:
+            return proc.read_bytes().replace(b"\0", b" ").decode(errors="surrogateescape")
+        except OSError:
+            return ""
+    if sys.platform == "win32":
+        query = f'(Get-CimInstance Win32_Process -Filter "ProcessId={pid}").CommandLine'
+        command = ["powershell", "-NoProfile", "-Command", query]
+    else:
+        command = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    with contextlib.suppress(OSError):
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return ""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from streams.embedded.probe import HOST, ask
+from streams.embedded.process import command_line
 from streams.errors import UsageError
 
 
@@ -114,8 +114,8 @@ class DataDir:
     @contextlib.contextmanager
     def starting(self) -> Iterator[None]:
         """Keep everybody else from starting a broker on the folder meanwhile."""
-        with (self.path / "start.lock").open("ab") as file:
-            if not _lock(file):
+        with locked(self.path / "start.lock") as mine:
+            if not mine:
                 raise UsageError(
                     f"A broker is being started on {self.path} by somebody else.",
                     "Wait for it: `hopline kafka status`.",
@@ -124,7 +124,14 @@ class DataDir:
 
     def is_ours(self, pid: int) -> bool:
         """Tell whether the process is this folder's broker: process ids are used again."""
-        return str(self.properties) in _command_line(pid)
+        return str(self.properties) in command_line(pid)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Hold a file's lock; yields whether it was to be had, and never waits for it."""
+    with path.open("ab") as file:
+        yield _lock(file)
 
 
 def is_locked(path: Path) -> bool:
@@ -151,20 +158,3 @@ def _lock(file: IO[bytes]) -> bool:
     except OSError:
         return False
     return True
-
-
-def _command_line(pid: int) -> str:
-    proc = Path(f"/proc/{pid}/cmdline")
-    if proc.parent.parent.joinpath("self").exists():  # Linux
-        try:
-            return proc.read_bytes().replace(b"\0", b" ").decode(errors="surrogateescape")
-        except OSError:
-            return ""
-    if sys.platform == "win32":
-        query = f'(Get-CimInstance Win32_Process -Filter "ProcessId={pid}").CommandLine'
-        command = ["powershell", "-NoProfile", "-Command", query]
-    else:
-        command = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
-    with contextlib.suppress(OSError):
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    return ""

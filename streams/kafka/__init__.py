@@ -19,6 +19,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
+from streams.kafka.lag import Lags, Positions, read_lags, read_positions
 from streams.kafka.reader import (
     CACHE_BYTES,
     Fetcher,
@@ -45,9 +46,11 @@ __all__ = [
     "Headers",
     "KafkaError",
     "KafkaException",
+    "Lags",
     "Message",
     "Mismatch",
     "Outgoing",
+    "Positions",
     "Producer",
     "TopicPartition",
     "Transactor",
@@ -62,7 +65,9 @@ __all__ = [
     "publish",
     "read_all",
     "read_catalog",
+    "read_lags",
     "read_live",
+    "read_positions",
     "specs_of",
     "watermarks",
 ]

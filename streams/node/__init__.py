@@ -15,6 +15,7 @@ from streams.node.endpoint import Endpoint
 from streams.node.events import Event, event
 from streams.node.forwarder import Forwarder
 from streams.node.holding import Holding
+from streams.node.lane import Lane
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
 from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.output import CommandResult, OutFrame, QueueMessage
@@ -43,6 +44,7 @@ __all__ = [
     "Forwarder",
     "Holding",
     "HopView",
+    "Lane",
     "MessageType",
     "MirroredRoute",
     "MissingRoute",

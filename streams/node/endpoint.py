@@ -69,9 +69,10 @@ class Endpoint:
     def is_alive(self, dialog: Dialog) -> bool:
         """Tell whether the database still has the broker id that the dialog began with."""
         database = self.here.databases.get(dialog.database)
-        return database is not None and broker_key(database.broker_id) == broker_key(
-            dialog.broker_id
-        )
+        if database is None:
+            return False
+        known, had = database.broker_id, dialog.broker_id
+        return known == had or broker_key(known) == broker_key(had)
 
     def switch(self, world: World) -> None:
         """Take over a new version of the catalog; dialogs that wait for it look again at once."""

@@ -25,7 +25,7 @@ def execute(tx: Transaction, position: int, command: Command) -> Number | None:
     tx.heed(machine)
     match command.kind:
         case CommandKind.SEND:
-            return _send(tx, position, command)
+            return _send(tx, position, command, machine)
         case CommandKind.TIMER:
             return machine.set_timer(command.timeout or 0)
         case CommandKind.MOVE:
@@ -45,10 +45,10 @@ def _begin(tx: Transaction, command: Command) -> Number | None:
     return None
 
 
-def _send(tx: Transaction, position: int, command: Command) -> Number | None:
+def _send(tx: Transaction, position: int, command: Command, first: Machine) -> Number | None:
     """SEND on one or several conversations: on all of them or on none (EX-66)."""
-    machines: list[Machine] = []
-    for conversation in (command.conversation, *command.also):
+    machines = [first]
+    for conversation in command.also:
         machine = tx.machine((command.database, conversation, command.from_initiator))
         if machine is None or any(machine is other for other in machines):
             return Number.HANDLE_UNKNOWN  # each at most once

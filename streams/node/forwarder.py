@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from streams.errors import Number
+from streams.node.lane import Lane
 from streams.node.mirror import Pair
 from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.ports import EnvelopeCodec, HopView, Roles
@@ -95,12 +96,39 @@ class Forwarder:
             if record.origin is Origin.OUTSIDE and not record.is_ack and hop.expired(now):
                 return self.refuse(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
             place = Place.ACK if record.is_ack else Place.IN
-            edited = hop.edited(self.instance, now, self._block(now), spend=False)
+            edited = hop.edited(self.instance, now, self.block(now), spend=False)
             inside = record.origin is Origin.INSIDE and not leaf.decision.looped_back
             return Outcome((Copy(place, self.instance, leaf.route, edited, inside),))
         reason = leaf.decision.error
         assert reason is not None, "what is neither sent nor delivered has one"
         return self.refuse(record, reason, now, hop)
+
+    def lane(self, origin: Origin, route: bytes, now: int) -> Lane | None:
+        """Return what all first copies with a route have in common at this moment, if they have.
+
+        :meth:`handle` would do the same with each of them. It has seen the route before.
+        """
+        way = self._ways.get((origin, route))
+        if way is None or way.only is None or now >= way.plan.valid_until * 1000:
+            return None
+        leaf, inside = way.only, origin is Origin.INSIDE
+        verdict, looped = leaf.decision.verdict, leaf.decision.looped_back
+        if verdict is Verdict.DELIVER:
+            return Lane(Place.IN, self.instance, leaf.route, inside=inside and not looped)
+        sends = verdict is Verdict.SEND
+        if verdict is not Verdict.FORWARD and not (sends and len(leaf.targets) == 1):
+            return None
+        chosen = self._failover(leaf, 0)
+        if not chosen:
+            return None
+        target = leaf.targets[chosen[0]] or ""
+        return Lane(Place.TXQ, target, leaf.route, begun=sends, spend=not sends)
+
+    def block(self, now: int) -> bytes:
+        """Return the bytes by which a visit here is added to ``sb-hop``, made once per instant."""
+        if self._visit[0] != now:
+            self._visit = (now, self._codec.visit(self.instance, now))
+        return self._visit[1]
 
     def refuse(
         self, record: Record, number: Number, now: int, hop: HopView | None = None
@@ -138,7 +166,7 @@ class Forwarder:
             chosen = self._failover(leaf, hop.first_hop + seed + hop.attempt)
         if not chosen:
             return self.refuse(record, Number.TARGET_UNREACHABLE, now, hop)
-        block, copies = self._block(now), []
+        block, copies = self.block(now), []
         for i in chosen:
             used = (i - seed) % len(leaf.targets)  # the index that leads here again
             edited = hop.edited(self.instance, now, block, spend=False, first_hop=used)
@@ -153,7 +181,7 @@ class Forwarder:
         chosen = self._failover(leaf, _turn(hop, len(leaf.targets)))
         if not chosen:
             return HELD
-        edited = hop.edited(self.instance, now, self._block(now), spend=True)
+        edited = hop.edited(self.instance, now, self.block(now), spend=True)
         return Outcome((Copy(Place.TXQ, leaf.targets[chosen[0]] or "", leaf.route, edited),))
 
     def _to_principal(
@@ -190,11 +218,6 @@ class Forwarder:
         if self._transport is not Transport.SEEDED:
             return 0
         return pick_broker(1 << 16, self._codec.conversation(record.key))
-
-    def _block(self, now: int) -> bytes:
-        if self._visit[0] != now:
-            self._visit = (now, self._codec.visit(self.instance, now))
-        return self._visit[1]
 
     # --- the plan --------------------------------------------------------------------------------
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from streams.protocol import ERROR, Ack, Header, Journey, Parties
 
 
-@dataclass(frozen=True, slots=True)
-class OutFrame:
+class OutFrame(NamedTuple):
     """A frame for ``out``: a message, or with ``ack`` an acknowledgement."""
 
     conversation: uuid.UUID
@@ -21,8 +21,7 @@ class OutFrame:
     ack: Ack | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QueueMessage:
+class QueueMessage(NamedTuple):
     """A message for a service queue; it stays with its conversation group.
 
     ``parties.locked`` says whether the receiving side is known to be the one that the initiator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from streams.errors import EventKind, Number, text_of
@@ -189,4 +190,8 @@ def _enqueue_own(
 
 def _journey(tx: Transaction, attempt: int, first_hop: int) -> Journey:
     limits = tx.endpoint.limits
-    return Journey(limits.hops, tx.now + limits.time_to_live, attempt, tx.now, first_hop)
+    return _begun(limits.hops, tx.now + limits.time_to_live, attempt, tx.now, first_hop)
+
+
+_begun = lru_cache(4096)(Journey)
+"""What is sent in one transaction has few different journeys before it."""

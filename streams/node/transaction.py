@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
+from weakref import proxy
 
 from streams.errors import EventKind, Number, text_of
 from streams.node.events import Event, event
@@ -53,9 +54,12 @@ class Bodies(Protocol):
         """Return the message frame at a position of ``in``."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Transaction:
     """Apply a run of inputs to an overlay of an endpoint; ``now`` is epoch milliseconds.
+
+    Nothing in it refers to it: it is gone when its worker lets it go, and no garbage collection has
+    to look for that.
 
     ``own`` are messages for the system service: in no queue, as the database has read them.
     """
@@ -76,7 +80,7 @@ class Transaction:
     _commands: dict[int, Command] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.notices = Notices(self)
+        self.notices = Notices(proxy(self))
 
     # --- inputs ----------------------------------------------------------------------------------
 
@@ -162,6 +166,9 @@ class Transaction:
 
     def heed(self, machine: Machine) -> None:
         """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""
+        if machine.heeded:
+            return
+        machine.heeded = True
         dialog, here = machine.dialog, Number.CONVERSATIONS_ENDED_HERE
         epoch = self.endpoint.error_epoch(dialog.database)
         if not self.endpoint.is_alive(dialog):  # whoever has its old id is not spoken to any more
@@ -204,20 +211,11 @@ class Transaction:
             self.left_out,
             self.bodies.message,
             broker_key,
-            partial(self._judge, dialog),
+            partial(_judge, self.endpoint, dialog),
             service is None or service.queue_on,
         )
         self.machines[key] = machine
         return machine
-
-    def _judge(self, dialog: Dialog, header: Header, body: bytes) -> Refusal | None:
-        return judge(
-            dialog,
-            self.endpoint.contract(dialog.database, dialog.contract),
-            self.endpoint.message_type(dialog.database, header.type),
-            header,
-            body,
-        )
 
     def command_at(self, position: int) -> Command:
         """Return the command at a position of ``cmd``, of this run or read again."""
@@ -253,3 +251,13 @@ class Transaction:
             from_service=dialog.service,
             to_service=dialog.far_service,
         )
+
+
+def _judge(endpoint: Endpoint, dialog: Dialog, header: Header, body: bytes) -> Refusal | None:
+    return judge(
+        dialog,
+        endpoint.contract(dialog.database, dialog.contract),
+        endpoint.message_type(dialog.database, header.type),
+        header,
+        body,
+    )

@@ -21,6 +21,7 @@ _NOT_IN_CONTRACT = Refusal(Number.TYPE_OUTSIDE_CONTRACT, Number.TYPE_NOT_ACCEPTE
 _BY_INITIATOR = Refusal(Number.SENT_BY_WRONG_INITIATOR, Number.INITIATOR_SENT_TARGETS_TYPE)
 _BY_TARGET = Refusal(Number.SENT_BY_WRONG_TARGET, Number.TARGET_SENT_INITIATORS_TYPE)
 _INVALID = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
+_OWN = int(Flag.END | Flag.ERROR)
 _PROLOG = re.compile(r"<\?xml[^>]*\?>")
 
 
@@ -35,7 +36,7 @@ def judge(
 
     What the system itself says (EndDialog, Error) is receivable under every contract.
     """
-    if header.flags & (Flag.END | Flag.ERROR):
+    if header.is_a(_OWN):
         return None
     if contract is None or header.type not in contract.types:
         return _NOT_IN_CONTRACT if message_type is not None else _NOT_A_TYPE_HERE

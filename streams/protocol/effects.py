@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from streams.errors.events import EventKind
 from streams.errors.numbers import Number
 from streams.protocol.frames import Ack, Header, Journey
 
 
-@dataclass(frozen=True, slots=True)
-class Transmit:
+class Transmit(NamedTuple):
     """Send a copy of a fragment; the command of its message is at ``position`` in ``cmd``."""
 
     sequence: int
@@ -20,8 +20,7 @@ class Transmit:
     fragments: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueue:
+class Enqueue(NamedTuple):
     """Put a message into the service's queue; ``journey`` is unknown for what was made here."""
 
     header: Header
@@ -41,8 +40,7 @@ class EnqueueTimer:
     """Put an empty DialogTimer message into the service's queue."""
 
 
-@dataclass(frozen=True, slots=True)
-class SendAck:
+class SendAck(NamedTuple):
     """Send an acknowledgement frame."""
 
     ack: Ack

@@ -34,6 +34,9 @@ class Flag(IntFlag):
     SKIPS = 8  # numbers below are missing on purpose (U-47)
 
 
+_UNSEQUENCED = int(Flag.UNSEQUENCED)
+
+
 @dataclass(frozen=True, slots=True)
 class Parties:
     """Who talks to whom; ``locked`` says that ``to_broker`` came from a frame of the target."""
@@ -63,7 +66,11 @@ class Header:
     @property
     def sequenced(self) -> bool:
         """Tell whether the message takes part in the order of its dialog (4.3)."""
-        return not self.flags & Flag.UNSEQUENCED
+        return not self.is_a(_UNSEQUENCED)
+
+    def is_a(self, flags: int) -> bool:
+        """Tell whether any of these flags is set; with plain numbers, which are much faster."""
+        return int(self.flags) & int(flags) != 0
 
     @property
     def at(self) -> Fragment:

@@ -53,7 +53,8 @@ class Machine:
     ``read_frame`` returns the message at a position in ``in``; ``left_out`` is how far the local
     forwarder has come in ``out``, which holds retries back; ``broker_key`` returns the form in
     which broker ids are compared (U-02); ``judge`` says why a message that arrived whole may not be
-    shown; ``queue_on`` whether the service's queue takes messages.
+    shown; ``queue_on`` whether the service's queue takes messages; ``heeded`` whether it was told
+    what the catalog says of its database.
     """
 
     dialog: Dialog
@@ -64,6 +65,7 @@ class Machine:
     broker_key: Callable[[str], str] = str
     judge: Callable[[Header, bytes], Refusal | None] = _accept
     queue_on: bool = True
+    heeded: bool = False
     effects: list[Effect] = field(default_factory=list)
     _lock: Lock = field(init=False)
     _sender: Sender = field(init=False)
@@ -147,8 +149,9 @@ class Machine:
         """Let nothing more into the queue: the application has ended, also what is parked goes."""
         dialog = self.dialog
         waiting = [number for number, _ in dialog.parked if number >= 0]
-        if dialog.deaf_from is None:
-            dialog.deaf_from = min([dialog.receive_sequence, *waiting])
+        # Where a message was refused, those before it may wait for their queue still.
+        heard = dialog.receive_sequence if dialog.deaf_from is None else dialog.deaf_from
+        dialog.deaf_from = min([heard, *waiting])
         dialog.parked.clear()
         dialog.timer_at = None
 
@@ -176,7 +179,7 @@ class Machine:
             # Not acknowledged: nobody will ever receive it.
             self._undeliverable(Number.NOT_IN_THIS_STATE, message)
             self._answer_refused(message)
-        elif header.flags & Flag.SKIPS:
+        elif header.is_a(Flag.SKIPS):
             self._receiver.skip_to(message)
             self._owe(journey)
             self._peer_error(message, position, ERROR_RECEIVED)
@@ -289,7 +292,7 @@ class Machine:
             self._ended_by(message)
 
     def _ended_by(self, message: Message) -> None:
-        if message.header.flags & Flag.END and self._move(Input.PEER_ENDED):
+        if message.header.is_a(Flag.END) and self._move(Input.PEER_ENDED):
             if self.dialog.state is State.DI:
                 self._sender.stop()
             self._report_state(END_DIALOG_RECEIVED)
@@ -307,7 +310,7 @@ class Machine:
 
     def _peer_error(self, message: Message, position: int, subclass: int) -> None:
         header = message.header
-        if not header.flags & Flag.ERROR or not self._move(Input.PEER_ERROR):
+        if not header.is_a(Flag.ERROR) or not self._move(Input.PEER_ERROR):
             return
         if self.dialog.state is not State.ER:
             self._fail()

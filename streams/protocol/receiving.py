@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from streams.errors.numbers import Number
 from streams.protocol.dialog import Dialog, Limits
@@ -17,8 +18,7 @@ from streams.protocol.parking import Parking
 from streams.protocol.states import State
 
 
-@dataclass(frozen=True, slots=True)
-class Complete:
+class Complete(NamedTuple):
     """A whole message, and where its fragments are in ``in``."""
 
     message: Message
@@ -58,6 +58,9 @@ class Receiver:
             if self._completes(message) and not self._has_room(header.fragments):
                 self._refused(Number.QUEUE_DISABLED_UNPARKED, message)
                 return None
+            if header.fragments == 1 and not dialog.held:  # nearly always
+                dialog.received = header.after
+                return iter((Complete(message, (position,)),))
             return self._advance(message, position)
         near = header.sequence < dialog.receive_sequence + self.limits.window
         if not near or len(dialog.held) >= self.limits.window:

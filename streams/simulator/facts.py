@@ -65,11 +65,13 @@ class Told(NamedTuple):
 class Facts:
     """All of it; ``senders`` says where the endpoint of a direction lives.
 
-    ``longest`` is the size of the largest body that was accepted.
+    ``let_go`` has when a message left its transmission queue (virtual microseconds), ``longest``
+    is the size of the largest body that was accepted.
     """
 
     accepted: dict[Direction, dict[int, Accepted]] = field(default_factory=dict)
     senders: dict[Direction, tuple[str, DialogKey]] = field(default_factory=dict)
+    let_go: dict[Direction, dict[int, int]] = field(default_factory=dict)
     queued: list[Queued] = field(default_factory=list)
     events: list[Told] = field(default_factory=list)
     acts: list[dict[str, Any]] = field(default_factory=list)

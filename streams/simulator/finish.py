@@ -2,20 +2,23 @@
 
 *Finishes* means: no message waits in a transmission queue any more. The bound follows from the
 ceiling of the retries: the next one comes within it, and every retry tries the next address, there
-and back. It is judged once, at the end of a run, and only what has had that much calm time.
+and back. What was acknowledged meanwhile was ahead in the line, and gives the time that its way
+takes. It is judged once, at the end of a run, and only what has had that much calm time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
 from streams.analysis import find_paths, find_sender
-from streams.analysis.path import Outcome
+from streams.analysis.paths.path import Outcome
+from streams.analysis.paths.ways import Way
 from streams.errors import UsageError
 from streams.protocol import Dialog, State
 from streams.routing import broker_key
 from streams.simulator.clock import MILLISECOND, SECOND, START
+from streams.simulator.endpoint import POLL
 from streams.simulator.facts import Direction
 from streams.simulator.scenario import Scenario
 from streams.topology import Topology
@@ -33,17 +36,16 @@ def judge_finish(run: Simulation) -> None:
     if calm is None or not _is_mended(run):
         return
     for instance, dialog in _waiting(run):
-        sent = _oldest(run, dialog)
-        if run.clock.now < max(calm, sent) + bound(
-            run.topology, run.scenario, dialog.far_service, dialog.service
-        ):
+        since = max(calm, _oldest(run, dialog))
+        granted = bound(run.topology, run.scenario, dialog.far_service, dialog.service)
+        if run.clock.now < since + granted + _ahead(run, dialog, since):
             continue
         if dialog.expires_at <= run.instances[instance].now or not _has_route(run, dialog):
             continue
         waits = dialog.send_sequence - dialog.acknowledged[0]
         run.invariants.broken(
             5,
-            f"{waits} messages wait since {max(calm, sent) / SECOND:g} s, when faults had stopped; "
+            f"{waits} messages wait since {since / SECOND:g} s, when faults had stopped; "
             f"attempt {dialog.attempt}, status {dialog.status or 'none'}",
             instance,
             dialog.conversation,
@@ -110,13 +112,37 @@ def _waiting(run: Simulation) -> Iterator[tuple[str, Dialog]]:
 
 def _oldest(run: Simulation, dialog: Dialog) -> int:
     """Return when the oldest message that waits was accepted."""
-    direction = Direction(dialog.conversation, dialog.is_initiator, dialog.broker_id)
-    return run.facts.accepted[direction][dialog.acknowledged[0]].at
+    return run.facts.accepted[_direction(dialog)][dialog.acknowledged[0]].at
+
+
+def _ahead(run: Simulation, dialog: Dialog, since: int) -> int:
+    """Return the time that fragments took which were acknowledged since then (microseconds).
+
+    A window of them is under way at a time, there and back over every instance at most.
+    """
+    limits, direction = run.scenario.limits, _direction(dialog)
+    accepted, gone = run.facts.accepted[direction], run.facts.let_go.get(direction, {})
+    bodies = [accepted[number].body for number, at in gone.items() if at > since]
+    fragments = dialog.acknowledged[1] + sum(limits.fragments(len(body)) for body in bodies)
+    windows = -(-fragments // limits.window)
+    return windows * 2 * len(run.topology.instances) * _slowest(run.scenario)
+
+
+def _slowest(scenario: Scenario) -> int:
+    """Return how long a copy takes to the next instance and through it, on the slowest link."""
+    links = (scenario.network.link, *scenario.network.links.values())
+    # Two processes look at it there: the forwarder, and at an end the endpoint worker.
+    return max(link.latency.most + link.latency.heavy for link in links) + 2 * POLL
+
+
+def _direction(dialog: Dialog) -> Direction:
+    return Direction(dialog.conversation, dialog.is_initiator, dialog.broker_id)
 
 
 def _has_route(run: Simulation, dialog: Dialog) -> bool:
     """Tell whether a message of the dialog arrives, and its acknowledgement comes back."""
     place, initiator, target = None, None, None
+    targets: set[tuple[str, str]] = set()
     queue_off = False
     for instance, store in run.stores():
         for key, found in store.state.restore().items():
@@ -127,8 +153,9 @@ def _has_route(run: Simulation, dialog: Dialog) -> bool:
                 return False  # NEW_BROKER: that side is dead, and does not say so
             if found.is_initiator:
                 place, initiator = f"{instance}/{key[0]}/{found.service}", found
-            elif _is_peer(found, dialog):
-                target = found
+            else:
+                targets.add((instance, key[0]))
+                target = found if _is_peer(found, dialog) else target
             if _is_peer(found, dialog):
                 world = run.instances[instance].world
                 service = world.services.get((instance, key[0], found.service))
@@ -152,13 +179,35 @@ def _has_route(run: Simulation, dialog: Dialog) -> bool:
         )
     except UsageError:  # the service is gone
         return False
-    return any(_arrives(outcome) for outcome in paths.outcomes)
+    return any(
+        _arrives(outcome) and _is_taken(run.topology, outcome.way, targets)
+        for outcome in paths.outcomes
+    )
 
 
 def _arrives(outcome: Outcome) -> bool:
     """Tell whether a way leads there, and a way back."""
     back = outcome.back
     return outcome.way.ending.delivered and back is not None and back.ending.delivered
+
+
+def _is_taken(topology: Topology, way: Way, targets: Set[tuple[str, str]]) -> bool:
+    """Tell whether a dialog's copy is taken where its way ends; ``targets`` have its endpoints.
+
+    Without a broker id it stays with the first database here that has one, whatever the order in
+    which databases are searched (R7.2). A mirrored database has a worker of its own.
+    """
+    ending, decision = way.ending, way.hops[-1][1].decision
+    here = topology.instances[ending.instance].databases
+    taker = here.get(ending.database or "")
+    if decision.broker is not None or taker is None or taker.mirror is not None:
+        return True
+    holders = [
+        name
+        for name, database in here.items()
+        if (ending.instance, name) in targets and database.enabled and database.mirror is None
+    ]
+    return not holders or holders[0] == taker.name
 
 
 def _is_peer(found: Dialog, dialog: Dialog) -> bool:

@@ -195,6 +195,8 @@ class Invariants:
             self.broken(2, f"it is closed, and {waiting} messages wait", instance, key[1])
         if after == before:
             return
+        gone = self.facts.let_go.setdefault(Direction(key[1], key[2], new.broker_id), {})
+        gone.update(dict.fromkeys(range(before, after), self.clock.now))
         stored, reason = self._is_stored(key, new), self._reason(key, old, new, tx, batch)
         if stored and reason is None and not new.locked:
             why = "its messages were acknowledged, and it is not locked"

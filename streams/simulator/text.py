@@ -31,7 +31,7 @@ def _account(result: Result) -> list[str]:
 
 def _queues(result: Result) -> list[str]:
     return [
-        f"{name}: {len(rows)} messages of {_dialogs(len({row['conversation'] for row in rows}))}"
+        f"{name}: {_messages(len(rows))} of {_dialogs(len({row['conversation'] for row in rows}))}"
         for name, rows in result.queues.items()
     ]
 
@@ -49,6 +49,10 @@ def _endpoints(result: Result) -> list[str]:
         + _waits(sum(waiting[row["conversation_handle"]] for row in rows))
         for (where, side, state, far), rows in groups.items()
     ]
+
+
+def _messages(count: int) -> str:
+    return f"{count} message" if count == 1 else f"{count} messages"
 
 
 def _dialogs(n: int) -> str:

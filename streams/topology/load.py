@@ -9,11 +9,12 @@ from streams.errors import InputError, UsageError
 from streams.topology.decode import decode, marked_encoding
 from streams.topology.findings import Source
 from streams.topology.model import MSDB, Instance, Topology, empty_database
-from streams.topology.snapshot import is_snapshot, load_snapshot
+from streams.topology.snapshot import files_of, is_snapshot, load_snapshot, over, read_instance
 from streams.topology.tsql import InstanceDraft, Notes, Reading, apply_script
 from streams.topology.yaml_file import Document, read_document
 
 FILE = "topology.yaml"
+SCRIPT = ".sql"
 
 
 def load(path: Path, now: float) -> Topology:
@@ -36,10 +37,14 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
     if path.is_file() and path.name == FILE:
         path = path.parent
     if not (path / FILE).is_file() and is_snapshot(path):
-        topology = load_snapshot(path).topology
-        notes.findings.extend(topology.findings)
-        notes.skipped.extend(topology.skipped)
-        return topology
+        found = load_snapshot(path).topology
+        notes.findings.extend(found.findings)
+        return found
+    if path.is_file() and path.suffix.casefold() == SCRIPT:
+        raise UsageError(
+            f"{path} is a script and no topology",
+            f"Make one of it: hopline import NAME={path} --output FOLDER",
+        )
     if not path.is_dir():
         raise UsageError(
             f"there is no topology at {path}",
@@ -47,7 +52,7 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
         )
     if (path / FILE).is_file():
         return _from_yaml(path, now, notes)
-    scripts = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.casefold() == ".sql")
+    scripts = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.casefold() == SCRIPT)
     if not scripts:
         raise UsageError(
             f"the folder {path} holds no topology", f"It has neither {FILE} nor .sql files."
@@ -55,13 +60,18 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
     return _from_scripts(scripts, now, notes)
 
 
-def apply_sql(topology: Topology, instance: str, database: str, text: str, now: float) -> Topology:
-    """Apply T-SQL at one database; what is new among the findings is at their end."""
+def apply_sql(
+    topology: Topology, instance: str, database: str, text: str, now: float, file: str = "<sql>"
+) -> Topology:
+    """Apply T-SQL at one database; what is new among the findings is at their end.
+
+    ``file`` is what findings call the place of the text.
+    """
     found = topology.instance(instance)
     if found is None or found.database(database) is None:
         raise UsageError(f"the topology has no {instance}/{database}", "Name one that it has.")
     draft, notes = InstanceDraft(found), Notes()
-    apply_script(draft, database, text, "<sql>", now, notes)
+    apply_script(draft, database, text, file, now, notes)
     return replace(
         topology,
         instances={**topology.instances, found.name: draft.build()},
@@ -87,13 +97,34 @@ def _from_yaml(folder: Path, now: float, notes: Notes) -> Topology:
 def _with_scripts(
     folder: Path, document: Document, name: str, now: float, notes: Notes
 ) -> Instance:
-    draft = InstanceDraft(document.instances[name])
+    draft = InstanceDraft(_with_snapshot(folder, document, name, notes))
     reading = document.readings[name]
     for script in document.scripts[name]:
         path = _named(folder, script.name, script.source)
         text = _text(path) if reading is Reading.STRICT else _text_as_found(path, notes)
         apply_script(draft, None, text, str(path), now, notes, reading)
     return draft.build()
+
+
+def _with_snapshot(folder: Path, document: Document, name: str, notes: Notes) -> Instance:
+    """Return an instance as its snapshot says, under what the file states of it."""
+    stated, said = document.instances[name], document.snapshots.get(name)
+    if said is None:
+        return stated
+    try:
+        snapshot = read_instance(folder / said.name, name)
+    except (UsageError, ValueError) as error:  # a null character in the name
+        raise InputError(
+            f"there is no snapshot of one instance at {folder / said.name}",
+            file=said.source.file, line=said.source.line, column=said.source.column,
+            remedy=f"Names are relative to the folder {folder}.",
+        ) from error  # fmt: skip
+    notes.findings.extend(snapshot.topology.findings)
+    for view, count in snapshot.live[name].rows.items():
+        notes.understood[name, f"sys.{view}"] += count
+    for file in files_of(folder / said.name):
+        notes.encodings[str(file)] = decode(file.read_bytes())[1]
+    return over(stated, snapshot.topology.instances[name])
 
 
 def _named(folder: Path, name: str, at: Source) -> Path:

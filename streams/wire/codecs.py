@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from streams.protocol.frames import (
@@ -29,7 +32,10 @@ EVENT = Codec("Event")
 PRESENCE = Codec("Presence")
 CATALOG_OBJECT = Codec("CatalogObject")
 
-_KNOWN_FLAGS = int(Flag.END | Flag.ERROR | Flag.UNSEQUENCED | Flag.SKIPS)
+_FLAGS = tuple(map(Flag, range(16)))
+_KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
+_REMEMBERED, _SHORT = 4096, 1024
+"""How many values, and of how many bytes at most, are remembered of what comes again and again."""
 
 
 def encode_parties(parties: Parties) -> bytes:
@@ -54,54 +60,70 @@ def decode_parties(raw: bytes | None) -> Parties:
 
 def encode_header(header: Header) -> bytes:
     """Encode ``sb-message``."""
-    return MESSAGE.encode(
-        {
-            "message_id": header.message_id.bytes,
-            "type": header.type,
-            "sequence": header.sequence,
-            "fragment": header.fragment,
-            "fragments": header.fragments,
-            "flags": int(header.flags),
-            "enqueued_at": header.enqueued_at,
-            "dialog_expires_at": header.dialog_expires_at,
-        }
+    return MESSAGE.pack(
+        (
+            header.message_id.bytes,
+            header.type,
+            header.sequence,
+            header.fragment,
+            header.fragments,
+            header.flags,
+            header.enqueued_at,
+            header.dialog_expires_at,
+        )
     )
 
 
 def decode_header(raw: bytes | None) -> Header:
     """Decode ``sb-message`` and hold it against the header rules of 4.3; raises MalformedError."""
     record = MESSAGE.decode(raw)
-    flags = record["flags"]
+    flags, sequence = record["flags"], record["sequence"]
+    if flags:
+        _check_flags(flags, sequence)
+    if not 0 <= sequence < 2**62 or not 0 <= record["fragment"] < record["fragments"]:
+        raise MalformedError("Message: sequence or fragment number out of bounds (11274)")
+    return Header(
+        uuid.UUID(bytes=record["message_id"]),
+        record["type"],
+        sequence,
+        record["enqueued_at"],
+        record["dialog_expires_at"],
+        _FLAGS[flags],
+        record["fragment"],
+        record["fragments"],
+    )
+
+
+def _check_flags(flags: int, sequence: int) -> None:
     if flags & ~_KNOWN_FLAGS:
         raise MalformedError("Message: unknown flags (28001)")
-    both = Flag.END | Flag.ERROR
-    if flags & both == both:
+    if flags & _BOTH == _BOTH:
         raise MalformedError("Message: 'end' and 'error' are both set (11275)")
-    if flags & Flag.UNSEQUENCED and (record["sequence"] or flags & Flag.END):
+    if flags & Flag.UNSEQUENCED and (sequence or flags & Flag.END):
         raise MalformedError("Message: unsequenced with a number or 'end' (11299, 11276)")
-    if not 0 <= record["sequence"] < 2**62 or not 0 <= record["fragment"] < record["fragments"]:
-        raise MalformedError("Message: sequence or fragment number out of bounds (11274)")
-    record["message_id"] = uuid.UUID(bytes=record["message_id"])
-    record["flags"] = Flag(flags)
-    return Header(**record)
 
 
+@lru_cache(_REMEMBERED)
 def encode_journey(journey: Journey) -> bytes:
     """Encode ``sb-hop``; forwarders then edit it in place (:mod:`streams.wire.hop`)."""
-    return HOP.encode(
-        {
-            "hops_remaining": journey.hops_remaining,
-            "expires_at": journey.expires_at.to_bytes(8, "big"),
-            "attempt": journey.attempt,
-            "sent_at": journey.sent_at.to_bytes(8, "big"),
-            "first_hop": journey.first_hop,
-            "path": [{"instance": name, "at": at} for name, at in journey.path],
-        }
+    return HOP.pack(
+        (
+            journey.hops_remaining,
+            journey.expires_at.to_bytes(8, "big"),
+            journey.attempt,
+            journey.sent_at.to_bytes(8, "big"),
+            journey.first_hop,
+            journey.path,
+        )
     )
 
 
 def decode_journey(raw: bytes | None) -> Journey:
     """Decode ``sb-hop``; raises MalformedError."""
+    return (_short_journey if raw is not None and len(raw) <= _SHORT else _journey)(raw)
+
+
+def _journey(raw: bytes | None) -> Journey:
     record = HOP.decode(raw)
     return Journey(
         record["hops_remaining"],
@@ -113,14 +135,25 @@ def decode_journey(raw: bytes | None) -> Journey:
     )
 
 
+# What arrives in one batch was sent in few transactions, and has few different journeys.
+_short_journey = lru_cache(_REMEMBERED)(_journey)
+
+
 def encode_ack(ack: Ack) -> bytes:
     """Encode the value of an acknowledgement frame."""
-    record: Record = {name: getattr(ack, name) for name in Ack.__slots__}
-    record["held"] = [
-        {"first": s1, "first_fragment": f1, "last": s2, "last_fragment": f2}
-        for (s1, f1), (s2, f2) in ack.held
-    ]
-    return ACK.encode(record)
+    held = [(s1, s2, f1, f2) for (s1, f1), (s2, f2) in ack.held]
+    return ACK.pack(
+        (
+            ack.next_sequence,
+            ack.highest_seen,
+            held,
+            ack.attempt,
+            ack.first_hop,
+            ack.sent_at,
+            ack.next_fragment,
+            ack.closed,
+        )
+    )
 
 
 def encode_status(status: Status) -> bytes:
@@ -144,39 +177,84 @@ def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status
 
 
 _NEWER_STATEMENT = "UNKNOWN"
-_COMMAND_FIELDS = (
-    "database",
-    "from_initiator",
-    "issued_at",
-    "reply_to",
-    "from_service",
-    "to_service",
-    "to_broker",
-    "contract",
-    "lifetime",
-    "type",
-    "error_code",
-    "error_text",
-    "cleanup",
-    "timeout",
-)
+_command_values: Callable[[Command], tuple[Any, ...]] = attrgetter(*COMMAND.names)
 
 
 def encode_command(command: Command) -> bytes:
     """Encode ``sb-command``; the body is the record's value, the conversation id its key."""
-    record: Record = {name: getattr(command, name) for name in _COMMAND_FIELDS}
-    record["command_id"] = command.command_id.bytes
-    record["kind"] = command.kind.value
-    record["group"] = str(command.group) if command.group is not None else None
-    record["related"] = str(command.related) if command.related is not None else None
-    record["also"] = [str(conversation) for conversation in command.also]
-    return COMMAND.encode(record)
+    values = dict(zip(COMMAND.names, _command_values(command), strict=True))
+    values["command_id"] = command.command_id.bytes
+    values["kind"] = command.kind.value
+    values["group"] = str(command.group) if command.group is not None else None
+    values["related"] = str(command.related) if command.related is not None else None
+    values["also"] = [str(conversation) for conversation in command.also]
+    return COMMAND.pack(values.values())
 
 
 def decode_command(
     raw: bytes | None, conversation: uuid.UUID, body: bytes | None, stored_at: int
 ) -> Command:
-    """Decode ``sb-command``; raises MalformedError."""
+    """Decode ``sb-command``; raises MalformedError.
+
+    What one application says differs from statement to statement in its id and its moment only, so
+    the rest is decoded once.
+    """
+    split = _split(raw) if raw is not None else None
+    if raw is None or split is None:
+        return _command(raw, conversation, body, stored_at)
+    issued_at, rest = split
+    known = _repeated(rest)
+    return Command(
+        conversation,
+        uuid.UUID(bytes=raw[10:26]),
+        known.kind,
+        known.database,
+        known.from_initiator,
+        issued_at,
+        known.reply_to,
+        known.from_service,
+        known.to_service,
+        known.to_broker,
+        known.contract,
+        known.lifetime,
+        known.group,
+        known.type,
+        known.error_code,
+        known.error_text,
+        known.cleanup,
+        body,
+        stored_at,
+        known.related,
+        known.timeout,
+        known.also,
+    )
+
+
+def _split(raw: bytes) -> tuple[int, bytes] | None:
+    """Return ``issued_at``, and the bytes with zeros in its place and the id's, in one known shape.
+
+    It stands behind kind (one byte), database (its length is one byte) and side, and takes six
+    bytes from 1971 to 2039.
+    """
+    if not raw.startswith(COMMAND.prefix) or len(raw) < 28 or raw[27] & 0x81:
+        return None
+    at = 29 + (raw[27] >> 1)
+    n = int.from_bytes(raw[at : at + 6], "little")
+    if n & 0x808080808081 != 0x008080808080 or len(raw) > _SHORT:
+        return None
+    low = (n & 0x7F) | (n >> 1 & 0x3F80) | (n >> 2 & 0x1FC000)
+    high = (n >> 3 & 0xFE00000) | (n >> 4 & 0x7F0000000) | (n >> 5 & 0x3F800000000)
+    return (low | high) >> 1, b"%b%b%b\0%b" % (raw[:10], bytes(16), raw[26:at], raw[at + 6 :])
+
+
+@lru_cache(_REMEMBERED)
+def _repeated(rest: bytes) -> Command:
+    return _command(rest, uuid.UUID(int=0), None, 0)
+
+
+def _command(
+    raw: bytes | None, conversation: uuid.UUID, body: bytes | None, stored_at: int
+) -> Command:
     record = COMMAND.decode(raw)
     record["command_id"] = uuid.UUID(bytes=record["command_id"])
     if record["kind"] == _NEWER_STATEMENT:

@@ -41,6 +41,31 @@ def visit(instance: str, at: int) -> bytes:
     return b"\x02" + _varint(len(name)) + name + _varint(at)
 
 
+def instant(now: int) -> bytes:
+    """Return epoch milliseconds as they stand in the header."""
+    return now.to_bytes(8, "big")
+
+
+def first_copy(raw: bytes, since: bytes, block: bytes, *, begun: bool, spend: bool) -> bytes | None:
+    """Edit the header of a first transmission for the next instance, if that is all it takes.
+
+    ``begun``: it begins here, so the first of its next hops must be the one that it prefers. What
+    :class:`Hop` does in several steps for any copy, done in one for nearly all of them.
+    """
+    if (
+        not in_place(raw)
+        or raw[_ATTEMPT]
+        or raw[_EXPIRES:_EXPIRES_END] <= since
+        or (begun and raw[_FIRST_HOP])
+    ):
+        return None
+    if not spend:
+        return b"%b%b\x00" % (raw[:-1], block)
+    if not raw[_HOPS]:
+        return None
+    return b"%b%c%b%b\x00" % (raw[:_HOPS], raw[_HOPS] - 2, raw[_EXPIRES:-1], block)
+
+
 class Hop:
     """The journey of one copy, as a forwarder sees it; raises MalformedError where it is none."""
 
@@ -76,7 +101,7 @@ class Hop:
         """Tell whether the copy has outlived its time to live; ``now`` in epoch milliseconds."""
         if self._journey:
             return self._journey.expires_at <= now
-        return self.raw[_EXPIRES:_EXPIRES_END] <= now.to_bytes(8, "big")
+        return self.raw[_EXPIRES:_EXPIRES_END] <= instant(now)
 
     def edited(
         self, instance: str, at: int, block: bytes, *, spend: bool, first_hop: int | None = None

@@ -52,6 +52,7 @@ _encode_parties = lru_cache(maxsize=65536)(encode_parties)
 _decode_parties = lru_cache(maxsize=65536)(decode_parties)
 
 
+@lru_cache(maxsize=65536)
 def conversation_of(key: bytes | str | None) -> uuid.UUID:
     """Read a conversation id from a record's key (11271 where there is none)."""
     try:
@@ -60,6 +61,12 @@ def conversation_of(key: bytes | str | None) -> uuid.UUID:
     except ValueError as error:
         shown = key if key is None or len(key) <= 40 else key[:40]
         raise MalformedError(f"the key is no conversation id (11271): {shown!r}") from error
+
+
+@lru_cache(maxsize=65536)
+def key_of(conversation: uuid.UUID) -> bytes:
+    """Return the key of a conversation's records, or of a group's."""
+    return str(conversation).encode("ascii")
 
 
 def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> bytes | None:
@@ -92,7 +99,7 @@ def message_record(
 ) -> Wire:
     """Return the record of a message frame."""
     return (
-        str(conversation).encode("ascii"),
+        key_of(conversation),
         body,
         [
             (ROUTE, _encode_parties(parties)),
@@ -105,7 +112,7 @@ def message_record(
 def ack_record(conversation: uuid.UUID, parties: Parties, ack: Ack, journey: Journey) -> Wire:
     """Return the record of an acknowledgement frame: it has no ``sb-message``."""
     return (
-        str(conversation).encode("ascii"),
+        key_of(conversation),
         encode_ack(ack),
         [(ROUTE, _encode_parties(parties)), (HOP, encode_journey(journey))],
     )
@@ -127,18 +134,19 @@ def queue_record(
     _, value, headers = message_record(conversation, parties, header, journey, body)
     headers.append((CONVERSATION, conversation.bytes))
     headers.append((PRIORITY, b"%d" % priority))
-    return str(group).encode("ascii"), value, headers
+    return key_of(group), value, headers
 
 
 def read_message(key: bytes | str | None, value: bytes | None, headers: Headers | None) -> Message:
     """Read a message frame of ``in`` (or of ``out`` and ``txq``, where somebody looks)."""
+    found = dict(headers or ()).get  # the last one of a name
     return Message(
         conversation_of(key),
-        _decode_parties(header_of(headers, ROUTE)),
-        decode_header(header_of(headers, MESSAGE)),
-        decode_journey(header_of(headers, HOP)),
+        _decode_parties(found(ROUTE)),
+        decode_header(found(MESSAGE)),
+        decode_journey(found(HOP)),
         value or b"",
-        header_of(headers, ORIGIN) == INSIDE,
+        found(ORIGIN) == INSIDE,
     )
 
 

@@ -8,12 +8,14 @@ other exception, because whatever arrives is untrusted.
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from typing import Any
 
 import fastavro
 from fastavro.schema import SchemaParseException
 
 from streams.schema import load
+from streams.wire.packing import packer
 
 Record = dict[str, Any]
 MARKER = b"\xc3\x01"
@@ -38,13 +40,16 @@ def prefix_of(schema: Any) -> bytes:
 class Codec:
     """Write one schema; read it and every older version of it that was announced.
 
-    ``prefix`` is what all encoded records of the current schema begin with.
+    ``prefix`` is what all encoded records of the current schema begin with, ``names`` are its
+    fields in order.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._schema = fastavro.parse_schema(load(name))
         self.prefix = prefix_of(load(name))
+        self.names = tuple(field["name"] for field in load(name)["fields"])
+        self._pack = packer(load(name))
         self._writers = {self.prefix: self._schema}
 
     def announce(self, schema: Any) -> bytes:
@@ -66,6 +71,10 @@ class Codec:
         buffer.write(self.prefix)
         fastavro.schemaless_writer(buffer, self._schema, record)
         return buffer.getvalue()
+
+    def pack(self, values: Iterable[Any]) -> bytes:
+        """Return the bytes of a record whose values come in the order of ``names``."""
+        return self.prefix + self._pack(values)
 
     def decode(self, raw: bytes | None) -> Record:
         """Return the record in bytes of this schema; raises MalformedError."""

@@ -11,7 +11,11 @@ Keys are text, so that any Kafka tool shows what a record is about::
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any
 from urllib.parse import quote, unquote
 
 from streams.node import Request
@@ -64,6 +68,14 @@ _PLACES = {
 }
 """Attributes that are places in a direction: two fields each, sequence and fragment."""
 
+# In the order of the schema: what comes before the group, and what comes after ``parked``.
+_who: Callable[[Dialog], tuple[Any, ...]] = attrgetter(
+    *("state.name" if name == "state" else name for name in DIALOG.names[:9])
+)
+_rest: Callable[[Dialog], tuple[Any, ...]] = attrgetter(
+    *DIALOG.names[DIALOG.names.index("parked") + 1 :]
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Positions:
@@ -72,6 +84,11 @@ class Positions:
     cmd: int = 0
     inbox: int = 0
     ack: int = 0
+
+
+@lru_cache(4096)
+def _quoted(name: str) -> str:
+    return quote(name, safe="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +103,7 @@ class StateKey:
     def encode(self) -> bytes:
         """Return the record's key."""
         side = "initiator" if self.is_initiator else "target"
-        text = f"{quote(self.database, safe='')}/{self.conversation}/{side}"
+        text = f"{_quoted(self.database)}/{self.conversation}/{side}"
         return (text if self.chunk is None else f"{text}/{self.chunk}").encode("ascii")
 
     @classmethod
@@ -113,8 +130,7 @@ class RequestKey:
 
     def encode(self) -> bytes:
         """Return the record's key."""
-        database, service = (quote(name, safe="") for name in (self.database, self.service))
-        return f"{database}/{_REQUEST}/{service}".encode("ascii")
+        return f"{_quoted(self.database)}/{_REQUEST}/{_quoted(self.service)}".encode("ascii")
 
 
 def decode_key(raw: bytes) -> StateKey | RequestKey:
@@ -131,18 +147,30 @@ def decode_key(raw: bytes) -> StateKey | RequestKey:
 
 def encode_dialog(dialog: Dialog) -> bytes:
     """Encode a dialog without its chunks."""
-    record: Record = {name: getattr(dialog, name) for name in _PLAIN}
-    record["state"] = dialog.state.name
-    record["group"] = str(dialog.group)
-    record["handle"] = str(dialog.handle)
-    for attribute, names in _PLACES.items():
-        record.update(zip(names, getattr(dialog, attribute), strict=True))
-    record["held"] = [
-        {"sequence": s, "fragment": f, "offset": offset, "fragments": n}
-        for (s, f), (offset, n) in dialog.held.items()
-    ]
-    record["parked"] = [{"sequence": s, "offset": offset} for s, offset in dialog.parked]
-    return DIALOG.encode(record)
+    acknowledged, acknowledged_fragment = dialog.acknowledged
+    transmitted, transmitted_fragment = dialog.transmitted
+    suspect, suspect_fragment = dialog.suspect
+    return DIALOG.pack(
+        (
+            *_who(dialog),
+            str(dialog.group),
+            str(dialog.handle),
+            dialog.created_at,
+            dialog.expires_at,
+            dialog.send_sequence,
+            acknowledged,
+            transmitted,
+            acknowledged_fragment,
+            transmitted_fragment,
+            suspect_fragment,
+            suspect,
+            *dialog.received,
+            [(s, offset, f, n) for (s, f), (offset, n) in dialog.held.items()],
+            dialog.partial,
+            dialog.parked,
+            *_rest(dialog),
+        )
+    )
 
 
 def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:
@@ -170,12 +198,8 @@ def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:
 def encode_chunk(chunk: list[Stored]) -> bytes:
     """Encode the positions of up to 64 messages."""
     whole = all(fragments == 1 for _, fragments in chunk)
-    return CHUNK.encode(
-        {
-            "offsets": [position for position, _ in chunk],
-            "fragments": [] if whole else [fragments for _, fragments in chunk],
-        }
-    )
+    positions = [position for position, _ in chunk]
+    return CHUNK.pack((positions, [] if whole else [fragments for _, fragments in chunk]))
 
 
 def decode_chunk(raw: bytes) -> list[Stored]:
@@ -208,7 +232,7 @@ def decode_request(raw: bytes, service: str) -> Request:
 
 def encode_positions(positions: Positions) -> bytes:
     """Encode how far a partition has come."""
-    return POSITIONS.encode({n: getattr(positions, n) for n in Positions.__slots__})
+    return POSITIONS.pack((positions.cmd, positions.inbox, positions.ack))
 
 
 def decode_positions(raw: bytes) -> Positions:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_LENGTH = 249
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
@@ -37,13 +38,7 @@ class Topics:
 
     def name(self, kind: str, *parts: str) -> str:
         """Return ``<prefix><kind>.<part>...``; too long a name ends in its own hash instead."""
-        name = self.prefix + ".".join([kind, *(escape(part) for part in parts)])
-        if len(name) <= MAX_LENGTH:
-            return name
-        # An escaped part never has two hyphens in a row, so no other name ends like this; the
-        # beginning of the name stays readable.
-        digest = hashlib.blake2b(name.encode("ascii"), digest_size=16).hexdigest()
-        return f"{name[: MAX_LENGTH - len(digest) - 2]}--{digest}"
+        return _name(self.prefix, kind, *parts)
 
     def cmd(self, instance: str) -> str:
         """Return the topic of applications' commands."""
@@ -91,3 +86,14 @@ class Topics:
     def event(self) -> str:
         """Return the topic of trace events."""
         return self.name("event")
+
+
+@lru_cache(4096)
+def _name(prefix: str, kind: str, *parts: str) -> str:
+    name = prefix + ".".join([kind, *(escape(part) for part in parts)])
+    if len(name) <= MAX_LENGTH:
+        return name
+    # An escaped part never has two hyphens in a row, so no other name ends like this; the
+    # beginning of the name stays readable.
+    digest = hashlib.blake2b(name.encode("ascii"), digest_size=16).hexdigest()
+    return f"{name[: MAX_LENGTH - len(digest) - 2]}--{digest}"

@@ -1,7 +1,7 @@
 """The Kafka workers: forwarder and endpoint, and the process that runs them."""
 
 from streams.workers.control import Control
-from streams.workers.endpoint import EndpointWorker
+from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.process import ROLES, Plan, Process, stop_on_signals
 from streams.workers.transactions import FencedError
@@ -12,6 +12,7 @@ __all__ = [
     "EndpointWorker",
     "FencedError",
     "ForwarderWorker",
+    "Pace",
     "Plan",
     "Process",
     "stop_on_signals",

@@ -20,8 +20,10 @@ log = logging.getLogger("hopline.forwarder")
 
 _LONGEST_KEY = 64
 
-Source = tuple[str, int, int]
+Source = tuple[str, int, int | None]
 """Where the record was read that something is written for: topic, partition and offset."""
+Report = partial[None]
+"""What Kafka's client calls with an error and the record; its one argument is the source."""
 
 
 def source_of(message: Message) -> Source:
@@ -46,6 +48,26 @@ class Delivery:
         self._room = Room(self._producer, instance, stop)
         self._failed: list[tuple[KafkaError, Message, Source]] = []
 
+    def report(self, topic: str, partition: int) -> Report:
+        """Return the report for all records of one input; it does not know which one failed."""
+        return partial(self._reported, (topic, partition, None))
+
+    def copy(
+        self,
+        report: Report,
+        topic: str,
+        value: bytes | str | None,
+        key: bytes,
+        timestamp: int,
+        headers: Headers,
+    ) -> None:
+        """Hand a copy over, as :meth:`produce` does, where a microsecond counts."""
+        try:
+            # by position: topic, value, key, partition, callback, on_delivery, timestamp, headers
+            self._producer.produce(topic, value, key, -1, report, None, timestamp, headers)  # type: ignore[arg-type]
+        except (BufferError, KafkaException):
+            self._produce(report, topic, key, value, headers, timestamp)
+
     def produce(
         self,
         source: Source,
@@ -59,6 +81,17 @@ class Delivery:
 
         Only failures are reported, and the report knows the source.
         """
+        self._produce(partial(self._reported, source), topic, key, value, headers, timestamp)
+
+    def _produce(
+        self,
+        report: Report,
+        topic: str,
+        key: bytes | None,
+        value: bytes | str | None,
+        headers: Headers | None,
+        timestamp: int,
+    ) -> None:
         try:
             self._room.produce(
                 topic,
@@ -66,10 +99,10 @@ class Delivery:
                 value=value,
                 headers=headers,
                 timestamp=timestamp,
-                on_delivery=partial(self._reported, source),
+                on_delivery=report,
             )
         except KafkaException as error:  # too large: no later attempt would fare better
-            self._rejected(error.args[0], topic, key, source)
+            self._rejected(error.args[0], topic, key, report.args[0])
 
     def emit(self, source: Source, key: bytes | None, told: Event) -> None:
         """Write an event."""

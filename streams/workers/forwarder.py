@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streams.errors import EventKind, Number, SurroundingsError
@@ -47,6 +48,7 @@ from streams.wire.records import (
 )
 from streams.workers.control import Control
 from streams.workers.delivery import Delivery, short, source_of
+from streams.workers.express import Express, Input, Known
 
 log = logging.getLogger("hopline.forwarder")
 ready = logging.getLogger("hopline.ready")
@@ -76,6 +78,7 @@ class ForwarderWorker:
         self._out = topics.out(instance)
         self._txq = topics.txq(instance)
         self._names: dict[tuple[Place, str], str] = {}
+        self._inputs: dict[tuple[str | None, int | None], Input] = {}
         self._positions: dict[tuple[str, int], int] = {}
         self._ready = False
         self.passed = 0
@@ -86,6 +89,7 @@ class ForwarderWorker:
         self._forwarder = Forwarder(self.instance, world, Envelope, self._control.reachable)
         self._holding: Holding[_Held] = Holding(world.forward_bytes[self.instance])
         self._delivery = Delivery(self._cluster, self.instance, stop)
+        self._express = Express(self._delivery)
         consumer = self._consumer = self._cluster.consumer(
             f"{self._cluster.topics.prefix}forwarder.{self.instance}",
             partition_assignment_strategy="cooperative-sticky",
@@ -129,32 +133,65 @@ class ForwarderWorker:
 
     def _pass_on(self, batch: list[Message]) -> None:
         now, read_at = time.time_ns() // 1_000_000, time.monotonic()
+        take, inputs = self._express.take, self._begin(now)
         for message in batch:
             error = message.error()
             if error is not None:
                 self._not_a_record(message, error)
                 continue
-            topic, partition, offset = source_of(message)
+            place = message.topic(), message.partition()
+            source = inputs.get(place) or self._input(*place)
             try:
-                try:
-                    self._decide(message, now)
-                except UnknownSchemaError:
-                    self._control.catch_up(read_at)
-                    self._decide(message, now)
+                headers = headers_of(message)
+                if not take(source, message, headers):
+                    self._decide(source, message, headers, now, read_at)
             except MalformedError as broken:
                 self._corrupted(message, broken, now)
-            self._positions[topic, partition] = offset + 1
+            source.last = message
+            self.passed += 1
+        self._note_positions()
 
-    def _decide(self, message: Message, now: int) -> None:
-        record = self._read(message)
-        outcome = self._forwarder.handle(record, now)
+    def _begin(self, now: int) -> Mapping[tuple[str | None, int | None], Input]:
+        """Begin a batch: what was decided in the last one may not hold any more."""
+        self._express.begin(self._forwarder, now)
+        for source in self._inputs.values():
+            source.lanes.clear()
+        return self._inputs
+
+    def _input(self, topic: str | None, partition: int | None) -> Input:
+        assert topic is not None and partition is not None
+        origin = Origin.INSIDE if topic == self._out else Origin.OUTSIDE
+        report = self._delivery.report(topic, partition)
+        found = self._inputs[topic, partition] = Input(topic, partition, origin, report)
+        return found
+
+    def _note_positions(self) -> None:
+        for source in self._inputs.values():
+            if source.last is not None:
+                offset = source.last.offset()
+                assert offset is not None
+                place = source.topic, source.partition
+                self._positions[place] = max(offset + 1, self._positions.get(place, 0))
+                source.last = None
+
+    def _decide(
+        self, source: Input, message: Message, headers: Headers, now: int, read_at: float
+    ) -> None:
+        """Take the long way, and learn from it what the short one needs."""
+        record = self._read(source.origin, message, headers)
+        try:
+            outcome = self._forwarder.handle(record, now)
+        except UnknownSchemaError:
+            self._control.catch_up(read_at)
+            outcome = self._forwarder.handle(record, now)
         if outcome is HELD:
             outcome = self._hold(message, record, now)
         self._perform(message, record, outcome)
+        lane = self._forwarder.lane(record.origin, record.route, now)
+        if lane is not None:
+            source.lanes[record.route] = Known(lane, self._topic(lane.place, lane.instance))
 
-    def _read(self, message: Message) -> Record:
-        headers = headers_of(message)
-        origin = Origin.INSIDE if message.topic() == self._out else Origin.OUTSIDE
+    def _read(self, origin: Origin, message: Message, headers: Headers) -> Record:
         key = message.key()
         if len(headers) == 3 and headers[1][0] == MESSAGE:
             route, body, hop = headers[0][1], headers[1][1], headers[2][1]
@@ -186,7 +223,6 @@ class ForwarderWorker:
             self._delivery.produce(source, topic, key, encode_status(status))
         if outcome.event is not None:
             self._delivery.emit(source, record.key, outcome.event)
-        self.passed += 1
 
     def _topic(self, place: Place, instance: str) -> str:
         name = self._names.get((place, instance))
@@ -275,7 +311,7 @@ class ForwarderWorker:
             # The end lies behind the markers of transactions, which are no records: without this
             # the position would never say that everything has left `out`, and retries would wait.
             topic, partition, offset = source_of(message)
-            self._positions[topic, partition] = offset
+            self._positions[topic, partition] = offset or 0
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(
                 f"{self.instance}: {error.str()}",

@@ -104,15 +104,9 @@ class Output:
         timestamp: int = 0,
         marked: bool = False,
     ) -> None:
-        self._room.produce(
-            topic,
-            key=key,
-            value=value,
-            headers=headers,
-            partition=partition,
-            timestamp=timestamp,
-            on_delivery=self._last_copy if marked else None,
-        )
+        report = self._last_copy if marked else None
+        # By position, which is faster: ..., callback, on_delivery, timestamp, headers.
+        self._room.produce(topic, value, key, partition, report, None, timestamp, headers)
 
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
         if error is None:

@@ -21,8 +21,9 @@ from streams.protocol import Limits
 from streams.routing import SYSTEM_SERVICE
 from streams.wire.evolution import written_schemas
 from streams.wire.specs import cluster_specs, instance_specs
+from streams.workers.collector import collecting_rarely
 from streams.workers.control import Control
-from streams.workers.endpoint import EndpointWorker
+from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
 
 log = logging.getLogger("hopline.process")
@@ -41,12 +42,13 @@ class Worker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which workers a process runs, for which instances, and what an endpoint's caches may hold."""
+    """Which workers a process runs, for which instances, and how its endpoints work."""
 
     roles: tuple[str, ...]
     instances: tuple[str, ...]
     slot: str = "0"
     cache_bytes: int = CACHE_BYTES
+    pace: Pace = Pace.LATENCY
 
 
 class Process:
@@ -68,6 +70,10 @@ class Process:
 
     def run(self) -> None:
         """Run until stopped; raises the failure of the first worker that failed."""
+        with collecting_rarely():
+            self._run()
+
+    def _run(self) -> None:
         names = self._plan.instances
         forwards = "forwarder" in self._plan.roles
         control = Control(self._cluster, names if forwards else (), timeout=self._timeout)
@@ -128,6 +134,7 @@ class Process:
                         slot=self._plan.slot,
                         limits=self._limits,
                         cache_bytes=self._plan.cache_bytes,
+                        pace=self._plan.pace,
                     )
                 )
         return workers

@@ -17,7 +17,7 @@ class Room:
         self._instance = instance
         self._stop = stop
 
-    def produce(self, topic: str, **record: Any) -> None:
+    def produce(self, topic: str, *record: Any, **named: Any) -> None:
         """Hand a record over, and lose nothing: wait for room where the local queue is full.
 
         Raises SurroundingsError where it is stopped while there is none; what was read for it is
@@ -25,7 +25,7 @@ class Room:
         """
         while True:
             try:
-                self._producer.produce(topic, **record)
+                self._producer.produce(topic, *record, **named)
                 return
             except BufferError:
                 self._producer.poll(0.1)

@@ -74,8 +74,17 @@ class Transactions:
         self._output.begin()
         self._guard(self._producer.begin_transaction)
         try:
-            self._output.write(tx, partition, Positions(*(positions[t] for t in self._inputs)))
             offsets = [TopicPartition(t, partition, positions[t]) for t in self._inputs]
+            try:
+                self._output.write(tx, partition, Positions(*(positions[t] for t in self._inputs)))
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError._STATE:
+                    # A record was refused while others were still written. The client takes no more
+                    # then, and says why only to a call such as this one.
+                    self._guard(
+                        lambda: self._producer.send_offsets_to_transaction(offsets, member, 15)
+                    )
+                raise
             self._guard(lambda: self._producer.send_offsets_to_transaction(offsets, member, 15))
             self._guard(lambda: self._producer.commit_transaction(15))
         except KafkaException as error:

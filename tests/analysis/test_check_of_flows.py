@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 from streams.analysis.check import check_topology
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import answers_of, locked
-from streams.analysis.path import PathVerdict
+from streams.analysis.flows.flow_answer import answers_of, locked
+from streams.analysis.paths.path import PathVerdict
 from streams.topology import Finding, Severity, Topology, load
 from tests.topology.build import NOW, SHIPPED, shipped, write
 
@@ -77,6 +77,7 @@ def test_one_cause_is_one_finding_with_all_its_flows(tmp_path: Path) -> None:
     [found] = findings(topology, "TA-08")
     assert found.subject == "G" and found.evidence["flow_count"] == 30
     assert len(found.evidence["flows"]) == 20
+    assert "A0/D/I -> S and 29 more flows" in found.message
     assert errors(topology) == {"TA-08"}
 
 
@@ -153,6 +154,112 @@ def test_an_expectation_about_nothing(tmp_path: Path) -> None:
     expect = "expect:\n  - {from: A2/D/I, to: S, verdict: ok}\n"
     [found] = findings(load(write(tmp_path, f"instances:\n{text}{expect}"), NOW), "TA-45")
     assert "no instance 'A2'" in found.message and found.remedy == "the topology has: A1, B."
+
+
+def test_a_dialog_that_begins_well_and_goes_on_badly(tmp_path: Path) -> None:
+    """Once locked it follows the route with the broker id, which is used and wrong (2.1)."""
+    topology = small(
+        tmp_path,
+        "  A1: {databases: {D: {broker_id: A1, services: {I: {queue: Q, contracts: []}}, routes: ["
+        "{name: ByName, service_name: S, address: 'tcp://B'}, "
+        "{name: ById, service_name: S, broker_instance: DB, address: 'tcp://G'}]}}}\n"
+        "  G: {}\n" + TARGET % "A1",
+    )
+    [found] = findings(topology, "TA-05", "TA-13", "TA-24")
+    assert found.code == "TA-05" and "route ById" in found.message
+
+
+def test_a_gateway_that_fails_is_told_once(tmp_path: Path) -> None:
+    """Not again as a stale return route, nor as redundancy that deceives."""
+    topology = small(
+        tmp_path,
+        "  A1: {databases: {D: {broker_id: A1, services: {I: {queue: Q, contracts: []}}, routes: ["
+        "{name: R, service_name: S, address: 'tcp://G'}, "
+        "{name: R2, service_name: S, address: 'tcp://H'}]}}}\n"
+        + GATEWAY % "false" + GATEWAY.replace("G:", "H:") % "true"
+        + (TARGET % "G").replace("}]", "}, {name: R2, service_name: I, address: 'tcp://H'}]"),
+    )  # fmt: skip
+    told = [(f.code, f.severity) for f in findings(topology) if f.severity is not Severity.INFO]
+    assert told == [("TA-08", Severity.ERROR)]
+
+
+def test_acknowledgements_that_leave_the_topology_are_a_warning(tmp_path: Path) -> None:
+    sender = SENDER.replace("tcp://G", "tcp://B") % (1, 1)
+    [found] = findings(small(tmp_path, sender + TARGET % "gone"), "TA-09")
+    assert found.severity is Severity.WARNING and "tcp://gone:4022" in found.message
+
+
+def test_of_those_who_may_begin_one_that_is_answered_is_enough(tmp_path: Path) -> None:
+    """J is answered over the gateway; that I is not tells only that I does not begin."""
+    sender = "  A1: {databases: {D: {broker_id: A1, services: {%s}, routes: [{name: R, "
+    sender += "service_name: S, address: 'tcp://B'}]}}}\n"
+    only = "{queue: Q, contracts: []}"
+    rest = (GATEWAY % "true").replace("service_name: I", "service_name: J")
+    rest += (TARGET % "G").replace("service_name: I, ", "")
+    assert not errors(small(tmp_path, sender % f"I: {only}, J: {only}" + rest))
+    assert errors(small(tmp_path, sender % f"I: {only}" + rest)) == {"TA-09"}
+
+
+def test_a_service_and_a_host_of_others(tmp_path: Path) -> None:
+    """Neither is in the folder: nothing is said, unlike of a host alone."""
+    topology = small(
+        tmp_path,
+        "  A: {databases: {D: {broker_id: A, services: {I: {queue: Q, contracts: []}}, routes: ["
+        "{name: R, service_name: Far, address: 'tcp://elsewhere'}]}}}\n",
+    )
+    assert findings(topology) == []
+
+
+def test_a_way_through_the_instance_itself_is_used(tmp_path: Path) -> None:
+    """A route to this very instance is decided again by msdb, and is no dead route (R9)."""
+    topology = small(
+        tmp_path,
+        "  A: {databases: {D: {broker_id: A, services: {I: {queue: Q, contracts: []}}, routes: ["
+        "{name: R, service_name: S, address: 'tcp://localhost:4022'}]}, "
+        "E: {broker_id: E, services: [S]}}}\n",
+    )
+    assert not findings(topology, "TA-05", "TA-24")
+
+
+def chain(length: int, last: str) -> str:
+    """Return forwarders that pass on what is for I, the last one to an address."""
+    heads = [f"F{n + 1}" for n in range(1, length)] + [last]
+    return "".join(
+        f"  F{n}: {{endpoint: {{forwarding: true}}, msdb: {{routes: [{{name: I, service_name: I, "
+        f"address: 'tcp://{head}'}}]}}}}\n"
+        for n, head in enumerate(heads, start=1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("length", "last", "codes"),
+    [(16, "A1", set()), (17, "A1", {"TA-09"}), (3, "F2", {"TA-09", "TA-10"})],
+)
+def test_acknowledgements_have_hops_too(
+    tmp_path: Path, length: int, last: str, codes: set[str]
+) -> None:
+    """Sixteen are enough, seventeen are not, and a loop uses them up (11285)."""
+    sender = SENDER.replace("tcp://G", "tcp://B") % (1, 1)
+    topology = small(tmp_path, sender + chain(length, last) + TARGET % "F1")
+    assert errors(topology) == codes
+    assert all("11285" in f.message for f in findings(topology, "TA-09"))
+
+
+def test_one_broker_id_is_nothing_to_balance(tmp_path: Path) -> None:
+    """A route with it beside one without is how some dialogs are sent elsewhere."""
+    sender = SENDER.replace("tcp://G'}]", "tcp://B'}, {name: N, service_name: S, "
+                            "address: 'tcp://B'}]") % (1, 1)  # fmt: skip
+    assert not findings(small(tmp_path, sender + TARGET % "A1"), "TA-13")
+
+
+def test_a_target_left_to_chance_is_told_once(tmp_path: Path) -> None:
+    """However many databases send to it, each by a decision of its own."""
+    sender = "%s: {broker_id: %s, services: {I: {queue: Q, contracts: []}}, routes: [{name: R, "
+    sender += "service_name: S, address: LOCAL}]}"
+    senders = ", ".join(sender % (name, name) for name in "DE")
+    both = ", ".join(f"T{n}: {{broker_id: T{n}, services: [S]}}" for n in (1, 2))
+    [found] = findings(small(tmp_path, f"  A: {{databases: {{{senders}, {both}}}}}\n"), "TA-18")
+    assert found.evidence["targets"] == ["A/T1", "A/T2"]
 
 
 # --- Any estate ----------------------------------------------------------------------------------

@@ -249,7 +249,19 @@ def test_the_worst_comes_first(tmp_path: Path) -> None:
     ]
     assert found.to_json()["summary"] == {
         "stops": 0, "moves": 0, "redundancy": 1, "way": 0, "begins": 1, "judged": 2,
+        "unreached": 0,
     }  # fmt: skip
+
+
+def test_what_reaches_nothing_before_and_after_is_told(tmp_path: Path) -> None:
+    """Nothing changes for it, which would else read as leave to take its target away."""
+    topology = estate(tmp_path, route("There", "Nobody"), ("B", "b"))
+    found = compare_topologies(Estate(topology, NOW), Estate(without(topology, "B"), NOW))
+    assert found.same and found.to_json()["summary"]["unreached"] == 1
+    assert difference_text(found) == (
+        "Nothing changes for the one flow.\n"
+        "It reaches nothing that acknowledges, before and after; hopline flows says why.\n"
+    )
 
 
 # --- Without -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from streams.analysis import flows_of
 from streams.analysis.estate import Estate
-from streams.analysis.flows import Clue, Flow
+from streams.analysis.flows.flows import Clue, Flow
 from streams.topology import BeginDialog, Procedure, Topology, load
 from tests.topology.build import NOW, shipped, write
 

@@ -362,7 +362,7 @@ def test_the_tree_says_what_happens() -> None:
         "│  └─ ServerB (M1 TargetRoute)",
     ]
     assert lines[5].endswith(
-        "delivered to ServerB/DatabaseB (M1 TargetRoute); acknowledged by GatewayA"
+        "delivered to ServerB/DatabaseB (M1 TargetRoute); acknowledged over GatewayA"
     )
     assert lines[-1].startswith("M3  routes name the service and broker ids")
 
@@ -377,7 +377,7 @@ def test_too_many_ways_become_an_outline() -> None:
     )
     assert lines[11].split("; ") == [
         "     50 %  2 ways over 3 instances: delivered to ServerB/DatabaseB",
-        "acknowledged by GatewayA",
+        "acknowledged over GatewayA",
     ]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from streams.analysis import Survey, survey_flows, survey_mermaid, survey_text
-from streams.analysis.path import PathVerdict
-from tests.topology.build import NOW, SHIPPED, shipped
+from streams.analysis.paths.path import PathVerdict
+from streams.topology import load
+from tests.topology.build import NOW, SHIPPED, shipped, write
 
 
 def survey(name: str, *senders: str, to: tuple[str, ...] = ()) -> Survey:
@@ -47,6 +49,18 @@ def test_what_flows_hang_on() -> None:
     assert (hub["name"], hub["kind"]) == ("Hub", "instance")
     assert {point["kind"] for point in routes} == {"route"}
     assert "Hub, for 1 flow" in survey_text(found) and "class n1 single" in survey_mermaid(found)
+
+
+def test_dialogs_whose_target_nobody_knows(tmp_path: Path) -> None:
+    """They are no flows, and told as that: the flows that are listed may not be all."""
+    yaml = """\
+        instances: {A: {databases: {D: {services: [S], procedures: {
+          P: {begins: [{service: S, unresolved: [TO SERVICE]}]}}}}}}"""
+    topology = load(write(tmp_path, yaml), NOW)
+    found = survey_flows(topology, NOW)
+    assert found.to_json()["unsettled"][0]["procedure"] == "P"
+    assert "only a run would tell the target of 1 BEGIN DIALOG: P of A/D" in survey_text(found)
+    assert not survey_flows(topology, NOW, ("B",)).unsettled
 
 
 def test_a_route_that_rests() -> None:

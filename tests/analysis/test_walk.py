@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bench.layers import CASES, TARGET
 from streams.analysis import find_paths, find_sender
-from streams.analysis.network import Network, Pick, State
-from streams.analysis.ways import KEYS, Kind, Total, Way, Ways
+from streams.analysis.paths.network import Network, Pick, State
+from streams.analysis.paths.ways import KEYS, Kind, Total, Way, Ways
 from streams.topology import (
     MSDB,
     Database,

@@ -1,4 +1,4 @@
-"""Every way, walked one by one: what :mod:`streams.analysis.ways` must agree with.
+"""Every way, walked one by one: what :mod:`streams.analysis.paths.ways` must agree with.
 
 It knows the rules of a way (loops, hops, who listens where) from the reference and asks only
 :func:`streams.routing.plan` where a message goes.

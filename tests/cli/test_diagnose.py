@@ -38,7 +38,16 @@ def test_nothing_stuck_is_fine(tmp_path: Path) -> None:
         assert (code, out.splitlines()[-1]) == (0, "Nothing is stuck.")
 
 
+def test_a_snapshot_without_rows_to_look_at_is_wrong_use(tmp_path: Path) -> None:
+    """Nobody may take it for a healthy one."""
+    (tmp_path / "DatabaseA.routes.csv").write_text("name,address\nR,LOCAL\n")
+    code, out, err = run(tmp_path)
+    assert (code, out) == (2, "")
+    assert "neither sys.conversation_endpoints nor sys.transmission_queue" in err
+
+
 def test_what_is_missing_is_told(tmp_path: Path) -> None:
+    (tmp_path / "transmission_queue.csv").write_text("")
     (tmp_path / "DatabaseA.routes.csv").write_text("name,address\nR,nowhere\n")
     code, out, _ = run(tmp_path)
     assert code == 0

@@ -62,13 +62,21 @@ def test_a_shipped_topology_by_its_name(tmp_path: Path, monkeypatch: pytest.Monk
         ((BALANCED, "--at", "ServerA", "--to", "S"), "--outside"),
         ((BALANCED, *AT), "--to"),
         ((BALANCED, *AT, "--to", "S", "--conversation", "x"), "no GUID"),
-        (("nowhere", *AT, "--to", "S"), "no topology at nowhere"),
+        (("combinde", *AT, "--to", "S"), "Did you mean 'combined'"),
+        (("no/where", *AT, "--to", "S"), "no topology at no/where"),
     ],
 )
 def test_wrong_use_is_exit_code_2(args: tuple[str, ...], said: str) -> None:
     """Wrong use says what is known, on stderr, with exit code 2 and without a traceback."""
     code, out, err = run(*args)
     assert (code, out) == (2, "") and said in err and "Traceback" not in err
+
+
+def test_a_script_is_no_topology(tmp_path: Path) -> None:
+    """Whoever names one is told how it becomes part of one."""
+    (tmp_path / "a.sql").touch()
+    code, _, err = run(str(tmp_path / "a.sql"), *AT, "--to", "S")
+    assert code == 2 and "hopline import NAME=" in err
 
 
 def test_an_unreadable_topology_is_exit_code_2(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ MUTANTS = (
     Mutant(
         "count hops the wrong way",
         _FORWARDER,
-        "edited = hop.edited(self.instance, now, self._block(now), spend=True)",
+        "edited = hop.edited(self.instance, now, self.block(now), spend=True)",
         "edited = hop.edited(self.instance, now, self._block(now), spend=False)",
     ),
     Mutant(

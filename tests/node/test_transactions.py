@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from streams.errors import EventKind
 from streams.node import Endpoint, world_of
 from streams.protocol import Limits, State
@@ -277,3 +279,22 @@ def test_messages_for_a_dead_target_are_undeliverable() -> None:
     assert net["ServerB"].bodies(TARGET)[0] == b"one"
     assert b"two" not in net["ServerB"].bodies(TARGET)
     assert net["ServerB"].errors(EventKind.MESSAGE_UNDELIVERABLE)[-1] in (28016, 28017)
+
+
+def test_a_transaction_leaves_no_cycle_behind() -> None:
+    """What is let go is gone: looking for cycles was half of a worker's time."""
+    net = talking(b"one")
+    net.send(A, D1, b"two", b"three")
+    gc.collect()
+    gc.disable()
+    try:
+        net.settle()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        left = {type(found).__name__ for found in gc.garbage}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not left & {"Transaction", "Machine", "Dialog", "OutFrame", "QueueMessage"}
+    assert net["ServerB"].bodies(TARGET) == [b"one", b"two", b"three"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streams.errors import Number
-from streams.protocol import Flag, Limits, State
+from streams.protocol import Flag, Limits, Refusal, State
 from tests.node.evidence import shows
 
 from .build import (
@@ -139,6 +139,20 @@ def test_the_application_ends(statement: object) -> None:
     side.hears(message(1), message(2))
     statement(side)  # type: ignore[operator]
     assert side.dialog.deaf_from == 1
+    assert queued(wake(side)) == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("statement", [Side.ends, Side.cleans_up])
+def test_the_application_ends_after_a_refusal(statement: object) -> None:
+    """What was parked before the refused message goes, too: the record says from where."""
+    side = off(target())
+    side.hears(message(0))
+    side.refusal = Refusal(Number.XML_INVALID, Number.VALIDATION_FAILED)
+    side.hears(message(1))
+    assert side.dialog.state is State.ER
+    assert side.dialog.deaf_from == 1
+    statement(side)  # type: ignore[operator]
+    assert side.dialog.deaf_from == 0
     assert queued(wake(side)) == []  # type: ignore[arg-type]
 
 

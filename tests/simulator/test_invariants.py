@@ -193,3 +193,26 @@ def test_5_a_dialog_that_never_retries(monkeypatch: pytest.MonkeyPatch) -> None:
         {"sql": "DROP ROUTE TargetRoute; DROP ROUTE AutoCreatedLocal"},
     ):
         assert run("two_brokers", UNFINISHED.format(**{**good, **other})).violation is None
+
+
+def test_5_a_backlog_that_moves_by_retries_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was acknowledged meanwhile gives the time of its way, not that of a retry."""
+    text = """
+        until: 60s
+        limits: {window: 1, time_to_live: 8s, retries: [2s]}
+        steps:
+          - at: 0s
+            begin: {dialog: d, from: ServerA/DatabaseA/InitiatorService, to: TargetService}
+          - {at: 0s, send: {dialog: d, body: m, count: 40}}
+    """
+    assert run("two_brokers", text).violation is None
+    fill = Sender.fill_window
+
+    def lazy(sender: Sender) -> None:
+        seen = len(sender.effects)
+        fill(sender)
+        del sender.effects[seen:]
+
+    monkeypatch.setattr(Sender, "fill_window", lazy)
+    found = violation("two_brokers", text)
+    assert found.invariant == 5

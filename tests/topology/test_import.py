@@ -10,7 +10,6 @@ from streams.errors import UsageError
 from streams.topology import load, load_with_notes
 from streams.topology.importing import (
     Imported,
-    ensure_usable,
     imported_instances,
     report_of,
     report_text,
@@ -91,17 +90,8 @@ def test_the_folder_holds_the_scripts_as_they_were(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
-    """Unless it is forced; an import may even replace the scripts that it reads."""
+def test_an_import_may_replace_the_scripts_that_it_reads(tmp_path: Path) -> None:
     files(tmp_path, "a.sql")
-    ensure_usable(tmp_path / "new", force=False)
-    (tmp_path / "empty").mkdir()
-    ensure_usable(tmp_path / "empty", force=False)
-    with pytest.raises(UsageError, match="is not empty"):
-        ensure_usable(tmp_path, force=False)
-    with pytest.raises(UsageError, match="is no folder"):
-        ensure_usable(tmp_path / "a.sql", force=True)
-    ensure_usable(tmp_path, force=True)
     write_folder(tmp_path, imported_instances([f"A={tmp_path}/a.sql"]))
     assert set(load(tmp_path, NOW).instances) == {"A"}
 
@@ -111,6 +101,15 @@ def test_scripts_without_use_begin_in_a_database_that_is_named(tmp_path: Path) -
     imported = imported_instances([f"A={tmp_path}/a.sql"])
     write_folder(tmp_path / "made", imported, "Shop")
     assert set(load(tmp_path / "made", NOW).instances["A"].databases["Shop"].queues) == {"Q"}
+
+
+def test_the_report_says_what_scripts_without_use_need(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("CREATE QUEUE Q", encoding="utf-8")
+    output = tmp_path / "made"
+    write_folder(output, imported_instances([f"A={tmp_path}/a.sql"]))
+    report = report_of(output, *load_with_notes(output, NOW))
+    assert not report.good
+    assert "  scripts without USE need --database NAME\n" in report_text(report)
 
 
 def test_the_report(tmp_path: Path) -> None:

@@ -179,6 +179,15 @@ def test_what_stands_before_does_not_hide_it(tmp_path: Path, before: str, after:
     assert len(found.ends) == 1
 
 
+def test_the_head_ends_where_the_body_begins(tmp_path: Path) -> None:
+    """AS also stands before types and in EXECUTE AS."""
+    head = "CREATE PROC p @a AS sysname = 'x', @b int WITH EXECUTE AS OWNER"
+    body = "SELECT @s = 'S'\nSELECT @t = 'T'\nBEGIN DIALOG @h FROM SERVICE @s TO SERVICE @t"
+    _, database = from_sql(tmp_path, f"{head} AS {body}")
+    [begin] = database.procedures["p"].begins
+    assert (begin.service, begin.to) == ("S", "T")
+
+
 def test_set_belongs_to_update(tmp_path: Path) -> None:
     """Only what UPDATE assigns becomes unknown; a SET behind it is a statement again."""
     body = """

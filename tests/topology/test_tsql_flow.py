@@ -105,6 +105,9 @@ def test_settled_text_is_read(tmp_path: Path, declared: str, expression: str, ad
         "GO",
         "SELECT @a = name FROM sys.servers",
         "SELECT @a = 'i' FROM t WHERE x = 5",
+        "SELECT @a = 'i', @b = x FROM t",
+        "IF UPDATE(x) SET @a = 'i'",
+        "IF @@ERROR = 0\nBEGIN\nSELECT CASE WHEN x = 1 THEN 2\nELSE 3\nEND\nSET @a = 'i'\nEND",
         "IF @@ERROR = 0 SET @a = 'i'",
         "IF @@ERROR = 0 PRINT 'x' ELSE SET @a = 'i'",
         "IF @@ERROR = 0\nBEGIN\nSET @a = 'i'\nEND\nELSE SET @b = @a",
@@ -178,6 +181,13 @@ def test_an_error_in_dynamic_sql_is_told_at_its_string(tmp_path: Path) -> None:
     assert (finding.line, finding.column) == (2, 2)
 
 
+def test_a_clause_is_no_statement_of_its_own(tmp_path: Path) -> None:
+    """What is skipped is skipped whole."""
+    sql = "UPDATE t\nSET x = 1\nSET NOCOUNT ON\nSELECT CASE x WHEN 1\nTHEN 2\nELSE 3\nEND"
+    topology, _ = from_sql(tmp_path, sql)
+    assert [s.kind for s in topology.skipped] == ["UPDATE", "SET", "SELECT"]
+
+
 BROKEN = b"""CREATE QUEUE Before
 CREATE ROUTE R WITH ADDRES = ('x'
 CREATE QUEUE Beside
@@ -209,6 +219,17 @@ def test_go_in_a_string_is_text_where_every_string_ends(tmp_path: Path) -> None:
     topology, _ = as_found(tmp_path, b"PRINT '\nGO\n'\nGO\nCREATE QUEUE Q")
     assert not topology.findings
     assert set(instance(topology).databases["DB"].queues) == {"Q"}
+
+
+def test_a_dialog_with_whom_only_a_run_would_tell_is_unresolved(tmp_path: Path) -> None:
+    """No flow can be concluded from it, so nobody shall believe that all were."""
+    code = "CREATE PROC p @to sysname AS\nBEGIN DIALOG @h FROM SERVICE S TO SERVICE @to"
+    topology, _ = as_found(tmp_path, f"USE DB\nGO\n{code}\nGO".encode())
+    [begin] = instance(topology).databases["DB"].procedures["p"].begins
+    assert begin.unresolved == ("TO SERVICE",)
+    assert [(s.kind, s.line, s.why) for s in topology.skipped] == [
+        ("BEGIN DIALOG", 4, "only a run would tell its TO SERVICE")
+    ]
 
 
 def test_code_in_no_database_is_unresolved(tmp_path: Path) -> None:

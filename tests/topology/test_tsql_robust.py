@@ -75,6 +75,16 @@ def test_a_long_batch_is_read_in_parts(name: str, monkeypatch: pytest.MonkeyPatc
     assert (noted.skipped, noted.understood) == (notes.skipped, notes.understood)
 
 
+def test_a_part_that_is_broken_costs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the parts before it said is kept."""
+    monkeypatch.setattr(lexer, "_PART", 5)
+    text = "CREATE PROC p AS END CONVERSATION @h\nPRINT 1\nPRINT 'no end\nGO\nCREATE QUEUE Q"
+    found, notes = read(text, Reading.AS_FOUND)
+    database = found.databases["DB"]
+    assert len(database.procedures["p"].ends) == 1 and set(database.queues) == {"Q"}
+    assert [finding.line for finding in notes.findings] == [3]
+
+
 @pytest.mark.parametrize(
     "text",
     [

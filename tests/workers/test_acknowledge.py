@@ -36,9 +36,9 @@ def record_transactions(running: Running) -> list[set[str]]:
     """Return what will hold the topics of each transaction that a worker begins from now on."""
     transactions: list[set[str]] = []
 
-    def produce(method: Any, topic: str, **record: Any) -> Any:
+    def produce(method: Any, topic: str, *record: Any, **named: Any) -> Any:
         transactions[-1].add(topic)
-        return method(topic, **record)
+        return method(topic, *record, **named)
 
     def begin_transaction(method: Any) -> Any:
         transactions.append(set())

@@ -7,6 +7,8 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from streams.client import Conversation
 from streams.errors import EventKind, Number
 from streams.kafka import KafkaException
@@ -144,7 +146,17 @@ def test_a_command_that_kafka_refuses_is_refused_alone_with_event_and_result(two
     two.until(two.topics.out("A"), 1, lambda m: m.value() == b"after")
 
 
-def test_a_frame_that_kafka_refuses_is_not_acknowledged_and_its_neighbours_are(two: Rig) -> None:
+def at_once(method: Any, topic: str, *args: Any, **record: Any) -> None:
+    """Let Kafka refuse a record while others of its transaction are still to be written."""
+    method(topic, *args, **record)
+    if ".queue." in topic:
+        method.__self__.flush(10)
+
+
+@pytest.mark.parametrize("hooks", [{}, {"produce": at_once}], ids=["at the end", "at once"])
+def test_a_frame_that_kafka_refuses_is_not_acknowledged_and_its_neighbours_are(
+    two: Rig, hooks: dict[str, Any]
+) -> None:
     """Its queue takes no record of this size; two other dialogs share the batch with it."""
     for name in ("A", "B"):
         two.forwarder(name)
@@ -155,7 +167,7 @@ def test_a_frame_that_kafka_refuses_is_not_acknowledged_and_its_neighbours_are(t
     large = os.urandom(8_000)
     hand_over(two, *map(command, dialogs, (b"first", large, b"third")))
     frames = two.until(two.topics.inbox("B"), 3)
-    target = two.endpoint("B", limits=PATIENT)
+    target = two.endpoint("B", limits=PATIENT, hooks=hooks)
     assert [m.value() for m in two.until(queue, 2)] == [b"first", b"third"]
     [told] = two.events(1, event=EventKind.MESSAGE_UNDELIVERABLE)
     [refused] = [m for m in frames if m.value() == large]

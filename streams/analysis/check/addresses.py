@@ -9,9 +9,9 @@ from streams.analysis.check.objects import every_database, finding, live_routes,
 from streams.analysis.check.passages import Hop, Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.fate import Failure
-from streams.analysis.flow_answer import routes_of
-from streams.analysis.route_index import At
+from streams.analysis.flows.fate import Failure
+from streams.analysis.flows.flow_answer import routes_of
+from streams.analysis.flows.route_index import At
 from streams.errors import Number
 from streams.routing import Address, AddressKind, address_from_name, broker_key, parse_address
 from streams.topology import Database, Finding, Instance, Route, Severity

@@ -19,9 +19,9 @@ from streams.analysis.check.proof import (
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Phase, at_fault, diagnose, troubles_of
 from streams.analysis.estate import Estate
-from streams.analysis.fate import Back, Failure, FlowAnswer
-from streams.analysis.flow_answer import answers_of
-from streams.analysis.network import Disposition
+from streams.analysis.flows.fate import Back, Failure, FlowAnswer
+from streams.analysis.flows.flow_answer import answers_of
+from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
 from streams.routing import broker_key
 from streams.topology import Finding, Severity

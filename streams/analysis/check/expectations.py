@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from streams.analysis.check.proof import finding, routes_on, shown
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.fate import FlowAnswer
-from streams.analysis.flow_answer import answer_flow
-from streams.analysis.flows import Clue, Evidence, Flow
-from streams.analysis.journey import way_to
+from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.flow_answer import answer_flow
+from streams.analysis.flows.flows import Clue, Evidence, Flow
+from streams.analysis.flows.journey import way_to
 from streams.analysis.places import find_sender
 from streams.errors import UsageError
 from streams.topology import Expectation, Finding, Severity

@@ -21,11 +21,11 @@ from streams.analysis.check.proof import (
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Cause, Phase
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import answers_of, routes_of
-from streams.analysis.flows import Clue
-from streams.analysis.journey import travel
-from streams.analysis.network import Disposition, State
-from streams.analysis.route_index import At
+from streams.analysis.flows.flow_answer import answers_of, routes_of
+from streams.analysis.flows.flows import Clue
+from streams.analysis.flows.journey import travel
+from streams.analysis.flows.route_index import At
+from streams.analysis.paths.network import Disposition, State
 from streams.errors import Number
 from streams.routing import Address, AddressKind, broker_key, parse_address
 from streams.topology import Finding, Severity, Source

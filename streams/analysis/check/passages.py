@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from streams.analysis.check.known import Home
 from streams.analysis.check.objects import targets
 from streams.analysis.estate import Estate
-from streams.analysis.fate import FlowAnswer
-from streams.analysis.flow_answer import answers_of
-from streams.analysis.flows import Flow
-from streams.analysis.network import State, Step
+from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.flow_answer import answers_of
+from streams.analysis.flows.flows import Flow
+from streams.analysis.paths.network import State, Step
 
 Hop = tuple[State, Step]
 

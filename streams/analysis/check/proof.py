@@ -8,10 +8,10 @@ from typing import Any
 from streams.analysis.check.known import Home, known
 from streams.analysis.check.trouble import Cause, Trouble, troubles_of
 from streams.analysis.estate import Estate
-from streams.analysis.fate import FlowAnswer
-from streams.analysis.flow_answer import routes_of
-from streams.analysis.journey import Hops
-from streams.analysis.route_index import At
+from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.flow_answer import routes_of
+from streams.analysis.flows.journey import Hops
+from streams.analysis.flows.route_index import At
 from streams.topology import (
     NOWHERE,
     Database,

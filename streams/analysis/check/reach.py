@@ -19,7 +19,7 @@ from streams.analysis.check.proof import (
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Cause, Phase, Trouble
 from streams.analysis.estate import Estate
-from streams.analysis.network import Disposition
+from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
 from streams.topology import Finding, Severity, Source
 

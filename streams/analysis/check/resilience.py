@@ -17,10 +17,10 @@ from streams.analysis.check.proof import (
 )
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.fate import FlowAnswer, Forth
-from streams.analysis.flow_answer import ways_there
-from streams.analysis.journey import way_to
-from streams.analysis.redundancy import Redundancy
+from streams.analysis.flows.fate import FlowAnswer, Forth
+from streams.analysis.flows.flow_answer import ways_there
+from streams.analysis.flows.journey import way_to
+from streams.analysis.flows.redundancy import Redundancy
 from streams.routing import Verdict, broker_key
 from streams.topology import Finding, Severity
 

@@ -17,10 +17,10 @@ from streams.analysis.check.proof import (
 from streams.analysis.check.registry import Check
 from streams.analysis.check.stops import Stop, named_routes, routes_with_ids, stops_of
 from streams.analysis.estate import Estate
-from streams.analysis.flow_answer import ways_there
-from streams.analysis.hazards import split_finding
-from streams.analysis.journey import way_to
-from streams.analysis.route_index import At
+from streams.analysis.flows.flow_answer import ways_there
+from streams.analysis.flows.journey import way_to
+from streams.analysis.flows.route_index import At
+from streams.analysis.paths.hazards import split_finding
 from streams.routing import Route, broker_key
 from streams.topology import Finding, Severity
 
@@ -124,13 +124,11 @@ def _repeated(routes: Iterable[Route]) -> Iterator[str]:
 
 def arbitrary(estate: Estate) -> Iterable[Finding]:
     """Find instances where any of several databases may take a message (R7.2)."""
-    told: set[tuple[str, str]] = set()
     for stop in stops_of(estate):
         names = stop.step.decision.candidates
         instance = stop.home.instance
-        if len(names) < 2 or (instance.name, stop.service) in told:
+        if len(names) < 2:
             continue
-        told.add((instance.name, stop.service))
         places = [f"{instance.name}/{name}" for name in names]
         second = instance.databases[names[1]]
         path = stop.path()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from streams.analysis.check.proof import finding, place_of, shown, where
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.analysis.unused_routes import unused_routes
+from streams.analysis.flows.unused_routes import unused_routes
 from streams.topology import Finding, Severity
 
 

@@ -9,9 +9,9 @@ from functools import cached_property
 from streams import routing
 from streams.analysis.diagnose.status import Status
 from streams.analysis.estate import Estate
-from streams.analysis.network import Ending, State, Step
-from streams.analysis.text import failure_text
-from streams.analysis.ways import Kind, Way, Ways
+from streams.analysis.explain_text import failure_text
+from streams.analysis.paths.network import Ending, State, Step
+from streams.analysis.paths.ways import Kind, Way, Ways
 from streams.routing import Explanation, Origin, Query, Verdict, broker_key
 from streams.topology import Database, Instance, Source
 from streams.topology.snapshot import (

@@ -8,15 +8,24 @@ from streams.analysis.diagnose.endpoints import diagnose_endpoints
 from streams.analysis.diagnose.messages import diagnose_messages
 from streams.analysis.diagnose.report import Diagnoses
 from streams.analysis.estate import Estate
+from streams.errors import UsageError
 from streams.topology import Instance, Topology
 from streams.topology.snapshot import Snapshot
+
+_NEEDED = frozenset({"transmission_queue", "conversation_endpoints"})
 
 
 def diagnose(snapshot: Snapshot, now: float, around: Topology | None = None) -> Diagnoses:
     """Say why rows are stuck; ``now`` (epoch seconds) counts where the snapshot has no time.
 
-    ``around`` describes instances of which there is no snapshot: gateways, or the far side.
+    ``around`` describes instances of which there is no snapshot: gateways, or the far side. Raise
+    UsageError where the snapshot has nothing that could be stuck.
     """
+    if all(set(live.missing) >= _NEEDED for live in snapshot.live.values()):
+        raise UsageError(
+            f"the snapshot has neither {' nor '.join(f'sys.{view}' for view in sorted(_NEEDED))}",
+            "Take it with the script that --script prints, or save these views as CSV.",
+        )
     estate = Estate(_whole(snapshot.topology, around), snapshot.taken_at or now)
     found = [
         d for live in snapshot.live.values() for d in diagnose_messages(estate, snapshot, live)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from streams.analysis.diagnose.case import Case, Target, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
 from streams.analysis.diagnose.sender import by_status, status_of
-from streams.analysis.network import Disposition
-from streams.analysis.text import failure_text
+from streams.analysis.explain_text import failure_text
+from streams.analysis.paths.network import Disposition
 from streams.topology import Securable, accepts, queue_of
 
 _PARKED = (9617, 11219, 28005)
@@ -97,13 +97,14 @@ def _beyond(case: Case) -> Evidence | None:
     ending = None if case.failure is None else case.failure.ending
     if ending is None or ending.disposition is not Disposition.UNKNOWN:
         return None
-    return (case.failed_text(),)
+    # What is young and has not failed is on its way there.
+    return (case.failed_text(),) if case.old or not case.status.empty else None
 
 
 def _in_flight(case: Case) -> Evidence | None:
     if case.old or case.status.unknown or case.status.number not in (None, 9749):
         return None
-    return ("it is young, nothing failed, and there is a way: retries come within a minute",)
+    return ("it is young, and nothing has failed: retries come within a minute",)
 
 
 def _unexplained(case: Case) -> Evidence | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from textwrap import wrap
 
 from streams.analysis.diagnose.report import Diagnoses, Diagnosis
@@ -22,7 +23,7 @@ def diagnoses_text(diagnoses: Diagnoses) -> str:
 def _lines(all_: Diagnoses) -> Iterator[str]:
     names = ", ".join(all_.snapshot.live)
     messages, endpoints = _counted(all_.messages, "message"), _counted(all_.endpoints, "endpoint")
-    yield f"{names}: {messages} in transmission queues, {endpoints}."
+    yield from _filled(f"{names}: {messages} in transmission queues, {endpoints}{_when(all_)}.", "")
     for diagnosis in all_.found[:LISTED]:
         yield ""
         yield from _diagnosis(diagnosis)
@@ -34,6 +35,13 @@ def _lines(all_: Diagnoses) -> Iterator[str]:
         yield ""
         yield "Nothing is stuck."
     yield from _gaps(all_)
+
+
+def _when(all_: Diagnoses) -> str:
+    taken = all_.snapshot.taken_at
+    if taken is None:
+        return ""
+    return f"; taken {datetime.fromtimestamp(taken, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _diagnosis(d: Diagnosis) -> Iterator[str]:

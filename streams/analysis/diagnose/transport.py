@@ -6,7 +6,7 @@ from streams.analysis.diagnose.case import Case, placed
 from streams.analysis.diagnose.cause import Cause, Evidence, Stage
 from streams.analysis.diagnose.classify import where_is
 from streams.analysis.diagnose.sender import by_status, status_of
-from streams.analysis.network import Disposition
+from streams.analysis.paths.network import Disposition
 from streams.errors import Number
 from streams.routing import Address
 from streams.topology import Encryption, Endpoint, Instance
@@ -42,7 +42,7 @@ def _wrong_port(case: Case) -> Evidence | None:
 
 def _at(instance: Instance, address: Address) -> bool:
     hosts = {h.casefold() for h in (instance.address.host, instance.name, *instance.aliases)}
-    return address.host.casefold() in hosts and address.port != instance.address.port
+    return address.host.casefold() in hosts
 
 
 def _stopped(case: Case) -> Evidence | None:

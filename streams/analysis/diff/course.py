@@ -16,9 +16,9 @@ from functools import partial
 
 from streams.analysis.diff.reach import Arrival, Choices, Direction, Edge, Loss, Reach, Target
 from streams.analysis.estate import Estate
-from streams.analysis.hazards import several_targets, together
-from streams.analysis.network import Ending, Network, State
-from streams.analysis.ways import Key, Kind, Ways
+from streams.analysis.paths.hazards import several_targets, together
+from streams.analysis.paths.network import Ending, Network, State
+from streams.analysis.paths.ways import Key, Kind, Ways
 from streams.routing import broker_key
 from streams.topology import Database, Instance
 
@@ -108,12 +108,9 @@ class Course:
         return instance, database
 
     def _network(self, service: str, from_initiator: bool) -> Network:
-        if self.conversation is None:
-            return self.estate.network(service, from_initiator=from_initiator)
-        return Network(
-            self.estate.topology, service, from_initiator, self.conversation, self.estate.now,
-            _instances=self.estate.instances, _leads=self.estate.leads,
-        )  # fmt: skip
+        return self.estate.network(
+            service, from_initiator=from_initiator, conversation=self.conversation
+        )
 
     def _good(self) -> dict[Target, list[Kind]]:
         """Return the kinds of ways that arrive and are answered, by where they arrive."""

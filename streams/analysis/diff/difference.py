@@ -12,7 +12,7 @@ from streams.analysis.diff.compare import Change, compare_flows, rank, worst
 from streams.analysis.diff.course import Course
 from streams.analysis.diff.reach import Direction, Edge, Loss, Reach
 from streams.analysis.estate import Estate
-from streams.analysis.flows import flows_of
+from streams.analysis.flows.flows import flows_of
 from streams.routing import broker_key
 
 LISTED = 20
@@ -72,10 +72,15 @@ class FlowChange:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The answer: the flows that fare otherwise, the worst first, and how many were judged."""
+    """The answer: the flows that fare otherwise, the worst first, and how many were judged.
+
+    ``unreached``: how many of the others reach nothing in either topology. That nothing changes for
+    them must not be read as good news.
+    """
 
     changes: tuple[FlowChange, ...]
     judged: int
+    unreached: int = 0
 
     @property
     def same(self) -> bool:
@@ -93,6 +98,7 @@ class Difference:
             "summary": {
                 **{change.value: self.count(change) for change in Change},
                 "judged": self.judged,
+                "unreached": self.unreached,
             },
         }
 
@@ -117,17 +123,19 @@ def compare_topologies(
     meant = {*directions(old), *seen}
     found = [_judge(old, new, flow, seen.get(flow, NOTHING)) for flow in meant]
     begun = [_judge(old, new, flow, NOTHING) for flow in {*directions(new)} - meant]
-    found += [c for c in begun if c is not None and c.change is Change.BEGINS]
-    changes = sorted((c for c in found if c is not None), key=_order)
-    return Difference(tuple(changes), len(found))
+    found += [c for c in begun if isinstance(c, FlowChange) and c.change is Change.BEGINS]
+    changes = sorted((c for c in found if isinstance(c, FlowChange)), key=_order)
+    unreached = sum(1 for c in found if isinstance(c, Reach) and not c.arrivals)
+    return Difference(tuple(changes), len(found), unreached)
 
 
-def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowChange | None:
+def _judge(old: Estate, new: Estate, flow: Direction, touched: Touched) -> FlowChange | Reach:
+    """Return what changes for a flow, else what it reaches in either topology."""
     one, other = Course(old, flow), Course(new, flow)
     before, after = one.reach(), other.reach()
     change = worst((compare_flows(before, after), *touched.changed))
     if change is None:
-        return None
+        return before
     known = {loss.like for loss in one.losses()}
     losses = sorted((x for x in other.losses() if x.like not in known), key=_place)
     return FlowChange(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from streams.analysis.network import Ending, Pick, State, Step
+from streams.analysis.paths.network import Ending, Pick, State, Step
 
 Edge = tuple[str, str, str]
 """(``there`` or ``back``, an instance, what follows: an instance or a database that delivers)."""

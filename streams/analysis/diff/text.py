@@ -9,7 +9,7 @@ from textwrap import wrap
 from streams.analysis.diff.compare import Change, lost, spread_otherwise
 from streams.analysis.diff.difference import Difference, FlowChange, Touched
 from streams.analysis.diff.reach import Arrival, Loss, Reach, Target
-from streams.analysis.text import failure_text
+from streams.analysis.explain_text import failure_text
 
 WIDTH = 100
 _SHOWN = 6
@@ -33,8 +33,11 @@ _DOES = {
 def difference_text(difference: Difference) -> str:
     """Return the answer for people, at most 100 columns wide where names allow."""
     if difference.same:
-        return f"Nothing changes for {_flows(difference.judged)}.\n"
-    lines = [_summary(difference)]
+        lines = [f"Nothing changes for {_flows(difference.judged)}."]
+    else:
+        lines = [_summary(difference)]
+    if difference.unreached:
+        lines.append(_unreached(difference))
     for change in difference.changes:
         lines += ["", *_block(change)]
     return "\n".join(lines) + "\n"
@@ -48,6 +51,12 @@ def _summary(difference: Difference) -> str:
     parts = (f"{n} {_DOES[change][n > 1]}" for change in Change if (n := difference.count(change)))
     changed, judged = len(difference.changes), difference.judged
     return f"{changed} of {judged} flows {_differ(changed)}: {', '.join(parts)}."
+
+
+def _unreached(difference: Difference) -> str:
+    count = difference.unreached
+    who = "It reaches" if difference.judged == 1 else f"{count} of them reach{'es' * (count == 1)}"
+    return f"{who} nothing that acknowledges, before and after; hopline flows says why."
 
 
 def _differ(count: int) -> str:

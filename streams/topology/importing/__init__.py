@@ -5,7 +5,7 @@ understood. The only part of ``topology`` that writes files.
 """
 
 from streams.topology.importing.arguments import Given, Imported, imported_instances
-from streams.topology.importing.folder import ensure_usable, write_folder
+from streams.topology.importing.folder import write_folder
 from streams.topology.importing.report import ImportReport, report_of
 from streams.topology.importing.text import report_text
 
@@ -13,7 +13,6 @@ __all__ = [
     "Given",
     "ImportReport",
     "Imported",
-    "ensure_usable",
     "imported_instances",
     "report_of",
     "report_text",

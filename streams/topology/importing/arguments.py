@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streams.errors import UsageError
+from streams.topology.load import SCRIPT
+from streams.topology.snapshot import files_of, sources_at
 
-SCRIPT = ".sql"
 _FORM = "Write NAME=script.sql, NAME=FOLDER or FOLDER; NAME is the instance's host name."
 
 
@@ -22,10 +23,14 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An instance and its scripts, in the order in which they are applied."""
+    """An instance and its scripts, in the order in which they are applied.
+
+    ``snapshot``: the files of what a live server said, which come before the scripts.
+    """
 
     instance: str
     scripts: tuple[Given, ...]
+    snapshot: tuple[Given, ...] = ()
 
 
 def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
@@ -38,8 +43,15 @@ def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
         for imported in _read_argument(argument):
             key = imported.instance.casefold()
             known = found.get(key, Imported(imported.instance, ()))
-            found[key] = Imported(known.instance, (*known.scripts, *imported.scripts))
+            found[key] = _both(known, imported)
     return tuple(found.values())
+
+
+def _both(known: Imported, more: Imported) -> Imported:
+    if known.snapshot and more.snapshot:
+        raise UsageError(f"{known.instance} has two snapshots", "Name the one that is meant.")
+    scripts = (*known.scripts, *more.scripts)
+    return Imported(known.instance, scripts, known.snapshot or more.snapshot)
 
 
 def _read_argument(argument: str) -> tuple[Imported, ...]:
@@ -51,7 +63,7 @@ def _read_argument(argument: str) -> tuple[Imported, ...]:
         raise UsageError(f"there is no folder {argument}", _FORM)
     if not name.strip() or not rest:
         raise UsageError(f"'{argument}' lacks its {'script' if name.strip() else 'name'}", _FORM)
-    return (Imported(name.strip(), _named(Path(rest))),)
+    return (_named(name.strip(), Path(rest)),)
 
 
 def _exists(path: Path) -> bool:
@@ -62,10 +74,13 @@ def _exists(path: Path) -> bool:
 
 
 def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
-    """Return one instance for each script of a folder, and one for each of its sub-folders."""
+    """Return one instance for each script or snapshot of a folder, and for each folder in it."""
     if not path.is_dir():
         raise UsageError(f"no instance is named for {argument}", _FORM)
-    found: list[Imported] = []
+    found = [
+        Imported(source.stem if source.is_file() else source.resolve().name, (), _snapshot(source))
+        for source in sources_at(path)
+    ]
     for entry in sorted(path.iterdir()):
         if entry.is_dir():
             scripts = _of_folder(entry)
@@ -77,14 +92,20 @@ def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
     return tuple(found)
 
 
-def _named(path: Path) -> tuple[Given, ...]:
+def _named(name: str, path: Path) -> Imported:
     """Return what a path says about one instance; each kind of source is a row."""
     if not _exists(path):
         raise UsageError(f"there is no file {path}", _FORM)
+    if len(sources_at(path)) == 1:
+        return Imported(name, (), _snapshot(path))
     for applies, read in _SOURCES.items():
         if applies(path):
-            return read(path)
+            return Imported(name, read(path))
     raise UsageError(f"{path} is neither a file nor a folder", _FORM)
+
+
+def _snapshot(source: Path) -> tuple[Given, ...]:
+    return tuple(Given(file, Path(file.name)) for file in files_of(source))
 
 
 def _of_file(path: Path) -> tuple[Given, ...]:

@@ -9,22 +9,13 @@ from typing import Any
 
 import yaml
 
-from streams.errors import UsageError
 from streams.topology.importing.arguments import Imported
 from streams.topology.load import FILE
 from streams.topology.tsql import Reading
 
 _HEAD = "# Made by hopline import. The scripts are as they were found.\n"
+_SNAPSHOT = "snapshot"
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*\ud800-\udfff]')
-
-
-def ensure_usable(output: Path, *, force: bool) -> None:
-    """Raise UsageError unless a folder may be written: it is new, empty, or forced."""
-    if output.exists() and not output.is_dir():
-        raise UsageError(f"{output} is no folder", "Name another --output.")
-    if output.is_dir() and any(output.iterdir()) and not force:
-        remedy = "Name another --output, or overwrite it with --force."
-        raise UsageError(f"the folder {output} is not empty", remedy)
 
 
 def write_folder(output: Path, imported: Iterable[Imported], database: str | None = None) -> None:
@@ -43,7 +34,16 @@ def write_folder(output: Path, imported: Iterable[Imported], database: str | Non
             name = _free(place, taken)
             contents[name] = script.path.read_bytes()
             names.append(name)
+        places = {
+            f"{folder}/{_SNAPSHOT}/{_safe(file.name.name)}": file.path for file in one.snapshot
+        }
+        contents |= {place: path.read_bytes() for place, path in places.items()}
         instances[one.instance] = _instance(names, database)
+        if places:
+            only = len(places) == 1
+            instances[one.instance]["snapshot"] = (
+                next(iter(places)) if only else f"{folder}/{_SNAPSHOT}"
+            )
     # Everything is read before anything is written: the output may be where a script lies.
     for name, data in contents.items():
         target = output / name

@@ -8,6 +8,7 @@ from textwrap import wrap
 
 from streams.topology.findings import Skipped
 from streams.topology.importing.report import ImportReport
+from streams.topology.tsql import NO_DATABASE
 
 _WIDTH = 100
 _ROWS = 8
@@ -86,6 +87,8 @@ def _unresolved(report: ImportReport) -> Iterator[str]:
         yield f"  {_place(report, s.file, s.line)}: {_short(s.kind)}: {s.why}"
     if len(report.unresolved) > _ROWS:
         yield f"  and {len(report.unresolved) - _ROWS:,} more; {_MORE}"
+    if any(s.why == NO_DATABASE for s in report.unresolved):
+        yield "  scripts without USE need --database NAME"
 
 
 def _wrong(report: ImportReport) -> Iterator[str]:

@@ -4,7 +4,14 @@
 whose objects know their file and line, and what each instance was doing (:class:`LiveInstance`).
 """
 
-from streams.topology.snapshot.files import is_snapshot, load_snapshot, read_instance
+from streams.topology.snapshot.files import (
+    files_of,
+    is_snapshot,
+    load_snapshot,
+    over,
+    read_instance,
+    sources_at,
+)
 from streams.topology.snapshot.script import ROWS, csv_script, json_script
 from streams.topology.snapshot.state import (
     Connection,
@@ -34,8 +41,11 @@ __all__ = [
     "Snapshot",
     "View",
     "csv_script",
+    "files_of",
     "is_snapshot",
     "json_script",
     "load_snapshot",
+    "over",
     "read_instance",
+    "sources_at",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -13,7 +12,8 @@ from streams.topology.snapshot.views import Kind
 
 _NULLS = frozenset({"", "null", "\\n"})
 _TRUE, _FALSE = frozenset({"1", "true"}), frozenset({"0", "false"})
-_FRACTION = re.compile(r"(\.\d{6})\d+")
+_FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0
+"""The years 1 to 9999 in epoch seconds."""
 _FORMS = (
     "%b %d %Y %I:%M%p",  # SQL Server's default text form
     "%b %d %Y %I:%M:%S:%f%p",
@@ -40,7 +40,12 @@ def read_cell(kind: Kind, raw: object, offset_minutes: int = 0) -> Any:
     if kind is Kind.TEXT:
         return _clean(raw if isinstance(raw, str) else str(raw))
     value = _READERS[kind](str(raw).strip())
-    return value - 60 * offset_minutes if kind is Kind.LOCAL else value
+    if kind is not Kind.LOCAL:
+        return value
+    utc = value - 60 * offset_minutes
+    if not _FIRST <= utc <= _LAST:
+        raise ValueError(f"'{_short(str(raw))}' is out of range")
+    return utc
 
 
 def _clean(text: str) -> str:
@@ -88,7 +93,7 @@ def _time(text: str) -> float:
 
 def _iso(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(_FRACTION.sub(r"\1", text))
+        return datetime.fromisoformat(text)
     except ValueError:
         return None
 

@@ -22,7 +22,7 @@ from streams.topology.validate import ddl_finding
 
 def is_snapshot(path: Path) -> bool:
     """Tell whether there is a snapshot at a path: a document, CSVs, or a folder with them."""
-    return bool(_sources(path))
+    return bool(sources_at(path))
 
 
 def load_snapshot(path: Path) -> Snapshot:
@@ -30,12 +30,11 @@ def load_snapshot(path: Path) -> Snapshot:
 
     Raise UsageError where there is none, InputError for a document that does not parse.
     """
-    found = _sources(path)
+    found = sources_at(path)
     if not found:
         raise UsageError(
             f"there is no snapshot at {path}",
-            "Name the file that the query script wrote, or a folder with such files or with CSVs "
-            "named after the views (routes.csv).",
+            "Name what the query script wrote, or a folder of it; a CSV is named after its view.",
         )
     instances: dict[str, Instance] = {}
     live: dict[str, LiveInstance] = {}
@@ -52,13 +51,34 @@ def load_snapshot(path: Path) -> Snapshot:
 
 def read_instance(path: Path, name: str | None = None) -> Snapshot:
     """Read one instance's snapshot under the name by which its routes know it, if one is given."""
-    found = _sources(path)
+    found = sources_at(path)
     if len(found) != 1:
         many = f"{len(found)} instances" if found else "no snapshot"
         raise UsageError(f"there is {many} at {path}", "Name the file or folder of one instance.")
     instance, state, rows = _read(found[0], name)
     topology = Topology({instance.name: instance}, findings=tuple(rows.findings))
     return Snapshot(topology, {instance.name: state})
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Return the files of which the snapshots at a path consist."""
+    found = (((s,) if s.is_file() else _csvs(s)) for s in sources_at(path))
+    return tuple(file for files in found for file in files)
+
+
+def over(stated: Instance, seen: Instance) -> Instance:
+    """Return an instance as a snapshot saw it, with what a topology states and no view holds."""
+    return replace(
+        seen,
+        name=stated.name,
+        stated_address=stated.stated_address,
+        aliases=tuple(dict.fromkeys((*stated.aliases, *seen.aliases))),
+        listeners=tuple(dict.fromkeys((*stated.listeners, *seen.listeners))),
+        databases={**seen.databases, **stated.databases},
+        cluster=stated.cluster,
+        partitions=stated.partitions,
+        source=stated.source,
+    )
 
 
 def _read(source: Path, name: str | None) -> tuple[Instance, LiveInstance, Rows]:
@@ -104,8 +124,11 @@ def _twice(name: str, source: Path) -> Finding:
     )  # fmt: skip
 
 
-def _sources(path: Path) -> tuple[Path, ...]:
-    """Return the documents and the folders of CSVs that are at a path or right below it."""
+def sources_at(path: Path) -> tuple[Path, ...]:
+    """Return the documents and the folders of CSVs that are at a path or right below it.
+
+    Each is the snapshot of one instance.
+    """
     if path.is_file():
         return (path,) if is_json_snapshot(path) or view_of(path) is not None else ()
     if not path.is_dir():

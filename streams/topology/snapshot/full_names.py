@@ -23,9 +23,9 @@ def with_full_names(topology: Topology) -> Topology:
     more: dict[str, dict[str, Finding]] = {}
     for route, address in _addresses(topology.instances.values()):
         host = address.host.casefold()
-        if host in LOOPBACK or (host, address.port) in leads or not _qualified(host):
+        if host in LOOPBACK or (host, address.port) in leads or "." not in host:
             continue
-        meant = [i for i in topology.instances.values() if host.split(".")[0] in _labels(i)]
+        meant = _meant(topology, host, address.port)
         if len(meant) == 1:
             found = more.setdefault(meant[0].name, {})
             found.setdefault(host, _told(route, address, meant[0]))
@@ -47,10 +47,11 @@ def _addresses(instances: Iterable[Instance]) -> Iterator[tuple[Route, Address]]
                         yield route, address
 
 
-def _qualified(host: str) -> bool:
-    """Tell whether it is a name with a domain, and no IP address."""
-    label, dot, _ = host.partition(".")
-    return bool(dot) and not label.isdigit() and not host.startswith("[")
+def _meant(topology: Topology, host: str, port: int) -> list[Instance]:
+    """Return the servers of a host's first label; of several instances, those with the port."""
+    label = host.split(".")[0]
+    found = [i for i in topology.instances.values() if label in _labels(i)]
+    return found if len(found) < 2 else [i for i in found if i.address.port == port]
 
 
 def _labels(instance: Instance) -> set[str]:

@@ -46,6 +46,7 @@ def build_live(rows: Rows, instance: Instance) -> LiveInstance:
         dict(_closed(rows)),
         tuple(v for v in VIEWS if v not in rows.present and v not in OPTIONAL),
         dict(rows.unread),
+        {view: len(rows.of(view)) for view in VIEWS if rows.of(view)},
     )
 
 

@@ -127,7 +127,8 @@ class LiveInstance:
     ``missing``: views that the snapshot does not have. ``depths``: messages by database and queue.
     ``texts``: the server's own wording of message numbers, by number, in its languages. ``cut``:
     how many rows a view has, by database and view, where the snapshot holds fewer. ``closed``:
-    why a database can take part in no dialog, by name: read-only, single-user, offline.
+    why a database can take part in no dialog, by name: read-only, single-user, offline. ``rows``:
+    how many were read of each view.
     """
 
     name: str
@@ -143,6 +144,7 @@ class LiveInstance:
     closed: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,15 @@ statement by statement, :mod:`table` says which are understood, :mod:`apply` wha
 from streams.topology.tsql.apply import apply_script
 from streams.topology.tsql.draft import DatabaseDraft, InstanceDraft, Notes
 from streams.topology.tsql.lexer import Remark
+from streams.topology.tsql.script import NO_DATABASE
 from streams.topology.tsql.tokens import Reading
 
-__all__ = ["DatabaseDraft", "InstanceDraft", "Notes", "Reading", "Remark", "apply_script"]
+__all__ = [
+    "NO_DATABASE",
+    "DatabaseDraft",
+    "InstanceDraft",
+    "Notes",
+    "Reading",
+    "Remark",
+    "apply_script",
+]

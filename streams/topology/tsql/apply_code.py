@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from streams.topology.findings import Skipped
-from streams.topology.tsql.script import Script
+from streams.topology.tsql.script import NO_DATABASE, Script
 from streams.topology.tsql.statements import (
     BeginsDialog,
     Calls,
@@ -18,8 +18,6 @@ from streams.topology.tsql.statements import (
     Receives,
     Statement,
 )
-
-_NO_DATABASE = "no database is selected"
 
 
 def _loose(script: Script, s: Evidence) -> None:
@@ -40,7 +38,7 @@ def _call(script: Script, s: Calls) -> None:
 
 def _nowhere(script: Script, s: Statement, kind: str) -> None:
     at = s.source
-    script.notes.skipped.append(Skipped(kind, at.file, at.line, at.column, _NO_DATABASE))
+    script.notes.skipped.append(Skipped(kind, at.file, at.line, at.column, NO_DATABASE))
 
 
 def _define(script: Script, s: DefineModule) -> None:

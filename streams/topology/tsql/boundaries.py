@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.tokens import Kind, Token
@@ -90,6 +90,8 @@ def read_over(
                 outside = depth <= 0 or broken or (word in _OBJECTS and token.first)
                 if outside and (_begins(cursor, first) or _is_known(cursor, first, understood)):
                     return
+            elif token.first and at > start and is_label(tokens, at):
+                break
         elif kind is Kind.MARK:
             text = token.text
             if text == "(":
@@ -105,6 +107,14 @@ def read_over(
             break
         at += 1
     cursor.at = at
+
+
+def is_label(tokens: Sequence[Token], at: int) -> bool:
+    """Tell whether a word is the target of a GOTO: a colon follows, and not a second one."""
+    if tokens[at].upper in STARTS or tokens[at].kind is not Kind.WORD:
+        return False
+    colon = tokens[at + 1]
+    return colon.kind is Kind.MARK and colon.text == ":" and tokens[at + 2].text != ":"
 
 
 def _begins(cursor: Cursor, first: Token) -> bool:

@@ -12,6 +12,7 @@ from streams.topology.tsql.modules import Body
 from streams.topology.tsql.statements import Name
 from streams.topology.validate import ddl_finding
 
+NO_DATABASE = "no database is selected"
 SYSTEM_DATABASES = frozenset({"master", "model", "tempdb"})
 
 
@@ -51,7 +52,7 @@ class Script:
         if found is not None:
             return found
         raise InputError(
-            "no database is selected",
+            NO_DATABASE,
             file=source.file, line=source.line, column=source.column,
             remedy="Write USE database; before the first statement that needs one.",
         )  # fmt: skip

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from streams.errors import InputError
 from streams.topology.findings import Skipped, Source
 from streams.topology.tsql.assign import assign, forget
-from streams.topology.tsql.blocks import Blocks, Form
+from streams.topology.tsql.blocks import Blocks
 from streams.topology.tsql.boundaries import (
     STARTS,
-    end_of_condition,
+    is_label,
     read_over,
     statement_ends,
 )
-from streams.topology.tsql.conditions import asks_the_catalog
 from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.execute import Execution, execution
 from streams.topology.tsql.lexer import Lexer
 from streams.topology.tsql.modules import Module, module_begins, module_head
 from streams.topology.tsql.sqlcmd import leads_elsewhere
 from streams.topology.tsql.statements import (
+    BeginsDialog,
     Calls,
     EnterText,
     Evidence,
@@ -30,12 +30,12 @@ from streams.topology.tsql.statements import (
     Step,
     Use,
 )
+from streams.topology.tsql.structure import structures
 from streams.topology.tsql.table import TABLE, Words, row_of, understood
 from streams.topology.tsql.tokens import Kind, Reading, Token
 
 Item = Step | Skipped | Misread
 _TWO_WORDS = frozenset({"ALTER", "BEGIN", "CREATE", "DROP", "END", "GET", "MOVE"})
-_NO_BLOCK = frozenset({"DIALOG", "CONVERSATION", "TRAN", "TRANSACTION", "DISTRIBUTED"})
 _DEEPEST_TEXT = 32  # as the engine's limit of nesting
 
 
@@ -86,7 +86,7 @@ class Walker:
         while cursor.token.kind is not Kind.END:
             if cursor.accept_mark(";"):
                 continue
-            if not self._structure():
+            if not structures(cursor, self.blocks):
                 yield from self._statement()
                 self.blocks.completed(cursor)
 
@@ -96,72 +96,13 @@ class Walker:
             define = self.module.define()
             yield Step(f"CREATE {self.module.kind}", define, *self.blocks.under())
 
-    # --- Blocks and conditions -------------------------------------------------------------------
-
-    def _structure(self) -> bool:
-        """Take a word that only structures; tell whether there was one."""
-        word = self.cursor.token.upper
-        if word == "BEGIN":
-            return self._begin()
-        if word == "END":
-            return self._end()
-        if word in ("IF", "WHILE"):
-            self._condition(word)
-            return True
-        if word == "ELSE":  # of no IF
-            self.cursor.next()
-            return True
-        return False
-
-    def _begin(self) -> bool:
-        cursor, behind = self.cursor, self.cursor.peek(1).upper
-        if behind in _NO_BLOCK:
-            return False
-        cursor.next()
-        if behind in ("TRY", "CATCH"):
-            cursor.next()
-            self.blocks.open(Form[behind])
-            return True
-        if cursor.accept("ATOMIC"):
-            cursor.accept("WITH")
-            read_over(cursor, cursor.at, understood)
-        self.blocks.open(Form.BLOCK)
-        return True
-
-    def _end(self) -> bool:
-        cursor = self.cursor
-        if cursor.peek(1).upper == "CONVERSATION":
-            return False
-        cursor.next()
-        tried = cursor.accept("TRY")
-        if not tried:
-            cursor.accept("CATCH")
-        self.blocks.close()
-        if tried and cursor.is_mark(";"):
-            cursor.next()
-        if not (tried and cursor.is_words("BEGIN", "CATCH")):
-            self.blocks.completed(cursor)
-        return True
-
-    def _condition(self, word: str) -> None:
-        cursor, source = self.cursor, self.cursor.source()
-        cursor.next()
-        start = cursor.at
-        cursor.at = end_of_condition(cursor)
-        condition = cursor.tokens[start : cursor.at]
-        if word == "WHILE":
-            # What is assigned from here on may have been assigned in an earlier round.
-            forget(cursor.variables, cursor.tokens[cursor.at :])
-        known = word == "WHILE" or asks_the_catalog(condition)
-        self.blocks.open(Form.THEN if word == "IF" else Form.LOOP, None if known else source)
-
     # --- Statements ------------------------------------------------------------------------------
 
     def _statement(self) -> Iterator[Item]:
         cursor, start = self.cursor, self.cursor.at
         if cursor.token.kind is Kind.DIRECTIVE:
             yield self._directive()
-        elif cursor.token.kind is Kind.WORD and _is_label(cursor):
+        elif is_label(cursor.tokens, cursor.at):
             cursor.at += 2
             forget(cursor.variables, cursor.tokens[cursor.at :])  # something may jump here
         elif self.module is None and module_begins(cursor):
@@ -228,6 +169,10 @@ class Walker:
 
     def _found(self, kind: str, statement: Statement) -> Iterator[Item]:
         if isinstance(statement, Evidence):
+            if isinstance(statement, BeginsDialog) and statement.dialog.unresolved:
+                source, clauses = statement.source, ", ".join(statement.dialog.unresolved)
+                why = f"only a run would tell its {clauses}"
+                yield Skipped("BEGIN DIALOG", source.file, source.line, source.column, why)
             if self.module is not None:
                 self.module.body.add(statement)
             else:
@@ -303,9 +248,3 @@ def _kind(first: Token, second: Token) -> str:
     if kind in _TWO_WORDS and second.upper and not (second.first and second.upper in STARTS):
         return f"{kind} {second.upper}"
     return kind
-
-
-def _is_label(cursor: Cursor) -> bool:
-    colon, behind = cursor.peek(1), cursor.peek(2)
-    is_colon = colon.kind is Kind.MARK and colon.text == ":"
-    return is_colon and behind.text != ":" and cursor.token.upper not in STARTS

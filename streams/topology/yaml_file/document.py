@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streams.errors import InputError
 from streams.routing import AddressKind, parse_address
@@ -31,7 +31,7 @@ from streams.topology.yaml_file.security import (
 
 INSTANCE_KEYS = (
     "address", "aliases", "listeners", "endpoint", "cluster", "partitions", "sql", "scripts",
-    "databases", "msdb", "grants",
+    "snapshot", "databases", "msdb", "grants",
 )  # fmt: skip
 _VERDICTS = ("ok", "hazard", "broken")
 
@@ -48,7 +48,7 @@ class ScriptName:
 class Document:
     """What the file says; ``scripts`` are still to be applied, per instance and in order.
 
-    ``readings``: how those of an instance are read.
+    ``readings``: how those of an instance are read. ``snapshots``: what comes before them.
     """
 
     instances: Mapping[str, Instance]
@@ -57,6 +57,7 @@ class Document:
     clusters: Mapping[str, Cluster]
     expect: tuple[Expectation, ...]
     findings: tuple[Finding, ...]
+    snapshots: Mapping[str, ScriptName] = field(default_factory=dict)
 
 
 def _no_file(name: str, source: Source) -> str:
@@ -78,15 +79,19 @@ def read_document(text: str, file: str, now: float, read: ReadFile = _no_file) -
     instances: dict[str, Instance] = {}
     scripts: dict[str, tuple[ScriptName, ...]] = {}
     readings: dict[str, Reading] = {}
+    snapshots: dict[str, ScriptName] = {}
     if "instances" in given:
         for name, (key, node) in given["instances"].named("instances").items():
             instances[name] = _instance(name, key, node, now, findings, read)
             scripts[name] = _scripts(node)
             readings[name] = _reading(node)
+            snapshots.update(_snapshot(name, node))
     clusters = _clusters(given["clusters"]) if "clusters" in given else {}
     expect = given["expect"].items("expectations") if "expect" in given else ()
     expectations = tuple(_expectation(node) for node in expect)
-    return Document(instances, scripts, readings, clusters, expectations, tuple(findings))
+    return Document(
+        instances, scripts, readings, clusters, expectations, tuple(findings), snapshots
+    )
 
 
 def _instance(
@@ -162,6 +167,13 @@ def _scripts(node: Node) -> tuple[ScriptName, ...]:
 def _reading(node: Node) -> Reading:
     given = node.fields("an instance", INSTANCE_KEYS)
     return given["scripts"].choice("scripts", Reading) if "scripts" in given else Reading.STRICT
+
+
+def _snapshot(name: str, node: Node) -> dict[str, ScriptName]:
+    given = node.fields("an instance", INSTANCE_KEYS)
+    at = given.get("snapshot")
+    path = None if at is None else at.maybe_text("a snapshot")
+    return {} if at is None or path is None else {name: ScriptName(path, at.source)}
 
 
 def _clusters(node: Node) -> dict[str, Cluster]:

@@ -211,6 +211,43 @@ def test_a_full_host_name_is_taken_for_the_server_and_told(tmp_path: Path) -> No
     assert (told.severity, told.subject) == (Severity.INFO, "ServerB")
 
 
+def test_of_two_instances_on_a_host_the_port_decides(tmp_path: Path) -> None:
+    found = two_brokers()
+    for name, port in (("ServerA", 4022), ("ServerB", 4023)):
+        found[name]["server"][0] |= {"server_name": f"SQL\\{name}", "machine_name": "SQL"}
+        found[name]["tcp_endpoints"][0]["port"] = port
+    route = part(found["ServerA"], "DatabaseA")["routes"][1]
+    route["address"] = "tcp://sql.corp.example:4023"
+    topology = read(tmp_path / "1", found).topology
+    assert [i.name for i in topology.instances.values() if i.aliases] == ["SQL\\ServerB"]
+    route["address"] = "tcp://sql.corp.example:9999"
+    topology = read(tmp_path / "2", found).topology
+    assert not [i for i in topology.instances.values() if i.aliases]
+    found["ServerB"]["tcp_endpoints"][0]["port"] = 4022
+    route["address"] = "tcp://sql.corp.example:4022"
+    topology = read(tmp_path / "3", found).topology
+    assert not [i for i in topology.instances.values() if i.aliases]
+
+
+def test_a_system_database_is_part_of_it_only_if_it_has_dialogs(tmp_path: Path) -> None:
+    found = two_brokers()
+    master = {**part(found["ServerA"], "msdb"), "database_name": "master"}
+    found["ServerA"]["in_database"].append(master)
+    found["ServerA"]["databases"].append({"name": "master", "database_id": 1})
+    instance = read(tmp_path / "1", found).topology.instances["ServerA"]
+    assert list(instance.databases) == ["DatabaseA"]
+    master["transmission_queue"] = [message("d", "S")]
+    snapshot = read(tmp_path / "2", found)
+    assert "master" in snapshot.topology.instances["ServerA"].databases
+
+
+def test_routes_are_in_the_order_of_their_creation(tmp_path: Path) -> None:
+    found = two_brokers()
+    part(found["ServerA"], "DatabaseA")["routes"].reverse()
+    database = read(tmp_path, found).topology.instances["ServerA"].databases["DatabaseA"]
+    assert [r.name for r in database.routes] == ["AutoCreatedLocal", "TargetRoute"]
+
+
 def test_one_instance_can_be_read_under_a_name(tmp_path: Path) -> None:
     folder = write_csv(tmp_path, two_brokers())
     found = read_instance(folder / "ServerA", "sql01.corp")
@@ -246,6 +283,15 @@ def test_sqlcmds_rules_and_counts_and_excels_first_line_are_passed_over(tmp_path
     [instance] = topology.instances.values()
     [route] = instance.databases["DatabaseA"].routes
     assert (route.name, route.source.line) == ("R1", 4)
+
+
+def test_what_the_script_writes_once_more_for_the_next_database_counts_once(tmp_path: Path) -> None:
+    text = csv_text("dm_broker_connections", [{"state": 4}])
+    for database in ("A", "B"):
+        (tmp_path / f"{database}.dm_broker_connections.csv").write_text(text)
+        (tmp_path / f"{database}.routes.csv").write_text("name,address\nR,LOCAL\n")
+    [live] = load_snapshot(tmp_path).live.values()
+    assert (len(live.connections), live.rows["routes"]) == (1, 2)
 
 
 def test_a_view_that_an_old_server_lacks_is_missing(tmp_path: Path) -> None:
@@ -323,6 +369,17 @@ def test_a_bad_cell_is_a_finding_and_the_row_stays(tmp_path: Path) -> None:
     assert finding.remedy
 
 
+def test_a_local_time_that_leaves_the_calendar_is_told(tmp_path: Path) -> None:
+    found = two_brokers()
+    found["ServerA"]["server"] = [{"server_name": "ServerA", "utc_offset_minutes": -60}]
+    found["ServerA"]["dm_broker_connections"] = [
+        {"state": 4, "last_activity_time": "9999-12-31T23:59:59"}
+    ]
+    snapshot = read(tmp_path, found)
+    assert snapshot.live["ServerA"].taken_at is None
+    assert "out of range" in snapshot.topology.findings[0].message
+
+
 def test_half_a_character_can_be_told(tmp_path: Path) -> None:
     found = two_brokers()
     found["ServerA"]["databases"][0] |= {"database_id": "\ud800", "name": "\udc00x"}
@@ -338,6 +395,12 @@ def test_a_row_without_its_key_is_left_out(tmp_path: Path) -> None:
     [instance] = found.instances.values()
     assert [r.name for r in instance.databases["A"].routes] == ["R"]
     assert found.findings[0].message == "a row of routes is left out: it has no name"
+
+
+def test_a_row_of_no_database_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "routes.csv").write_text("name,address\nR,LOCAL\n")
+    [told, *_] = load_snapshot(tmp_path).topology.findings
+    assert told.message == "a row of routes is left out: it has no database_name"
 
 
 def test_a_csv_without_headers_says_so(tmp_path: Path) -> None:

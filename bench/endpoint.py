@@ -1,0 +1,179 @@
+"""What an endpoint worker's own work costs, apart from Kafka: `python -m bench.endpoint`.
+
+Two workers talk in memory: SENDs of many dialogs go into the one, its copies into the other, whose
+acknowledgements come back. The baseline of the same run reads each record and writes it again.
+`--profile` shows where the time goes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import statistics
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from streams.kafka import Cluster, Message, headers_of
+from streams.node import Endpoint, world_of
+from streams.protocol import Command, CommandKind
+from streams.resources import topologies_dir
+from streams.topology import load
+from streams.wire import Topics
+from streams.wire.records import INSIDE, ORIGIN, command_record
+from streams.wire.state import Positions
+from streams.workers.collector import collecting_rarely
+from streams.workers.inputs import Bodies, Inputs, Intake
+from streams.workers.output import Output
+from streams.workers.partition import Partition
+
+FROM, TO = "//sqltalk/sendTweetService", "//sqltalk/rcvTweetService"
+BODY = bytes(400)
+Produced = list[tuple[str, dict[str, Any]]]
+
+
+class Collected:
+    """Stands where Kafka's producer does, and keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.records: Produced = []
+
+    def produce(self, topic: str, value: Any, key: Any, *others: Any) -> None:
+        """Take a record."""
+        self.records.append((topic, {"key": key, "value": value, "headers": others[-1]}))
+
+    def flush(self, _: float) -> int:
+        """Have nothing on the way."""
+        return 0
+
+
+class Side:
+    """One instance's endpoint worker, its Kafka apart; ``cpu`` adds up what it has used."""
+
+    def __init__(self, instance: str, cluster: Cluster, profile: cProfile.Profile | None) -> None:
+        topics, now = cluster.topics, time.time()
+        self.inputs = Inputs.of(topics, instance)
+        self.topics, self.profile = topics, profile
+        self._intake = Intake(self.inputs, 1, lambda _: None)
+        self._sink = Collected()
+        self._output = Output(topics, instance, self._sink, threading.Event())  # type: ignore[arg-type]
+        world = world_of(load(topologies_dir() / "forwarding_chain", now), 1)
+        bodies = Bodies.of(cluster, self.inputs, 0, 64 << 20)
+        positions = dict.fromkeys(self.inputs, 0)
+        self.owned = Partition(0, Endpoint(instance, world), bodies, positions, {})
+        self.cpu = 0.0
+
+    def apply(self, messages: Sequence[Message]) -> Produced:
+        """Do one transaction as the worker does; return what it has written."""
+        owned, read_at = self.owned, time.monotonic()
+        if self.profile:
+            self.profile.enable()
+        began = time.thread_time()
+        tx = owned.endpoint.begin(owned.bodies, time.time_ns() // 1_000_000, timers=False)
+        positions = dict(owned.positions)
+        for message in messages:
+            self._intake.take(tx, owned.bodies, message, read_at)
+            positions[message.topic() or ""] = (message.offset() or 0) + 1
+        tx.close()
+        self._output.write(tx, 0, Positions(*(positions[t] for t in self.inputs)))
+        owned.merge(tx, 0, positions)
+        self.cpu += time.thread_time() - began
+        if self.profile:
+            self.profile.disable()
+        written, self._sink.records = self._sink.records, []
+        return written
+
+    def received(self, topic: str, records: Produced, headers: Sequence[Any] = ()) -> list[Message]:
+        """Return records as the worker reads them from one of its inputs."""
+        first = self.owned.positions[topic]
+        return [
+            Message(topic=topic, partition=0, offset=first + n, key=r["key"], value=r["value"],
+                    headers=[*(r["headers"] or ()), *headers], timestamp=(1, 0))
+            for n, (_, r) in enumerate(records)
+        ]  # fmt: skip
+
+
+def statements(kind: CommandKind, ids: Sequence[uuid.UUID]) -> Produced:
+    """Return one statement for each conversation, as a client writes it."""
+    begin = kind is CommandKind.BEGIN
+    fields: dict[str, Any] = {"from_service": FROM, "to_service": TO} if begin else {"body": BODY}
+    records: Produced = []
+    now = time.time_ns() // 1_000_000
+    for number in ids:
+        key, value, headers = command_record(
+            Command(number, uuid.uuid4(), kind, "DatabaseA", issued_at=now, **fields)
+        )
+        records.append(("", {"key": key, "value": value, "headers": headers}))
+    return records
+
+
+def passed_on(messages: Sequence[Message], sink: Collected) -> float:
+    """Read and write the same records, and return the CPU that it took."""
+    began = time.thread_time()
+    for message in messages:
+        sink.produce(
+            message.topic() or "", message.value(), message.key(), 0, None, None,
+            message.timestamp()[1], headers_of(message),
+        )  # fmt: skip
+    used = time.thread_time() - began
+    sink.records.clear()
+    return used
+
+
+def round_of(
+    one: Side, other: Side, ids: Sequence[uuid.UUID], each: int
+) -> tuple[float, float, float]:
+    """Send ``each`` messages on every dialog; return the CPU of baseline, initiator, target."""
+    one.cpu = other.cpu = 0.0
+    said = one.received(one.inputs.cmd, statements(CommandKind.SEND, list(ids) * each))
+    base = passed_on(said, Collected())
+    frames = [r for r in one.apply(said) if r[0] == one.topics.out("SQL1")]
+    arrived = other.received(other.inputs.inbox, frames, [(ORIGIN, INSIDE)])
+    answers = [r for r in other.apply(arrived) if r[0] == other.topics.out("SQL3")]
+    one.apply(one.received(one.inputs.ack, answers))
+    assert len(frames) == len(said), len(frames)
+    assert len(answers) == len(ids), len(answers)
+    return base, one.cpu, other.cpu
+
+
+def main() -> None:
+    """Print microseconds per message, and how many times the baseline that is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dialogs", type=int, default=1_000)
+    parser.add_argument("--open", type=int, default=0, help="dialogs that are open besides")
+    parser.add_argument("--each", type=int, nargs="*", default=[1, 5, 20])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--profile", choices=("initiator", "target"))
+    given = parser.parse_args()
+    profile = cProfile.Profile(time.thread_time) if given.profile else None
+    cluster = Cluster("nowhere:1", Topics("bench."))
+    one = Side("SQL1", cluster, profile if given.profile == "initiator" else None)
+    other = Side("SQL3", cluster, profile if given.profile == "target" else None)
+    ids = [uuid.uuid4() for _ in range(given.dialogs + given.open)]
+    one.apply(one.received(one.inputs.cmd, statements(CommandKind.BEGIN, ids)))
+    for number in range(given.dialogs, len(ids), 1_000):
+        round_of(one, other, ids[number : number + 1_000], 1)
+    print(f"{'messages per dialog and transaction':<38}{'baseline':>10}", end="")
+    print(f"{'initiator':>20}{'target':>20}   us per message")
+    with collecting_rarely():
+        for each in given.each:
+            found = [round_of(one, other, ids[: given.dialogs], each) for _ in range(given.rounds)]
+            print(f"{each:<38}" + _row(found, given.dialogs * each))
+    if profile is not None:
+        pstats.Stats(profile).sort_stats("tottime").print_stats(45)
+
+
+def _row(found: list[tuple[float, float, float]], count: int) -> str:
+    middle: Callable[[int], float] = lambda n: statistics.median(r[n] for r in found)  # noqa: E731
+    cells = [f"{middle(0) / count * 1e6:10.2f}"]
+    for side in (1, 2):
+        ratio = statistics.median(r[side] / r[0] for r in found)
+        cells.append(f"{middle(side) / count * 1e6:10.2f} ({ratio:5.1f} x)")
+    return "".join(cells)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Answers as text for people: a decision with its rules, and how a way ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streams.analysis.answers import decided
+from streams.analysis.explain import Answer
+from streams.analysis.paths.network import Disposition, Ending, Step
+from streams.errors import text_of
+from streams.routing import Verdict
+
+_VERDICTS = {
+    Verdict.DELIVER: "delivered to {to}",
+    Verdict.SEND: "sent to {hops}",
+    Verdict.FORWARD: "forwarded to {hops}",
+    Verdict.PROBE: "mirrored: {hops} are asked which of them is the principal",
+    Verdict.ASK: "delayed, and the configuration service is asked for a route",
+    Verdict.DELAY: "delayed: stays in the transmission queue",
+    Verdict.DROP: "dropped: the sender keeps the message and retries",
+}
+
+
+def explain_text(answer: Answer) -> str:
+    """Return a decision for people."""
+    return "\n".join(_explain_lines(answer)) + "\n"
+
+
+def _explain_lines(answer: Answer) -> Iterator[str]:
+    q, d = answer.question, answer.decision
+    origin = "from outside" if q.outside or q.database is None else "begun here"
+    side = "the target" if q.from_target else "the initiator"
+    broker = f"broker id {q.broker}" if q.broker is not None else "no broker id"
+    yield f"At {q.instance.name}, by the routes of {answer.table}, for {q.service}"
+    yield f"({origin}, sent by {side}, {broker}):"
+    yield ""
+    to = f"{q.instance.name}/{answer.deliver_to}"
+    hops = " and ".join(str(address) for address in d.addresses)
+    yield "  " + _VERDICTS[d.verdict].format(to=to, hops=hops)
+    if d.error is not None:
+        yield f"  {int(d.error)}: {text_of(d.error)}"
+    if d.routes:
+        yield f"  by {', '.join(d.routes)}"
+    if d.broker is not None:
+        yield f"  with broker id {d.broker}"
+    if answer.explanation.alternatives:
+        chosen = "by the conversation's id" if q.conversation else "shown for the first"
+        yield f"  of {', '.join(answer.explanation.alternatives)} ({chosen})"
+    if len(d.candidates) > 1:
+        yield f"  of the databases {', '.join(d.candidates)}"
+    yield ""
+    width = max((len(step.rule) for step in answer.explanation.trace), default=0)
+    for step in answer.explanation.trace:
+        kept = f" [{', '.join(step.kept)}]" if step.kept else ""
+        yield f"  {step.rule:<{width}}  {step.why}{kept}"
+
+
+def failure_text(ending: Ending, step: Step) -> str:
+    """Say how and where a way ended that delivers nothing."""
+    error = f": {int(ending.error)}, {text_of(ending.error)}" if ending.error is not None else ""
+    match ending.disposition:
+        case Disposition.UNKNOWN:
+            return f"UNKNOWN: no instance listens at {step.address} ({decided(step)})"
+        case Disposition.LOOP:
+            back = step.following.instance if step.following else ""
+            return f"LOOP: back to {back} ({step.decision.step} {decided(step)}){error}"
+        case other:
+            return f"{other.value.upper()} at {ending.at}{error}"

@@ -1,0 +1,191 @@
+"""What a topology says about who talks to whom: the clues that flows are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from streams.analysis.places import find_sender
+from streams.errors import UsageError
+from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE
+from streams.topology import (
+    SYSTEM_CONTRACTS,
+    Database,
+    Instance,
+    Role,
+    Service,
+    Source,
+    Topology,
+)
+
+_OF_THE_ENGINE = frozenset({CONFIGURATION_SERVICE, SYSTEM_SERVICE})
+"""Services that no application converses with."""
+
+
+class Clue(Enum):
+    """Where a flow is known from, from the strongest to the weakest."""
+
+    EXPECT = "expect"
+    BEGIN = "begin dialog"
+    ROUTE = "route"
+    BINDING = "remote service binding"
+    PRIORITY = "broker priority"
+    CONTRACT = "contract"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why there is a flow: the kind of clue, the object's name, and where it is written."""
+
+    clue: Clue
+    name: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A clue that a database talks to a service; ``service`` is who begins, where it is said."""
+
+    instance: Instance
+    database: Database
+    to: str
+    evidence: Evidence
+    service: str | None = None
+    broker: str | None = None
+    contract: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A service where somebody deployed it."""
+
+    instance: Instance
+    database: Database
+    service: Service
+
+
+@dataclass(slots=True)
+class Deployed:
+    """Every service by name, and by contract the names of those that accept it."""
+
+    homes: dict[str, list[Home]] = field(default_factory=dict)
+    accepting: dict[str, set[str]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(topology: Topology) -> Deployed:
+        """Look at all databases of all instances."""
+        found = Deployed()
+        for instance in topology.instances.values():
+            for database in instance.databases.values():
+                for service in database.services.values():
+                    home = Home(instance, database, service)
+                    found.homes.setdefault(service.name, []).append(home)
+                    for contract in service.contracts:
+                        found.accepting.setdefault(contract, set()).add(service.name)
+        return found
+
+    def accepted(self, service: str) -> frozenset[str]:
+        """Return the contracts that some copy of a service accepts."""
+        homes = self.homes.get(service, ())
+        return frozenset(contract for home in homes for contract in home.service.contracts)
+
+    def can_be_target(self, service: str) -> bool:
+        """Tell whether a dialog can be meant for it: it accepts a contract, or is elsewhere."""
+        if service in _OF_THE_ENGINE:
+            return False
+        return service not in self.homes or bool(self.accepted(service))
+
+
+def initiators(database: Database) -> tuple[Service, ...]:
+    """Return the services of a database from which applications can begin dialogs."""
+    found = (s for s in database.services.values() if s.name not in _OF_THE_ENGINE)
+    return tuple(sorted(found, key=lambda service: service.name))
+
+
+def contracts_of(database: Database) -> frozenset[str]:
+    """Return the contracts under which a dialog can begin in a database."""
+    return frozenset(database.contracts) | frozenset(SYSTEM_CONTRACTS)
+
+
+def sending(topology: Topology) -> Iterator[tuple[Instance, Database]]:
+    """Yield the databases from which anything is sent: delivery on, and no mirror's copy."""
+    for instance in topology.instances.values():
+        for database in instance.databases.values():
+            mirror = database.mirror is not None and database.mirror.role is Role.MIRROR
+            if database.enabled and not mirror:
+                yield instance, database
+
+
+# --- What somebody says --------------------------------------------------------------------------
+
+
+def expected(topology: Topology) -> Iterator[Hint]:
+    """Yield what the topology's author relies on; a sender that does not exist is left out."""
+    for said in topology.expect:
+        try:
+            place = find_sender(topology, said.sender, said.to)
+        except UsageError:
+            continue
+        evidence = Evidence(Clue.EXPECT, f"{said.sender} -> {said.to}", said.source)
+        yield Hint(
+            place.instance, place.database, said.to, evidence, place.service, said.broker
+        )  # fmt: skip
+
+
+def begun(topology: Topology) -> Iterator[Hint]:
+    """Yield the BEGIN DIALOG statements of code whose target the text settles."""
+    for instance, database in sending(topology):
+        for procedure in database.procedures.values():
+            for begin in procedure.begins:
+                if begin.to is not None:
+                    evidence = Evidence(Clue.BEGIN, procedure.name, begin.source)
+                    yield Hint(
+                        instance, database, begin.to, evidence, begin.service, begin.broker,
+                        begin.contract,
+                    )  # fmt: skip
+
+
+def unsettled(topology: Topology) -> Iterator[tuple[Instance, Database, Evidence]]:
+    """Yield the BEGIN DIALOG statements of code whose target only a run would tell."""
+    for instance, database in sending(topology):
+        for procedure in database.procedures.values():
+            for begin in procedure.begins:
+                if begin.to is None:
+                    yield instance, database, Evidence(Clue.BEGIN, procedure.name, begin.source)
+
+
+# --- What objects suggest ------------------------------------------------------------------------
+
+
+def suggested(topology: Topology, deployed: Deployed) -> Iterator[Hint]:
+    """Yield what routes, bindings and priorities suggest, in this order in each database."""
+    for instance, database in sending(topology):
+        for name, clue, to, source in _named(database):
+            known = to in deployed.homes or clue is not Clue.PRIORITY
+            if known and deployed.can_be_target(to):
+                yield Hint(instance, database, to, Evidence(clue, name, source))
+
+
+def _named(database: Database) -> Iterator[tuple[str, Clue, str, Source]]:
+    for route in database.routes:
+        if route.service is not None:
+            yield route.name, Clue.ROUTE, route.service, route.source
+    for binding in database.bindings:
+        yield binding.name, Clue.BINDING, binding.service, binding.source
+    for priority in database.priorities:
+        if priority.remote_service is not None:
+            yield priority.name, Clue.PRIORITY, priority.remote_service, priority.source
+
+
+def by_contract(topology: Topology, deployed: Deployed) -> Iterator[Hint]:
+    """Yield the contracts that only one service accepts, from databases that only initiate."""
+    for instance, database in sending(topology):
+        if not any(not service.contracts for service in initiators(database)):
+            continue
+        for contract in database.contracts.values():
+            names = deployed.accepting.get(contract.name, set())
+            if len(names) == 1 and contract.name not in SYSTEM_CONTRACTS:
+                evidence = Evidence(Clue.CONTRACT, contract.name, contract.source)
+                (to,) = names
+                yield Hint(instance, database, to, evidence, contract=contract.name)

@@ -1,0 +1,151 @@
+"""What becomes of a flow, as values: where it arrives, what fails, and how answers return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from streams.analysis.flows.flows import Flow
+from streams.analysis.flows.journey import Hops, Journey
+from streams.analysis.flows.redundancy import Redundancy
+from streams.analysis.paths.hazards import Split
+from streams.analysis.paths.network import Disposition, Ending
+from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.ways import Ways
+from streams.errors import text_of
+from streams.routing import broker_key
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A database that takes dialogs of a flow, and its share of them."""
+
+    at: str
+    broker: str
+    share: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An end that delivers nothing: how, where and why, with the first way that proves it."""
+
+    ending: Ending
+    share: Fraction
+    hops: Hops
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """Return the instances that decide on the way, in order."""
+        return tuple(state.instance for state, _ in self.hops)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the failure for scripts."""
+        error = self.ending.error
+        return {
+            "disposition": self.ending.disposition.value,
+            "at": self.ending.at,
+            "broker": self.ending.broker,
+            "error": None if error is None else int(error),
+            "reason": None if error is None else text_of(error),
+            "share": float(self.share),
+            "hops": list(self.instances),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """How acknowledgements come back from a target: the shortest way that arrives, if any does.
+
+    ``failures`` are the ends of ways that do not arrive at the initiator's database, ``between``
+    the instances between the two on all ways that do.
+    """
+
+    place: Ending
+    journey: Journey = field(repr=False, compare=False)
+    hops: Hops
+    arrives: bool
+    failures: tuple[Failure, ...] = ()
+    between: frozenset[str] = frozenset()
+
+    @property
+    def at(self) -> str:
+        """Return the database from which they come, ``instance/database``."""
+        return self.place.at
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """Return the instances that decide on the way, in order, from the target."""
+        return tuple(state.instance for state, _ in self.hops)
+
+
+@dataclass(frozen=True, slots=True)
+class Forth:
+    """The way there, which is the same for every service of the sender's database."""
+
+    ways: Ways
+    count: int
+    reached: tuple[Reached, ...]
+    places: tuple[Ending, ...]
+    redundancy: Mapping[str, Redundancy]
+    failures: tuple[Failure, ...]
+    splits: tuple[Split, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What becomes of the messages of a dialog that is locked to a broker id."""
+
+    broker: str
+    journey: Journey
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowAnswer:
+    """What becomes of a flow. ``redundancy``: by broker id, how many ways share no instance.
+
+    ``single_points``: instances, and routes as ``Instance/Database/Route``, that every way to some
+    reached broker id uses. ``backs``: how acknowledgements come back
+    from each reached database.
+    """
+
+    flow: Flow
+    verdict: PathVerdict
+    reached: tuple[Reached, ...]
+    ways: int
+    redundancy: Mapping[str, int]
+    single_points: tuple[str, ...]
+    failures: tuple[Failure, ...]
+    backs: tuple[Back, ...]
+    forth: Forth = field(repr=False, compare=False)
+
+    @property
+    def returns(self) -> bool:
+        """Tell whether something is reached, and an acknowledgement comes back from all of it."""
+        return bool(self.backs) and all(back.arrives for back in self.backs)
+
+    @property
+    def loops(self) -> tuple[Failure, ...]:
+        """Return the ways that come back to where they were."""
+        return tuple(f for f in self.failures if f.ending.disposition is Disposition.LOOP)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer for scripts."""
+        return {
+            **self.flow.to_json(),
+            "verdict": self.verdict.value,
+            "ways": self.ways,
+            "reached": [
+                {"at": r.at, "broker": r.broker, "share": float(r.share),
+                 "redundancy": self.redundancy.get(broker_key(r.broker), 0)}
+                for r in self.reached
+            ],
+            "single_points": list(self.single_points),
+            "failures": [failure.to_json() for failure in self.failures],
+            "returns": self.returns,
+            "back": [
+                {"from": b.at, "arrives": b.arrives, "hops": list(b.instances)} for b in self.backs
+            ],
+        }  # fmt: skip

@@ -1,0 +1,169 @@
+"""What becomes of one flow: where it arrives, by how many ways, and whether its answers return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from streams.analysis.estate import Estate
+from streams.analysis.flows.fate import Back, Failure, FlowAnswer, Forth, Later, Reached
+from streams.analysis.flows.flows import Flow, flows_of
+from streams.analysis.flows.journey import Journey, first_ways, travel
+from streams.analysis.flows.redundancy import Graph
+from streams.analysis.flows.route_index import RouteIndex
+from streams.analysis.paths.hazards import several_targets
+from streams.analysis.paths.network import Ending, State
+from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.ways import Ways
+from streams.routing import broker_key
+
+
+def answer_flow(estate: Estate, flow: Flow) -> FlowAnswer:
+    """Follow a flow by every way, there and back; what flows have in common is computed once."""
+    forth = _forth(estate, flow)
+    backs = tuple(way_back(estate, flow, place) for place in forth.places)
+    if forth.failures or not all(back.arrives for back in backs):
+        verdict = PathVerdict.BROKEN
+    else:
+        verdict = PathVerdict.HAZARD if forth.splits else PathVerdict.OK
+    points = {p: None for r in forth.redundancy.values() for p in (*r.instances, *r.routes)}
+    return FlowAnswer(
+        flow, verdict, forth.reached, forth.count,
+        {broker: r.ways for broker, r in forth.redundancy.items()},
+        tuple(points), forth.failures, backs, forth,
+    )  # fmt: skip
+
+
+def answers_of(estate: Estate) -> tuple[FlowAnswer, ...]:
+    """Return the answers of all flows that an estate means to have, in their order."""
+    return estate.once(_answers)
+
+
+def _answers(estate: Estate) -> tuple[FlowAnswer, ...]:
+    return tuple(answer_flow(estate, flow) for flow in flows_of(estate))
+
+
+def ways_there(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...]:
+    """Return every way there once, with the answers of all flows that take it."""
+    return estate.once(_by_forth)
+
+
+def _by_forth(estate: Estate) -> tuple[tuple[Forth, tuple[FlowAnswer, ...]], ...]:
+    found: dict[int, list[FlowAnswer]] = {}
+    for answer in answers_of(estate):
+        found.setdefault(id(answer.forth), []).append(answer)
+    return tuple((answers[0].forth, tuple(answers)) for answers in found.values())
+
+
+def locked(estate: Estate, answer: FlowAnswer) -> tuple[Later, ...]:
+    """Return how a flow goes on once a target has acknowledged.
+
+    From then on a dialog names a broker id (reference 2.1), and routes match otherwise.
+    """
+    if answer.flow.broker is not None:
+        return ()
+    place, network = answer.flow.sender, answer.forth.ways.network
+    known = estate.once(_laters)
+    found = []
+    for broker in dict.fromkeys(reached.broker for reached in answer.reached):
+        start = State(place.instance.name, place.database.name, broker)
+        if (network.service, start) not in known:
+            known[network.service, start] = _later(broker, travel(network, start))
+        found.append(known[network.service, start])
+    return tuple(found)
+
+
+def _laters(_: Estate) -> dict[tuple[str, State], Later]:
+    return {}
+
+
+def _later(broker: str, journey: Journey) -> Later:
+    missed = (Failure(e, Fraction(0), hops) for e, hops in journey.ends.items() if not e.delivered)
+    return Later(broker, journey, tuple(sorted(missed, key=_order)))
+
+
+def routes_of(estate: Estate) -> RouteIndex:
+    """Return the index of an estate's routes."""
+    return estate.once(_index)
+
+
+def _index(estate: Estate) -> RouteIndex:
+    return RouteIndex(estate.topology, estate.now)
+
+
+# --- There ---------------------------------------------------------------------------------------
+
+
+def _forths(_: Estate) -> dict[tuple[str, str, str, str | None], Forth]:
+    return {}
+
+
+def _forth(estate: Estate, flow: Flow) -> Forth:
+    place, known = flow.sender, estate.once(_forths)
+    key = (place.instance.name, place.database.name, flow.to, flow.broker)
+    if key not in known:
+        start = State(place.instance.name, place.database.name, flow.broker)
+        known[key] = _follow(estate.ways(flow.to, start), routes_of(estate))
+    return known[key]
+
+
+def _follow(ways: Ways, routes: RouteIndex) -> Forth:
+    shares: dict[Ending, Fraction] = {}
+    for kind, total in ways.totals().items():
+        shares[kind.ending] = shares.get(kind.ending, Fraction(0)) + total.share
+    places = tuple(sorted((e for e in shares if e.delivered), key=lambda e: e.at))
+    graph = Graph(ways, routes)
+    reached = tuple(Reached(e.at, e.broker or "", shares[e]) for e in places)
+    return Forth(
+        ways, ways.count(), reached, places,
+        {key: graph.redundancy(key) for key in _keys(reached)},
+        _failures(ways, {e: share for e, share in shares.items() if not e.delivered}),
+        several_targets(ways),
+    )  # fmt: skip
+
+
+def _keys(reached: tuple[Reached, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(broker_key(r.broker) for r in reached))
+
+
+def _failures(ways: Ways, shares: Mapping[Ending, Fraction]) -> tuple[Failure, ...]:
+    if not shares:
+        return ()
+    proofs = first_ways(ways)
+    found = (Failure(ending, share, proofs.get(ending, ())) for ending, share in shares.items())
+    return tuple(sorted(found, key=_order))
+
+
+def _order(failure: Failure) -> tuple[str, ...]:
+    end = failure.ending
+    return (end.at, end.disposition.value, str(end.error or ""), end.broker or "")
+
+
+# --- And back ------------------------------------------------------------------------------------
+
+
+def _backs(_: Estate) -> dict[tuple[str, str | None, str, str, str], Back]:
+    return {}
+
+
+def way_back(estate: Estate, flow: Flow, place: Ending) -> Back:
+    """Return how acknowledgements of a flow come back from a database."""
+    sender, known = flow.sender, estate.once(_backs)
+    home = (sender.instance.name, sender.database.name)
+    key = (place.instance, place.database, sender.service, *home)
+    if key not in known:
+        start = State(place.instance, place.database, sender.database.broker_id)
+        network = estate.network(sender.service, from_initiator=False)
+        known[key] = _return(place, travel(network, start), home)
+    return known[key]
+
+
+def _return(place: Ending, journey: Journey, home: tuple[str, str]) -> Back:
+    ends = journey.ends
+    arriving = [e for e in ends if e.delivered and (e.instance, e.database) == home]
+    missed = (Failure(e, Fraction(0), ends[e]) for e in ends if e not in arriving)
+    failures = tuple(sorted(missed, key=_order))
+    if not arriving:
+        return Back(place, journey, failures[0].hops if failures else (), False, failures)
+    between = journey.leading_to(arriving[0]) - {place.instance, home[0]}
+    return Back(place, journey, ends[arriving[0]], True, failures, between)

@@ -1,0 +1,183 @@
+"""Which flows does an estate mean to have: who begins dialogs with whom?
+
+Nobody writes that down in one place, so it is concluded from the hints of :mod:`.clues`. What an
+``expect`` or a BEGIN DIALOG says is taken as said. What routes, bindings, priorities and contracts
+suggest is taken only where nothing stronger is said about the same database and service, and where
+it is not simply the way back of a dialog that the other side begins: a flow that nobody means
+would be a false alarm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from streams.analysis.estate import Estate
+from streams.analysis.flows.clues import (
+    Clue,
+    Deployed,
+    Evidence,
+    Hint,
+    begun,
+    by_contract,
+    contracts_of,
+    expected,
+    initiators,
+    suggested,
+)
+from streams.analysis.places import Place
+from streams.topology import Service
+
+__all__ = ["Clue", "Evidence", "Flow", "flows_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Dialogs that a service begins with another one, and ``why`` there are any.
+
+    ``broker`` is what BEGIN DIALOG names, ``contract`` is ``None`` where nothing tells it.
+    """
+
+    sender: Place
+    to: str
+    broker: str | None
+    contract: str | None
+    why: tuple[Evidence, ...]
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """Return the names that tell it from other flows; the order of flows."""
+        place = self.sender
+        names = (place.instance.name, place.database.name, place.service)
+        return (*names, self.to, self.broker or "")
+
+    @property
+    def stated(self) -> bool:
+        """Tell whether somebody says that there is this flow: it is no conclusion from objects."""
+        return any(evidence.clue in (Clue.EXPECT, Clue.BEGIN) for evidence in self.why)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the flow for scripts."""
+        return {
+            "from": str(self.sender),
+            "to": self.to,
+            "broker": self.broker,
+            "contract": self.contract,
+            "evidence": [
+                {"kind": e.clue.value, "name": e.name, "file": e.source.file, "line": e.source.line}
+                for e in self.why
+            ],
+        }
+
+    def __str__(self) -> str:
+        broker = f" (broker id {self.broker})" if self.broker is not None else ""
+        return f"{self.sender} -> {self.to}{broker}"
+
+
+def flows_of(estate: Estate) -> tuple[Flow, ...]:
+    """Return the flows that a topology means to have, in the order of their names."""
+    return estate.once(_conclude)
+
+
+def _conclude(estate: Estate) -> tuple[Flow, ...]:
+    topology = estate.topology
+    book = _Book(Deployed.of(topology))
+    for hint in (*expected(topology), *begun(topology)):
+        book.take(hint)
+    book.close()
+    for hint in suggested(topology, book.deployed):
+        book.consider(hint)
+    for hint in by_contract(topology, book.deployed):
+        book.consider(hint)
+    return book.flows()
+
+
+@dataclass(slots=True)
+class _Draft:
+    sender: Place
+    to: str
+    broker: str | None
+    contract: str | None
+    why: list[Evidence]
+
+
+@dataclass(slots=True)
+class _Book:
+    """The flows concluded so far, and of each database which services are settled."""
+
+    deployed: Deployed
+    drafts: dict[tuple[str, str, str, str, str], _Draft] = field(default_factory=dict)
+    settled: dict[tuple[str, str, str], list[_Draft]] = field(default_factory=dict)
+    stated: set[tuple[str, str]] = field(default_factory=set)
+
+    def take(self, hint: Hint) -> None:
+        """Take a hint as it is said; who begins is guessed where it is not."""
+        names = (hint.service,) if hint.service is not None else self._guess(hint)
+        for name in names:
+            self._add(hint, name)
+
+    def close(self) -> None:
+        """Note which pairs of services are stated: routes the other way are their way back."""
+        self.stated = {(draft.sender.service, draft.to) for draft in self.drafts.values()}
+
+    def consider(self, hint: Hint) -> None:
+        """Take a hint where nothing stronger settles it, else let it confirm what is settled."""
+        settled = self.settled.get(_pair(hint))
+        if settled is not None:
+            for draft in settled:
+                draft.why.append(hint.evidence)
+                draft.contract = draft.contract or hint.contract
+        elif not self._is_way_back(hint):
+            self.take(hint)
+
+    def flows(self) -> tuple[Flow, ...]:
+        """Return what was concluded."""
+        return tuple(
+            Flow(draft.sender, draft.to, draft.broker, draft.contract, tuple(draft.why))
+            for _, draft in sorted(self.drafts.items(), key=lambda item: item[0])
+        )
+
+    def _add(self, hint: Hint, service: str) -> None:
+        key = (hint.instance.name, hint.database.name, service, hint.to, hint.broker or "")
+        draft = self.drafts.get(key)
+        if draft is None:
+            place = Place(hint.instance, hint.database, service)
+            draft = _Draft(place, hint.to, hint.broker, hint.contract, [])
+            self.drafts[key] = draft
+            self.settled.setdefault(_pair(hint), []).append(draft)
+        draft.why.append(hint.evidence)
+        draft.contract = draft.contract or hint.contract
+
+    def _is_way_back(self, hint: Hint) -> bool:
+        """Tell whether the other side begins: as stated, or as contracts have it."""
+        if any((hint.to, name) in self.stated for name in hint.database.services):
+            return True
+        accepted = self.deployed.accepted(hint.to)
+        if not accepted or accepted & contracts_of(hint.database):
+            return False
+        here = {c for s in hint.database.services.values() for c in s.contracts}
+        return any(here & contracts_of(h.database) for h in self.deployed.homes[hint.to])
+
+    def _guess(self, hint: Hint) -> tuple[str, ...]:
+        """Return the services that can be meant to begin, the likeliest only.
+
+        First those that can only initiate, else those that share a contract with the target, else
+        all; of these, the ones to which the target has a route, if there are such.
+        """
+        every = [s for s in initiators(hint.database) if s.name != hint.to]
+        accepted = self.deployed.accepted(hint.to)
+        only = [s for s in every if not s.contracts]
+        shared = [s for s in every if accepted.intersection(s.contracts)]
+        likely = only or shared or every
+        return tuple(s.name for s in self._answered(hint.to, likely) or likely)
+
+    def _answered(self, to: str, services: list[Service]) -> list[Service]:
+        if len(services) < 2:
+            return services
+        homes = self.deployed.homes.get(to, ())
+        named = {route.service for home in homes for route in home.database.routes}
+        return [service for service in services if service.name in named]
+
+
+def _pair(hint: Hint) -> tuple[str, str, str]:
+    return (hint.instance.name, hint.database.name, hint.to)

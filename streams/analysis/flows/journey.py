@@ -1,0 +1,134 @@
+"""What can become of a message from one state on, when nobody asks how often.
+
+Ways are counted by :mod:`streams.analysis.paths.ways`. Where it is enough to know every end and one
+way there, as for acknowledgements, a search over states answers for less.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from streams.analysis.paths.moves import HOPS, Key
+from streams.analysis.paths.network import Ending, Network, State, Step
+from streams.analysis.paths.ways import Ways
+
+Hops = tuple[tuple[State, Step], ...]
+"""A way: who decides, and what follows, from the first to the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """Every state that a message can come to, and every end with the shortest way there."""
+
+    network: Network
+    states: tuple[State, ...]
+    ends: Mapping[Ending, Hops]
+
+    def leading_to(self, end: Ending) -> frozenset[str]:
+        """Return the instances on all ways to an end."""
+        good: set[State] = set()
+        before: dict[State, list[State]] = {}
+        for state in self.states:
+            for step in self.network.steps(state):
+                if step.ending == end:
+                    good.add(state)
+                elif step.following is not None:
+                    before.setdefault(step.following, []).append(state)
+        waiting = list(good)
+        while waiting:
+            for state in before.get(waiting.pop(), ()):
+                if state not in good:
+                    good.add(state)
+                    waiting.append(state)
+        return frozenset(state.instance for state in good)
+
+
+def travel(network: Network, start: State) -> Journey:
+    """Follow a message by every step, each state once."""
+    came: dict[State, tuple[State, Step] | None] = {start: None}
+    ends: dict[Ending, Hops] = {}
+    waiting = deque([start])
+    while waiting:
+        state = waiting.popleft()
+        for step in network.steps(state):
+            if step.following is None:
+                if step.ending is not None and step.ending not in ends:
+                    ends[step.ending] = _hops(came, state, step)
+            elif step.following not in came:
+                came[step.following] = (state, step)
+                waiting.append(step.following)
+    # Loops and used-up hops are ends of ways, and not of states.
+    if len(came) > HOPS or _turns(network, came):
+        return Journey(network, tuple(came), first_ways(Ways(network, start)))
+    return Journey(network, tuple(came), ends)
+
+
+def _turns(network: Network, states: Iterable[State]) -> bool:
+    """Tell whether some way comes back to where it was: not all can be put into an order."""
+    following = {s: [t.following for t in network.steps(s) if t.following] for s in states}
+    entering = dict.fromkeys(following, 0)
+    for heads in following.values():
+        for head in heads:
+            entering[head] += 1
+    free = [state for state, count in entering.items() if count == 0]
+    for state in free:
+        for head in following[state]:
+            entering[head] -= 1
+            if entering[head] == 0:
+                free.append(head)
+    return len(free) < len(following)
+
+
+def _hops(came: Mapping[State, tuple[State, Step] | None], state: State, step: Step) -> Hops:
+    hops = [(state, step)]
+    before = came[state]
+    while before is not None:
+        hops.append(before)
+        before = came[before[0]]
+    return tuple(reversed(hops))
+
+
+# --- The same along ways -------------------------------------------------------------------------
+
+
+def first_ways(ways: Ways) -> dict[Ending, Hops]:
+    """Return one shortest way to every end, loops and used-up hops included."""
+    came: dict[Key, tuple[Key, Step] | None] = {ways.first: None}
+    waiting = deque([ways.first])
+    found: dict[Ending, Hops] = {}
+    while waiting:
+        key = waiting.popleft()
+        for move in ways.moves(key):
+            if move.following is None:
+                if move.ending is not None and move.ending not in found:
+                    found[move.ending] = _along(came, key, move.step)
+            elif move.following not in came:
+                came[move.following] = (key, move.step)
+                waiting.append(move.following)
+    return found
+
+
+def way_to(ways: Ways, state: State) -> Hops:
+    """Return the shortest way to a state, with the step that is taken there first."""
+    came: dict[Key, tuple[Key, Step] | None] = {ways.first: None}
+    waiting = deque([ways.first])
+    while waiting:
+        key = waiting.popleft()
+        if key.state == state:
+            return _along(came, key, ways.network.steps(state)[0])
+        for move in ways.moves(key):
+            if move.following is not None and move.following not in came:
+                came[move.following] = (key, move.step)
+                waiting.append(move.following)
+    return ()
+
+
+def _along(came: Mapping[Key, tuple[Key, Step] | None], key: Key, step: Step) -> Hops:
+    hops = [(key.state, step)]
+    before = came[key]
+    while before is not None:
+        hops.append((before[0].state, before[1]))
+        before = came[before[0]]
+    return tuple(reversed(hops))

@@ -1,0 +1,235 @@
+"""How many ways to a broker id can fail before none is left, and what all of them share."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from streams.analysis.flows.route_index import RouteIndex
+from streams.analysis.paths.moves import Key, Move
+from streams.analysis.paths.ways import Ways
+from streams.routing import broker_key
+
+Edge = tuple[Key, Move]
+_END = ""
+"""Stands for the target's database: what every way to a broker id leads to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redundancy:
+    """Of the ways to one broker id: how many share no instance, and what all of them use.
+
+    A hop from the sender to the target itself counts as one way. ``instances`` are those between
+    the two, ``routes`` those that send on, as ``Instance/Database/Route``. Routes that differ in
+    their names only stand in for each other; what else would match without a route is another
+    question (``diff``). ``between``: every instance between the two that some way uses.
+    """
+
+    ways: int
+    instances: tuple[str, ...] = ()
+    routes: tuple[str, ...] = ()
+    between: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Graph:
+    """What can be on a way from the start to an end, key by key."""
+
+    ways: Ways
+    routes: RouteIndex
+    _into: dict[Key, list[Edge]] = field(default_factory=dict)
+    _ends: dict[str, list[Edge]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key in self.ways.reached():
+            for move in self.ways.moves(key):
+                end = move.ending
+                if move.following is not None:
+                    self._into.setdefault(move.following, []).append((key, move))
+                elif end is not None and end.delivered and end.broker is not None:
+                    self._ends.setdefault(broker_key(end.broker), []).append((key, move))
+
+    def redundancy(self, broker: str) -> Redundancy:
+        """Return how well a broker id is reached that some way reaches."""
+        used = self._leading_to(broker_key(broker))
+        if len({key for key, _ in used}) == len(used):  # one way, and nothing beside it
+            return self._single(used[::-1])
+        links: dict[str, set[str]] = {}
+        for key, move in used:
+            links.setdefault(key.state.instance, set()).add(_head(move))
+        targets = {one for one, others in links.items() if _END in others}
+        start = self.ways.start.instance
+        between = frozenset(links) - targets - {start}
+        shared = _shared_routes(self.ways, self.routes, used)
+        if start in targets:
+            return Redundancy(1, (), shared, between)
+        count = _disjoint(links, start, targets)
+        alone = _shared_instances(links, start, targets) if count == 1 else ()
+        return Redundancy(count, alone, shared, between)
+
+    def _single(self, way: list[Edge]) -> Redundancy:
+        ends = {self.ways.start.instance, way[-1][0].state.instance}
+        passed = dict.fromkeys(key.state.instance for key, _ in way)
+        alone = tuple(name for name in passed if name not in ends)
+        labels = (_label(self.routes, key, move) for key, move in way)
+        return Redundancy(1, alone, tuple(filter(None, labels)), frozenset(alone))
+
+    def _leading_to(self, broker: str) -> list[Edge]:
+        """Return the moves that can be part of a way to a broker id, from its end on."""
+        used = list(self._ends.get(broker, ()))
+        waiting = [key for key, _ in used]
+        seen = set(waiting)
+        while waiting:
+            for edge in self._into.get(waiting.pop(), ()):
+                used.append(edge)
+                if edge[0] not in seen:
+                    seen.add(edge[0])
+                    waiting.append(edge[0])
+        return used
+
+
+def _head(move: Move) -> str:
+    return _END if move.following is None else move.following.state.instance
+
+
+# --- Ways that share no instance: augmenting paths (Ford and Fulkerson) --------------------------
+
+
+def _disjoint(links: dict[str, set[str]], start: str, targets: set[str]) -> int:
+    """Return the greatest number of ways that share no instance between start and target."""
+    flow: set[tuple[str, str]] = set()
+    count = 0
+    while _augment(links, start, targets, flow):
+        count += 1
+    return count
+
+
+def _augment(
+    links: dict[str, set[str]], start: str, targets: set[str], flow: set[tuple[str, str]]
+) -> bool:
+    """Find one way more, giving up links of earlier ones where that helps; change ``flow``.
+
+    A place is an instance as it is entered (True) or left (False): one that a way uses already can
+    only be left by that way's link backwards.
+    """
+    entered_from = {head: tail for tail, head in flow if head not in targets}
+    first = (start, False)
+    came: dict[tuple[str, bool], tuple[str, bool] | None] = {first: None}
+    waiting = deque([first])
+    while waiting:
+        place = waiting.popleft()
+        if place[0] in targets:
+            _take(came, place, flow)
+            return True
+        for following in _residual(links, place, flow, entered_from, start):
+            if following not in came:
+                came[following] = place
+                waiting.append(following)
+    return False
+
+
+def _residual(
+    links: dict[str, set[str]],
+    place: tuple[str, bool],
+    flow: set[tuple[str, str]],
+    entered_from: dict[str, str],
+    start: str,
+) -> Iterator[tuple[str, bool]]:
+    name, entered = place
+    if entered and name in entered_from:  # used: back along the way that uses it
+        yield (entered_from[name], False)
+        return
+    if not entered and name in entered_from:
+        yield (name, True)
+    for head in sorted(links.get(name, ())):
+        if head not in (_END, start) and (name, head) not in flow:
+            yield (head, True)
+
+
+def _take(
+    came: dict[tuple[str, bool], tuple[str, bool] | None],
+    place: tuple[str, bool],
+    flow: set[tuple[str, str]],
+) -> None:
+    before = came[place]
+    while before is not None:
+        if place[0] != before[0]:
+            if (place[0], before[0]) in flow:
+                flow.remove((place[0], before[0]))
+            else:
+                flow.add((before[0], place[0]))
+        place, before = before, came[before]
+
+
+# --- What every way uses -------------------------------------------------------------------------
+
+
+def _shared_instances(links: dict[str, set[str]], start: str, targets: set[str]) -> tuple[str, ...]:
+    """Return the instances without which no target is reached; only those on one way can be."""
+    way = _way(links, start, targets, "") or []
+    return tuple(name for name in way[1:-1] if _way(links, start, targets, name) is None)
+
+
+def _way(
+    links: dict[str, set[str]], start: str, targets: set[str], without: str
+) -> list[str] | None:
+    came: dict[str, str] = {start: ""}
+    waiting = deque([start])
+    while waiting:
+        name = waiting.popleft()
+        if name in targets:
+            way = [name]
+            while came[way[-1]]:
+                way.append(came[way[-1]])
+            return way[::-1]
+        for head in sorted(links.get(name, ())):
+            if head not in came and head not in (_END, without):
+                came[head] = name
+                waiting.append(head)
+    return None
+
+
+def _shared_routes(ways: Ways, routes: RouteIndex, used: list[tuple[Key, Move]]) -> tuple[str, ...]:
+    """Return the routes without which no way to the end is left."""
+    by_key: dict[Key, list[Move]] = {}
+    for key, move in used:
+        by_key.setdefault(key, []).append(move)
+    way = _route_way(ways, routes, by_key, "") or []
+    labels = [label for key, move in way if (label := _label(routes, key, move))]
+    return tuple(label for label in labels if _route_way(ways, routes, by_key, label) is None)
+
+
+def _route_way(
+    ways: Ways, routes: RouteIndex, by_key: dict[Key, list[Move]], without: str
+) -> list[tuple[Key, Move]] | None:
+    came: dict[Key, tuple[Key, Move] | None] = {ways.first: None}
+    waiting = deque([ways.first])
+    while waiting:
+        key = waiting.popleft()
+        for move in by_key.get(key, ()):
+            if without and _label(routes, key, move) == without:
+                continue
+            if move.following is None:
+                return _back_to_start(came, key, move)
+            if move.following not in came:
+                came[move.following] = (key, move)
+                waiting.append(move.following)
+    return None
+
+
+def _back_to_start(
+    came: dict[Key, tuple[Key, Move] | None], key: Key, move: Move
+) -> list[tuple[Key, Move]]:
+    way = [(key, move)]
+    while (before := came[way[-1][0]]) is not None:
+        way.append(before)
+    return way[::-1]
+
+
+def _label(routes: RouteIndex, key: Key, move: Move) -> str:
+    """Return the one route behind a hop; nothing where several stand in for each other."""
+    if move.step.address is None:  # delivered: with a broker id also without a route (M6)
+        return ""
+    at = routes.behind(key.state, move.step)
+    return str(at) if at is not None and routes.alone(at) else ""

@@ -1,0 +1,92 @@
+"""Find the route behind a decision again, however many there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from streams import routing
+from streams.analysis.answers import decided
+from streams.analysis.paths.network import State, Step
+from streams.routing import broker_key, parse_address
+from streams.topology import MSDB, Database, Instance, Route, Topology
+
+Alike = tuple[str, str, str | None, str | None, object, object]
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A route with the table that it stands in."""
+
+    instance: Instance
+    database: Database
+    route: Route
+
+    def __str__(self) -> str:
+        return f"{self.instance.name}/{self.database.name}/{self.route.name}"
+
+
+@dataclass(slots=True)
+class RouteIndex:
+    """Every route of a topology by its place and name, and how many stand in for each other."""
+
+    topology: Topology
+    now: float
+    _found: dict[tuple[str, str, str], At] = field(default_factory=dict)
+    _alike: Counter[Alike] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        for instance in self.topology.instances.values():
+            for database in (*instance.databases.values(), instance.msdb):
+                for route in database.routes:
+                    at = At(instance, database, route)
+                    self._found.setdefault((instance.name, database.name, route.name), at)
+                    if route.expires is None or route.expires > self.now:
+                        self._alike[_alike(at)] += 1
+
+    def every(self) -> tuple[At, ...]:
+        """Return all routes; of those with one name in one table, the first."""
+        return tuple(self._found.values())
+
+    def behind(self, state: State, step: Step) -> At | None:
+        """Return the route that a step follows; ``None`` where no route is asked (REPLY, M6)."""
+        return self.named(state, step, decided(step))
+
+    def named(self, state: State, step: Step, name: str) -> At | None:
+        """Return the route of a name in the table that decides a step."""
+        outside = state.database is None or step.decision.looped_back
+        table = MSDB if outside or state.database is None else state.database
+        return self._found.get((state.instance, table, name))
+
+    def looped(self, here: routing.Instance, state: State, service: str) -> tuple[At, ...]:
+        """Return the routes by which a message comes back to the instance where it began (R9).
+
+        The decision that follows is made by msdb and does not name them.
+        """
+        table = self.topology.instances[state.instance].database(state.database or "")
+        if table is None:
+            return ()
+        return tuple(
+            self._found[state.instance, table.name, route.name]
+            for route in table.routes
+            if route.service in (service, None) and _leads_to(here, route)
+        )
+
+    def alone(self, at: At) -> bool:
+        """Tell whether no other route says the same under another name."""
+        return self._alike[_alike(at)] < 2
+
+
+def _leads_to(here: routing.Instance, route: Route) -> bool:
+    address = parse_address(route.address)
+    return address is not None and here.is_here(address)
+
+
+def _alike(at: At) -> Alike:
+    r = at.route
+    broker = None if r.broker is None else broker_key(r.broker)
+    address, mirror = (a and parse_address(a) for a in (r.address, r.mirror))
+    return (
+        at.instance.name, at.database.name, r.service, broker,
+        address.key if address else r.address, mirror.key if mirror else r.mirror,
+    )  # fmt: skip

@@ -1,0 +1,159 @@
+"""A whole estate at a glance: who reaches whom, what must not fail, and which routes rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+from typing import Any
+
+from streams.analysis.estate import Estate
+from streams.analysis.flows.clues import unsettled
+from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.flow_answer import answers_of
+from streams.analysis.flows.route_index import At
+from streams.analysis.flows.unused_routes import unused_routes
+from streams.analysis.paths.path import PathVerdict
+from streams.topology import Source, Topology
+
+
+class Kind(Enum):
+    """What a single point of failure is."""
+
+    INSTANCE = "instance"
+    ROUTE = "route"
+
+
+@dataclass(frozen=True, slots=True)
+class SinglePoint:
+    """An instance, or a route as ``Instance/Database/Route``, without which flows stop."""
+
+    name: str
+    kind: Kind
+    flows: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """A BEGIN DIALOG in code of a database whose target only a run would tell: a flow, but which?
+
+    ``at`` is ``Instance/Database``.
+    """
+
+    at: str
+    procedure: str
+    source: Source
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for scripts."""
+        place = {"file": self.source.file, "line": self.source.line}
+        return {"at": self.at, "procedure": self.procedure, **place}
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The flows of an estate with what becomes of them; see :func:`survey_flows`."""
+
+    answers: tuple[FlowAnswer, ...]
+    single_points: tuple[SinglePoint, ...]
+    unused: tuple[At, ...]
+    unsettled: tuple[Unsettled, ...] = ()
+
+    def count(self, verdict: PathVerdict) -> int:
+        """Return how many flows have a verdict."""
+        return sum(answer.verdict is verdict for answer in self.answers)
+
+    @property
+    def good(self) -> bool:
+        """Tell whether every flow arrives everywhere, without danger."""
+        return self.count(PathVerdict.OK) == len(self.answers)
+
+    def points(self, kind: Kind) -> tuple[SinglePoint, ...]:
+        """Return the single points of failure of a kind."""
+        return tuple(point for point in self.single_points if point.kind is kind)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the survey for scripts."""
+        return {
+            "flows": [answer.to_json() for answer in self.answers],
+            "single_points": [
+                {"name": p.name, "kind": p.kind.value, "flows": list(p.flows)}
+                for p in self.single_points
+            ],
+            "unused_routes": [_route_json(at) for at in self.unused],
+            "unsettled": [begin.to_json() for begin in self.unsettled],
+            "summary": {
+                **{verdict.value: self.count(verdict) for verdict in PathVerdict},
+                "single_points": len(self.single_points),
+                "unused_routes": len(self.unused),
+                "unsettled": len(self.unsettled),
+            },
+        }
+
+
+def survey_flows(
+    topology: Topology, now: float, senders: Sequence[str] = (), targets: Sequence[str] = ()
+) -> Survey:
+    """Answer all flows that a topology means to have; ``now`` is in epoch seconds.
+
+    ``senders`` are patterns with ``*`` and ``?`` for ``Instance[/Database[/Service]]``, ``targets``
+    for services or for ``Instance[/Database]`` that are reached; without any, everything counts.
+    """
+    estate = Estate(topology, now)
+    answers = tuple(a for a in answers_of(estate) if _wanted(a, senders, targets))
+    unused = (at for at in unused_routes(estate) if _concerns(at, senders, targets))
+    return Survey(
+        answers, tuple(_points(answers)), tuple(unused), tuple(_unsettled(topology, senders))
+    )
+
+
+def _unsettled(topology: Topology, senders: Sequence[str]) -> Iterator[Unsettled]:
+    for instance, database, evidence in unsettled(topology):
+        if _matches(senders, _prefixes(instance.name, database.name)):
+            yield Unsettled(f"{instance.name}/{database.name}", evidence.name, evidence.source)
+
+
+def _wanted(answer: FlowAnswer, senders: Sequence[str], targets: Sequence[str]) -> bool:
+    place = answer.flow.sender
+    names = _prefixes(place.instance.name, place.database.name, place.service)
+    reached = [
+        name for end in answer.forth.places for name in _prefixes(end.instance, end.database)
+    ]
+    return _matches(senders, names) and _matches(targets, (answer.flow.to, *reached))
+
+
+def _concerns(at: At, senders: Sequence[str], targets: Sequence[str]) -> bool:
+    names = _prefixes(at.instance.name, at.database.name)
+    return _matches(senders, names) and _matches(targets, (at.route.service or "",))
+
+
+def _prefixes(*parts: str | None) -> tuple[str, ...]:
+    stated = [part for part in parts if part is not None]
+    return tuple("/".join(stated[: count + 1]) for count in range(len(stated)))
+
+
+def _matches(patterns: Sequence[str], names: Iterable[str]) -> bool:
+    folded = [name.casefold() for name in names]
+    return not patterns or any(fnmatchcase(n, p.casefold()) for p in patterns for n in folded)
+
+
+def _points(answers: Iterable[FlowAnswer]) -> Iterator[SinglePoint]:
+    """Yield what flows hang on, that on which most do first."""
+    found: dict[tuple[Kind, str], list[str]] = {}
+    for answer in answers:
+        for part in answer.forth.redundancy.values():
+            for kind, names in ((Kind.INSTANCE, part.instances), (Kind.ROUTE, part.routes)):
+                for name in names:
+                    found.setdefault((kind, name), []).append(str(answer.flow))
+    for kind, name in sorted(found, key=lambda key: (key[0].value, -len(found[key]), key[1])):
+        yield SinglePoint(name, kind, tuple(dict.fromkeys(found[kind, name])))
+
+
+def _route_json(at: At) -> dict[str, Any]:
+    route, source = at.route, at.route.source
+    return {
+        "route": route.name, "at": f"{at.instance.name}/{at.database.name}",
+        "service": route.service, "broker": route.broker, "address": route.address,
+        "file": source.file, "line": source.line, "column": source.column,
+    }  # fmt: skip

@@ -1,0 +1,67 @@
+"""A survey as a Mermaid flow chart: which database reaches which, and what they hang on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.survey import Kind, Survey
+from streams.routing import broker_key
+
+
+def survey_mermaid(survey: Survey) -> str:
+    """Return the chart; an arrow for each service and database that is reached."""
+    chart = _Chart()
+    for answer in survey.answers:
+        chart.flow(answer)
+    for point in survey.points(Kind.INSTANCE):
+        chart.single(point.name)
+    return chart.text()
+
+
+@dataclass(slots=True)
+class _Chart:
+    nodes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    lines: dict[str, None] = field(default_factory=dict)
+
+    def flow(self, answer: FlowAnswer) -> None:
+        """Add a flow's arrows: over the instances on which it hangs, dotted where it fails."""
+        place, to = answer.flow.sender, answer.flow.to
+        start = self._node(f"{place.instance.name}/{place.database.name}")
+        for reached in answer.reached:
+            over = answer.forth.redundancy[broker_key(reached.broker)].instances
+            stops = [start, *(self._node(name) for name in over), self._node(reached.at)]
+            share = "" if reached.share == 1 else f" {float(reached.share) * 100:.3g} %"
+            for one, other in pairwise(stops):
+                self._arrow(one, "-->", f"{to}{share}", other)
+        for failure in answer.failures:
+            end = failure.ending
+            number = f" {int(end.error)}" if end.error is not None else ""
+            bad = self._node(f"{end.disposition.value} at {end.at}{number}", ":::bad")
+            self._arrow(start, "-.->", to, bad)
+
+    def single(self, name: str) -> None:
+        """Mark an instance without which flows stop."""
+        self.lines[f"  class {self._node(name)} single"] = None
+
+    def text(self) -> str:
+        """Return the chart."""
+        nodes = (f"  {name}{shape}" for name, shape in self.nodes.values())
+        styles = (
+            "  classDef bad stroke:#c00,stroke-width:2px",
+            "  classDef single stroke:#c60,stroke-width:3px",
+        )
+        return "\n".join(["flowchart LR", *nodes, *self.lines, *styles]) + "\n"
+
+    def _arrow(self, one: str, arrow: str, label: str, other: str) -> None:
+        self.lines[f'  {one} {arrow}|"{_quoted(label)}"| {other}'] = None
+
+    def _node(self, label: str, style: str = "") -> str:
+        shape = f'["{_quoted(label)}"]{style}'
+        name, _ = self.nodes.setdefault(label, (f"n{len(self.nodes)}", shape))
+        return name
+
+
+def _quoted(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

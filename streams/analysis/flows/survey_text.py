@@ -1,0 +1,136 @@
+"""A survey as text: a block for each sending database, then what must not fail, then what rests."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import groupby
+
+from streams.analysis.explain_text import failure_text
+from streams.analysis.flows.fate import FlowAnswer, Reached
+from streams.analysis.flows.route_index import At
+from streams.analysis.flows.survey import Kind, SinglePoint, Survey, Unsettled
+from streams.analysis.paths.path import PathVerdict
+from streams.routing import broker_key
+from streams.topology import Source
+
+_WIDTH = 100
+_NAMED = 3
+
+
+def survey_text(survey: Survey) -> str:
+    """Return a survey for people; at most 100 columns, but for names that are longer."""
+    lines = [summary_line(survey), *_unsettled(survey.unsettled), *_blocks(survey.answers)]
+    lines += _points(survey.points(Kind.INSTANCE))
+    lines += _unused(survey.unused)
+    return "\n".join(lines) + "\n"
+
+
+def summary_line(survey: Survey) -> str:
+    """Return the whole answer in a line."""
+    verdicts = (f"{survey.count(v)} {v.value}" for v in reversed(PathVerdict) if survey.count(v))
+    counts = ", ".join(verdicts)
+    points = _counted(len(survey.points(Kind.INSTANCE)), "single point")
+    return (
+        f"{_counted(len(survey.answers), 'flow')}{': ' + counts if counts else ''}; "
+        f"{points} of failure; {_counted(len(survey.unused), 'unused route')}"
+    )
+
+
+def _unsettled(begins: Sequence[Unsettled]) -> list[str]:
+    """Say of which dialogs nothing is known: the flows that follow may not be all."""
+    if not begins:
+        return []
+    named = "; ".join(f"{b.procedure} of {b.at}{_line(b.source)}" for b in begins[:_NAMED])
+    more = f"; and {len(begins) - _NAMED} more" if len(begins) > _NAMED else ""
+    what = f"only a run would tell the target of {_counted(len(begins), 'BEGIN DIALOG')}"
+    return _wrapped(f"{what}: {named}{more}", "", "  ")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+# --- Who reaches whom ----------------------------------------------------------------------------
+
+
+def _blocks(answers: Iterable[FlowAnswer]) -> Iterator[str]:
+    for place, group in groupby(answers, key=_sender):
+        yield ""
+        yield place
+        for answer in group:
+            yield from _flow_lines(answer)
+
+
+def _sender(answer: FlowAnswer) -> str:
+    place = answer.flow.sender
+    return f"{place.instance.name}/{place.database.name}"
+
+
+def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
+    flow = answer.flow
+    broker = f", broker id {flow.broker}" if flow.broker is not None else ""
+    yield from _wrapped(
+        f"{flow.sender.service} -> {flow.to}{broker}: {answer.verdict.value}", "  ", "    "
+    )
+    arrives = {back.at: back.arrives for back in answer.backs}
+    for reached in answer.reached:
+        lost = "" if arrives[reached.at] else ", NOT ACKNOWLEDGED"
+        text = f"{_share(reached.share)}  {reached.at}, {_ways(answer, reached)}{lost}"
+        yield from _wrapped(text, "    ", " " * 12)
+    for failure in answer.failures:
+        text = failure_text(failure.ending, failure.hops[-1][1])
+        way = " -> ".join(failure.instances)
+        yield from _wrapped(f"{_share(failure.share)}  {text}; by {way}", "    ", " " * 12)
+
+
+def _share(share: Fraction) -> str:
+    return f"{float(share) * 100:>4.3g} %"
+
+
+def _ways(answer: FlowAnswer, reached: Reached) -> str:
+    found = answer.forth.redundancy[broker_key(reached.broker)]
+    if reached.at.startswith(f"{answer.flow.sender.instance.name}/"):
+        return "in the same instance"
+    if found.instances:
+        return f"only over {', '.join(found.instances)}"
+    return _counted(found.ways, "way") if found.between else "directly"
+
+
+# --- What must not fail, and what rests ----------------------------------------------------------
+
+
+def _points(points: Sequence[SinglePoint]) -> Iterator[str]:
+    if points:
+        yield from ("", "Single points of failure")
+    for point in points:
+        named = "; ".join(point.flows[:_NAMED])
+        more = f"; and {len(point.flows) - _NAMED} more" if len(point.flows) > _NAMED else ""
+        text = f"{point.name}, for {_counted(len(point.flows), 'flow')}: {named}{more}"
+        yield from _wrapped(text, "  ", "    ")
+
+
+def _unused(routes: Sequence[At]) -> Iterator[str]:
+    if routes:
+        yield from ("", "Unused routes")
+    for place, group in groupby(routes, key=lambda at: f"{at.instance.name}/{at.database.name}"):
+        yield f"  {place}"
+        for at in group:
+            route = at.route
+            what = route.service if route.service is not None else "any service"
+            line = _line(route.source)
+            yield from _wrapped(
+                f"{route.name}: {what} to {route.address}{line}", "    ", "      "
+            )  # fmt: skip
+
+
+def _line(source: Source) -> str:
+    return f", line {source.line}" if source.line else ""
+
+
+def _wrapped(text: str, indent: str, following: str) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=following,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""Find the circles of a network: the strongly connected states, by Tarjan's algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from streams.analysis.paths.network import Network, State
+
+NONE: frozenset[State] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a state is in its network.
+
+    ``circle``: the states on whose circle a message can come back to it. ``height``: how often a
+    message is forwarded from there on at most, if it visits no state twice.
+    """
+
+    circle: frozenset[State]
+    height: int
+
+
+@dataclass(slots=True)
+class Circles:
+    """The circles of a network, and how far its states are from every end.
+
+    A state is looked at when it is first asked for, with all that follows from it, and only once.
+    """
+
+    network: Network
+    _found: dict[State, Position] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return how many states were looked at."""
+        return len(self._found)
+
+    def at(self, state: State) -> Position:
+        """Return where a state is."""
+        found = self._found.get(state)
+        if found is None:
+            self._explore(state)
+            found = self._found[state]
+        return found
+
+    def _explore(self, start: State) -> None:
+        number: dict[State, int] = {start: 0}
+        lowest: dict[State, int] = {start: 0}
+        stack, open_ = [start], {start}
+        work = [(start, self._following(start))]
+        while work:
+            state, following = work[-1]
+            target = next(following, None)
+            if target is None:
+                work.pop()
+                if work:
+                    before = work[-1][0]
+                    lowest[before] = min(lowest[before], lowest[state])
+                if lowest[state] == number[state]:
+                    self._close(_pop(stack, open_, state))
+            elif target not in number:
+                number[target] = lowest[target] = len(number)
+                stack.append(target)
+                open_.add(target)
+                work.append((target, self._following(target)))
+            elif target in open_:
+                lowest[state] = min(lowest[state], number[target])
+
+    def _following(self, state: State) -> Iterator[State]:
+        """Yield what follows and was not closed by an earlier search."""
+        for step in self.network.steps(state):
+            if step.following is not None and step.following not in self._found:
+                yield step.following
+
+    def _close(self, members: frozenset[State]) -> None:
+        """Keep a component; whatever follows from it is closed already."""
+        state = next(iter(members))
+        circle = members if len(members) > 1 or state in self._following(state) else NONE
+        outside = max(self._beyond(member, members) for member in members)
+        place = Position(circle, len(circle) + outside)
+        self._found.update(dict.fromkeys(members, place))
+
+    def _beyond(self, state: State, members: frozenset[State]) -> int:
+        heights = [
+            step.forwards + (0 if step.following is None else self._found[step.following].height)
+            for step in self.network.steps(state)
+            if step.following not in members
+        ]
+        return max(heights, default=0)
+
+
+def _pop(stack: list[State], open_: set[State], state: State) -> frozenset[State]:
+    members = set()
+    while state not in members:
+        members.add(stack.pop())
+    open_ -= members
+    return frozenset(members)

@@ -1,0 +1,144 @@
+"""Several targets: when a tier's addresses lead one dialog to different databases (3.4, TA-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from math import gcd
+
+from streams.analysis.paths.moves import Key, Move
+from streams.analysis.paths.network import Pick, State
+from streams.analysis.paths.ways import Ways
+from streams.routing import Address, Decision, broker_key
+from streams.topology import Finding, Severity, Source, Topology
+
+Reach = frozenset[tuple[str, frozenset[Pick]]]
+"""The broker ids that are reached, each with the choices that lead there."""
+_NO_PICKS: frozenset[Pick] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A decision whose addresses lead to different broker ids."""
+
+    state: State
+    decision: Decision
+    brokers: tuple[str, ...]
+
+
+def several_targets(ways: Ways) -> tuple[Split, ...]:
+    """Return every tier of routes without broker id that can make two targets of one dialog."""
+    tiers = {key: _tiers(ways.moves(key)) for key in ways.reached()}
+    if not any(tiers.values()):
+        return ()
+    reach = _Reaches(ways)
+    found: dict[tuple[State, Decision], Split] = {}
+    for key in ways.reached():
+        for decision, moves in tiers[key].items():
+            brokers = reach.conflict([reach.after(move) for move in moves.values()])
+            if brokers:
+                found[key.state, decision] = Split(key.state, decision, brokers)
+    return tuple(sorted(found.values(), key=lambda s: (s.state.instance, s.decision.routes)))
+
+
+def _tiers(moves: Iterable[Move]) -> Mapping[Decision, Mapping[Address, Move]]:
+    """Return the decisions that hand several addresses to the transport and no broker id."""
+    tiers: dict[Decision, dict[Address, Move]] = {}
+    for move in moves:
+        step = move.step
+        if step.decision.broker is None and step.address is not None:
+            tiers.setdefault(step.decision, {})[step.address] = move
+    return {decision: tier for decision, tier in tiers.items() if len(tier) > 1}
+
+
+class _Reaches:
+    """Which broker ids are reached from where; each question is answered once."""
+
+    def __init__(self, ways: Ways) -> None:
+        self._from: dict[Key, Reach] = {}
+        self._conflicts: dict[tuple[Reach, Reach], tuple[str, ...]] = {}
+        for key in reversed(ways.reached()):
+            self._from[key] = frozenset().union(*map(self.after, ways.moves(key)))
+
+    def after(self, move: Move) -> Reach:
+        """Return what is reached by a move."""
+        if move.following is not None:
+            beyond = self._from[move.following]
+        elif move.ending is not None and move.ending.delivered and move.ending.broker is not None:
+            beyond = frozenset({(move.ending.broker, _NO_PICKS)})
+        else:
+            beyond = frozenset()
+        picks = move.step.picks
+        return frozenset((broker, more | picks) for broker, more in beyond) if picks else beyond
+
+    def conflict(self, reaches: list[Reach]) -> tuple[str, ...]:
+        """Return two broker ids that one dialog can reach by two addresses."""
+        for one, other in combinations(reaches, 2):
+            if (one, other) not in self._conflicts:
+                self._conflicts[one, other] = _conflict(one, other)
+            if self._conflicts[one, other]:
+                return self._conflicts[one, other]
+        return ()
+
+
+def _conflict(one: Reach, other: Reach) -> tuple[str, ...]:
+    first, second = _by_picks(one), _by_picks(other)
+    pairs = (
+        _apart(brokers, more)
+        for picks, brokers in first.items()
+        for others, more in second.items()
+        if together(picks, others)
+    )
+    return min(filter(None, pairs), default=())
+
+
+def _by_picks(reach: Reach) -> Mapping[frozenset[Pick], list[str]]:
+    found: dict[frozenset[Pick], list[str]] = {}
+    for broker, picks in sorted(reach, key=lambda row: row[0]):
+        found.setdefault(picks, []).append(broker)
+    return found
+
+
+def _apart(brokers: list[str], others: list[str]) -> tuple[str, ...]:
+    """Return the first pair of broker ids that are not the same one."""
+    for broker in brokers:
+        for other in others:
+            if broker_key(broker) != broker_key(other):
+                return (broker, other)
+    return ()
+
+
+def together(picks: frozenset[Pick], more: frozenset[Pick]) -> bool:
+    """Tell whether one dialog's hash can take all of these choices."""
+    return all(_agree(one, other) for one in picks for other in more)
+
+
+def _agree(one: Pick, other: Pick) -> bool:
+    (kind, count, which), (other_kind, other_count, other_which) = one, other
+    if kind != other_kind:
+        return True
+    if isinstance(which, int) and isinstance(other_which, int):
+        # h mod m and h mod n go together exactly if they agree modulo gcd(m, n).
+        common = gcd(count, other_count)
+        return which % common == other_which % common
+    return which == other_which
+
+
+def split_finding(topology: Topology, split: Split, service: str) -> Finding:
+    """Return TA-12 for a split, at the place of its first route."""
+    instance = topology.instances[split.state.instance]
+    database = instance.msdb
+    if split.state.database is not None:
+        database = instance.database(split.state.database) or instance.msdb
+    names = set(split.decision.routes)
+    source = next((r.source for r in database.routes if r.name in names), Source())
+    routes = ", ".join(split.decision.routes)
+    return Finding(
+        "TA-12", Severity.ERROR,
+        f"routes {routes} name no broker id and lead one dialog with {service} to different "
+        f"databases: broker ids {' and '.join(split.brokers)}",
+        "Name the broker id in each of these routes; then the dialog's id chooses one of them.",
+        f"{instance.name}/{database.name}", source.file, source.line, source.column,
+        {"service": service, "routes": list(split.decision.routes), "brokers": list(split.brokers)},
+    )  # fmt: skip

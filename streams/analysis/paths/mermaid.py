@@ -1,0 +1,76 @@
+"""A path as a Mermaid flow chart: ways there drawn through, ways back dotted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from streams.analysis.answers import decided
+from streams.analysis.explain_text import failure_text
+from streams.analysis.paths.network import State
+from streams.analysis.paths.path import Paths
+from streams.analysis.paths.ways import Way
+
+EDGES = 500
+"""How many arrows Mermaid draws unless its host allows more."""
+
+
+def path_mermaid(paths: Paths) -> str:
+    """Return the chart, in Mermaid's own language: as many ways as it can draw."""
+    chart, backs, drawn = _Chart(), dict[int, Way](), 0
+    for outcome in paths.outcomes:
+        back = outcome.back
+        more = len(outcome.way.hops) + (len(back.hops) if back and id(back) not in backs else 0)
+        if len(chart.edges) + sum(len(way.hops) for way in backs.values()) + more > EDGES:
+            break
+        chart.way(outcome.way, "-->")
+        drawn += 1
+        if back is not None:
+            backs[id(back)] = back
+    for way in backs.values():
+        chart.way(way, "-.->")
+    if drawn < paths.ways:
+        chart.note(f"{drawn} of {paths.ways:,} ways are drawn")
+    return chart.text()
+
+
+@dataclass(slots=True)
+class _Chart:
+    nodes: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    edges: dict[tuple[str, str, str], dict[str, None]] = field(default_factory=dict)
+
+    def way(self, way: Way, arrow: str) -> None:
+        """Add a way's instances and the arrows between them."""
+        for (state, step), (following, _) in zip(way.hops, way.hops[1:], strict=False):
+            labels = self.edges.setdefault((self._node(state), arrow, self._node(following)), {})
+            labels[f"{step.decision.step} {decided(step)}".strip()] = None
+        last, step = way.hops[-1]
+        if way.ending.delivered:
+            end = self._add(("in", way.ending.at), '(["{}"])', way.ending.at)
+        else:
+            failure = failure_text(way.ending, step)
+            end = self._add(("failure", failure), '{{{{"{}"}}}}:::bad', failure)
+        self.edges.setdefault((self._node(last), arrow, end), {})
+
+    def note(self, text: str) -> None:
+        """Add a remark beside the chart."""
+        self._add(("note", text), '>"{}"]', text)
+
+    def text(self) -> str:
+        """Return the chart."""
+        lines = ["flowchart LR", *(f"  {name}{shape}" for name, shape in self.nodes.values())]
+        for (one, arrow, other), labels in self.edges.items():
+            label = f'|"{_quoted(", ".join(labels))}"|' if labels else ""
+            lines.append(f"  {one} {arrow}{label} {other}")
+        return "\n".join([*lines, "  classDef bad stroke:#c00,stroke-width:2px"]) + "\n"
+
+    def _node(self, state: State) -> str:
+        return self._add(("instance", state.instance), '["{}"]', state.instance)
+
+    def _add(self, key: tuple[str, str], shape: str, text: str) -> str:
+        made = (f"n{len(self.nodes)}", shape.format(_quoted(text)))
+        return self.nodes.setdefault(key, made)[0]
+
+
+def _quoted(text: str) -> str:
+    """Return a label; what means something to Mermaid or to HTML becomes a character's number."""
+    return "".join(c if c not in '"#&<>`\n' else f"#{ord(c)};" for c in text)

@@ -1,0 +1,117 @@
+"""Many ways in a few lines: what is alike is told once, by tiers and by ends instead of by ways.
+
+Steps from one place are alike where they carry the same broker id and lead to the same kinds of
+trouble, or to none. Of those, the first is followed; what it leads to stands for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from streams.analysis.paths.network import Disposition, Ending, Step
+from streams.analysis.paths.returns import Returns
+from streams.analysis.paths.ways import Key, Move, Way, Ways
+from streams.errors import Number
+
+Trouble = frozenset[tuple[Disposition, Number | None]]
+"""How ways end that do not arrive, or (delivered) whose acknowledgement does not."""
+LINES = 60
+"""After how many branches none is followed any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Steps that are alike, with their share of all messages and what follows from the first.
+
+    ``more``: what follows is drawn elsewhere already, or would be too much.
+    """
+
+    steps: tuple[Step, ...]
+    share: Fraction
+    ending: Ending | None
+    back: Way | None
+    below: tuple[Branch, ...] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Everything that ends in one place: how many ways of which lengths, and which share."""
+
+    ending: Ending
+    ways: int
+    share: Fraction
+    hops: tuple[int, int]
+    back: Way | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The tree of tiers, and every end: those in trouble first, then by share and name."""
+
+    branches: tuple[Branch, ...]
+    ends: tuple[End, ...]
+
+
+def outline(ways: Ways, returns: Returns) -> Outline:
+    """Return what a person can read of any number of ways."""
+    drawing = _Drawing(ways, returns)
+    return Outline(tuple(drawing.below(ways.first, Fraction(1))), tuple(_ends(ways, returns)))
+
+
+def _ends(ways: Ways, returns: Returns) -> Iterator[End]:
+    found: dict[object, End] = {}
+    for kind, total in ways.totals().items():
+        end, hops = kind.ending, kind.hops
+        place = (end.disposition, end.at, end.error)
+        old = found.get(place) or End(end, 0, Fraction(0), (hops, hops), returns.way(end))
+        between = (min(hops, old.hops[0]), max(hops, old.hops[1]))
+        found[place] = End(end, old.ways + total.ways, old.share + total.share, between, old.back)
+
+    def order(end: End) -> tuple[object, ...]:
+        return (returns.arrives(end.ending), -end.share, end.ending.at)
+
+    return iter(sorted(found.values(), key=order))
+
+
+class _Drawing:
+    def __init__(self, ways: Ways, returns: Returns) -> None:
+        self._ways, self._returns = ways, returns
+        self._drawn: set[Key] = set()
+        self._left = LINES
+        self._trouble: dict[Key, Trouble] = {}
+        for key in reversed(ways.reached()):
+            self._trouble[key] = frozenset().union(*map(self._after, ways.moves(key)))
+
+    def below(self, key: Key, share: Fraction) -> Iterator[Branch]:
+        """Yield the branches at a key, one for all moves that are alike."""
+        self._drawn.add(key)
+        alike: dict[object, list[Move]] = {}
+        for move in self._ways.moves(key):
+            alike.setdefault(self._kind(move), []).append(move)
+        self._left -= len(alike)
+        for moves in alike.values():
+            yield self._branch(moves, share)
+
+    def _branch(self, moves: list[Move], share: Fraction) -> Branch:
+        steps, first = tuple(move.step for move in moves), moves[0]
+        part = sum((share * step.share for step in steps), Fraction(0))
+        if first.following is None:
+            back = None if first.ending is None else self._returns.way(first.ending)
+            return Branch(steps, part, first.ending, back)
+        if first.following in self._drawn or self._left <= 0:
+            return Branch(steps, part, None, None, more=True)
+        return Branch(steps, part, None, None, tuple(self.below(first.following, part)))
+
+    def _kind(self, move: Move) -> object:
+        decision = move.step.decision
+        return (decision.broker, decision.step, move.following is None, self._after(move))
+
+    def _after(self, move: Move) -> Trouble:
+        if move.following is not None:
+            return self._trouble[move.following]
+        assert move.ending is not None, "a move leads on or ends"
+        end = move.ending
+        return frozenset(() if self._returns.arrives(end) else {(end.disposition, end.error)})

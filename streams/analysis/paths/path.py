@@ -1,0 +1,157 @@
+"""Every way of a message, there and back again, with a verdict."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from itertools import islice
+from typing import Any
+
+from streams.analysis.answers import decision_json
+from streams.analysis.estate import Estate
+from streams.analysis.paths.hazards import several_targets, split_finding
+from streams.analysis.paths.network import Ending, State
+from streams.analysis.paths.outline import Outline, outline
+from streams.analysis.paths.returns import Returns
+from streams.analysis.paths.ways import Way, Ways
+from streams.analysis.places import Place
+from streams.topology import MSDB, Finding, Topology
+
+LIMIT = 100
+"""How many outcomes are listed unless somebody asks for more."""
+
+
+class PathVerdict(Enum):
+    """The answer in a word; the values are the contract's, from the worst to the best."""
+
+    BROKEN = "broken"
+    HAZARD = "hazard"
+    OK = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A way there and the way by which its acknowledgement comes back."""
+
+    way: Way
+    back: Way | None
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The answer: counted in the graph, listed up to the limit; beyond that there is an outline."""
+
+    sender: Place
+    to: str
+    broker: str | None
+    conversation: uuid.UUID | None
+    verdict: PathVerdict
+    ways: int
+    outcomes: tuple[Outcome, ...]
+    hazards: tuple[Finding, ...] = ()
+    outline: Outline | None = None
+
+    @property
+    def truncated(self) -> bool:
+        """Tell whether there are more ways than outcomes listed."""
+        return len(self.outcomes) < self.ways
+
+    @property
+    def good(self) -> bool:
+        """Tell whether everything arrives and nothing threatens it."""
+        return self.verdict is PathVerdict.OK
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer by the contract's keys."""
+        return {
+            "from": str(self.sender),
+            "to": self.to,
+            "verdict": self.verdict.value,
+            "ways": self.ways,
+            "truncated": self.truncated,
+            "outcomes": [self._outcome(outcome) for outcome in self.outcomes],
+            "hazards": [finding.to_json() for finding in self.hazards],
+        }
+
+    def _outcome(self, outcome: Outcome) -> dict[str, Any]:
+        back = outcome.back
+        return {
+            **_ending(outcome.way.ending),
+            "share": float(outcome.way.share),
+            "hops": list(self._hops(outcome.way)),
+            "return": back and {**_ending(back.ending), "hops": list(self._hops(back))},
+        }
+
+    def _hops(self, way: Way) -> Iterator[dict[str, Any]]:
+        for number, (state, step) in enumerate(way.hops):
+            decision = decision_json(state.instance, step.decision, self.conversation)
+            if number == len(way.hops) - 1 and way.ending.delivered:
+                decision["deliver_to"] = way.ending.at
+            yield {
+                "instance": state.instance,
+                "decision": {
+                    "table": state.database or MSDB,
+                    **decision,
+                    "alternatives": list(step.alternatives),
+                },
+                "next_hop": None if step.address is None else str(step.address),
+            }
+
+
+def _ending(ending: Ending) -> dict[str, Any]:
+    return {
+        "disposition": ending.disposition.value,
+        "at": ending.at,
+        "broker": ending.broker,
+        "error": None if ending.error is None else int(ending.error),
+    }
+
+
+def find_paths(
+    topology: Topology,
+    sender: Place,
+    to: str,
+    now: float,
+    *,
+    broker: str | None = None,
+    conversation: uuid.UUID | None = None,
+    limit: int = LIMIT,
+) -> Paths:
+    """Follow a dialog's messages from a service to another one by every way.
+
+    ``conversation`` restricts the answer to the broker id and the database that this dialog takes.
+    Verdict, ways and shares come from the graph, whatever the ``limit`` of what is listed.
+    """
+    estate = Estate(topology, now)
+    return follow_paths(estate, sender, to, broker=broker, conversation=conversation, limit=limit)
+
+
+def follow_paths(
+    estate: Estate,
+    sender: Place,
+    to: str,
+    *,
+    broker: str | None = None,
+    conversation: uuid.UUID | None = None,
+    limit: int = LIMIT,
+) -> Paths:
+    """Find paths in a topology that is compiled; see :func:`find_paths`."""
+    network = estate.network(to, conversation=conversation)
+    ways = Ways(network, State(sender.instance.name, sender.database.name, broker))
+    returns = Returns(network, sender, ways.endings())
+    hazards = tuple(split_finding(estate.topology, split, to) for split in several_targets(ways))
+    listed = tuple(
+        Outcome(way, returns.way(way.ending)) for way in islice(ways.listed(), max(limit, 0))
+    )
+    return Paths(
+        sender, to, broker, conversation, _verdict(ways, returns, hazards), ways.count(), listed,
+        hazards, outline(ways, returns) if len(listed) < ways.count() else None,
+    )  # fmt: skip
+
+
+def _verdict(ways: Ways, returns: Returns, hazards: tuple[Finding, ...]) -> PathVerdict:
+    if not all(returns.arrives(ending) for ending in ways.endings()):
+        return PathVerdict.BROKEN
+    return PathVerdict.HAZARD if hazards else PathVerdict.OK

@@ -1,0 +1,102 @@
+"""How acknowledgements come back: the shortest way home from every database that got a message.
+
+Other than outbound ways these are not counted: a way that arrives is enough. So one search, from
+home against the arrows, answers for all databases at once, however many circles there are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from fractions import Fraction
+
+from streams.analysis.paths.moves import HOPS
+from streams.analysis.paths.network import Ending, Network, State, Step
+from streams.analysis.paths.ways import Way, Ways
+from streams.analysis.places import Place
+
+
+class Returns:
+    """The ways back to a sender, from the databases in which messages of ``network`` end."""
+
+    def __init__(self, network: Network, sender: Place, endings: Iterable[Ending]) -> None:
+        self._network = network.backwards(sender.service)
+        self._home = (sender.instance.name, sender.database.name)
+        self._broker = sender.database.broker_id
+        starts = {self._start(ending) for ending in endings if ending.delivered}
+        self._distance = self._search(starts)
+        self._ways = {start: self._way(start) for start in starts}
+
+    def way(self, ending: Ending) -> Way | None:
+        """Return the first way back that arrives, else the first; ``None`` if undelivered."""
+        return self._ways[self._start(ending)] if ending.delivered else None
+
+    def arrives(self, ending: Ending) -> bool:
+        """Tell whether an acknowledgement from there reaches the initiator's database."""
+        way = self.way(ending)
+        return way is not None and self._is_home(way.ending)
+
+    def _start(self, ending: Ending) -> State:
+        return State(ending.instance, ending.database, self._broker)
+
+    def _is_home(self, ending: Ending | None) -> bool:
+        return (
+            ending is not None
+            and ending.delivered
+            and (ending.instance, ending.database) == self._home
+        )
+
+    def _search(self, starts: set[State]) -> dict[State, int]:
+        """Return how many instances decide between a state and home, where a way leads there."""
+        before: dict[State, set[State]] = {}
+        ends: list[State] = []
+        open_, seen = list(starts), set(starts)
+        while open_:
+            state = open_.pop()
+            for step in self._network.steps(state):
+                if self._is_home(step.ending):
+                    ends.append(state)
+                elif step.following is not None:
+                    before.setdefault(step.following, set()).add(state)
+                    if step.following not in seen:
+                        seen.add(step.following)
+                        open_.append(step.following)
+        return _distances(ends, before)
+
+    def _way(self, start: State) -> Way | None:
+        hops: list[tuple[State, Step]] = []
+        share, state, forwards = Fraction(1), start, 0
+        while True:
+            step = self._nearest(state)
+            if step is None or (step.forwards and forwards >= HOPS):
+                return next(Ways(self._network, start).listed(), None)
+            hops.append((state, step))
+            share, forwards = share * step.share, forwards + step.forwards
+            if step.following is None:
+                assert step.ending is not None, "a step leads on or ends"
+                return Way(tuple(hops), step.ending, share)
+            state = step.following
+
+    def _nearest(self, state: State) -> Step | None:
+        """Return the step that leads home by the fewest hops, of several the first by name."""
+        far = len(self._distance) + 1
+        found: tuple[int, Step | None] = (far, None)
+        for step in self._network.steps(state):
+            away = 0 if self._is_home(step.ending) else far
+            if step.following is not None:
+                away = self._distance.get(step.following, far)
+            if away < found[0]:
+                found = (away, step)
+        return found[1]
+
+
+def _distances(ends: list[State], before: dict[State, set[State]]) -> dict[State, int]:
+    found = dict.fromkeys(ends, 1)
+    queue = deque(ends)
+    while queue:
+        state = queue.popleft()
+        for earlier in before.get(state, ()):
+            if earlier not in found:
+                found[earlier] = found[state] + 1
+                queue.append(earlier)
+    return found

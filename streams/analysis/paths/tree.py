@@ -1,0 +1,223 @@
+"""A path as a tree for people: a line for each hop, with the rule and the route that decided."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from streams.analysis.answers import decided
+from streams.analysis.explain_text import failure_text
+from streams.analysis.paths.network import Ending, Step
+from streams.analysis.paths.outline import Branch, End, Outline
+from streams.analysis.paths.path import Outcome, Paths
+from streams.analysis.paths.ways import Way
+from streams.topology import Finding
+
+WIDTH = 100
+ENDS, FINDINGS = 10, 3
+"""How many ends and how many findings are told apart in an outline."""
+_NAMES = 3
+
+_RULES = {
+    "M1": "a route names the service and the broker id",
+    "M2": "a route names the service and no broker id",
+    "M3": "routes name the service and broker ids; the dialog's hash takes one of these",
+    "M4": "no route names the service; the configuration service is asked for one",
+    "M5": "a route of last resort, which names neither service nor broker id",
+    "M6": "no route, but a broker id is given and the service is in this instance",
+    "M7": "no route matches",
+    "REPLY": "what the target sent finds the initiator by its broker id",
+}
+
+
+@dataclass(slots=True)
+class _Node:
+    """A line of the tree; ``steps`` are the steps that lead there."""
+
+    label: str
+    step: str = ""
+    share: Fraction = Fraction(0)
+    below: dict[object, _Node] = field(default_factory=dict)
+
+
+def path_text(paths: Paths) -> str:
+    """Return a path as a tree: an instance a line, what begins alike drawn once.
+
+    Where there are more ways than were to be listed, what is alike shares a line, and a table tells
+    where all of them end.
+    """
+    tree = _outlined(paths, paths.outline) if paths.outline else _listed(paths)
+    lines = [_head(paths), "", tree.label, *_drawn(tree, "")]
+    if paths.outline:
+        lines += ["", *_ends(paths.outline)]
+    lines += _legend(_rules(tree))
+    told = paths.hazards[:FINDINGS] if paths.outline else paths.hazards
+    for finding in told:
+        lines += ["", *_finding(finding)]
+    if len(told) < len(paths.hazards):
+        lines += ["", f"and {len(paths.hazards) - len(told)} findings more"]
+    return "\n".join(lines) + "\n"
+
+
+def _head(paths: Paths) -> str:
+    ways = "1 way" if paths.ways == 1 else f"{paths.ways:,} ways"
+    return f"{paths.sender} -> {paths.to}: {paths.verdict.value}, {ways}"
+
+
+def _root(paths: Paths) -> _Node:
+    return _Node(f"{paths.sender.instance.name} ({paths.sender.database.name})")
+
+
+# --- Every way by itself -------------------------------------------------------------------------
+
+
+def _listed(paths: Paths) -> _Node:
+    root = _root(paths)
+    for outcome in paths.outcomes:
+        node, way, broker = root, outcome.way, paths.broker
+        node.share += way.share
+        for number, (_, step) in enumerate(way.hops):
+            if number == len(way.hops) - 1:
+                label = _end(way.ending, outcome, step)
+            else:
+                label = f"{way.hops[number + 1][0].instance} ({_by([step], broker)})"
+            key = (label, str(step.address), step.decision.broker)
+            node = node.below.setdefault(key, _Node(label, step.decision.step))
+            node.share += way.share
+            broker = step.decision.broker
+    return root
+
+
+def _end(ending: Ending, outcome: Outcome | Branch, step: Step) -> str:
+    if not ending.delivered:
+        return failure_text(ending, step)
+    return f"delivered to {ending.at} ({_by([step], ending.broker)}); {_back(outcome.back)}"
+
+
+# --- What is alike on one line -------------------------------------------------------------------
+
+
+def _outlined(paths: Paths, outline: Outline) -> _Node:
+    root = _root(paths)
+    for branch in outline.branches:
+        root.below[id(branch)] = _node(branch, paths.broker)
+    return root
+
+
+def _node(branch: Branch, broker: str | None) -> _Node:
+    first = branch.steps[0]
+    if branch.ending is not None and not branch.ending.delivered:
+        label = failure_text(branch.ending, first)
+    elif branch.ending is not None:
+        places = [step.ending.at for step in branch.steps if step.ending is not None]
+        by = _by(branch.steps, branch.ending.broker)
+        label = f"delivered to {_any_of(places)} ({by}); {_back(branch.back)}"
+    else:  # of several that go on, or that loop, the first is drawn
+        names = [step.following.instance for step in branch.steps if step.following is not None]
+        label = f"{_any_of(names)} ({_by(branch.steps, broker)})"
+        label += ", and so on" if branch.more else ""
+    node = _Node(label, first.decision.step, branch.share)
+    for child in branch.below:
+        node.below[id(child)] = _node(child, first.decision.broker)
+    return node
+
+
+def _ends(outline: Outline) -> Iterator[str]:
+    yield "Where they end:"
+    for end in outline.ends[:ENDS]:
+        yield from textwrap.wrap(
+            f"{_percent(end.share):>7}  {_ways(end)}: {_told(end)}", WIDTH, initial_indent="  ",
+            subsequent_indent=" " * 11, break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+    left = outline.ends[ENDS:]
+    if left:
+        share = sum((end.share for end in left), Fraction(0))
+        yield f"  {_percent(share):>7}  in {len(left)} other places"
+
+
+def _ways(end: End) -> str:
+    least, most = end.hops
+    hops = f"{least} to {most}" if least < most else f"{most}"
+    ways = "1 way" if end.ways == 1 else f"{end.ways:,} ways"
+    return f"{ways} over {hops} instances" if most > 1 else ways
+
+
+def _told(end: End) -> str:
+    if end.ending.delivered:
+        return f"delivered to {end.ending.at}; {_back(end.back)}"
+    error = f", error {int(end.ending.error)}" if end.ending.error is not None else ""
+    return f"{end.ending.disposition.value} at {end.ending.at}{error}"
+
+
+# --- Words ---------------------------------------------------------------------------------------
+
+
+def _drawn(node: _Node, indent: str) -> Iterator[str]:
+    below = list(node.below.values())
+    for number, child in enumerate(below):
+        last = number == len(below) - 1
+        share = f"{_percent(child.share)}  " if len(below) > 1 else ""
+        further = indent + ("   " if last else "│  ")
+        yield from textwrap.wrap(
+            share + child.label, WIDTH, initial_indent=f"{indent}{'└─' if last else '├─'} ",
+            subsequent_indent=f"{further}{'│' if child.below else ' '}    ", break_long_words=False,
+            break_on_hyphens=False,
+        )  # fmt: skip
+        yield from _drawn(child, further)
+
+
+def _rules(node: _Node) -> set[str]:
+    found = {node.step} & set(_RULES)
+    return found.union(*(_rules(child) for child in node.below.values()))
+
+
+def _legend(rules: set[str]) -> list[str]:
+    width = max(map(len, rules), default=0)
+    return ["" for _ in rules][:1] + [f"{rule:<{width}}  {_RULES[rule]}" for rule in sorted(rules)]
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(share) * 100:.3g} %"
+
+
+def _by(steps: Sequence[Step], known: str | None) -> str:
+    """Return rule, route and broker id behind steps; the broker id only where it is chosen."""
+    broker = steps[0].decision.broker
+    routes = _several(dict.fromkeys(filter(None, map(decided, steps))), "and")
+    rule = " ".join(filter(None, (steps[0].decision.step, routes)))
+    return rule if broker is None or broker == known else f"{rule}, broker id {broker}"
+
+
+def _any_of(names: Iterable[str]) -> str:
+    return _several(dict.fromkeys(names), "or")
+
+
+def _several(names: Iterable[str], word: str) -> str:
+    listed = list(names)
+    if len(listed) > _NAMES:
+        listed = [*listed[: _NAMES - 1], f"{len(listed) - _NAMES + 1} more"]
+    if len(listed) < 2:
+        return "".join(listed)
+    return f"{', '.join(listed[:-1])} {word} {listed[-1]}"
+
+
+def _back(back: Way | None) -> str:
+    if back is None or not back.ending.delivered:
+        where = "" if back is None else f": {failure_text(back.ending, back.hops[-1][1])}"
+        return f"NOT ACKNOWLEDGED{where}"
+    between = [state.instance for state, _ in back.hops[1:-1]]
+    if len(back.hops) == 1:
+        return "acknowledged within the instance"
+    if len(between) > _NAMES:
+        return f"acknowledged over {len(between)} instances"
+    return f"acknowledged over {', '.join(between)}" if between else "acknowledged directly"
+
+
+def _finding(finding: Finding) -> list[str]:
+    wrapped = textwrap.wrap(
+        f"{finding.code}: {finding.message}.", WIDTH, subsequent_indent="  ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return [*wrapped, f"  {finding.remedy}"]

@@ -1,0 +1,194 @@
+"""Count and list the ways through a network without ever enumerating them all.
+
+Counting is dynamic programming over keys (a state, what was visited of its circle, hops used), each
+before what follows from it: its cost grows with the graph and not with the number of ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeVar
+
+from streams.analysis.paths.circles import Circles
+from streams.analysis.paths.moves import HOPS, Key, Move, Moves
+from streams.analysis.paths.network import Ending, Network, Pick, State, Step
+
+__all__ = ["CIRCLES", "HOPS", "KEYS", "Key", "Kind", "Move", "Total", "Way", "Ways"]
+
+T = TypeVar("T")
+_NO_PICKS: frozenset[Pick] = frozenset()
+
+CIRCLES = (7, 4, 0)
+"""The largest circles whose ways are followed exactly: their number grows like its factorial."""
+KEYS = 10_000
+"""How many keys circles may add to the states before only smaller ones are followed exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What ways have in common that are counted together."""
+
+    ending: Ending
+    hops: int
+    picks: frozenset[Pick]
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """How many ways there are of a kind, and their share of all messages."""
+
+    ways: int = 0
+    share: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way: a step for each instance that decides, and its end."""
+
+    hops: tuple[tuple[State, Step], ...]
+    ending: Ending
+    share: Fraction
+
+
+@dataclass(slots=True)
+class Ways:
+    """All ways from one state; ``circles`` are those of the network, where somebody knows them."""
+
+    network: Network
+    start: State
+    circles: Circles | None = field(default=None, repr=False)
+    _moves: Moves = field(init=False)
+    _keys: tuple[Key, ...] = field(init=False)
+    _totals: dict[Kind, Total] = field(default_factory=dict)
+    _lengths: dict[Key, int] = field(default_factory=dict)
+    _ends: dict[Key, frozenset[Ending]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        circles = self.circles or Circles(self.network)
+        for largest in CIRCLES:
+            self._moves = Moves(self.network, largest, circles)
+            first = self._moves.first(self.start)
+            found = _in_order(self._moves, first, KEYS + len(circles) if largest else None)
+            if found is not None:
+                self._keys = found
+                break
+
+    @property
+    def first(self) -> Key:
+        """Return where every way begins."""
+        return self._keys[0]
+
+    def reached(self) -> tuple[Key, ...]:
+        """Return every key on some way, each before those that follow from it."""
+        return self._keys
+
+    def moves(self, key: Key) -> tuple[Move, ...]:
+        """Return what can follow at a key, in the order of names."""
+        return self._moves.at(key)
+
+    def totals(self) -> Mapping[Kind, Total]:
+        """Return how many ways there are of each kind."""
+        if not self._totals:
+            self._count()
+        return self._totals
+
+    def endings(self) -> frozenset[Ending]:
+        """Return every end that some way has."""
+        return frozenset(kind.ending for kind in self.totals())
+
+    def count(self) -> int:
+        """Return the number of ways."""
+        return sum(total.ways for total in self.totals().values())
+
+    def listed(self) -> Iterator[Way]:
+        """Yield the ways one by one, by the number of their hops, then by names."""
+        self._measure()
+        for hops in _bits(self._lengths[self.first]):
+            yield from self._of_length(self.first, hops, (), Fraction(1))
+
+    def ends_at(self, key: Key) -> frozenset[Ending]:
+        """Return every end of the ways that lead on from a key."""
+        if not self._ends:
+            for one in reversed(self._keys):
+                after = (self._ends_after(move) for move in self.moves(one))
+                self._ends[one] = frozenset().union(*after)
+        return self._ends[key]
+
+    def _ends_after(self, move: Move) -> frozenset[Ending]:
+        if move.following is not None:
+            return self._ends[move.following]
+        assert move.ending is not None, "a move leads on or ends"
+        return frozenset({move.ending})
+
+    def _count(self) -> None:
+        """Hand on how many ways lead to each key, by their length and choices, and which share."""
+        begin = {(1, _NO_PICKS): Total(1, Fraction(1))}
+        arrived: dict[Key, dict[tuple[int, frozenset[Pick]], Total]] = {self.first: begin}
+        for key in self._keys:
+            here = arrived.pop(key)
+            for move in self.moves(key):
+                share, new = move.step.share, move.step.picks
+                for (hops, picks), total in here.items():
+                    more = total if share == 1 else Total(total.ways, total.share * share)
+                    every = picks | new if new else picks
+                    if move.ending is not None:
+                        _add(self._totals, Kind(move.ending, hops, every), more)
+                    elif move.following is not None:
+                        _add(arrived.setdefault(move.following, {}), (hops + 1, every), more)
+
+    def _measure(self) -> None:
+        """Find the lengths of the ways from each key: bit n tells that there is one of n hops."""
+        if self._lengths:
+            return
+        for key in reversed(self._keys):
+            lengths = 0
+            for move in self.moves(key):
+                lengths |= 1 << 1 if move.following is None else self._lengths[move.following] << 1
+            self._lengths[key] = lengths
+
+    def _of_length(
+        self, key: Key, hops: int, before: tuple[tuple[State, Step], ...], share: Fraction
+    ) -> Iterator[Way]:
+        for move in self.moves(key):
+            here = (*before, (key.state, move.step))
+            part = share * move.step.share
+            if move.ending is not None:
+                if hops == 1:
+                    yield Way(here, move.ending, part)
+            elif move.following is not None and self._lengths[move.following] >> (hops - 1) & 1:
+                yield from self._of_length(move.following, hops - 1, here, part)
+
+
+def _in_order(moves: Moves, first: Key, most: int | None) -> tuple[Key, ...] | None:
+    """Return every key before those that follow from it; ``None`` where there are too many."""
+    done: dict[Key, None] = {}
+    entered: set[Key] = set()
+    work: list[tuple[Key, Iterator[Move]]] = []
+
+    def enter(key: Key) -> None:
+        entered.add(key)
+        work.append((key, iter(moves.at(key))))
+
+    enter(first)
+    while work:
+        key, rest = work[-1]
+        move = next(rest, None)
+        if move is None:
+            work.pop()
+            done[key] = None
+        elif move.following is not None and move.following not in entered:
+            enter(move.following)
+        if most is not None and len(entered) > most:
+            return None
+    return tuple(reversed(done))
+
+
+def _add(sums: dict[T, Total], key: T, more: Total) -> None:
+    old = sums.get(key)
+    sums[key] = more if old is None else Total(old.ways + more.ways, old.share + more.share)
+
+
+def _bits(mask: int) -> Iterator[int]:
+    return (n for n in range(mask.bit_length()) if mask >> n & 1)

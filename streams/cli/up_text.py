@@ -1,0 +1,117 @@
+"""How ``hopline status`` says what there is, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from streams.live import Lag, Status, UpFolder, WorkerStatus
+
+_MOST_LAGS = 10
+
+
+def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
+    """Yield the lines of the text."""
+    system = status.system
+    if system is None:
+        yield f"{status.health.value}: `hopline up TOPOLOGY` starts a system in {folder.path}"
+        return
+    yield f"{status.health.value}: {system.topology} at {system.bootstrap}, prefix {system.prefix}"
+    if status.broker is not None:
+        pid = f"process {status.broker_pid}" if status.broker_pid else ""
+        yield _row("broker", status.broker.value, pid, f"data in {folder.kafka}")
+    keeper = f"process {system.keeper}, since {_clock(system.started)}"
+    yield _row("keeper", _alive(status.keeper_alive), keeper)
+    for worker in status.workers:
+        yield _row(worker.process.role, *_worker(worker, len(system.instances)))
+    catalog = status.catalog
+    if catalog is None:
+        yield _row("catalog", "Kafka does not answer")
+        return
+    yield _row("catalog", f"version {catalog.version}, {catalog.instances} instances")
+    if catalog.error:
+        yield _row("", f"not usable: {catalog.error}")
+    behind = sorted((lag for lag in status.lags if lag.records), key=_most_first)
+    yield _row("lag", f"{sum(lag.records for lag in behind):,} records")
+    for lag in behind[:_MOST_LAGS]:
+        yield _row("", f"{lag.records:>9,}  {lag.instance} {lag.role}, {lag.topic}")
+    if len(behind) > _MOST_LAGS:
+        yield _row("", f"and {len(behind) - _MOST_LAGS} more")
+
+
+def _worker(worker: WorkerStatus, instances: int) -> tuple[str, ...]:
+    again = worker.process.restarts
+    return (
+        _alive(worker.alive),
+        f"process {worker.process.pid}, since {_clock(worker.process.started)}",
+        f"{len(worker.ready)} of {instances} ready",
+        *([f"{again} restart{'' if again == 1 else 's'}"] if again else []),
+    )
+
+
+def _alive(alive: bool) -> str:
+    return "running" if alive else "gone"
+
+
+def _row(name: str, *values: str) -> str:
+    return f"  {name:<10} {', '.join(v for v in values if v)}"
+
+
+def _most_first(lag: Lag) -> tuple[int, str, str]:
+    return -lag.records, lag.instance, lag.topic
+
+
+def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
+    """Return the same as plain values; ``lag`` has what is behind only."""
+    system, catalog = status.system, status.catalog
+    return {
+        "health": status.health.value,
+        "data": str(folder.path),
+        "bootstrap": system.bootstrap if system else None,
+        "prefix": system.prefix if system else None,
+        "topology": system.topology if system else None,
+        "instances": list(system.instances) if system else [],
+        "broker": {"condition": status.broker.value, "pid": status.broker_pid}
+        if status.broker
+        else None,
+        "keeper": {
+            "pid": system.keeper,
+            "alive": status.keeper_alive,
+            "since": _instant(system.started),
+        }
+        if system
+        else None,
+        "workers": [_worker_json(w) for w in status.workers],
+        "catalog": {
+            "version": catalog.version,
+            "instances": catalog.instances,
+            "error": catalog.error or None,
+        }
+        if catalog
+        else None,
+        "lag": [
+            {"instance": g.instance, "role": g.role, "topic": g.topic, "records": g.records}
+            for g in status.lags
+            if g.records
+        ],
+    }
+
+
+def _worker_json(worker: WorkerStatus) -> dict[str, Any]:
+    return {
+        "role": worker.process.role,
+        "pid": worker.process.pid,
+        "alive": worker.alive,
+        "since": _instant(worker.process.started),
+        "restarts": worker.process.restarts,
+        "ready": sorted(worker.ready),
+    }
+
+
+def _instant(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _clock(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -1,0 +1,74 @@
+"""How far consumer groups are behind the ends of what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from streams.kafka.cluster import Cluster
+
+_TIMEOUT = 30.0
+
+Lags = dict[tuple[str, str], int]
+"""Records that a group has not passed yet, by group and topic."""
+Positions = dict[tuple[str, int], int]
+"""The next record, by topic and partition."""
+
+
+def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
+    """Return how many committed records lie behind each group in the topics that it reads.
+
+    Positions are counted: also the marker that ends a transaction has one. A group that has never
+    committed is behind all that its topic holds. Topics that do not exist are left out.
+    """
+    admin = cluster.admin()
+    metadata = admin.list_topics(timeout=_TIMEOUT).topics
+    where = {
+        topic: [TopicPartition(topic, p) for p in metadata[topic].partitions]
+        for topics in groups.values()
+        for topic in topics
+        if topic in metadata
+    }
+    flat = [partition for partitions in where.values() for partition in partitions]
+    begins = _offsets(admin, flat, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+    ends = _offsets(admin, flat, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    reached = {group: _asked(admin, group) for group in groups}
+    lags: Lags = {}
+    for group, topics in groups.items():
+        positions = _answered(reached[group])
+        for topic in topics:
+            for p in where.get(topic, ()):
+                key = (topic, p.partition)
+                at = max(positions.get(key, -1), begins[key])
+                lags[group, topic] = lags.get((group, topic), 0) + max(0, ends[key] - at)
+    return lags
+
+
+def read_positions(cluster: Cluster, group: str) -> Positions:
+    """Return what a group has passed; nothing where it has never committed."""
+    admin = cluster.admin()  # while it is held, the answer can come
+    return _answered(_asked(admin, group))
+
+
+def _asked(admin: AdminClient, group: str) -> Future[ConsumerGroupTopicPartitions]:
+    asked = [ConsumerGroupTopicPartitions(group)]
+    return admin.list_consumer_group_offsets(asked, request_timeout=_TIMEOUT)[group]
+
+
+def _answered(future: Future[ConsumerGroupTopicPartitions]) -> Positions:
+    found = future.result().topic_partitions or ()
+    return {(p.topic, p.partition): p.offset for p in found}
+
+
+def _offsets(
+    admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec
+) -> Positions:
+    if not partitions:
+        return {}
+    futures = admin.list_offsets(
+        dict.fromkeys(partitions, spec), isolation_level=IsolationLevel.READ_COMMITTED
+    )
+    return {(p.topic, p.partition): f.result().offset for p, f in futures.items()}

@@ -1,0 +1,24 @@
+"""A system that runs: started and stopped as a whole, asked, and changed while it works."""
+
+from streams.live.folder import System, UpFolder, WorkerProcess, default_folder
+from streams.live.start import Started, Wish, start
+from streams.live.status import CatalogStatus, Health, Lag, Status, WorkerStatus, find_status
+from streams.live.stop import Stopped, stop
+
+__all__ = [
+    "CatalogStatus",
+    "Health",
+    "Lag",
+    "Started",
+    "Status",
+    "Stopped",
+    "System",
+    "UpFolder",
+    "Wish",
+    "WorkerProcess",
+    "WorkerStatus",
+    "default_folder",
+    "find_status",
+    "start",
+    "stop",
+]

@@ -1,0 +1,108 @@
+"""The views over dialogs, from what the endpoint workers have committed; they need not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, Fetcher, headers_of, partitions_of
+from streams.live.places import Asked, Row
+from streams.node.views import conversation_endpoint, parked, transmission_queue
+from streams.protocol import Command, Dialog
+from streams.protocol import Message as Frame
+from streams.routing import broker_key
+from streams.topology import Database, Instance
+from streams.wire import MalformedError
+from streams.wire.records import read_command, read_message
+from streams.workers.restore import restore_state
+
+
+def conversation_endpoints(asked: Asked) -> Iterator[Row]:
+    """Yield the rows of ``sys.conversation_endpoints``."""
+    for place in asked.places:
+        for dialog, _ in dialogs_of(asked.cluster, place.instance, place.databases):
+            row = conversation_endpoint(place.instance.name, dialog, asked.now)
+            if row is not None:
+                yield row
+
+
+def conversation_groups(asked: Asked) -> Iterator[Row]:
+    """Yield the rows of ``sys.conversation_groups``: those that have an endpoint."""
+    seen: set[tuple[str, str, str]] = set()
+    for row in conversation_endpoints(asked):
+        key = (row["instance"], row["database"], row["conversation_group_id"])
+        if key not in seen:
+            seen.add(key)
+            yield {
+                "instance": row["instance"],
+                "database": row["database"],
+                "conversation_group_id": row["conversation_group_id"],
+                "service_id": None,
+                "service_name": row["service_name"],
+                "is_system": False,
+            }
+
+
+def transmission_queues(asked: Asked) -> Iterator[Row]:
+    """Yield the rows of ``sys.transmission_queue``."""
+    for place in asked.places:
+        name = place.instance.name
+        bodies: dict[int, _Bodies] = {}
+        try:
+            for dialog, partition in dialogs_of(asked.cluster, place.instance, place.databases):
+                if partition not in bodies:
+                    bodies[partition] = _Bodies(asked.cluster, name, partition)
+                stored = bodies[partition]
+                yield from transmission_queue(name, dialog, stored.command)
+                yield from parked(name, dialog, stored.frame)
+        finally:
+            for stored in bodies.values():
+                stored.close()
+
+
+def dialogs_of(
+    cluster: Cluster, instance: Instance, databases: Sequence[Database]
+) -> Iterator[tuple[Dialog, int]]:
+    """Yield the endpoints of databases with their partitions, oldest first; no dead ones."""
+    topic = cluster.topics.dialog(instance.name)
+    alive = {d.name: broker_key(d.broker_id) for d in databases}
+    found: list[tuple[Dialog, int]] = []
+    for partition in partitions_of(cluster, topic):
+        try:
+            restored = restore_state(cluster, topic, partition, to_high=False)
+        except MalformedError as error:
+            raise SurroundingsError(f"{topic}/{partition} cannot be understood: {error}") from error
+        found += [(dialog, partition) for dialog in restored.dialogs.values()]
+    for dialog, partition in sorted(found, key=lambda f: (f[0].created_at, f[0].conversation)):
+        # Another broker id than the catalog's means NEW_BROKER: the dialog is gone.
+        if alive.get(dialog.database) == broker_key(dialog.broker_id):
+            yield dialog, partition
+
+
+class _Bodies:
+    """What is in one partition of ``cmd`` and ``in``, by position; ``None``: deleted since."""
+
+    def __init__(self, cluster: Cluster, instance: str, partition: int) -> None:
+        topics = cluster.topics
+        self._cmd = Fetcher(cluster, topics.cmd(instance), partition)
+        self._in = Fetcher(cluster, topics.inbox(instance), partition)
+
+    def command(self, position: int) -> Command | None:
+        """Return a command."""
+        with suppress(SurroundingsError, MalformedError):
+            m = self._cmd.fetch(position)
+            return read_command(m.key(), m.value(), headers_of(m), m.timestamp()[1])
+        return None
+
+    def frame(self, position: int) -> Frame | None:
+        """Return a message frame."""
+        with suppress(SurroundingsError, MalformedError):
+            m = self._in.fetch(position)
+            return read_message(m.key(), m.value(), headers_of(m))
+        return None
+
+    def close(self) -> None:
+        """Let the broker go."""
+        self._cmd.close()
+        self._in.close()

@@ -1,0 +1,154 @@
+"""What lies in the folder of a running system: which processes are whose, and do they still live.
+
+``system.json`` says what `up` has started and stays until `down`; ``workers.json`` belongs to the
+keeper; ``logs/`` has a file for each process, ``kafka/`` is the embedded broker's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from streams.embedded.process import command_line
+from streams.embedded.state import locked
+from streams.errors import UsageError
+
+SLOT = "up"
+"""The slot of the workers that `up` starts; it also tells them from others."""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What `up` has started; ``embedded`` says whether the broker too. ``started``: Unix seconds.
+
+    ``keeper`` is the process that starts the workers, and starts them again where they end.
+    """
+
+    keeper: int
+    bootstrap: str
+    prefix: str
+    topology: str
+    instances: tuple[str, ...]
+    embedded: bool
+    started: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerProcess:
+    """A process of workers of one role; its log begins at ``log_from`` in bytes.
+
+    ``started`` is Unix time in seconds, ``restarts`` counts how often it was started again.
+    """
+
+    role: str
+    pid: int
+    started: float
+    restarts: int = 0
+    log_from: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UpFolder:
+    """The folder that holds everything of one system that `up` runs."""
+
+    path: Path
+
+    @property
+    def kafka(self) -> Path:
+        """Return the data folder of the embedded broker."""
+        return self.path / "kafka"
+
+    def log(self, name: str) -> Path:
+        """Return where a process writes what it says: ``keeper``, or a role."""
+        return self.path / "logs" / f"{name}.log"
+
+    @property
+    def system_file(self) -> Path:
+        """Return the path of the file that says what runs."""
+        return self.path / "system.json"
+
+    @property
+    def workers_file(self) -> Path:
+        """Return the path of the file in which the keeper says what it runs."""
+        return self.path / "workers.json"
+
+    def system(self) -> System | None:
+        """Return what was started; an unreadable file says nothing."""
+        found = _read(self.system_file)
+        try:
+            return System(**{**found, "instances": tuple(found["instances"])})
+        except (KeyError, TypeError):
+            return None
+
+    def workers(self) -> tuple[WorkerProcess, ...]:
+        """Return the workers that the keeper runs, or ran when it was killed."""
+        try:
+            return tuple(WorkerProcess(**row) for row in _read(self.workers_file)["workers"])
+        except (KeyError, TypeError):
+            return ()
+
+    def record_system(self, system: System) -> None:
+        """Write what was started, whole or not at all."""
+        _write(self.system_file, asdict(system))
+
+    def record_workers(self, workers: tuple[WorkerProcess, ...]) -> None:
+        """Write what the keeper runs, whole or not at all."""
+        _write(self.workers_file, {"workers": [asdict(w) for w in workers]})
+
+    def forget(self) -> None:
+        """Remove both files."""
+        self.system_file.unlink(missing_ok=True)
+        self.workers_file.unlink(missing_ok=True)
+
+    def keeps(self, system: System) -> bool:
+        """Tell whether the keeper lives."""
+        called = command_line(system.keeper)
+        return "streams.live" in called and str(self.path) in called
+
+    def works(self, system: System, worker: WorkerProcess) -> bool:
+        """Tell whether a worker lives."""
+        return worker_command(worker.role, system.bootstrap, system.prefix) in command_line(
+            worker.pid
+        )
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep everybody else from starting or stopping the system meanwhile."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with locked(self.path / "up.lock") as mine:
+            if not mine:
+                raise UsageError(
+                    f"The system of {self.path} is being started or stopped by somebody else.",
+                    "Wait for it: `hopline status`.",
+                )
+            yield
+
+
+def worker_command(role: str, bootstrap: str, prefix: str) -> str:
+    """Return the command line of a process of workers, as words with spaces between."""
+    options = f"--bootstrap {bootstrap} --prefix {prefix} --slot {SLOT}"
+    return f"streams worker {role} --all {options}"
+
+
+def default_folder() -> Path:
+    """Return ``.hopline/up`` under the current folder: one system per project."""
+    return Path.cwd() / ".hopline" / "up"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    scratch = path.with_suffix(f".{os.getpid()}")
+    scratch.write_text(json.dumps(value) + "\n", encoding="utf-8")
+    os.replace(scratch, path)

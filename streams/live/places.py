@@ -1,0 +1,67 @@
+"""Which instances and databases a question is about, and what is read of them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from streams.analysis import find_at
+from streams.kafka import Cluster
+from streams.topology import Database, Instance, Topology
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An instance, with those of its databases that are asked about."""
+
+    instance: Instance
+    databases: tuple[Database, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a view reads from; ``now`` is epoch milliseconds."""
+
+    cluster: Cluster
+    topology: Topology
+    places: tuple[Place, ...]
+    now: int
+
+    def databases(self) -> Iterator[tuple[Instance, Database]]:
+        """Yield every database that is asked about, msdb last."""
+        for place in self.places:
+            for database in place.databases:
+                yield place.instance, database
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A system view: all its columns, those that tell the most first in ``shown``, and its rows.
+
+    Without ``databases`` it is about an instance as a whole.
+    """
+
+    columns: tuple[str, ...]
+    shown: tuple[str, ...]
+    rows: Callable[[Asked], Iterator[Row]]
+    databases: bool = True
+
+
+def places_of(topology: Topology, at: str | None) -> tuple[Place, ...]:
+    """Return the places that ``INSTANCE[/DATABASE]`` names, all without it; raises UsageError."""
+    if at is None:
+        return tuple(Place(i, _all(i)) for i in topology.instances.values())
+    instance, database = find_at(topology, at)
+    return (Place(instance, _all(instance) if database is None else (database,)),)
+
+
+def _all(instance: Instance) -> tuple[Database, ...]:
+    return (*instance.databases.values(), instance.msdb)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a text: a row of columns that reads better without quotes."""
+    return tuple(text.split())

@@ -1,0 +1,113 @@
+"""T-SQL on a running system: read the catalog, apply the text, publish what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streams.errors import UsageError
+from streams.kafka import (
+    CatalogState,
+    Change,
+    Cluster,
+    change_for,
+    create,
+    publish,
+    read_catalog,
+    specs_of,
+)
+from streams.topology import Finding, Skipped, Topology, apply_sql, flatten
+from streams.wire.specs import TopicSpec
+
+_SAYS_NOTHING = frozenset({"PRINT"})
+"""Statements that may stand in a script and change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """T-SQL for a database; ``file`` is what findings call it."""
+
+    instance: str
+    database: str
+    text: str
+    file: str = "<sql>"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a script does to the catalog: its objects, the topics that are new, and the topology.
+
+    ``refused`` says what the engine would not do; with any of it nothing may be published.
+    ``left_out``: it changes what the catalog does not keep.
+    """
+
+    wanted: Topology
+    change: Change
+    topics: tuple[TopicSpec, ...]
+    refused: tuple[Finding, ...]
+    left_out: bool
+    before: Mapping[str, Mapping[str, Any]]
+    after: Mapping[str, Mapping[str, Any]]
+
+
+def live_topology(state: CatalogState) -> Topology:
+    """Return the topology of the catalog; raises UsageError where there is none yet."""
+    if state.topology is None:
+        raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
+    return state.topology
+
+
+def plan_script(cluster: Cluster, script: Script, now: float) -> Planned:
+    """Apply a script to the catalog as it is now, in memory; ``now`` is epoch seconds.
+
+    Raises InputError for what cannot be parsed and UsageError for statements that are no DDL.
+    """
+    state = read_catalog(cluster)
+    live = live_topology(state)
+    wanted = apply_sql(live, script.instance, script.database, script.text, now, script.file)
+    _refuse_skipped(wanted.skipped[len(live.skipped) :])
+    before, after = flatten(live), flatten(wanted)
+    change = change_for(state, wanted, prune=True)
+    # What the catalog has beyond the topology is somebody else's: a newer version's, say.
+    change = replace(change, removed=tuple(key for key in change.removed if key in before))
+    there = {spec.name for spec in specs_of(live, cluster.topics)}
+    return Planned(
+        wanted,
+        change,
+        tuple(s for s in specs_of(wanted, cluster.topics) if s.name not in there),
+        wanted.findings[len(live.findings) :],
+        not change and wanted != live,
+        before,
+        after,
+    )
+
+
+def publish_script(cluster: Cluster, planned: Planned) -> int:
+    """Create topics and publish; returns the catalog's version. Workers follow within a second.
+
+    Raises SurroundingsError where somebody has changed the catalog since it was planned.
+    """
+    assert not planned.refused, "nothing is published of what the engine refuses"
+    if planned.topics:
+        create(cluster, planned.topics)
+    if not planned.change:
+        return planned.change.base
+    return publish(cluster, planned.wanted, planned.change)
+
+
+def changed_fields(planned: Planned, key: str) -> tuple[tuple[str, Any, Any], ...]:
+    """Return an object's fields that differ, with the values before and after."""
+    old, new = planned.before.get(key, {}), planned.after.get(key, {})
+    names = sorted({*old, *new})
+    return tuple((n, old.get(n), new.get(n)) for n in names if old.get(n) != new.get(n))
+
+
+def _refuse_skipped(skipped: tuple[Skipped, ...]) -> None:
+    for each in skipped:
+        if each.kind.upper() not in _SAYS_NOTHING:
+            raise UsageError(
+                f"{each.file}:{each.line}:{each.column}: {each.kind} is no statement that changes "
+                "the catalog; nothing was changed.",
+                "`hopline query` answers SELECT; begin, send, receive and end are commands.",
+            )

@@ -1,0 +1,113 @@
+"""How a running system is: its broker, its workers, its catalog, and what they are behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from streams.embedded import Broker, Condition
+from streams.kafka import Cluster, KafkaException, read_catalog, read_lags
+from streams.live.folder import System, UpFolder, WorkerProcess
+from streams.live.readiness import ready_instances
+from streams.wire import Topics
+
+
+class Health(Enum):
+    """How a system is, in a word."""
+
+    RUNNING = "running"
+    STARTING = "starting"
+    """Everything lives, and not every worker is ready."""
+    BROKEN = "broken"
+    """Something of it does not live, or Kafka does not answer."""
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """A process of workers; ``ready`` are the instances that it serves."""
+
+    process: WorkerProcess
+    alive: bool
+    ready: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogStatus:
+    """The catalog that the cluster has."""
+
+    version: int
+    instances: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How many records a worker has not passed yet."""
+
+    instance: str
+    role: str
+    topic: str
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What there is; ``broker`` and ``bootstrap`` are of the embedded one where it is ours."""
+
+    health: Health
+    system: System | None = None
+    broker: Condition | None = None
+    broker_pid: int | None = None
+    keeper_alive: bool = False
+    workers: tuple[WorkerStatus, ...] = ()
+    catalog: CatalogStatus | None = None
+    lags: tuple[Lag, ...] = ()
+
+
+def find_status(folder: UpFolder, timeout: float) -> Status:
+    """Look at processes, logs, catalog and groups; ``timeout`` in seconds for Kafka."""
+    system = folder.system()
+    if system is None:
+        return Status(Health.STOPPED)
+    broker = Broker(folder.kafka) if system.embedded else None
+    condition = broker.condition() if broker else None
+    recorded = broker.data.recorded() if broker else None
+    workers = tuple(
+        WorkerStatus(w, folder.works(system, w), ready_instances(folder, w))
+        for w in folder.workers()
+    )
+    answers = condition in (None, Condition.RUNNING)
+    catalog, lags = _ask(system, timeout) if answers else (None, ())
+    keeper = folder.keeps(system)
+    alive = keeper and catalog is not None and all(w.alive for w in workers)
+    served = bool(workers) and all(w.ready >= set(system.instances) for w in workers)
+    health = Health.BROKEN if not alive else Health.RUNNING if served else Health.STARTING
+    pid = recorded.pid if recorded else None
+    return Status(health, system, condition, pid, keeper, workers, catalog, lags)
+
+
+def _ask(system: System, timeout: float) -> tuple[CatalogStatus | None, tuple[Lag, ...]]:
+    cluster = Cluster(system.bootstrap, Topics(system.prefix))
+    try:
+        cluster.admin().list_topics(timeout=timeout)
+    except KafkaException:
+        return None, ()
+    state = read_catalog(cluster)
+    known = len(state.topology.instances) if state.topology else 0
+    return CatalogStatus(state.version, known, state.error), _lags(cluster, system)
+
+
+def _lags(cluster: Cluster, system: System) -> tuple[Lag, ...]:
+    topics, reads = cluster.topics, {}
+    for name in system.instances:
+        inputs = {"cmd": topics.cmd(name), "in": topics.inbox(name), "ack": topics.ack(name)}
+        reads[name, "endpoint"] = inputs
+        reads[name, "forwarder"] = {"out": topics.out(name), "txq": topics.txq(name)}
+    groups = {place: f"{topics.prefix}{place[1]}.{place[0]}" for place in reads}
+    found = read_lags(cluster, {groups[p]: list(of.values()) for p, of in reads.items()})
+    return tuple(
+        Lag(instance, role, kind, found.get((groups[instance, role], topic), 0))
+        for (instance, role), of in reads.items()
+        for kind, topic in of.items()
+    )

@@ -1,0 +1,86 @@
+"""The short way of most records: a first copy whose route was decided already in this batch.
+
+What :meth:`Forwarder.handle` would do with it is the same for every such record, so it is asked
+once (:meth:`Forwarder.lane`); what is left costs little more than copying the record. Everything
+else takes the long way: retries, acknowledgements at their end, what is held or dropped, and
+whatever does not look as expected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from streams.kafka import Headers, Message
+from streams.node import Forwarder, Lane, Place
+from streams.routing import Origin
+from streams.wire.hop import first_copy, instant
+from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
+from streams.workers.delivery import Delivery, Report
+
+
+@dataclass(slots=True)
+class Known:
+    """A lane with its topic, and the ``sb-hop`` that follows from each one seen in this batch.
+
+    What an endpoint sends in one transaction has one ``sb-hop``, so most are found.
+    """
+
+    lane: Lane
+    topic: str
+    hops: dict[bytes | None, bytes | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Input:
+    """One partition that is read: what its records have in common, and the last one handled."""
+
+    topic: str
+    partition: int
+    origin: Origin
+    report: Report
+    last: Message | None = None
+    lanes: dict[bytes | None, Known] = field(default_factory=dict)
+
+
+class Express:
+    """Passes first copies on, by what the long way has learned; :meth:`begin` forgets it."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self._copy = delivery.copy
+        self._block = self._since = b""
+        self._now = 0
+
+    def begin(self, forwarder: Forwarder, now: int) -> None:
+        """Begin a batch at an instant, epoch milliseconds: reachability may have changed."""
+        self._now = now
+        self._since = instant(now)
+        self._block = forwarder.block(now)
+
+    def take(self, source: Input, message: Message, headers: Headers) -> bool:
+        """Pass a record on if its route has a lane and it is a first copy; tell whether it did."""
+        if len(headers) != 3:
+            return False
+        (_, route), body, (_, raw) = headers
+        known, key = source.lanes.get(route), message.key()
+        if known is None or body[0] != MESSAGE or not isinstance(key, bytes):
+            return False
+        hop = known.hops.get(raw) or self._edited(known, raw)
+        if hop is None:
+            return False
+        copied: Headers = [(ROUTE, known.lane.route), body, (HOP, hop)]
+        if known.lane.place is Place.IN:
+            copied.append((ORIGIN, INSIDE if known.lane.inside else OUTSIDE))
+        stamp = message.timestamp()[1]
+        if not 0 <= stamp <= self._now:
+            stamp = min(max(stamp, 0), self._now)
+        self._copy(source.report, known.topic, message.value(), key, stamp, copied)
+        return True
+
+    def _edited(self, known: Known, raw: bytes | None) -> bytes | None:
+        lane = known.lane
+        if raw is None:
+            return None
+        hop = known.hops[raw] = first_copy(
+            raw, self._since, self._block, begun=lane.begun, spend=lane.spend
+        )
+        return hop

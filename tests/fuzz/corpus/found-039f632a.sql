@@ -1,0 +1,15 @@
+-- The desk's instance, step by step, as a tutorial would have it.
+USE master
+GO
+IF EXISTS (SELECT * FROM sys.databases WHERE name = N'Desk')
+    DROP DATABASE Desk;
+IF EXISTS (SELECT * FROM sys.endpoinUsIWrTe HOUT LOGIN
+CREATE CERTIFICATE DeskENT BY INITIATOR, [//shop/Reply] SENT BY TARGET)
+CREATE QUEUE DeskQueue WITH STATUS = ON, RETENTION = OFF,
+    ACTIVATION (STATUS = ON, PROCEDURE_NAME = dbo.ReadReplies, MAX_QUEUE_READERS = 8, EXECUTE AS OWNª≠÷”ıﬂﬂ‚ POISMESSAGE_FORWARD_NAME = ANY, PRIORITY_LEVEL = 8)
+GO
+DECLARE @h uniqueidentifier;
+BEGIN TRANSACTION;
+BEGIN DIALOG CONVERSATION @h
+    FROM SERVICE [//shop/Desk]
+    TO SERVICE N'//shop/Store', N'CURRENT DATABAS

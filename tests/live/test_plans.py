@@ -1,0 +1,166 @@
+"""``hopline apply`` and open dialogs; ``hopline topics`` and what a cluster has."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from streams.cli import main
+from streams.client import Conversation
+from streams.kafka import Cluster, read_catalog
+from streams.resources import topologies_dir
+from streams.topology import Topology, apply_sql, load
+from streams.topology.yaml_file import write_document
+from tests.running import System, eventually, running
+from tests.workers.rig import configure
+
+AT_A = ("ServerA", "DatabaseA")
+SERVICES = ("InitiatorService", "TargetService")
+
+
+def run(*args: str) -> Result:
+    result = CliRunner().invoke(main, args)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture(scope="module")
+def open_dialog(kafka: str) -> Iterator[tuple[System, Conversation]]:
+    """Return a topology that stands still with one dialog, begun and acknowledged."""
+    prefix = f"t{uuid.uuid4().hex[:12]}."
+    with running(kafka, prefix, "two_brokers") as system, system.client() as client:
+        ended = client.begin(*AT_A, *SERVICES)
+        client.end(ended, wait=True)
+        dialog = client.begin(*AT_A, *SERVICES)
+        client.send(dialog, b"hello", wait=True)
+        system.received("ServerB", "DatabaseB", "TargetQueue", 1)
+        system.stop()
+        yield system, dialog
+
+
+def folder(path: Path, topology: Topology) -> str:
+    (path / "topology.yaml").write_text(write_document(topology), encoding="utf-8")
+    return str(path)
+
+
+def changed(*statements: tuple[str, str, str]) -> Topology:
+    topology = load(topologies_dir() / "two_brokers", time.time())
+    for instance, database, text in statements:
+        topology = apply_sql(topology, instance, database, text, time.time())
+    return topology
+
+
+def breaks(system: System, *args: str) -> list[tuple[str, bool, str]]:
+    shown = run("apply", *args, "--format", "json", *system.options)
+    answer: dict[str, Any] = json.loads(shown.stdout)
+    assert shown.exit_code == (1 if answer["breaks"] else 0)
+    return [(b["conversation"], b["is_initiator"], b["why"]) for b in answer["breaks"]]
+
+
+@pytest.mark.parametrize(
+    ("statement", "initiator", "target"),
+    [
+        (
+            ("ServerA", "DatabaseA", "DROP ROUTE TargetRoute"),
+            "TargetService could not be reached",
+            "InitiatorService could not be reached",
+        ),
+        (
+            ("ServerB", "DatabaseB", "DROP SERVICE TargetService"),
+            "TargetService could not be reached",
+            "its service would be gone",
+        ),
+        (
+            ("ServerA", "DatabaseA", "ALTER DATABASE DatabaseA SET NEW_BROKER"),
+            "its database would have another broker id",
+            "InitiatorService could not be reached",
+        ),
+    ],
+)
+def test_what_would_break_open_dialogs_is_refused(
+    open_dialog: tuple[System, Conversation],
+    tmp_path: Path,
+    statement: tuple[str, str, str],
+    initiator: str,
+    target: str,
+) -> None:
+    """Both sides: what cannot be acknowledged does not arrive. What has ended is not open."""
+    system, dialog = open_dialog
+    version = read_catalog(system.cluster).version
+    found = breaks(system, folder(tmp_path, changed(statement)), "--prune")
+    assert found == [(str(dialog.id), True, initiator), (str(dialog.id), False, target)]
+    assert read_catalog(system.cluster).version == version
+
+
+def test_what_goes_on_is_applied(open_dialog: tuple[System, Conversation], tmp_path: Path) -> None:
+    """A second way instead of the first; and nothing that is not removed breaks anything."""
+    system, _ = open_dialog
+    one = "CREATE ROUTE Other WITH SERVICE_NAME = 'TargetService', ADDRESS = 'tcp://ServerB:4022'"
+    other = changed(("ServerA", "DatabaseA", f"DROP ROUTE TargetRoute\n{one}"))
+    assert breaks(system, folder(tmp_path, other), "--prune", "--dry-run") == []
+    less = changed(("ServerB", "DatabaseB", "DROP SERVICE TargetService"))
+    assert breaks(system, folder(tmp_path, less), "--dry-run") == []
+
+
+def test_force_does_it_all_the_same(kafka: str, unique: str, tmp_path: Path) -> None:
+    with running(kafka, unique, "two_brokers") as system, system.client() as client:
+        dialog = client.begin(*AT_A, *SERVICES)
+        path = folder(tmp_path, changed(("ServerA", "DatabaseA", "DROP ROUTE TargetRoute")))
+        refused = run("apply", path, "--prune", *system.options)
+        assert refused.exit_code == 1
+        assert refused.stdout.splitlines() == [
+            "  - ServerA/DatabaseA/route/TargetRoute",
+            f"  ! {dialog.id} (initiator, ServerA/DatabaseA/InitiatorService): "
+            "TargetService could not be reached",
+            "nothing was done: 1 open dialogs would break; --force does it",
+        ]
+        forced = run("apply", path, "--prune", "--force", *system.options)
+        assert (forced.exit_code, forced.stdout.splitlines()[-1]) == (0, "catalog version 2")
+
+
+def test_topics_are_printed_without_kafka() -> None:
+    shown = run("topics", "two_brokers", "--prefix", "x.")
+    assert shown.exit_code == 0
+    lines = shown.stdout.splitlines()
+    assert lines[4].split() == ["x.cmd.ServerA", "1", "delete", "for", "ever"]
+    assert lines[-1] == "19 topics"
+    rows = json.loads(run("topics", "two_brokers", "--format", "json").stdout)["topics"]
+    [presence] = [row for row in rows if row["kind"] == "presence"]
+    assert presence["config"] == {
+        "cleanup.policy": "compact",
+        "message.timestamp.type": "LogAppendTime",
+    }
+
+
+def test_topics_are_compared_with_a_cluster(kafka: str, unique: str) -> None:
+    there = ("--bootstrap", kafka, "--prefix", unique)
+    missing = run("topics", "two_brokers", "--check", *there)
+    assert missing.exit_code == 1
+    assert f"  + {unique}catalog does not exist" in missing.stdout
+    run("apply", "load_balanced", *there)
+    differs = run("topics", "two_brokers", "--check", *there)
+    assert f"  ? {unique}cmd.ServerC belongs to nothing in the topology" in differs.stdout
+    run("apply", "two_brokers", *there)
+
+    def settled() -> bool:
+        return run("topics", "load_balanced", "--check", *there).exit_code == 0
+
+    eventually(settled, "every topic is there")
+    configure(Cluster(kafka), f"{unique}cmd.ServerA", {"retention.ms": "1000"})
+    wrong = run("topics", "load_balanced", "--check", "--format", "json", *there)
+    assert wrong.exit_code == 1
+    assert json.loads(wrong.stdout)["mismatches"] == [
+        {
+            "topic": f"{unique}cmd.ServerA",
+            "what": "retention.ms is 1000 and must be -1",
+            "missing": False,
+        }
+    ]

@@ -1,0 +1,181 @@
+"""``hopline up``, ``status`` and ``down``: a system in processes of its own, and nobody else's."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from streams.cli import main
+from streams.client import Client
+from streams.embedded.probe import ask
+from streams.embedded.process import command_line, wait_until
+from streams.kafka import Cluster
+from streams.live import UpFolder, find_status, stop
+from streams.live.folder import System, WorkerProcess
+from streams.resources import topologies_dir
+from streams.wire import Topics
+from tests.running import DEADLINE, eventually
+
+Run = Callable[..., Result]
+
+
+def run(*args: str) -> Result:
+    result = CliRunner().invoke(main, args)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Work in an empty folder, and leave no process behind."""
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    stop(UpFolder(tmp_path / ".hopline" / "up"))
+
+
+def status() -> dict[str, Any]:
+    shown: dict[str, Any] = json.loads(run("status", "--format", "json").stdout)
+    return shown
+
+
+def healthy() -> dict[str, Any] | None:
+    shown = status()
+    return shown if shown["health"] == "running" else None
+
+
+def gone(pid: int) -> bool:
+    return wait_until(lambda: not command_line(pid), 10)
+
+
+def test_a_system_is_started_used_started_again_and_stopped(here: Path) -> None:
+    started = run("up", "two_brokers", "--port", "0")
+    assert started.exit_code == 0, started.stderr
+    shown = status()
+    assert f"Other commands need: --bootstrap {shown['bootstrap']} --prefix ssb." in started.stdout
+    assert shown["health"] == "running"
+    assert shown["broker"]["condition"] == "running"
+    assert [(w["role"], w["ready"]) for w in shown["workers"]] == [
+        ("forwarder", ["ServerA", "ServerB"]),
+        ("endpoint", ["ServerA", "ServerB"]),
+    ]
+    with Client(Cluster(shown["bootstrap"]), timeout=DEADLINE) as client:
+        client.begin("ServerA", "DatabaseA", "InitiatorService", "TargetService", wait=True)
+
+    again = run("up", "two_brokers", "--port", "0")
+    assert (again.exit_code, "ran already" in again.stdout) == (0, True)
+    assert {w["pid"] for w in status()["workers"]} == {w["pid"] for w in shown["workers"]}
+    text = run("status").stdout
+    assert text.startswith(f"running: two_brokers at {shown['bootstrap']}, prefix ssb.")
+    assert "2 of 2 ready" in text
+    assert max(map(len, text.replace(str(here), "").splitlines())) <= 100
+
+    ended = run("down", "--format", "json")
+    assert json.loads(ended.stdout) == {"workers": True, "broker": True}
+    assert all(gone(w["pid"]) for w in shown["workers"])
+    assert gone(shown["broker"]["pid"])
+    assert run("down").stdout == f"Nothing of {here / '.hopline' / 'up'} runs.\n"
+
+
+def test_what_ends_is_started_again_and_what_is_left_behind_is_ended(
+    here: Path, kafka: str, unique: str
+) -> None:
+    """On a Kafka of somebody else, which `down` leaves alone."""
+    there = ("--bootstrap", kafka, "--prefix", unique)
+    started = run("up", "two_brokers", *there)
+    assert started.exit_code == 0, started.stderr
+    first = status()
+    assert first["broker"] is None
+    forwarder, endpoint = (w["pid"] for w in first["workers"])
+    os.kill(forwarder, signal.SIGKILL)
+    eventually(lambda: status()["workers"][0]["restarts"], "a second start")
+    shown = eventually(healthy, "every worker is ready again")
+    assert shown["workers"][0]["pid"] != forwarder
+    assert shown["workers"][1]["pid"] == endpoint
+
+    os.kill(shown["keeper"]["pid"], signal.SIGKILL)
+    assert gone(shown["keeper"]["pid"])
+    left = run("status")
+    assert left.exit_code == 1
+    assert left.stdout.startswith("broken: two_brokers")
+    assert json.loads(run("down", "--format", "json").stdout) == {"workers": True, "broker": False}
+    assert all(gone(w["pid"]) for w in shown["workers"])
+    assert ask(int(kafka.rpartition(":")[2])) is not None
+
+
+def test_another_topology_is_applied_and_gets_workers_that_serve_it(
+    here: Path, kafka: str, unique: str
+) -> None:
+    there = ("--bootstrap", kafka, "--prefix", unique)
+    run("up", "two_brokers", *there)
+    before = {w["pid"] for w in status()["workers"]}
+    folder = here / "more"
+    shutil.copytree(topologies_dir() / "two_brokers", folder)
+    text = (folder / "topology.yaml").read_text(encoding="utf-8")
+    more = text.replace("instances:\n", "instances:\n  ServerC: {databases: {DatabaseC: {}}}\n")
+    (folder / "topology.yaml").write_text(more, encoding="utf-8")
+    done = run("up", "more", *there)
+    assert done.exit_code == 0, done.stderr
+    shown = status()
+    assert shown["workers"][0]["ready"] == ["ServerA", "ServerB", "ServerC"]
+    assert not before & {w["pid"] for w in shown["workers"]}
+    assert shown["catalog"] == {"version": 2, "instances": 3, "error": None}
+
+    other = run("up", "two_brokers", "--bootstrap", kafka, "--prefix", f"{unique}x.")
+    assert other.exit_code == 2
+    assert f"runs already, at {kafka} with the prefix {unique}." in other.stderr
+
+
+def test_lag_is_what_no_worker_has_passed(here: Path, kafka: str, unique: str) -> None:
+    """The workers are none of `up`: two records of an application stand unread."""
+    run("apply", "two_brokers", "--bootstrap", kafka, "--prefix", unique)
+    folder = UpFolder(here / "by_hand")
+    folder.path.mkdir()
+    instances = ("ServerA", "ServerB")
+    folder.record_system(System(1, kafka, unique, "two_brokers", instances, False, 0.0))
+    with Client(Cluster(kafka, Topics(unique))) as client:
+        for _ in range(2):
+            client.begin("ServerA", "DatabaseA", "InitiatorService", "TargetService", wait=False)
+    found = find_status(folder, 10)
+    assert [(g.instance, g.topic, g.records) for g in found.lags if g.records] == [
+        ("ServerA", "cmd", 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("up", "nowhere"), 2, "no folder or shipped topology 'nowhere'"),
+        (("up", "broken"), 2, "SERVICE_NAME"),
+        (("status",), 1, "stopped: `hopline up TOPOLOGY` starts a system in"),
+        (("down",), 0, "Nothing of"),
+        (("up", "two_brokers", "--bootstrap", "127.0.0.1:1", "--timeout", "1"), 3, "(gave up"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(
+    here: Path, args: tuple[str, ...], code: int, said: str
+) -> None:
+    broken = here / "broken"
+    broken.mkdir()
+    text = "CREATE ROUTE R WITH SERVICE_NAME = '', ADDRESS = 'LOCAL'"
+    (broken / "a.sql").write_text(f"CREATE DATABASE D\nGO\nUSE D\nGO\n{text}\n")
+    result = run(*args)
+    assert (result.exit_code, said in result.stdout + result.stderr) == (code, True), result.stderr
+
+
+def test_a_file_of_another_program_and_a_process_id_used_again_say_nothing(tmp_path: Path) -> None:
+    folder = UpFolder(tmp_path)
+    folder.system_file.write_text("[]")
+    folder.workers_file.write_text('{"workers": [{"pid": 1}]}')
+    assert (folder.system(), folder.workers()) == (None, ())
+    system = System(os.getpid(), "k:1", "ssb.", "t", (), False, 0.0)
+    assert not folder.keeps(system)
+    assert not folder.works(system, WorkerProcess("endpoint", os.getpid(), 0.0))

@@ -1,0 +1,194 @@
+"""``hopline query``: every view over the topics, and SELECT over views and queues."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from streams.cli import main
+from streams.kafka import deploy, read_catalog
+from streams.live.places import Asked, places_of
+from streams.live.views import VIEWS
+from streams.topology import Queue
+from tests.running import System, eventually, running
+
+AT_A = ("ServerA", "DatabaseA")
+SERVICES = ("InitiatorService", "TargetService")
+
+
+def query(system: System, question: str, *args: str) -> tuple[int, str, str]:
+    words = ["query", question, *args, *system.options]
+    result = CliRunner(env={"COLUMNS": "100"}).invoke(main, words)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def rows(system: System, question: str, *args: str) -> list[dict[str, Any]]:
+    code, out, err = query(system, question, *args, "--format", "json")
+    assert code == 0, err
+    found: list[dict[str, Any]] = json.loads(out)
+    return found
+
+
+@pytest.fixture(scope="module")
+def live(kafka: str) -> Iterator[System]:
+    """Return two brokers; a dialog that has arrived, and frames that no forwarder has taken."""
+    prefix = f"t{uuid.uuid4().hex[:12]}."
+    with running(kafka, prefix, "two_brokers") as system, system.client() as client:
+        dialog = client.begin(*AT_A, *SERVICES)
+        for body in (b"one", b"two", b"\xff"):
+            client.send(dialog, body, wait=True)
+        system.received("ServerB", "DatabaseB", "TargetQueue", 3)
+        system.stop()
+        worker = system.start("ServerA")
+        system.records(system.cluster.topics.presence, count=3)
+        client.send(dialog, b"stays at ServerB", wait=True)
+        system.records(system.cluster.topics.txq("ServerB"), count=4)
+        system.workers.remove(worker)
+        worker.stop()
+        yield system
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_rows_have_the_columns_of_the_table(live: System, name: str) -> None:
+    """In its order; the table is what an empty result and a SELECT have."""
+    topology = read_catalog(live.cluster).topology
+    assert topology is not None
+    view = VIEWS[name]
+    asked = Asked(live.cluster, topology, places_of(topology, None), time.time_ns() // 1_000_000)
+    for row in view.rows(asked):
+        assert set(row) == set(view.columns)
+    assert set(view.shown) <= set(view.columns)
+
+
+def test_what_is_declared_has_rows(live: System) -> None:
+    assert [
+        (r["name"], r["queue_name"]) for r in rows(live, "sys.services", "--at", "ServerA")
+    ] == [("InitiatorService", "InitiatorQueue")]
+    [queue] = rows(live, "sys.service_queues", "--at", "ServerB/DatabaseB")
+    assert (queue["name"], queue["is_receive_enabled"]) == ("TargetQueue", True)
+    [endpoint] = rows(live, "sys.service_broker_endpoints", "--at", "ServerA")
+    assert (endpoint["state_desc"], endpoint["message_forwarding_size"]) == ("STARTED", 10)
+    [group] = rows(live, "sys.conversation_groups", "--at", "ServerA")
+    assert group["service_name"] == "InitiatorService"
+
+
+def test_frames_on_their_way_are_forwarded_messages(live: System) -> None:
+    [row] = rows(live, "sys.dm_broker_forwarded_messages")
+    assert (row["instance"], row["message_sequence_number"]) == ("ServerB", 3)
+    assert (row["to_service_name"], row["adjacent_broker_address"]) == (
+        "TargetService",
+        "tcp://ServerA:4022",
+    )
+    assert 0 <= row["time_consumed"] <= row["time_to_live"]
+
+
+def test_connections_are_the_signs_of_life_of_those_whom_routes_name(
+    kafka: str, unique: str
+) -> None:
+    with running(kafka, unique, "two_brokers", start=False) as system:
+
+        def states() -> dict[str, str]:
+            found = rows(system, "sys.dm_broker_connections")
+            return {r["peer_instance"]: r["state_desc"] for r in found}
+
+        assert states() == {"ServerA": "CLOSED", "ServerB": "CLOSED"}
+        system.start("ServerA", roles=("forwarder",))
+        eventually(lambda: states()["ServerA"] == "CONNECTED", "ServerA gives signs of life")
+        assert states()["ServerB"] == "CLOSED"
+
+
+@pytest.mark.parametrize(
+    ("select", "expected"),
+    [
+        (
+            "SELECT name, address FROM sys.routes WHERE address LIKE 'tcp%' AND instance='ServerA'",
+            [{"name": "TargetRoute", "address": "tcp://ServerB:4022"}],
+        ),
+        (
+            "select top (1) [name] from [sys].[routes] order by name desc;",
+            [{"name": "TargetRoute"}],
+        ),
+        ("SELECT COUNT(*) AS n FROM sys.services WHERE name = N'TargetService'", [{"n": 1}]),
+        (
+            "SELECT is_initiator, state FROM sys.conversation_endpoints ORDER BY is_initiator",
+            [{"is_initiator": False, "state": "CO"}, {"is_initiator": True, "state": "CO"}],
+        ),
+        (
+            "SELECT s.name FROM sys.services s JOIN sys.service_queues q ON q.name = s.queue_name"
+            " AND q.instance = s.instance WHERE q.name = 'TargetQueue'",
+            [{"name": "TargetService"}],
+        ),
+        ("SELECT queue_id FROM sys.dm_broker_queue_monitors", []),
+        (
+            "SELECT message_body, message_sequence_number AS n FROM dbo.TargetQueue WHERE n < 2",
+            [
+                {"message_body": {"size": 3, "text": "one"}, "n": 0},
+                {"message_body": {"size": 3, "text": "two"}, "n": 1},
+            ],
+        ),
+        ("SELECT COUNT(*) AS n FROM TargetQueue", [{"n": 3}]),
+    ],
+)
+def test_select(live: System, select: str, expected: list[dict[str, Any]]) -> None:
+    assert rows(live, select) == expected
+
+
+def test_a_select_is_a_table_too(live: System) -> None:
+    code, out, _ = query(live, "SELECT instance, name FROM sys.services ORDER BY instance")
+    assert code == 0
+    assert out.splitlines()[2:] == [
+        "ServerA   InitiatorService",
+        "ServerB   TargetService",
+        "(2 rows)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("select", "said"),
+    [
+        ("SELECT * FROM sys.tables", "There is no view sys.tables here."),
+        ("SELECT nonsense FROM sys.routes", "no such column: nonsense"),
+        ("SELECT * FROM Nowhere", "no such table: Nowhere"),
+        ("SELECT 1; DELETE FROM sys.routes", "one statement at a time"),
+        ("SELECT load_extension('x')", "The SELECT cannot be answered"),
+        ("DELETE FROM sys.routes", "is not one of"),
+        ("WITH x AS (SELECT 1) SELECT * FROM x", "is not one of"),
+    ],
+)
+def test_what_cannot_be_answered_is_a_sentence(live: System, select: str, said: str) -> None:
+    code, out, err = query(live, select)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_a_queue_with_a_reading_group_shows_what_it_has_not_received(
+    kafka: str, unique: str
+) -> None:
+    with running(kafka, unique, "two_brokers") as system, system.client() as client:
+        group = f"{unique}readers"
+        instance = system.topology.instances["ServerB"]
+        database = instance.databases["DatabaseB"]
+        queue = Queue("TargetQueue", group=group)
+        named = replace(database, queues={"TargetQueue": queue})
+        changed = replace(instance, databases={"DatabaseB": named})
+        topology = replace(
+            system.topology, instances={**system.topology.instances, "ServerB": changed}
+        )
+        deploy(system.cluster, topology)
+        dialog = client.begin(*AT_A, *SERVICES)
+        for body in (b"one", b"two"):
+            client.send(dialog, body, wait=True)
+        system.received("ServerB", "DatabaseB", "TargetQueue", 2, group="readers")
+        client.send(dialog, b"three", wait=True)
+        select = "SELECT message_body FROM TargetQueue"
+        found = eventually(lambda: rows(system, select), "the third message")
+        assert found == [{"message_body": {"size": 5, "text": "three"}}]

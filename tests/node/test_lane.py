@@ -1,0 +1,133 @@
+"""The short way through a forwarder does what the long way would have done."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.node import Forwarder, Place, Record, World, world_of
+from streams.protocol import Flag, Header, Journey, Parties
+from streams.routing import Origin
+from streams.wire import Envelope, encode_header, encode_journey, encode_parties
+from streams.wire.hop import first_copy, instant
+from tests.topology.build import NOW, SHIPPED, shipped
+
+MS = int(NOW * 1000)
+WORLDS: dict[str, World] = {name: world_of(shipped(name), 1) for name in SHIPPED}
+CONVERSATION = uuid.UUID(int=5)
+MESSAGE = encode_header(Header(uuid.UUID(int=7), "DEFAULT", 0, MS, MS + 10**7, Flag.NONE))
+
+
+def databases(world: World) -> list[str]:
+    return sorted(d.broker_id for i in world.instances.values() for d in i.databases.values())
+
+
+def services(world: World) -> list[str]:
+    return sorted({name for _, _, name in world.services})
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Forwarder, Record, int]:
+    world = WORLDS[draw(st.sampled_from(SHIPPED))]
+    instance = draw(st.sampled_from(sorted(world.instances)))
+    ids = databases(world)
+    parties = Parties(
+        draw(st.sampled_from(services(world))),
+        draw(st.sampled_from([None, *ids])),
+        draw(st.sampled_from(services(world))),
+        draw(st.sampled_from(ids)),
+        "DEFAULT",
+        draw(st.booleans()),
+    )
+    journey = Journey(
+        draw(st.sampled_from([0, 1, 2, 16, 70])),
+        MS + draw(st.sampled_from([-1, 0, 1, 60_000])),
+        draw(st.sampled_from([0, 0, 0, 1, 70])),
+        MS - 5,
+        draw(st.sampled_from([0, 0, 1, 64])),
+        draw(st.sampled_from([(), (("ServerA", MS - 5),)])),
+    )
+    down = draw(st.sets(st.sampled_from(sorted(world.instances))))
+    forwarder = Forwarder(instance, world, Envelope, lambda name: name not in down)
+    record = Record(
+        draw(st.sampled_from(Origin)), str(CONVERSATION).encode(), encode_parties(parties),
+        encode_journey(journey), 400, False, MESSAGE,
+    )  # fmt: skip
+    return forwarder, record, MS
+
+
+def short_way(forwarder: Forwarder, record: Record, now: int) -> tuple[object, ...] | None:
+    """Return place, instance, both headers and inside; ``None`` where the long way must decide."""
+    lane = forwarder.lane(record.origin, record.route, now)
+    if lane is None:
+        return None
+    hop = first_copy(
+        record.hop, instant(now), forwarder.block(now), begun=lane.begun, spend=lane.spend
+    )
+    return None if hop is None else (lane.place, lane.instance, lane.route, hop, lane.inside)
+
+
+@settings(derandomize=True, max_examples=2_000, deadline=None)
+@given(cases())
+def test_the_short_way_does_what_the_long_way_does(case: tuple[Forwarder, Record, int]) -> None:
+    forwarder, record, now = case
+    outcome = forwarder.handle(record, now)
+    short = short_way(forwarder, record, now)
+    if short is not None:
+        [copy] = outcome.copies
+        assert short == (copy.place, copy.instance, copy.route, copy.hop, copy.inside)
+        assert outcome.event is None
+        assert not outcome.statuses
+
+
+def first(attempt: int = 0, hops: int = 16, lives: int = 60_000, first_hop: int = 0) -> bytes:
+    return encode_journey(Journey(hops, MS + lives, attempt, MS, first_hop, (("ServerA", MS),)))
+
+
+def gateway(hop: bytes, down: frozenset[str] = frozenset()) -> tuple[Forwarder, Record]:
+    parties = Parties(
+        "TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True
+    )
+    forwarder = Forwarder("GatewayA", WORLDS["combined"], Envelope, lambda name: name not in down)
+    record = Record(
+        Origin.OUTSIDE, str(CONVERSATION).encode(), encode_parties(parties), hop, 400, False,
+        MESSAGE,
+    )  # fmt: skip
+    forwarder.handle(record, MS)
+    return forwarder, record
+
+
+def test_a_first_copy_at_a_gateway_takes_the_short_way() -> None:
+    forwarder, record = gateway(first())
+    short = short_way(forwarder, record, MS)
+    assert short is not None
+    assert short[:2] == (Place.TXQ, "ServerB")
+
+
+@pytest.mark.parametrize(
+    "hop", [first(attempt=1), first(hops=0), first(lives=0), b"rubbish", first()[:-1]]
+)
+def test_what_is_more_than_a_first_copy_takes_the_long_way(hop: bytes) -> None:
+    forwarder, record = gateway(first())
+    lane = forwarder.lane(record.origin, record.route, MS)
+    assert lane is not None
+    assert first_copy(hop, instant(MS), b"", begun=lane.begun, spend=lane.spend) is None
+
+
+def test_there_is_no_short_way_to_an_instance_that_nobody_hears() -> None:
+    forwarder, record = gateway(first(), frozenset({"ServerB"}))
+    assert forwarder.lane(record.origin, record.route, MS) is None
+
+
+def test_there_is_no_short_way_for_a_route_that_was_not_seen() -> None:
+    forwarder, record = gateway(first())
+    assert forwarder.lane(Origin.INSIDE, record.route, MS) is None
+
+
+def test_who_begins_keeps_the_first_hop_that_it_prefers() -> None:
+    """Another one than the first is the long way's: it may have to be noted anew."""
+    assert first_copy(first(first_hop=1), instant(MS), b"", begun=True, spend=False) is None
+    assert first_copy(first(first_hop=1), instant(MS), b"", begun=False, spend=False) is not None
