@@ -9,6 +9,7 @@ import pytest
 
 from streams.embedded import Broker
 from streams.errors import HoplineError
+from tests.postgres import MissingError, Postgres
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +22,18 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.fail(f"These tests need a Kafka broker. {error.message}", pytrace=False)
     yield broker.bootstrap
     broker.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Return the SQLAlchemy URL of a real PostgreSQL that the whole session shares."""
+    try:
+        server = Postgres()
+    except MissingError as error:
+        pytest.fail(f"These tests need PostgreSQL. {error}", pytrace=False)
+    server.start()
+    yield server.url
+    server.stop()
 
 
 @pytest.fixture

@@ -68,6 +68,11 @@ COMMANDS: dict[str, Entry] = {
     "worker": Entry(
         "streams.cli.worker:worker", Section.RUN, "Run forwarder and endpoint workers."
     ),
+    "outbox": Entry(
+        "streams.cli.outbox:outbox",
+        Section.RUN,
+        "Hand over what an application's database has committed.",
+    ),
     "begin": Entry("streams.cli.dialog:begin", Section.DIALOGS, "BEGIN DIALOG: a new dialog."),
     "send": Entry("streams.cli.dialog:send", Section.DIALOGS, "SEND ON CONVERSATION: a message."),
     "traffic": Entry(

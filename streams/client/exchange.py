@@ -47,7 +47,7 @@ class Exchange(Statements):
         self._cluster = cluster
         self._said: list[Outgoing] = []
         self._transactor = Transactor(cluster, f"client.{name}", timeout=timeout)
-        self._receiver = Receiver(cluster, instance, database, queue, group)
+        self._receiver = Receiver(cluster, instance, database, queue, group, member=name)
 
     def __enter__(self) -> Exchange:
         return self

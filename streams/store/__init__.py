@@ -1,6 +1,8 @@
-"""What the monitor has computed, in a SQL database: written by the monitor, read by reports.
+"""What is kept in SQL databases: the monitor's figures, and an application's outbox and inbox.
 
-The only importer of SQLAlchemy. SQLite needs nothing; PostgreSQL needs its driver.
+The only importer of SQLAlchemy. SQLite needs nothing; PostgreSQL needs its driver. The figures are
+in this namespace; :mod:`streams.store.outbox` and :mod:`streams.store.inbox` are used by
+:mod:`streams.client` and the relay.
 """
 
 from streams.store.quantiles import Histogram, merged, percentile

@@ -1,0 +1,59 @@
+"""Messages that an application deals with once, in one transaction with its own rows.
+
+::
+
+    for message in receiver.receive(timeout=1.0):
+        with Session(engine) as session, session.begin():
+            if Inbox(session).is_new(message):
+                session.add(Order.from_xml(message.body))
+    receiver.commit()
+
+A process that dies between the two commits receives the message again, and finds it in the inbox.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from streams.client.outbox import Executes
+from streams.client.receiver import Received
+from streams.store.inbox import METADATA, Entry, addition, removal
+
+__all__ = ["METADATA", "Inbox"]
+
+
+class Inbox:
+    """What one reader (an application, by a name of its own) has dealt with."""
+
+    def __init__(self, session: Executes, reader: str = "") -> None:
+        self._session, self._reader = session, reader
+
+    def is_new(self, message: Received) -> bool:
+        """Note a message in the transaction of the session; ``False``: it was dealt with before.
+
+        Where another process is dealing with it, waits until that one has committed or has not.
+        """
+        header, on = message.frame.header, message.conversation
+        entry = Entry(
+            self._reader, on.id, on.is_initiator, header.sequence, header.message_id, _now()
+        )
+        added = self._session.execute(addition(entry, self._dialect()))
+        return added.first() is not None
+
+    def forget(self, days: float = 7) -> int:
+        """Delete what was noted so long ago; returns how many rows.
+
+        It must be longer than a receiving process may stop and go on again with what it had read.
+        """
+        before = _now() - int(days * 86_400)
+        return int(self._session.execute(removal(self._reader, before)).rowcount)
+
+    def _dialect(self) -> str:
+        session: Any = self._session
+        bind = session.get_bind() if hasattr(session, "get_bind") else session
+        return str(bind.dialect.name)
+
+
+def _now() -> int:
+    return int(time.time())

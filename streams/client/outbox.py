@@ -1,0 +1,54 @@
+"""Statements that commit together with an application's own rows: SEND in a database transaction.
+
+::
+
+    with Session(engine) as session, session.begin():
+        session.add(order)
+        outbox = Outbox(session)
+        dialog = outbox.begin("ServerA", "DatabaseA", "Orders", "Billing")
+        outbox.send(dialog, order.as_xml())
+
+A rollback takes the statements back. After the commit the relay (``hopline outbox``) hands them to
+Kafka, once each and in order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from streams.client.statements import Statements
+from streams.protocol import Command
+from streams.store.outbox import METADATA, Statement, insertion
+from streams.wire import encode_command
+
+__all__ = ["METADATA", "Executes", "Outbox"]
+
+
+class Executes(Protocol):
+    """A Connection or a Session of SQLAlchemy, synchronous, on PostgreSQL or SQLite."""
+
+    def execute(self, statement: Any, /) -> Any:
+        """Execute a statement in the transaction that is under way."""
+
+
+class Outbox(Statements):
+    """Say something in the transaction of ``session``; for as long, and in as many threads, as it.
+
+    ``METADATA.create_all(engine)`` makes the tables; ``hopline outbox --ddl`` prints them.
+    Statements are refused by an event only, as those of a client that does not wait.
+    """
+
+    def __init__(self, session: Executes) -> None:
+        self._session = session
+
+    def perform(self, instance: str, command: Command) -> None:
+        """Insert a statement."""
+        row = Statement(
+            command.command_id,
+            instance,
+            command.conversation,
+            command.kind.value,
+            encode_command(command),
+            command.body,
+        )
+        self._session.execute(insertion(row))

@@ -1,0 +1,62 @@
+"""The inbox: which messages an application has dealt with, in one transaction with its own rows."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+METADATA = sa.MetaData()
+
+INBOX = sa.Table(
+    "hopline_inbox",
+    METADATA,
+    sa.Column("reader", sa.String(128), primary_key=True),
+    sa.Column("conversation", sa.String(36), primary_key=True),
+    sa.Column("is_initiator", sa.Boolean, primary_key=True),
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("message", sa.String(36), primary_key=True),
+    sa.Column("received_at", sa.BigInteger, nullable=False, index=True),  # epoch seconds
+)
+"""Sequence alone would not do: an Error and a DialogTimer have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message that one reader has dealt with."""
+
+    reader: str
+    conversation: uuid.UUID
+    is_initiator: bool
+    sequence: int
+    message: uuid.UUID
+    received_at: int
+
+
+def addition(entry: Entry, dialect: str) -> sa.Executable:
+    """Return what inserts and returns one row, or none where it is known.
+
+    (A row count would not do: for an INSERT a driver need not have one.) Where another transaction
+    is about to insert the same, it waits for how that one ends.
+    """
+    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    return (
+        insert(INBOX)
+        .values(
+            reader=entry.reader,
+            conversation=str(entry.conversation),
+            is_initiator=entry.is_initiator,
+            sequence=entry.sequence,
+            message=str(entry.message),
+            received_at=entry.received_at,
+        )
+        .on_conflict_do_nothing()
+        .returning(INBOX.c.sequence)
+    )
+
+
+def removal(reader: str, before: int) -> sa.Executable:
+    """Return what deletes the rows of a reader from before a time (epoch seconds)."""
+    return INBOX.delete().where(INBOX.c.reader == reader, INBOX.c.received_at < before)
