@@ -19,6 +19,7 @@ from streams.protocol.frames import (
     Parties,
     Status,
 )
+from streams.schema import load
 from streams.wire.single_object import Codec, MalformedError, Record, UnknownSchemaError
 
 ROUTE = Codec("Route")
@@ -303,9 +304,12 @@ def decode_result(raw: bytes | None) -> ResultRecord:
     )
 
 
+_EVENT_DEFAULTS = tuple(field.get("default") for field in load("Event")["fields"])
+
+
 def encode_event(event: Record) -> bytes:
     """Encode a value of ``event`` from its fields; those that are missing take their default."""
-    return EVENT.encode(event)
+    return EVENT.pack(map(event.get, EVENT.names, _EVENT_DEFAULTS))
 
 
 def decode_event(raw: bytes | None) -> Record:

@@ -14,10 +14,11 @@ from operator import call
 from typing import Any
 
 Pack = Callable[[Any], bytes]
-_REMEMBERED = 1 << 16
+_NUMBERS, _TEXTS, _OPTIONAL = 1 << 16, 1 << 14, 1 << 12
+"""How many values are remembered: positions of what is in flight, names and ids, the rest."""
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_NUMBERS)
 def pack_long(value: int) -> bytes:
     """Return a whole number as Avro writes it: zig-zag, seven bits a byte, the lowest first."""
     if not -(1 << 63) <= value < 1 << 63:
@@ -31,7 +32,7 @@ def pack_long(value: int) -> bytes:
     return bytes(out)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_OPTIONAL)
 def pack_int(value: int) -> bytes:
     """Return a number of at most 32 bits."""
     if not -(1 << 31) <= value < 1 << 31:
@@ -39,7 +40,7 @@ def pack_int(value: int) -> bytes:
     return pack_long(value)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_TEXTS)
 def pack_string(value: str) -> bytes:
     """Return a text with its length in bytes."""
     raw = value.encode("utf-8")
@@ -88,7 +89,7 @@ def _optional(pack: Pack) -> Pack:
     def write(value: Any) -> bytes:
         return b"\x00" if value is None else b"\x02" + pack(value)
 
-    return lru_cache(_REMEMBERED)(write)
+    return lru_cache(_OPTIONAL)(write)
 
 
 def _array(schema: Any, named: dict[str, Pack]) -> Pack:

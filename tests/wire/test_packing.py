@@ -11,11 +11,22 @@ from hypothesis import strategies as st
 
 from streams.protocol import Command, CommandKind
 from streams.schema import load
-from streams.wire.codecs import COMMAND, decode_command, encode_command
+from streams.wire.codecs import COMMAND, EVENT, decode_command, encode_command, encode_event
 from streams.wire.packing import pack_int, pack_long, packer
 from streams.wire.single_object import Codec, MalformedError
 
-NAMES = ("Ack", "Chunk", "Command", "Dialog", "Hop", "Message", "Positions", "Route", "Status")
+NAMES = (
+    "Ack",
+    "Chunk",
+    "Command",
+    "Dialog",
+    "Event",
+    "Hop",
+    "Message",
+    "Positions",
+    "Route",
+    "Status",
+)
 CODECS = {name: Codec(name) for name in NAMES}
 INTS = {"int": 31, "long": 63}
 
@@ -123,3 +134,10 @@ def test_a_broken_command_is_told(command: Command, data: st.DataObject) -> None
         assert read.issued_at == expected["issued_at"]
         assert read.command_id.bytes == expected["command_id"]
         assert read.database == expected["database"]
+
+
+def test_what_an_event_does_not_say_takes_its_default() -> None:
+    told: dict[str, Any] = {"event": 124, "at": 5, "instance": "A"}
+    assert encode_event(told) == EVENT.encode(told)
+    more = told | {"subclass": 11, "conversation": str(uuid.UUID(int=1)), "offset": 7, "other": 1}
+    assert encode_event(more) == EVENT.encode(more)
