@@ -14,7 +14,9 @@ from click.testing import CliRunner, Result
 from streams.cli import main
 from streams.errors import SurroundingsError
 from streams.kafka import read_catalog
+from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.live.statements import Script, plan_script, publish_script
+from streams.wire import encode_catalog_object
 from tests.running import System, running
 
 AT_A = ("ServerA", "DatabaseA")
@@ -116,14 +118,18 @@ def test_a_plan_does_not_overwrite_what_came_between(kafka: str, unique: str) ->
 def test_objects_of_another_version_stay(kafka: str, unique: str) -> None:
     """What the catalog has and this version does not understand is not dropped with a route."""
     with running(kafka, unique, "two_brokers", start=False) as system:
-        state = read_catalog(system.cluster)
-        state.objects["ServerA/DatabaseA/novelty/X"] = "{}"
-        assert (
-            "ServerA/DatabaseA/novelty/X"
-            not in plan_script(
-                system.cluster, Script(*AT_A, "DROP ROUTE TargetRoute"), 0.0
-            ).change.removed
-        )
+        state, topic = read_catalog(system.cluster), system.cluster.topics.catalog
+        key = "ServerA/DatabaseA/novelty/X"
+        digest = json.dumps({"hash": hash_of({**state.objects, key: "{}"})})
+        producer = system.cluster.producer()
+        producer.produce(topic, key=key, value=encode_catalog_object(2, "{}"))
+        producer.produce(topic, key=VERSION_KEY, value=encode_catalog_object(2, digest))
+        producer.flush()
+        assert sql(system, "DROP ROUTE TargetRoute").stdout.splitlines() == [
+            "  - ServerA/DatabaseA/route/TargetRoute",
+            "catalog version 3",
+        ]
+        assert key in read_catalog(system.cluster).objects
 
 
 @pytest.mark.parametrize(

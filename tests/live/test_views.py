@@ -160,6 +160,7 @@ def test_a_select_is_a_table_too(live: System) -> None:
         ("SELECT * FROM Nowhere", "no such table: Nowhere"),
         ("SELECT 1; DELETE FROM sys.routes", "one statement at a time"),
         ("SELECT load_extension('x')", "The SELECT cannot be answered"),
+        ("SELECT * FROM pragma_database_list", "not authorized"),
         ("DELETE FROM sys.routes", "is not one of"),
         ("WITH x AS (SELECT 1) SELECT * FROM x", "is not one of"),
     ],
