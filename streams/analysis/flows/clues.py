@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -11,6 +11,7 @@ from streams.errors import UsageError
 from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE
 from streams.topology import (
     SYSTEM_CONTRACTS,
+    BeginDialog,
     Database,
     Instance,
     Role,
@@ -134,25 +135,52 @@ def expected(topology: Topology) -> Iterator[Hint]:
 
 
 def begun(topology: Topology) -> Iterator[Hint]:
-    """Yield the BEGIN DIALOG statements of code whose target the text settles."""
+    """Yield the BEGIN DIALOG statements of code whose target the text settles.
+
+    Where it does not settle the broker id, each that a route of the database names for the target
+    can be meant: none of these dialogs goes without one.
+    """
+    for instance, database, name, begin in _begins(topology):
+        if begin.to is not None:
+            evidence = Evidence(Clue.BEGIN, name, begin.source)
+            for broker in _brokers(database, begin):
+                yield Hint(
+                    instance, database, begin.to, evidence, begin.service, broker, begin.contract
+                )  # fmt: skip
+
+
+def _brokers(database: Database, begin: BeginDialog) -> Iterable[str | None]:
+    if not begin.unknown_broker:
+        return (begin.broker,)
+    routes = (route for route in database.routes if route.service == begin.to)
+    return dict.fromkeys(route.broker for route in routes if route.broker is not None)
+
+
+def begun_somewhere(topology: Topology) -> Iterator[Hint]:
+    """Yield the BEGIN DIALOG statements that settle who talks to whom, but not the broker id."""
+    for instance, database, name, begin in _begins(topology):
+        if begin.to is not None and begin.unknown_broker:
+            evidence = Evidence(Clue.BEGIN, name, begin.source)
+            yield Hint(instance, database, begin.to, evidence, begin.service)
+
+
+def unsettled(
+    topology: Topology,
+) -> Iterator[tuple[Instance, Database, Evidence, str | None]]:
+    """Yield the BEGIN DIALOG statements of which only a run would tell where they lead.
+
+    The last value is the target, ``None`` where that is unknown, else the broker id is.
+    """
+    for instance, database, name, begin in _begins(topology):
+        if begin.to is None or begin.unknown_broker:
+            yield instance, database, Evidence(Clue.BEGIN, name, begin.source), begin.to
+
+
+def _begins(topology: Topology) -> Iterator[tuple[Instance, Database, str, BeginDialog]]:
     for instance, database in sending(topology):
         for procedure in database.procedures.values():
             for begin in procedure.begins:
-                if begin.to is not None:
-                    evidence = Evidence(Clue.BEGIN, procedure.name, begin.source)
-                    yield Hint(
-                        instance, database, begin.to, evidence, begin.service, begin.broker,
-                        begin.contract,
-                    )  # fmt: skip
-
-
-def unsettled(topology: Topology) -> Iterator[tuple[Instance, Database, Evidence]]:
-    """Yield the BEGIN DIALOG statements of code whose target only a run would tell."""
-    for instance, database in sending(topology):
-        for procedure in database.procedures.values():
-            for begin in procedure.begins:
-                if begin.to is None:
-                    yield instance, database, Evidence(Clue.BEGIN, procedure.name, begin.source)
+                yield instance, database, procedure.name, begin
 
 
 # --- What objects suggest ------------------------------------------------------------------------
