@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -137,23 +137,25 @@ def expected(topology: Topology) -> Iterator[Hint]:
 def begun(topology: Topology) -> Iterator[Hint]:
     """Yield the BEGIN DIALOG statements of code whose target the text settles.
 
-    Where it does not settle the broker id, each that a route of the database names for the target
-    can be meant: none of these dialogs goes without one.
+    Where it does not settle the broker id, the routes of the database say which can be meant.
     """
     for instance, database, name, begin in _begins(topology):
         if begin.to is not None:
-            evidence = Evidence(Clue.BEGIN, name, begin.source)
-            for broker in _brokers(database, begin):
+            for broker, evidence in _brokers(database, name, begin):
                 yield Hint(
                     instance, database, begin.to, evidence, begin.service, broker, begin.contract
                 )  # fmt: skip
 
 
-def _brokers(database: Database, begin: BeginDialog) -> Iterable[str | None]:
+def _brokers(
+    database: Database, name: str, begin: BeginDialog
+) -> Iterator[tuple[str | None, Evidence]]:
     if not begin.unknown_broker:
-        return (begin.broker,)
-    routes = (route for route in database.routes if route.service == begin.to)
-    return dict.fromkeys(route.broker for route in routes if route.broker is not None)
+        yield begin.broker, Evidence(Clue.BEGIN, name, begin.source)
+        return
+    for route in database.routes:
+        if route.service == begin.to and route.broker is not None:
+            yield route.broker, Evidence(Clue.ROUTE, route.name, route.source)
 
 
 def begun_somewhere(topology: Topology) -> Iterator[Hint]:

@@ -131,7 +131,8 @@ class _Book:
         settled = self.settled.get(_pair(hint))
         if settled is not None:
             for draft in settled:
-                draft.why.append(hint.evidence)
+                if hint.evidence not in draft.why:
+                    draft.why.append(hint.evidence)
                 draft.contract = draft.contract or hint.contract
         elif not self._is_way_back(hint):
             self.take(hint)
