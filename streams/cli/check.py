@@ -20,7 +20,7 @@ from streams.analysis.check import (
 from streams.analysis.places import unknown
 from streams.cli.duration import DURATION
 from streams.cli.group import version
-from streams.cli.topology_argument import find_folder
+from streams.cli.topology_argument import ensure_something, find_folder
 from streams.topology import SUPPRESSIONS_FILE, Severity, Suppression, load, load_suppressions
 
 _BAD_NEWS = 1
@@ -70,7 +70,8 @@ def check(
     found, now = find_folder(topology), time.time()
     folder = found.parent if found.is_file() else found
     suppressions = _suppressions(folder, suppress)
-    report = check_topology(load(found, now), now, suppressions=suppressions, soon=soon / 1000)
+    loaded = ensure_something(load(found, now))
+    report = check_topology(loaded, now, suppressions=suppressions, soon=soon / 1000)
     _print(report, format_, folder)
     ctx.exit(_BAD_NEWS if report.reaches(Severity(fail_on)) else 0)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import click
 
 from streams.analysis import Survey, survey_flows, survey_mermaid, survey_text
-from streams.cli.topology_argument import TopologyArgument
+from streams.cli.topology_argument import TopologyArgument, ensure_something
 from streams.errors import UsageError
 from streams.topology import Topology
 
@@ -53,7 +53,7 @@ def flows(
     share no instance. --from and --to may be
     given several times. The exit code is 1 where some flow shown is `broken` or a `hazard`.
     """
-    survey = survey_flows(topology, time.time(), senders, targets)
+    survey = survey_flows(ensure_something(topology), time.time(), senders, targets)
     if not survey.answers and (senders or targets):
         raise UsageError(
             "no flow matches --from and --to",

@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from streams.analysis.places import unknown
+from streams.errors import UsageError
 from streams.resources import topologies_dir
-from streams.topology import Topology, load
+from streams.topology import MSDB, Instance, Topology, empty_database, load
 
 
 class TopologyArgument(click.ParamType):
@@ -26,6 +27,24 @@ class TopologyArgument(click.ParamType):
         if isinstance(value, Topology):
             return value
         return load(find_folder(str(value)), time.time())
+
+
+def ensure_something(topology: Topology) -> Topology:
+    """Return a topology; raise UsageError for one in which there is nothing to look at.
+
+    What is wrong with an empty file is that it is the wrong file: no answer about it is good news.
+    """
+    blank = (
+        i == Instance(i.name, empty_database(i.name, MSDB)) for i in topology.instances.values()
+    )
+    if all(blank) and not topology.findings and not topology.expect:
+        count = len(topology.instances)
+        what = "0 instances" if not count else f"{count} without any object"
+        raise UsageError(
+            f"the topology is empty ({what}): nothing was checked",
+            "Name the folder that is meant; hopline import says what it understood of scripts.",
+        )
+    return topology
 
 
 def find_folder(text: str) -> Path:

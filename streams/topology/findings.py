@@ -66,7 +66,7 @@ class Skipped:
     """A statement of a script that was read over: its first words and its place.
 
     ``why``: what is not known of one that may concern dialogs, so that it stays unresolved; empty
-    for one that does not concern them.
+    for one that does not concern them. ``instance``: whose script it is.
     """
 
     kind: str
@@ -74,3 +74,4 @@ class Skipped:
     line: int
     column: int = 0
     why: str = ""
+    instance: str = ""

@@ -47,7 +47,7 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
         )
     if not path.is_dir():
         raise UsageError(
-            f"there is no topology at {path}",
+            f"{path} is no topology" if path.exists() else f"there is no topology at {path}",
             f"Name a folder with {FILE}, one with .sql files, or a snapshot of live servers.",
         )
     if (path / FILE).is_file():

@@ -28,6 +28,11 @@ class BeginDialog:
     unresolved: tuple[str, ...] = ()
     source: Source = field(default=NOWHERE, compare=False)
 
+    @property
+    def unknown_broker(self) -> bool:
+        """Tell whether it names a broker id, and only a run would tell which."""
+        return any("broker" in clause.casefold() for clause in self.unresolved)
+
 
 @dataclass(frozen=True, slots=True)
 class Procedure:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from streams.analysis import Survey, survey_flows, survey_mermaid, survey_text
+from streams.analysis.check import check_topology
 from streams.analysis.paths.path import PathVerdict
 from streams.topology import load
 from tests.topology.build import NOW, SHIPPED, shipped, write
@@ -61,6 +62,49 @@ def test_dialogs_whose_target_nobody_knows(tmp_path: Path) -> None:
     assert found.to_json()["unsettled"][0]["procedure"] == "P"
     assert "only a run would tell the target of 1 BEGIN DIALOG: P of A/D" in survey_text(found)
     assert not survey_flows(topology, NOW, ("B",)).unsettled
+
+
+ANY_BROKER = """\
+    instances:
+      A:
+        databases:
+          D:
+            services: [S]
+            procedures: {P: {begins: [{service: S, to: T, contract: null,
+              unresolved: [broker id, ON CONTRACT]}]}}
+            routes: [%s]
+      B: {databases: {D: {message_types: {M: {}}, contracts: {C: {M: any}},
+        services: {T: {contracts: [C]}}, routes: [{name: Back, service_name: S, address: LOCAL}]}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("routes", "expected"),
+    [
+        ([], []),
+        (["x", "y"], ["A/D/S -> T (broker id x)", "A/D/S -> T (broker id y)"]),
+        ([None], ["A/D/S -> T"]),  # by the route: nothing states it
+    ],
+)
+def test_dialogs_whose_broker_id_nobody_knows(
+    tmp_path: Path, routes: list[str | None], expected: list[str]
+) -> None:
+    """None is begun without one: the ids of routes are asked about, and the begin is told."""
+    rows = ", ".join(
+        f"{{name: R{n}, service_name: T, address: 'tcp://B:4022'"
+        + (f", broker_instance: {broker}}}" if broker else "}")
+        for n, broker in enumerate(routes)
+    )
+    found_in = load(write(tmp_path, ANY_BROKER % rows), NOW)
+    found = survey_flows(found_in, NOW)
+    assert [str(answer.flow) for answer in found.answers] == expected
+    assert all(answer.flow.contract is None for answer in found.answers)
+    assert not any(answer.flow.stated for answer in found.answers)
+    messages = [finding.message for finding in check_topology(found_in, NOW).findings]
+    assert not any(message.startswith("the dialogs of A/D/S") for message in messages)
+    [begin] = found.to_json()["unsettled"]
+    assert (begin["procedure"], begin["to"]) == ("P", "T")
+    assert "only a run would tell the broker id of 1 BEGIN DIALOG: P of A/D" in survey_text(found)
 
 
 def test_a_route_that_rests() -> None:

@@ -65,6 +65,41 @@ def test_exit_codes(folder: Path) -> None:
     assert "topology.yaml:1:" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["check", "flows"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("topology.yaml", ""),
+        ("topology.yaml", "instances: {}"),
+        ("topology.yaml", "instances: {A: {}}"),
+        ("A.sql", ""),
+        ("A.sql", "CREATE TABLE t (x int);"),
+    ],
+)
+def test_nothing_is_not_checked(tmp_path: Path, command: str, name: str, text: str) -> None:
+    """A job that looks at the wrong file does not stay green."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    result = CliRunner().invoke(main, [command, str(tmp_path), "--format", "json"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "nothing was checked" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{A: {msdb: {routes: [{name: R, address: 'tcp://B:4022'}]}}}", "{A: {databases: {D: {}}}}"],
+)
+def test_a_little_is_checked(tmp_path: Path, text: str) -> None:
+    (tmp_path / "topology.yaml").write_text(f"instances: {text}", encoding="utf-8")
+    assert run(tmp_path).exit_code == 0
+
+
+def test_another_file_is_told_from_none(folder: Path) -> None:
+    other = folder / "a.json"
+    assert f"there is no topology at {other}" in run(other).stderr
+    other.write_text("{}", encoding="utf-8")
+    assert run(other).exit_code == 2 and f"{other} is no topology" in run(other).stderr
+
+
 def test_fail_on_a_milder_severity(folder: Path) -> None:
     """A warning is bad news only where it is asked for."""
     suppress(folder, "- {code: TA-20, reason: known}\n- {code: TA-99, reason: superfluous}")
@@ -144,6 +179,8 @@ def test_a_suppressed_finding_is_listed_apart(folder: Path) -> None:
     ("text", "left", "said"),
     [
         ("- {code: TA-20, subject: ServerB/*, reason: x}", 1, "matches no finding"),
+        ("- {code: TA-99, reason: x}", 1, "there is no TA-99"),
+        ("- {code: TA-99, reason: x, until: 2001-01-01}", 1, "there is no TA-99"),
         ("- {code: TA-20, reason: x, until: 2001-01-01}", 1, "the finding is still there"),
         ("- {code: TA-19, reason: x, until: 2001-01-01}", 1, "was good until 2001-01-01"),
     ],

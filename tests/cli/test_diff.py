@@ -39,7 +39,7 @@ def test_losing_one_gateway() -> None:
 def test_losing_both_gateways_in_words() -> None:
     result = run("combined", "--without", "GatewayA", "--without", "GatewayB")
     assert result.exit_code == 1
-    assert result.stdout.startswith("1 of 1 flows changes: 1 stops.\n\nSTOPS  ServerA/DatabaseA/")
+    assert result.stdout.startswith("1 of 1 flow changes: 1 stops.\n\nSTOPS  ServerA/DatabaseA/")
 
 
 def test_two_folders(tmp_path: Path) -> None:

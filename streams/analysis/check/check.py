@@ -12,6 +12,7 @@ from streams.analysis.check.table import CHECKS
 from streams.analysis.estate import SOON, Estate
 from streams.topology import Finding, Severity, Suppression, Topology
 
+_CODES = frozenset(check.code for check in CHECKS)
 _ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 
@@ -56,7 +57,7 @@ def check_topology(
     """
     estate = Estate(topology, now, soon)
     found = {_key(finding): finding for check in checks for finding in check.find(estate)}
-    left, taken = suppress(found.values(), suppressions, now)
+    left, taken = suppress(found.values(), suppressions, now, _CODES)
     return Report(
         tuple(sorted(left, key=_key)), tuple(sorted(taken, key=lambda s: _key(s.finding)))
     )

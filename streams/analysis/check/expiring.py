@@ -21,7 +21,7 @@ def routes(estate: Estate) -> Iterator[Finding]:
             if route.expires is None:
                 continue
             if route.expires <= estate.now:
-                yield _route(at, route, route.expires, "has expired on {}: it is ignored")
+                yield _route(at, route, route.expires, "expired on {}: it is ignored")
             elif route.expires <= estate.now + estate.soon and not renewed:
                 yield _route(at, route, route.expires, "expires on {}" + _as_of(route))
 
@@ -47,7 +47,7 @@ def certificates(estate: Estate) -> Iterator[Finding]:
             used = _use(at, one)
             severity = Severity.ERROR if used else Severity.WARNING
             if one.expires is not None and one.expires <= estate.now:
-                yield _certificate(at, one, severity, used, f"has expired on {day(one.expires)}")
+                yield _certificate(at, one, severity, used, f"expired on {day(one.expires)}")
             elif one.starts is not None and one.starts > estate.now:
                 yield _certificate(at, one, severity, used, f"is not valid until {day(one.starts)}")
             elif one.expires is not None and one.expires <= estate.now + estate.soon:

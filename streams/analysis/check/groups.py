@@ -75,8 +75,7 @@ def related(estate: Estate) -> Iterator[Finding]:
 
 
 def _names_no_broker(begin: BeginDialog) -> bool:
-    unknown = any("broker" in clause.casefold() for clause in begin.unresolved)
-    return begin.broker is None and not unknown
+    return begin.broker is None and not begin.unknown_broker
 
 
 def _related(

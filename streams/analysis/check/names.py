@@ -97,7 +97,8 @@ def stale_brokers(estate: Estate) -> Iterable[Finding]:
             yield _stale_route(estate, at, broker)
     for trouble in caused_by(estate, Cause.STALE_BROKER):
         flow = trouble.answers[0].flow
-        if trouble.phase is Phase.FIRST and flow.broker is not None:
+        # An id that only a route names is told at the route.
+        if trouble.phase is Phase.FIRST and flow.broker is not None and flow.stated:
             database = flow.sender.database
             yield finding(
                 "TA-04", _E,

@@ -61,14 +61,17 @@ def not_here(estate: Estate) -> Iterable[Finding]:
         home = table_of(estate, trouble)
         route = trouble.route
         by = "the broker id given" if route is None else f"route {route.route.name} (LOCAL)"
-        source = where(route) if route is not None else Source()
+        # AutoCreatedLocal came with its database, nobody wrote it: look at who names the service.
+        own = route is not None and route.route.source != home.database.source
+        source = route.route.source if route is not None and own else Source()
         yield finding(
             "TA-02", _E,
             f"only {by} matches {named(trouble)} in {home}, and no active database of "
             f"{home.instance.name} has it: {trouble.phase.value} stays in the transmission queue",
             f"Create a route for {trouble.service} with the address of its instance; "
             f"{lives(estate, trouble.service)}.",
-            str(home), written(source, home.database.source, home.instance.source),
+            str(home),
+            written(source, _stated(trouble), home.database.source, home.instance.source),
             evidence(estate, trouble),
         )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,9 +37,15 @@ class Suppressed:
 
 
 def suppress(
-    findings: Iterable[Finding], suppressions: Sequence[Suppression], now: float
+    findings: Iterable[Finding],
+    suppressions: Sequence[Suppression],
+    now: float,
+    codes: Collection[str],
 ) -> tuple[list[Finding], list[Suppressed]]:
-    """Return what is left with TA-46 for what suppresses nothing, and what was suppressed."""
+    """Return what is left with TA-46 for what suppresses nothing, and what was suppressed.
+
+    ``codes`` are those that findings can have.
+    """
     left: list[Finding] = []
     taken: list[Suppressed] = []
     valid = [s for s in suppressions if not s.expired(now)]
@@ -49,8 +55,16 @@ def suppress(
             left.append(finding)
         else:
             taken.append(Suppressed(finding, by))
-    left += _superfluous(suppressions, [t.finding for t in taken], left, now)
+    wrong = [s for s in suppressions if s.code.upper() not in codes]
+    left += (_no_such(one) for one in wrong)
+    others = [s for s in suppressions if s not in wrong]
+    left += _superfluous(others, [t.finding for t in taken], left, now)
     return left, taken
+
+
+def _no_such(one: Suppression) -> Finding:
+    what = f"matches no finding: there is no {one.code}"
+    return _finding(one, what, "Correct the code: hopline check says the one that is meant.")
 
 
 def _superfluous(

@@ -50,7 +50,8 @@ def _flows(count: int) -> str:
 def _summary(difference: Difference) -> str:
     parts = (f"{n} {_DOES[change][n > 1]}" for change in Change if (n := difference.count(change)))
     changed, judged = len(difference.changes), difference.judged
-    return f"{changed} of {judged} flows {_differ(changed)}: {', '.join(parts)}."
+    flows = "flow" if judged == 1 else "flows"
+    return f"{changed} of {judged} {flows} {_differ(changed)}: {', '.join(parts)}."
 
 
 def _unreached(difference: Difference) -> str:

@@ -11,6 +11,7 @@ from streams.errors import UsageError
 from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE
 from streams.topology import (
     SYSTEM_CONTRACTS,
+    BeginDialog,
     Database,
     Instance,
     Role,
@@ -134,25 +135,54 @@ def expected(topology: Topology) -> Iterator[Hint]:
 
 
 def begun(topology: Topology) -> Iterator[Hint]:
-    """Yield the BEGIN DIALOG statements of code whose target the text settles."""
+    """Yield the BEGIN DIALOG statements of code whose target the text settles.
+
+    Where it does not settle the broker id, the routes of the database say which can be meant.
+    """
+    for instance, database, name, begin in _begins(topology):
+        if begin.to is not None:
+            for broker, evidence in _brokers(database, name, begin):
+                yield Hint(
+                    instance, database, begin.to, evidence, begin.service, broker, begin.contract
+                )  # fmt: skip
+
+
+def _brokers(
+    database: Database, name: str, begin: BeginDialog
+) -> Iterator[tuple[str | None, Evidence]]:
+    if not begin.unknown_broker:
+        yield begin.broker, Evidence(Clue.BEGIN, name, begin.source)
+        return
+    for route in database.routes:
+        if route.service == begin.to and route.broker is not None:
+            yield route.broker, Evidence(Clue.ROUTE, route.name, route.source)
+
+
+def begun_somewhere(topology: Topology) -> Iterator[Hint]:
+    """Yield the BEGIN DIALOG statements that settle who talks to whom, but not the broker id."""
+    for instance, database, name, begin in _begins(topology):
+        if begin.to is not None and begin.unknown_broker:
+            evidence = Evidence(Clue.BEGIN, name, begin.source)
+            yield Hint(instance, database, begin.to, evidence, begin.service)
+
+
+def unsettled(
+    topology: Topology,
+) -> Iterator[tuple[Instance, Database, Evidence, str | None]]:
+    """Yield the BEGIN DIALOG statements of which only a run would tell where they lead.
+
+    The last value is the target, ``None`` where that is unknown, else the broker id is.
+    """
+    for instance, database, name, begin in _begins(topology):
+        if begin.to is None or begin.unknown_broker:
+            yield instance, database, Evidence(Clue.BEGIN, name, begin.source), begin.to
+
+
+def _begins(topology: Topology) -> Iterator[tuple[Instance, Database, str, BeginDialog]]:
     for instance, database in sending(topology):
         for procedure in database.procedures.values():
             for begin in procedure.begins:
-                if begin.to is not None:
-                    evidence = Evidence(Clue.BEGIN, procedure.name, begin.source)
-                    yield Hint(
-                        instance, database, begin.to, evidence, begin.service, begin.broker,
-                        begin.contract,
-                    )  # fmt: skip
-
-
-def unsettled(topology: Topology) -> Iterator[tuple[Instance, Database, Evidence]]:
-    """Yield the BEGIN DIALOG statements of code whose target only a run would tell."""
-    for instance, database in sending(topology):
-        for procedure in database.procedures.values():
-            for begin in procedure.begins:
-                if begin.to is None:
-                    yield instance, database, Evidence(Clue.BEGIN, procedure.name, begin.source)
+                yield instance, database, procedure.name, begin
 
 
 # --- What objects suggest ------------------------------------------------------------------------

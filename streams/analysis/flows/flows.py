@@ -9,6 +9,7 @@ would be a false alarm.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from streams.analysis.flows.clues import (
     Evidence,
     Hint,
     begun,
+    begun_somewhere,
     by_contract,
     contracts_of,
     expected,
@@ -84,7 +86,7 @@ def _conclude(estate: Estate) -> tuple[Flow, ...]:
     book = _Book(Deployed.of(topology))
     for hint in (*expected(topology), *begun(topology)):
         book.take(hint)
-    book.close()
+    book.close(begun_somewhere(topology))
     for hint in suggested(topology, book.deployed):
         book.consider(hint)
     for hint in by_contract(topology, book.deployed):
@@ -112,20 +114,25 @@ class _Book:
 
     def take(self, hint: Hint) -> None:
         """Take a hint as it is said; who begins is guessed where it is not."""
-        names = (hint.service,) if hint.service is not None else self._guess(hint)
-        for name in names:
+        for name in self._beginners(hint):
             self._add(hint, name)
 
-    def close(self) -> None:
-        """Note which pairs of services are stated: routes the other way are their way back."""
+    def close(self, somewhere: Iterable[Hint]) -> None:
+        """Note which pairs of services are stated: routes the other way are their way back.
+
+        ``somewhere`` states pairs of which no flow is known, as their broker ids are not.
+        """
         self.stated = {(draft.sender.service, draft.to) for draft in self.drafts.values()}
+        for hint in somewhere:
+            self.stated |= {(name, hint.to) for name in self._beginners(hint)}
 
     def consider(self, hint: Hint) -> None:
         """Take a hint where nothing stronger settles it, else let it confirm what is settled."""
         settled = self.settled.get(_pair(hint))
         if settled is not None:
             for draft in settled:
-                draft.why.append(hint.evidence)
+                if hint.evidence not in draft.why:
+                    draft.why.append(hint.evidence)
                 draft.contract = draft.contract or hint.contract
         elif not self._is_way_back(hint):
             self.take(hint)
@@ -152,11 +159,16 @@ class _Book:
         """Tell whether the other side begins: as stated, or as contracts have it."""
         if any((hint.to, name) in self.stated for name in hint.database.services):
             return True
+        if any((name, hint.to) in self.stated for name in hint.database.services):
+            return False
         accepted = self.deployed.accepted(hint.to)
         if not accepted or accepted & contracts_of(hint.database):
             return False
         here = {c for s in hint.database.services.values() for c in s.contracts}
         return any(here & contracts_of(h.database) for h in self.deployed.homes[hint.to])
+
+    def _beginners(self, hint: Hint) -> tuple[str, ...]:
+        return (hint.service,) if hint.service is not None else self._guess(hint)
 
     def _guess(self, hint: Hint) -> tuple[str, ...]:
         """Return the services that can be meant to begin, the likeliest only.

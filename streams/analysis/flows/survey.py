@@ -36,19 +36,21 @@ class SinglePoint:
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """A BEGIN DIALOG in code of a database whose target only a run would tell: a flow, but which?
+    """A BEGIN DIALOG in code of which only a run would tell where it leads: a flow, but which?
 
-    ``at`` is ``Instance/Database``.
+    ``at`` is ``Instance/Database``. ``to`` is the target, ``None`` where it is unknown; where it
+    is not, the broker id is.
     """
 
     at: str
     procedure: str
     source: Source
+    to: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it for scripts."""
         place = {"file": self.source.file, "line": self.source.line}
-        return {"at": self.at, "procedure": self.procedure, **place}
+        return {"at": self.at, "procedure": self.procedure, "to": self.to, **place}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,10 @@ def survey_flows(
 
 
 def _unsettled(topology: Topology, senders: Sequence[str]) -> Iterator[Unsettled]:
-    for instance, database, evidence in unsettled(topology):
+    for instance, database, evidence, to in unsettled(topology):
         if _matches(senders, _prefixes(instance.name, database.name)):
-            yield Unsettled(f"{instance.name}/{database.name}", evidence.name, evidence.source)
+            at = f"{instance.name}/{database.name}"
+            yield Unsettled(at, evidence.name, evidence.source, to)
 
 
 def _wanted(answer: FlowAnswer, senders: Sequence[str], targets: Sequence[str]) -> bool:

@@ -40,12 +40,18 @@ def summary_line(survey: Survey) -> str:
 
 def _unsettled(begins: Sequence[Unsettled]) -> list[str]:
     """Say of which dialogs nothing is known: the flows that follow may not be all."""
+    targets = [begin for begin in begins if begin.to is None]
+    brokers = [begin for begin in begins if begin.to is not None]
+    return [*_only_a_run("target", targets), *_only_a_run("broker id", brokers)]
+
+
+def _only_a_run(what: str, begins: Sequence[Unsettled]) -> list[str]:
     if not begins:
         return []
     named = "; ".join(f"{b.procedure} of {b.at}{_line(b.source)}" for b in begins[:_NAMED])
     more = f"; and {len(begins) - _NAMED} more" if len(begins) > _NAMED else ""
-    what = f"only a run would tell the target of {_counted(len(begins), 'BEGIN DIALOG')}"
-    return _wrapped(f"{what}: {named}{more}", "", "  ")
+    of = _counted(len(begins), "BEGIN DIALOG")
+    return _wrapped(f"only a run would tell the {what} of {of}: {named}{more}", "", "  ")
 
 
 def _counted(count: int, what: str) -> str:

@@ -33,7 +33,7 @@ def load_snapshot(path: Path) -> Snapshot:
     found = sources_at(path)
     if not found:
         raise UsageError(
-            f"there is no snapshot at {path}",
+            f"{path} is no snapshot" if path.is_file() else f"there is no snapshot at {path}",
             "Name what the query script wrote, or a folder of it; a CSV is named after its view.",
         )
     instances: dict[str, Instance] = {}

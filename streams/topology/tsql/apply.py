@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from streams.errors import InputError
@@ -45,6 +46,7 @@ def apply_script(
     """
     script = Script(instance, database, file, now, notes)
     lexer = Lexer(text, file, reading)
+    before = len(notes.skipped)
     for item in statements(lexer):
         match item:
             case Skipped():
@@ -53,6 +55,8 @@ def apply_script(
                 _misread(script, item)
             case Step():
                 _apply(script, item, reading)
+    name = instance.base.name
+    notes.skipped[before:] = [replace(one, instance=name) for one in notes.skipped[before:]]
     notes.remarks.extend(lexer.remarks.values())
 
 
