@@ -162,7 +162,10 @@ def _read(
 
     follower = Follower(cluster, chosen, make, _place_in_time, last=last)
     try:
-        yield from follower.to_end()
+        told = follower.to_end()
+        # Two instances may write into one partition of `event` within a millisecond, the later
+        # one first. Of a single dialog all records are at hand to be put right.
+        yield from told if conversation is None else sorted(told, key=_place_in_time)
         if follow:
             yield from follower.onward()
     finally:

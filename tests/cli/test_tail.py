@@ -311,6 +311,22 @@ def test_many_records_of_many_partitions_come_in_the_order_of_time(kafka: str, u
     assert times == sorted([*range(6_000), 3_500])
 
 
+def test_a_dialog_is_told_in_the_order_of_time_whoever_wrote_first(kafka: str, unique: str) -> None:
+    """Two instances write into one partition of ``event`` within a millisecond."""
+    cluster, dialog = Cluster(kafka, Topics(unique)), str(uuid.UUID(int=1 << 120))
+    create(cluster, [TopicSpec(cluster.topics.event, "event", 1, {})])
+    producer = cluster.producer()
+    for at in (8, 7, 9):
+        event = encode_event({"event": 124, "at": at, "instance": "S", "conversation": dialog})
+        producer.produce(cluster.topics.event, key=dialog, value=event)
+    producer.flush()
+    code, out, err = tail(
+        *("--conversation", dialog, "--format", "json", "--bootstrap", kafka, "--prefix", unique)
+    )
+    assert code == 0, err
+    assert [json.loads(line)["at"] for line in out.splitlines()] == [7, 8, 9]
+
+
 def test_a_broker_that_does_not_answer_is_one_sentence_after_the_stated_time() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
