@@ -21,6 +21,7 @@ from streams.kafka import (
     specs_of,
 )
 from streams.kafka.catalog import VERSION_KEY, hash_of
+from streams.kafka.follow import topic_names
 from streams.topology import Topology, apply_sql
 from streams.wire import decode_event, encode_catalog_object
 from streams.workers import Control
@@ -156,6 +157,8 @@ def test_nothing_is_consumed_before_there_is_a_version(two: Rig) -> None:
     for future in admin.delete_topics([two.topics.catalog]).values():
         future.result()
     create(two.cluster, specs_of(Topology(), two.topics))
+    # A broker answers before all of it has heard of a topic that was just made anew.
+    eventually(lambda: two.topics.catalog in topic_names(two.cluster) or pause(), "the new catalog")
     assert read_catalog(two.cluster).version == 0
     with pytest.raises(SurroundingsError, match="no complete version"):
         Control(two.cluster, ("A",), timeout=1).start()
