@@ -30,10 +30,11 @@ from streams.kafka.reader import (
     watermarks,
 )
 from streams.kafka.topics import Mismatch, compare, create, demand
-from streams.kafka.transactor import AbortedError, FencedError, Outgoing, Transactor
+from streams.kafka.transactor import FENCED, AbortedError, FencedError, Outgoing, Transactor
 
 __all__ = [
     "CACHE_BYTES",
+    "FENCED",
     "AbortedError",
     "CatalogState",
     "Change",

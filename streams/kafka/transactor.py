@@ -17,7 +17,8 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Headers
 
-_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+"""How Kafka says that somebody else has taken over a transactional id."""
 _STEP = 5.0
 """Seconds that Kafka's client waits at a time; then it is asked again."""
 
@@ -116,7 +117,7 @@ class Transactor:
                 return
             except KafkaException as error:
                 cause = error.args[0]
-                if cause.code() in _FENCED:
+                if cause.code() in FENCED:
                     raise FencedError(
                         f"{self._name}: another process has taken over.",
                         "Give each process a name of its own.",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from streams.errors import Number, SurroundingsError
-from streams.kafka import Cluster, KafkaError, KafkaException, TopicPartition
+from streams.kafka import FENCED, Cluster, KafkaError, KafkaException, TopicPartition
 from streams.node import Transaction
 from streams.wire.state import Positions
 from streams.workers.inputs import Inputs
@@ -21,7 +21,6 @@ from streams.workers.output import Output
 
 log = logging.getLogger("hopline.endpoint")
 
-FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 REFUSED = {
     KafkaError.MSG_SIZE_TOO_LARGE: Number.MESSAGE_TOO_LARGE,
     KafkaError.INVALID_MSG_SIZE: Number.MESSAGE_TOO_LARGE,
@@ -74,18 +73,8 @@ class Transactions:
         self._output.begin()
         self._guard(self._producer.begin_transaction)
         try:
-            offsets = [TopicPartition(t, partition, positions[t]) for t in self._inputs]
-            try:
-                self._output.write(tx, partition, Positions(*(positions[t] for t in self._inputs)))
-            except KafkaException as error:
-                if error.args[0].code() == KafkaError._STATE:
-                    # A record was refused while others were still written. The client takes no more
-                    # then, and says why only to a call such as this one.
-                    self._guard(
-                        lambda: self._producer.send_offsets_to_transaction(offsets, member, 15)
-                    )
-                raise
-            self._guard(lambda: self._producer.send_offsets_to_transaction(offsets, member, 15))
+            self._write(tx, partition, positions, member)
+            self._send_offsets(partition, positions, member)
             self._guard(lambda: self._producer.commit_transaction(15))
         except KafkaException as error:
             cause = error.args[0]
@@ -104,6 +93,22 @@ class Transactions:
             self._abort()
             raise
         return self._output.out_end
+
+    def _write(
+        self, tx: Transaction, partition: int, positions: Mapping[str, int], member: Any
+    ) -> None:
+        try:
+            self._output.write(tx, partition, Positions(*(positions[t] for t in self._inputs)))
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._STATE:
+                # A record was refused while others were still written. The client takes no more
+                # then, and says why only to a call such as this one.
+                self._send_offsets(partition, positions, member)
+            raise
+
+    def _send_offsets(self, partition: int, positions: Mapping[str, int], member: Any) -> None:
+        offsets = [TopicPartition(t, partition, positions[t]) for t in self._inputs]
+        self._guard(lambda: self._producer.send_offsets_to_transaction(offsets, member, 15))
 
     def _abort(self) -> None:
         self._guard(lambda: self._producer.abort_transaction(15))

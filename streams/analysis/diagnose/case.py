@@ -134,6 +134,11 @@ class Case:
         return None if self.failure is None else self.failure.hops[-1][1]
 
     @property
+    def failed_end(self) -> Ending | None:
+        """Return how the failing way ends."""
+        return None if self.failure is None else self.failure.ending
+
+    @property
     def failed_here(self) -> bool:
         """Tell whether the way ends before it leaves the sender."""
         return self.failure is not None and len(self.failure.hops) == 1

@@ -94,7 +94,7 @@ def _obstacle_gone(case: Case) -> Evidence | None:
 
 
 def _beyond(case: Case) -> Evidence | None:
-    ending = None if case.failure is None else case.failure.ending
+    ending = case.failed_end
     if ending is None or ending.disposition is not Disposition.UNKNOWN:
         return None
     # What is young and has not failed is on its way there.

@@ -29,7 +29,7 @@ def _wrong_port(case: Case) -> Evidence | None:
     """Find an instance that has the host of the unknown address, and another port."""
     step = case.failed_step
     address = None if step is None else step.address
-    ending = None if case.failure is None else case.failure.ending
+    ending = case.failed_end
     if address is None or ending is None or ending.disposition is not Disposition.UNKNOWN:
         return None
     there = next((i for i in case.estate.topology.instances.values() if _at(i, address)), None)
@@ -46,7 +46,7 @@ def _at(instance: Instance, address: Address) -> bool:
 
 
 def _stopped(case: Case) -> Evidence | None:
-    ending = None if case.failure is None else case.failure.ending
+    ending = case.failed_end
     stopped = (Number.TARGET_UNREACHABLE, Number.NOT_DELIVERABLE_IN_TIME)
     if ending is None or ending.error not in stopped:
         return None
@@ -78,7 +78,7 @@ def _clash(one: Endpoint, other: Endpoint) -> str | None:
 
 
 def _dropped_with(case: Case, *numbers: int) -> Evidence | None:
-    ending = None if case.failure is None else case.failure.ending
+    ending = case.failed_end
     if ending is None or case.failed_here or ending.error is None:
         return None
     return (case.failed_text(),) if int(ending.error) in numbers else None
@@ -89,7 +89,7 @@ def _forwarding_off(case: Case) -> Evidence | None:
 
 
 def _loop(case: Case) -> Evidence | None:
-    ending = None if case.failure is None else case.failure.ending
+    ending = case.failed_end
     if ending is None:
         return None
     circling = ending.disposition is Disposition.LOOP or ending.error is Number.HOPS_EXHAUSTED
@@ -100,26 +100,27 @@ def _stale(case: Case) -> Evidence | None:
     found = _dropped_with(case, 28017, 9795)
     if found is None:
         return status_of(case, (28017,))
-    on_wire = case.broker or (None if case.failure is None else case.failure.ending.broker)
+    ending = case.failed_end
+    on_wire = case.broker or (None if ending is None else ending.broker)
     named = () if on_wire is None else (where_is(case, on_wire),)
     return (*found, *named, *_hosts_now(case))
 
 
 def _hosts_now(case: Case) -> tuple[str, ...]:
     """Say which broker id the service has where the way ends."""
-    at = None if case.failure is None else case.failure.ending.instance
-    there = None if at is None else case.estate.topology.instance(at)
+    ending = case.failed_end
+    there = None if ending is None else case.estate.topology.instance(ending.instance)
     if there is None:
         return ()
     return tuple(
-        placed(f"{at}/{d.name} has the service, and broker id {d.broker_id}", d.source)
+        placed(f"{there.name}/{d.name} has the service, and broker id {d.broker_id}", d.source)
         for d in there.databases.values()
         if case.message.to_service in d.services
     )
 
 
 def _lost_on_the_way(case: Case) -> Evidence | None:
-    ending = None if case.failure is None else case.failure.ending
+    ending = case.failed_end
     if ending is None or case.failed_here or ending.disposition is not Disposition.DROPPED:
         return status_of(case, (9788, 9789, 9790))
     if ending.error in _TOLD:
