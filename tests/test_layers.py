@@ -19,6 +19,7 @@ LIBRARIES = {
     "confluent_kafka": {"kafka"},
     "fastavro": {"wire", "capture"},  # capture: object containers, which are no messages
     "jgo": {"embedded"},
+    "prometheus_client": {"workers"},
     "py4j": {"monitor"},
     "pyspark": {"monitor"},
     "sqlalchemy": {"store"},

@@ -110,6 +110,9 @@ COMMANDS: dict[str, Entry] = {
         Section.OTHER,
         "Generate traffic or an estate, from a seed.",
     ),
+    "config": Entry(
+        "streams.cli.config:config", Section.OTHER, "What is set, and where each value is from."
+    ),
     "completion": Entry(
         "streams.cli.completion:completion", Section.OTHER, "Print a shell's completion script."
     ),
@@ -120,6 +123,7 @@ EXTRAS = {
     "fastavro": "run",
     "jgo": "run",
     "sqlalchemy": "run",
+    "prometheus_client": "run",
     "pyspark": "monitor",
 }
 """Which extra brings a client library that the base install does without."""

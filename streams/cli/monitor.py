@@ -10,26 +10,15 @@ from types import FrameType
 import click
 
 from streams.cli.duration import DURATION
+from streams.cli.settings import config_option, section_options
 from streams.monitor import MonitorConfig, run
 
-_DEFAULT = MonitorConfig(bootstrap="127.0.0.1:9092")
+_DEFAULT = MonitorConfig(bootstrap="")
 
 
 @click.command()
-@click.option(
-    "--bootstrap",
-    default=_DEFAULT.bootstrap,
-    show_default=True,
-    envvar="HOPLINE_BOOTSTRAP",
-    metavar="HOST:PORT",
-    help="The Kafka cluster. Also HOPLINE_BOOTSTRAP.",
-)
-@click.option(
-    "--prefix",
-    default=_DEFAULT.prefix,
-    show_default=True,
-    help="What every topic name begins with.",
-)
+@section_options("")
+@config_option
 @click.option(
     "--store",
     default=_DEFAULT.store,

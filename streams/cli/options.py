@@ -2,52 +2,52 @@
 
 from __future__ import annotations
 
-import logging
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
 
-from streams.kafka import Cluster
+from streams.cli.settings import (
+    config_option,
+    properties_option,
+    refuse_property,
+    section_options,
+    setting_option,
+    sourced_properties,
+)
+from streams.kafka import Cluster, KafkaException
+from streams.settings import setting_of
 from streams.wire import Topics
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
-DEFAULT_PREFIX = "ssb."
+DEFAULT_PREFIX = str(setting_of("", "prefix").default)
 
-prefix_option = click.option(
-    "--prefix",
-    default=DEFAULT_PREFIX,
-    show_default=True,
-    help="What every topic name begins with.",
-)
+prefix_option = setting_option("", "prefix")
 
 
 def cluster_options(command: F) -> F:
-    """Add ``--bootstrap`` and ``--prefix``; :func:`cluster_of` makes a cluster of them."""
-    bootstrap = click.option(
-        "--bootstrap",
-        default=DEFAULT_BOOTSTRAP,
-        show_default=True,
-        envvar="HOPLINE_BOOTSTRAP",
-        metavar="HOST:PORT",
-        help="The Kafka cluster. Also HOPLINE_BOOTSTRAP.",
-    )
-    return bootstrap(prefix_option(command))
+    """Add ``--bootstrap``, ``--prefix`` and what else :func:`cluster_of` makes a cluster of."""
+    return section_options("")(properties_option(config_option(command)))
 
 
 def cluster_of(bootstrap: str, prefix: str) -> Cluster:
-    """Return the cluster that the options name."""
-    return Cluster(bootstrap, Topics(prefix))
+    """Return the cluster that options and settings name; raises UsageError where one cannot be."""
+    found = sourced_properties(click.get_current_context())
+    for name, sourced in found.items():
+        with _worded(sourced.source):
+            Cluster(bootstrap, properties={name: sourced.value}).admin()
+    with _worded("[kafka]"):  # what is wrong only together
+        cluster = Cluster(bootstrap, Topics(prefix), {n: s.value for n, s in found.items()})
+        if found:
+            cluster.admin()
+    return cluster
 
 
-def log_to_stderr(*, verbose: bool = False) -> None:
-    """Send the log to stderr, where progress belongs; stdout is for results."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(message)s",
-    )
-    logging.getLogger("hopline.librdkafka").setLevel(logging.ERROR)
+@contextmanager
+def _worded(source: str) -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as error:
+        raise refuse_property(str(error.args[0].str()), source) from None

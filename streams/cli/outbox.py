@@ -8,7 +8,8 @@ import threading
 
 import click
 
-from streams.cli.options import cluster_of, cluster_options, log_to_stderr
+from streams.cli.log import log_to_stderr
+from streams.cli.options import cluster_of, cluster_options
 from streams.errors import UsageError
 from streams.store.ddl import ddl
 from streams.store.outbox import OutboxTable

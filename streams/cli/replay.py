@@ -19,24 +19,18 @@ from streams.capture.replay import Clock, Outcome, Progress
 from streams.capture.replay import replay as run
 from streams.capture.schedule import Due, Survey, plan, renamed, survey
 from streams.cli.duration import DURATION
-from streams.cli.options import DEFAULT_BOOTSTRAP
+from streams.cli.options import cluster_of
+from streams.cli.settings import config_option, properties_option, setting_option
 from streams.errors import InputError
-from streams.kafka import Cluster
-from streams.wire import Topics
 
 _BAD_NEWS, _INTERRUPTED = 1, 130
 
 
 @click.command()
 @click.argument("file", type=click.Path())
-@click.option(
-    "--bootstrap",
-    default=DEFAULT_BOOTSTRAP,
-    show_default=True,
-    envvar="HOPLINE_BOOTSTRAP",
-    metavar="HOST:PORT",
-    help="The cluster to send to. Also HOPLINE_BOOTSTRAP.",
-)
+@setting_option("", "bootstrap")
+@properties_option
+@config_option
 @click.option("--prefix", help="Prefix of the topics to send to. [default: the file's own]")
 @click.option("--speed", type=float, help="2 is twice as fast, 0.5 half as fast. [default: 1]")
 @click.option("--asap", is_flag=True, help="Do not wait at all.")
@@ -79,7 +73,7 @@ def replay(
     own = reader.metadata.prefix
     target = own if prefix is None else prefix
     found = _commands(reader)
-    cluster = Cluster(bootstrap, Topics(target))
+    cluster = cluster_of(bootstrap, target)
     pace = None if asap else 1.0 if speed is None else speed
     dues = plan(reader, prefix=own, to_prefix=target, first=found.first, speed=pace)
     cluster.wait(timeout / 1000, _tell)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
-from streams.cli.options import cluster_of, cluster_options, log_to_stderr
+from streams.cli.log import log_to_stderr
+from streams.cli.options import cluster_of, cluster_options
+from streams.cli.settings import section_options
 from streams.errors import UsageError
 from streams.kafka import read_catalog
+from streams.settings import LogFormat, PaceName, WorkerSettings
 from streams.workers import ROLES, Pace, Plan, Process, stop_on_signals
 
 
@@ -16,51 +22,59 @@ from streams.workers import ROLES, Pace, Plan, Process, stop_on_signals
 @click.argument("role", type=click.Choice([*ROLES, "both"]))
 @click.option("--instance", "instances", multiple=True, metavar="NAME", help="Serve this one.")
 @click.option("--all", "every", is_flag=True, help="Serve every instance of the catalog.")
-@click.option(
-    "--slot", default="0", show_default=True, help="This replica's name, the same at every start."
-)
-@click.option(
-    "--pace",
-    default="latency",
-    show_default=True,
-    type=click.Choice([pace.name.lower() for pace in Pace]),
-    help="How long an endpoint's transactions are: long ones cost less CPU for each message.",
-)
-@click.option(
-    "--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka and a catalog."
-)
-@click.option("--verbose", is_flag=True, help="Say what is assigned, restored and switched.")
+@section_options("worker")
 @cluster_options
 def worker(
     role: str,
     instances: tuple[str, ...],
     every: bool,
-    slot: str,
-    pace: str,
-    timeout: float,
-    verbose: bool,
     bootstrap: str,
     prefix: str,
+    log_format: str,
+    pace: str,
+    **options: Any,
 ) -> None:
     """Run workers until SIGTERM: then they drain, commit and leave.
 
     ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs) or both.
     Any number of processes may serve an instance. A killed one loses nothing: start it again.
     """
-    log_to_stderr(verbose=verbose)
+    settings = WorkerSettings(log_format=LogFormat(log_format), pace=PaceName(pace), **options)
+    log_to_stderr(settings.log_format, verbose=settings.verbose)
     logging.getLogger("hopline.ready").setLevel(logging.INFO)
     if bool(instances) == every:
         raise UsageError("Name the instances to serve.", "Give --instance NAME ... or --all.")
     cluster = cluster_of(bootstrap, prefix)
     if every:
-        cluster.wait(timeout, lambda text: click.echo(text, err=True))
+        cluster.wait(settings.timeout, lambda text: click.echo(text, err=True))
         topology = read_catalog(cluster).topology
         instances = tuple(topology.instances) if topology else ()
         if not instances:
             raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
     roles = ROLES if role == "both" else (role,)
     process = Process(
-        cluster, Plan(roles, instances, slot, pace=Pace[pace.upper()]), timeout=timeout
+        cluster,
+        Plan(
+            roles,
+            instances,
+            settings.slot,
+            pace=Pace[settings.pace.name],
+            watched=bool(settings.http),
+        ),
+        timeout=settings.timeout,
     )
     stop_on_signals(process)
-    process.run()
+    with _serving(process, settings):
+        process.run()
+
+
+@contextmanager
+def _serving(process: Process, settings: WorkerSettings) -> Iterator[None]:
+    if not settings.http:
+        yield
+        return
+    from streams.workers.http import serving  # Prometheus's library only where it is asked for
+
+    with serving(process, settings.http, settings.answer_within) as port:
+        logging.getLogger("hopline.ready").info("metrics and health on port %d", port)
+        yield

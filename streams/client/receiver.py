@@ -117,7 +117,7 @@ class Receiver:
         self._partitions: dict[int, _Partition] = {}
         self._broken: list[MalformedError] = []
         self._bereft = False
-        named = {} if member is None else {"group_instance_id": member}
+        named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
         self._consumer = cluster.consumer(group, auto_offset_reset="earliest", **named)
         self._consumer.subscribe(
             [self._topic], on_assign=self._assigned, on_revoke=self._gone, on_lost=self._gone

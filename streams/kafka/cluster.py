@@ -13,12 +13,15 @@ from confluent_kafka.admin import AdminClient
 
 from streams.errors import SurroundingsError
 from streams.kafka.outage import Outage
+from streams.settings import demand_safe
 from streams.wire import MalformedError, Topics
 
 Headers = list[tuple[str, bytes | None]]
 
 log = logging.getLogger("hopline.kafka")
 
+STATISTICS_EVERY = 5_000
+"""Milliseconds between two reports of a client about itself."""
 _LOOK = 5.0
 """Seconds between two lines that tell how long a cluster is still waited for."""
 _outages: dict[object, Outage] = {}
@@ -42,11 +45,17 @@ def headers_of(message: Message) -> Headers:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster as a client sees it; ``properties`` are librdkafka's, for every client."""
+    """A cluster as a client sees it; ``properties`` are librdkafka's, for every client.
+
+    They win over what is set here, so those that correctness depends on are a UsageError.
+    """
 
     bootstrap: str
     topics: Topics = field(default_factory=Topics)
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)  # with passwords
+
+    def __post_init__(self) -> None:
+        demand_safe(self.properties)
 
     def _common(self) -> dict[str, Any]:
         return {
@@ -63,10 +72,18 @@ class Cluster:
             key, Outage(self.bootstrap, lambda timeout: self.admin().list_topics(timeout=timeout))
         )
 
-    def producer(self, *, transactional_id: str | None = None, **config: Any) -> Producer:
-        """Build a producer: idempotent, keyed like Java's, success reports only if asked for."""
+    def producer(
+        self,
+        *,
+        transactional_id: str | None = None,
+        stats: Callable[[str], None] | None = None,
+        **config: Any,
+    ) -> Producer:
+        """Build a producer: idempotent, keyed like Java's, success reports only if asked for.
+
+        ``stats`` takes its report about itself now and then, when it is polled.
+        """
         settings: dict[str, Any] = {
-            **self._common(),
             "enable.idempotence": True,
             "acks": "all",
             "partitioner": "murmur2_random",  # the same partition as every Java client
@@ -77,13 +94,17 @@ class Cluster:
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
             settings["transaction.timeout.ms"] = 15_000
-        return Producer({**settings, **_dotted(config)})
+        return Producer({**settings, **_dotted(config), **_reported(stats), **self._common()})
 
-    def consumer(self, group: str, **config: Any) -> Consumer:
-        """Build a consumer that reads what is committed, and commits only when told to."""
+    def consumer(
+        self, group: str, *, stats: Callable[[str], None] | None = None, **config: Any
+    ) -> Consumer:
+        """Build a consumer that reads what is committed, and commits only when told to.
+
+        ``stats`` is as for :meth:`producer`.
+        """
         return Consumer(
             {
-                **self._common(),
                 "group.id": group,
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
@@ -93,6 +114,8 @@ class Cluster:
                 "session.timeout.ms": 10_000,
                 "fetch.wait.max.ms": 50,
                 **_dotted(config),
+                **_reported(stats),
+                **self._common(),
             }
         )
 
@@ -128,6 +151,12 @@ class Cluster:
 
 def _dotted(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name.replace("_", "."): value for name, value in config.items()}
+
+
+def _reported(stats: Callable[[str], None] | None) -> dict[str, Any]:
+    if stats is None:  # a client that nobody polls would gather its reports without end
+        return {}
+    return {"stats_cb": stats, "statistics.interval.ms": STATISTICS_EVERY}
 
 
 def _reason(error: KafkaException) -> str:

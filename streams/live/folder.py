@@ -132,8 +132,11 @@ class UpFolder:
 
 
 def worker_command(role: str, bootstrap: str, prefix: str) -> str:
-    """Return the command line of a process of workers, as words with spaces between."""
-    options = f"--bootstrap {bootstrap} --prefix {prefix} --slot {SLOT}"
+    """Return the command line of a process of workers, as words with spaces between.
+
+    Its log is read here, and two processes cannot share an address: no settings file decides that.
+    """
+    options = f"--bootstrap {bootstrap} --prefix {prefix} --slot {SLOT} --log-format text --http="
     return f"streams worker {role} --all {options}"
 
 

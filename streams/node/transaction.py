@@ -82,6 +82,11 @@ class Transaction:
     def __post_init__(self) -> None:
         self.notices = Notices(proxy(self))
 
+    @property
+    def statements(self) -> int:
+        """Return how many statements were applied."""
+        return len(self._commands)
+
     # --- inputs ----------------------------------------------------------------------------------
 
     def command(self, position: int, command: Command) -> None:

@@ -5,9 +5,11 @@ from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.process import ROLES, Plan, Process, stop_on_signals
 from streams.workers.transactions import FencedError
+from streams.workers.working import WORKING
 
 __all__ = [
     "ROLES",
+    "WORKING",
     "Control",
     "EndpointWorker",
     "FencedError",

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
@@ -83,9 +83,26 @@ class Control:
         return self._world
 
     @property
+    def version(self) -> int:
+        """Return the version of the catalog that workers live by; 0 while there is none."""
+        return self._world.version if self._world is not None else 0
+
+    @property
     def error(self) -> str:
         """Return why the newest version of the catalog cannot be used, if so."""
         return self._catalog.error
+
+    def failures(self) -> Iterator[str]:
+        """Yield why the catalog is not, or not wholly, followed any more."""
+        if self._failure is not None:
+            yield f"The catalog is not read any more: {self._failure!r}."
+        if self.error:
+            yield f"The newest version of the catalog cannot be used: {self.error}."
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether a complete version of the catalog has been read."""
+        return self._ready.is_set()
 
     def has(self, key: str) -> bool:
         """Tell whether the catalog has an object."""

@@ -14,6 +14,7 @@ from streams.errors import EventKind, Number
 from streams.kafka import Cluster, Headers, KafkaError, KafkaException, Message
 from streams.node import Event, event
 from streams.wire import encode_event
+from streams.workers.counts import Told, Traffic
 from streams.workers.room import Room
 
 log = logging.getLogger("hopline.forwarder")
@@ -41,10 +42,19 @@ def short(key: bytes | str | None) -> bytes | None:
 class Delivery:
     """A forwarder's producer; ``stop`` ends the wait for room where Kafka takes nothing."""
 
-    def __init__(self, cluster: Cluster, instance: str, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        instance: str,
+        stop: threading.Event,
+        *,
+        told: Told,
+        traffic: Traffic,
+    ) -> None:
+        self._told = told
         self._instance = instance
         self._events = cluster.topics.event
-        self._producer = cluster.producer(linger_ms=1)
+        self._producer = cluster.producer(linger_ms=1, stats=traffic.writer)
         self._room = Room(self._producer, instance, stop)
         self._failed: list[tuple[KafkaError, Message, Source]] = []
 
@@ -106,6 +116,7 @@ class Delivery:
 
     def emit(self, source: Source, key: bytes | None, told: Event) -> None:
         """Write an event."""
+        self._told.one(told)
         self.produce(source, self._events, key, encode_event(told))
 
     def serve(self) -> None:

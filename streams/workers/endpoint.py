@@ -30,9 +30,11 @@ from streams.kafka import (
     TopicPartition,
     partitions_of,
 )
+from streams.node import Endpoint, Transaction
 from streams.protocol import Limits
 from streams.wire.records import LARGEST_BODY
 from streams.workers.control import Control
+from streams.workers.counts import Committed, Told, Traffic
 from streams.workers.inputs import Inputs, Intake, tell_parked
 from streams.workers.partition import Partition, Work
 from streams.workers.partitions import Partitions
@@ -60,6 +62,8 @@ class EndpointWorker:
     ``cache_bytes`` bounds what it keeps in memory of ``cmd``, and as much of ``in``, per partition.
     """
 
+    role = "endpoint"
+
     def __init__(
         self,
         cluster: Cluster,
@@ -81,6 +85,7 @@ class EndpointWorker:
         limits = limits or Limits()
         limits = replace(limits, body=min(limits.body, LARGEST_BODY))
         self.partitions = Partitions(cluster, instance, self._inputs, control, limits, cache_bytes)
+        self.counts, self.traffic = Committed(), Traffic()
         self.committed = 0
 
     def run(self, stop: threading.Event) -> None:
@@ -94,6 +99,7 @@ class EndpointWorker:
             f"{cluster.topics.prefix}endpoint.{self.instance}",
             partition_assignment_strategy="range",
             enable_partition_eof=True,
+            stats=self.traffic.reader,
         )
         self.partitions.subscribe(consumer)
         try:
@@ -178,15 +184,30 @@ class EndpointWorker:
             tx.close()
             out_end = self._transactions.commit(tx, owned.number, positions, self.partitions.member)
         except BaseException:
-            endpoint.abandon(tx)
+            self._abandon(endpoint, tx)
             raise
         if out_end is None:  # aborted: the same records are read again
-            endpoint.abandon(tx)
+            self._abandon(endpoint, tx)
             self._seek_back(owned)
             return False
         owned.merge(tx, out_end, positions, parked=work.due if refusal is not None else ())
         self.committed += 1
+        self.counts.add(tx)
         return True
+
+    def _abandon(self, endpoint: Endpoint, tx: Transaction) -> None:
+        endpoint.abandon(tx)
+        self.counts.rolled_back += 1
+
+    @property
+    def assigned(self) -> bool:
+        """Tell whether it has been dealt its partitions, and has restored what lives in them."""
+        return self.partitions.assigned
+
+    @property
+    def told(self) -> Told:
+        """Return what events it has written."""
+        return self.counts.told
 
     def _seek_back(self, owned: Partition) -> None:
         for topic, position in owned.positions.items():

@@ -47,6 +47,7 @@ from streams.wire.records import (
     header_of,
 )
 from streams.workers.control import Control
+from streams.workers.counts import Told, Traffic
 from streams.workers.delivery import Delivery, short, source_of
 from streams.workers.express import Express, Input, Known
 
@@ -70,6 +71,8 @@ class _Held:
 class ForwarderWorker:
     """One replica of an instance's forwarder; :meth:`run` owns the loop and decides nothing."""
 
+    role = "forwarder"
+
     def __init__(self, cluster: Cluster, instance: str, control: Control) -> None:
         self.instance = instance
         self._cluster = cluster
@@ -80,20 +83,30 @@ class ForwarderWorker:
         self._names: dict[tuple[Place, str], str] = {}
         self._inputs: dict[tuple[str | None, int | None], Input] = {}
         self._positions: dict[tuple[str, int], int] = {}
-        self._ready = False
+        self.assigned = False
+        self.told, self.traffic = Told(), Traffic()
+        self._holding: Holding[_Held] = Holding(0)
         self.passed = 0
+
+    @property
+    def pending(self) -> tuple[int, int]:
+        """Return how many frames are held in memory, and their bytes; any thread may ask."""
+        return len(self._holding), self._holding.size
 
     def run(self, stop: threading.Event) -> None:
         """Forward until ``stop``; then drain: flush, commit, leave the group."""
         world = self._control.world
         self._forwarder = Forwarder(self.instance, world, Envelope, self._control.reachable)
-        self._holding: Holding[_Held] = Holding(world.forward_bytes[self.instance])
-        self._delivery = Delivery(self._cluster, self.instance, stop)
+        self._holding.limit = world.forward_bytes[self.instance]
+        self._delivery = Delivery(
+            self._cluster, self.instance, stop, told=self.told, traffic=self.traffic
+        )
         self._express = Express(self._delivery)
         consumer = self._consumer = self._cluster.consumer(
             f"{self._cluster.topics.prefix}forwarder.{self.instance}",
             partition_assignment_strategy="cooperative-sticky",
             enable_partition_eof=True,
+            stats=self.traffic.reader,
         )
         consumer.subscribe(
             [self._out, self._txq],
@@ -286,8 +299,8 @@ class ForwarderWorker:
             if partition.offset < 0:
                 partition.offset = _BEGINNING
         consumer.incremental_assign(committed)
-        if not self._ready:
-            self._ready = True
+        if not self.assigned:
+            self.assigned = True
             ready.info("%s forwarder: ready", self.instance)
         log.info("%s forwards %s", self.instance, _named(partitions))
 
@@ -298,6 +311,7 @@ class ForwarderWorker:
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._forget(partitions)
+        self.assigned = False
         log.warning("%s has lost %s", self.instance, _named(partitions))
         consumer.incremental_unassign(partitions)
 

@@ -54,6 +54,7 @@ class Partitions:
         self._cache_bytes = cache_bytes
         self.owned: dict[int, Partition] = {}
         self.member: Any = None
+        self.assigned = False
 
     def subscribe(self, consumer: Consumer) -> None:
         """Take part in the group; the consumer's polls assign and revoke from now on."""
@@ -108,11 +109,16 @@ class Partitions:
             owned = self.owned[number] = self._restore(consumer, number)
             starts += [TopicPartition(t, number, o) for t, o in owned.positions.items()]
         consumer.assign(starts)
+        self.assigned = True
         ready.info("%s endpoint: ready, %s", self._instance, self._described())
 
+    @property
+    def dialogs(self) -> int:
+        """Return how many endpoints live in what it owns; any thread may ask."""
+        return sum(len(owned.endpoint.dialogs) for owned in list(self.owned.values()))
+
     def _described(self) -> str:
-        dialogs = sum(len(owned.endpoint.dialogs) for owned in self.owned.values())
-        return f"{_count(len(self.owned), 'partition')}, {_count(dialogs, 'dialog')}"
+        return f"{_count(len(self.owned), 'partition')}, {_count(self.dialogs, 'dialog')}"
 
     def _restore(self, consumer: Consumer, number: int) -> Partition:
         started = time.monotonic()
@@ -172,6 +178,7 @@ class Partitions:
         self._let_go(partitions)
 
     def _let_go(self, partitions: list[TopicPartition]) -> None:
+        self.assigned = False
         for number in {p.partition for p in partitions}:
             owned = self.owned.pop(number, None)
             if owned is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Protocol
@@ -23,8 +23,10 @@ from streams.wire.evolution import written_schemas
 from streams.wire.specs import cluster_specs, instance_specs
 from streams.workers.collector import collecting_rarely
 from streams.workers.control import Control
+from streams.workers.counts import Told, Traffic
 from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
+from streams.workers.working import WORKING
 
 log = logging.getLogger("hopline.process")
 
@@ -35,6 +37,19 @@ class Worker(Protocol):
     """What a thread of this process runs: the loop of one worker until ``stop`` is set."""
 
     instance: str
+    traffic: Traffic
+
+    @property
+    def role(self) -> str:
+        """Say which of :data:`ROLES` it has."""
+
+    @property
+    def assigned(self) -> bool:
+        """Tell whether it has been dealt its partitions, with what lives in them."""
+
+    @property
+    def told(self) -> Told:
+        """Return what events it has written."""
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop``, then drain and return."""
@@ -42,13 +57,17 @@ class Worker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which workers a process runs, for which instances, and how its endpoints work."""
+    """Which workers a process runs, for which instances, and how its endpoints work.
+
+    ``watched``: Kafka's clients report about themselves, for metrics.
+    """
 
     roles: tuple[str, ...]
     instances: tuple[str, ...]
     slot: str = "0"
     cache_bytes: int = CACHE_BYTES
     pace: Pace = Pace.LATENCY
+    watched: bool = False
 
 
 class Process:
@@ -63,6 +82,37 @@ class Process:
         self._timeout = timeout
         self._stop = threading.Event()
         self._failure: BaseException | None = None
+        self._control: Control | None = None
+        self.workers: list[Worker] = []
+
+    @property
+    def cluster(self) -> Cluster:
+        """Return the cluster that it works for."""
+        return self._cluster
+
+    @property
+    def catalog_version(self) -> int:
+        """Return the version of the catalog that it lives by; 0 while it has none."""
+        return self._control.version if self._control is not None else 0
+
+    def failures(self) -> Iterator[str]:
+        """Yield a sentence for each thing that is broken; nothing where all is well so far."""
+        if self._failure is not None:
+            yield f"A worker has failed: {self._failure}"
+        if self._control is not None and self._control.is_ready:
+            yield from self._control.failures()
+
+    def missing(self) -> Iterator[str]:
+        """Yield a sentence for each thing that it still waits for before all workers work."""
+        if self._control is None or not self._control.is_ready:
+            yield "The catalog is not read yet."
+        elif not self.workers:
+            yield "The workers are not started yet."
+        for worker in self.workers:
+            if not worker.assigned:
+                yield f"The {worker.role} of {worker.instance} has no partitions yet."
+        if self._stop.is_set():
+            yield "It is draining."
 
     def stop(self, *_: object) -> None:
         """Ask every worker to drain and leave."""
@@ -76,11 +126,13 @@ class Process:
     def _run(self) -> None:
         names = self._plan.instances
         forwards = "forwarder" in self._plan.roles
-        control = Control(self._cluster, names if forwards else (), timeout=self._timeout)
+        control = self._control = Control(
+            self._cluster, names if forwards else (), timeout=self._timeout
+        )
         try:
             control.start()
             self._check(control)
-            workers = self._workers(names, control)
+            workers = self.workers = self._workers(names, control)
             threads = [
                 threading.Thread(target=self._guarded, args=(w,), name=f"{type(w).__name__}-{i}")
                 for i, w in enumerate(workers)
@@ -137,9 +189,12 @@ class Process:
                         pace=self._plan.pace,
                     )
                 )
+        for worker in workers:
+            worker.traffic.wanted = self._plan.watched
         return workers
 
     def _guarded(self, worker: Worker) -> None:
+        WORKING.set((worker.role, worker.instance))
         try:
             worker.run(self._stop)
         except BaseException as error:  # the thread's end is the process's end

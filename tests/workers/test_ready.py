@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -43,3 +45,23 @@ def test_each_worker_says_once_that_it_is_ready(two: Rig) -> None:
             "B endpoint: ready, 1 partition, 0 dialogs",
             "B forwarder: ready",
         ]
+
+
+def test_a_workers_log_is_json_and_its_health_is_served_if_wanted(two: Rig) -> None:
+    deploy(two.cluster, two.topology)
+    options = ("--bootstrap", two.cluster.bootstrap, "--prefix", two.topics.prefix)
+    command = [sys.executable, "-m", "streams", "worker", "forwarder", "--instance", "A", *options]
+    wanted = ("--log-format", "json", "--http", "127.0.0.1:0")
+    with subprocess.Popen([*command, *wanted], stderr=subprocess.PIPE, text=True) as child:
+        assert child.stderr is not None
+        try:
+            first, second = (json.loads(child.stderr.readline()) for _ in range(2))
+            port = int(first["message"].removeprefix("metrics and health on port "))
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
+                assert answer.read() == b"ok\n"
+        finally:
+            child.terminate()
+        assert child.stderr.read() == ""
+    assert child.returncode == 0
+    assert (second["worker"], second["instance"]) == ("forwarder", "A")
+    assert second["message"] == "A forwarder: ready"

@@ -1,0 +1,182 @@
+"""Settings as options: the flag wins over the variable, it over the file, that over the default."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from streams.errors import InputError, UsageError
+from streams.settings import (
+    NOTHING,
+    Setting,
+    SettingsFile,
+    Sourced,
+    demand_safe,
+    property_variables,
+    read_settings,
+    setting_of,
+    settings_of,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_FILE = "hopline.toml"
+_PATH, _FILE, _PROPERTIES = "hopline.path", "hopline.file", "hopline.properties"
+
+
+class SettingOption(click.Option):
+    """An option that also takes what the settings file says."""
+
+    def __init__(self, *args: Any, setting: Setting, **extra: Any) -> None:
+        """Take click's arguments, and which setting it is."""
+        super().__init__(*args, **extra)
+        self.setting = setting
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> Any:
+        """Return the value and its source; the file counts where flag and variable say nothing."""
+        value, source = super().consume_value(ctx, opts)
+        if source is not ParameterSource.DEFAULT or ctx.resilient_parsing:
+            return value, source
+        found = settings_file(ctx).settings.get((self.setting.section, self.setting.name))
+        if found is None:
+            return value, source
+        self._demand_value(ctx, found)
+        return found.value, ParameterSource.DEFAULT_MAP
+
+    def _demand_value(self, ctx: click.Context, found: Sourced) -> None:
+        """Tell of a value that cannot be meant with its place, which click does not know."""
+        try:
+            self.type_cast_value(ctx, found.value)
+        except click.BadParameter as error:
+            file, _, line = found.source.rpartition(":")
+            message = f"{self.setting.key}: {error.message}"
+            raise InputError(message, file=file, line=int(line)) from None
+
+    def source_of(self, ctx: click.Context) -> str:
+        """Return where the value is from: default, file:line, variable or flag."""
+        match ctx.get_parameter_source(self.name or ""):
+            case ParameterSource.COMMANDLINE:
+                return self.setting.flag
+            case ParameterSource.ENVIRONMENT:
+                return self.setting.variable
+            case ParameterSource.DEFAULT_MAP:
+                place = (self.setting.section, self.setting.name)
+                return str(settings_file(ctx).settings[place].source)
+            case _:
+                return "default"
+
+
+def setting_option(section: str, name: str) -> Callable[[F], F]:
+    """Add the option of a setting, with the default and the sentence that it has."""
+    setting = setting_of(section, name)
+    default = setting.default
+    if isinstance(default, Enum):
+        kind: dict[str, Any] = {"type": click.Choice([e.value for e in type(default)])}
+        default = default.value
+    elif isinstance(default, bool):
+        kind = {"is_flag": True}
+    else:
+        kind = {"metavar": setting.metavar or None}
+    return click.option(
+        f"{setting.flag}/--no-{setting.name}" if "is_flag" in kind else setting.flag,
+        cls=SettingOption,
+        setting=setting,
+        default=default,
+        show_default=bool(default),
+        envvar=setting.variable,
+        show_envvar=True,
+        help=setting.says,
+        **kind,
+    )
+
+
+def section_options(section: str) -> Callable[[F], F]:
+    """Add the options of all settings of a section."""
+
+    def add(command: F) -> F:
+        for setting in reversed(list(settings_of(section))):
+            command = setting_option(section, setting.name)(command)
+        return command
+
+    return add
+
+
+def _note_path(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
+    if path:
+        ctx.meta[_PATH] = path
+
+
+config_option = click.option(
+    "--config",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    envvar="HOPLINE_CONFIG",
+    show_envvar=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_note_path,
+    help=f"Settings  [default: {DEFAULT_FILE}, if there is one]",
+)
+
+
+def settings_file(ctx: click.Context) -> SettingsFile:
+    """Return what the settings file says, read once; nothing where there is none."""
+    if _FILE not in ctx.meta:
+        named = ctx.meta.get(_PATH)
+        path = Path(named or DEFAULT_FILE)
+        ctx.meta[_FILE] = NOTHING if named is None and not path.exists() else _read(path)
+    found: SettingsFile = ctx.meta[_FILE]
+    return found
+
+
+def _read(path: Path) -> SettingsFile:
+    try:
+        return read_settings(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise InputError("This is no UTF-8.", file=str(path)) from error
+
+
+def _note_properties(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"'{text}' is not NAME=VALUE.")
+        demand_safe([name], "--kafka")
+        found[name] = Sourced(value, "--kafka")
+    ctx.meta[_PROPERTIES] = found
+
+
+properties_option = click.option(
+    "--kafka",
+    "properties",
+    multiple=True,
+    metavar="NAME=VALUE",
+    expose_value=False,
+    callback=_note_properties,
+    help="A property of librdkafka's; [kafka] of the settings file, for a secret.",
+)
+
+
+def sourced_properties(ctx: click.Context) -> dict[str, Sourced]:
+    """Return librdkafka's properties as they are set, each with its source."""
+    found = dict(settings_file(ctx).properties)
+    for name, sourced in property_variables(os.environ):
+        demand_safe([name], sourced.source)
+        found[name] = sourced
+    found.update(ctx.meta.get(_PROPERTIES, {}))
+    return found
+
+
+def refuse_property(text: str, source: str) -> UsageError:
+    """Return what tells that Kafka's client refuses a property, and where that one is set."""
+    return UsageError(
+        f"{source}: {text}.",
+        "librdkafka's CONFIGURATION.md has its properties and their values.",
+    )

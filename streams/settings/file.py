@@ -1,0 +1,140 @@
+"""Reading `hopline.toml`: its values, each with its line; what it cannot mean is refused."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streams.errors import InputError
+from streams.settings.model import PROPERTIES, SECTIONS, settings_of
+from streams.settings.properties import Sourced, refusal_of
+
+_PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_END = re.compile(r" \(at end of document\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """What a file says: settings by section and name, and librdkafka's properties by name."""
+
+    path: str = ""
+    settings: Mapping[tuple[str, str], Sourced] = field(default_factory=dict)
+    properties: Mapping[str, Sourced] = field(default_factory=dict)
+
+
+NOTHING = SettingsFile()
+
+
+def read_settings(text: str, path: str) -> SettingsFile:
+    """Read a settings file; raises InputError with the place of what it cannot mean."""
+    parsed = _parse(text, path)
+    lines = _lines_of(text)
+    settings: dict[tuple[str, str], Sourced] = {}
+    properties: dict[str, Sourced] = {}
+    for keys, value in _leaves(parsed):
+        place = _Place(path, lines[keys])
+        if keys[0] == PROPERTIES and len(keys) > 1:
+            name = ".".join(keys[1:])
+            _demand_safe(name, value, place)
+            properties[name] = Sourced(_as_text(value), str(place))
+        else:
+            settings[_setting(keys, value, place)] = Sourced(value, str(place))
+    return SettingsFile(path, settings, properties)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+    def refuse(self, message: str, remedy: str = "") -> InputError:
+        """Return what refuses something here."""
+        return InputError(message, file=self.path, line=self.line, remedy=remedy)
+
+
+def _parse(text: str, path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        said = str(error)
+        at = _PLACE.search(said)
+        line, column = (int(at[1]), int(at[2])) if at else (len(text.splitlines()), 0)
+        what = _END.sub("", _PLACE.sub("", said))
+        raise InputError(f"This is no TOML: {what}.", file=path, line=line, column=column) from None
+
+
+def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
+    """Yield every value with its keys; an empty table is a value."""
+    for key, value in table.items():
+        keys = (*above, key)
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, keys)
+        elif not isinstance(value, dict) or len(keys) > 1 or key not in (*SECTIONS, PROPERTIES):
+            yield keys, value
+
+
+def _lines_of(text: str) -> dict[tuple[str, ...], int]:
+    """Return the line on which each value begins.
+
+    A value has come with the first lines of a file that are TOML and have it. It is found so, and
+    not by a search for its name, because the name may be quoted, dotted, or a word in a text.
+    """
+    found: dict[tuple[str, ...], int] = {}
+    lines, begin = text.split("\n"), 1
+    for end in range(1, len(lines) + 1):
+        try:
+            parsed = tomllib.loads("\n".join(lines[:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+        for keys, _ in _leaves(parsed):
+            found.setdefault(keys, begin)
+        begin = end + 1
+    return found
+
+
+def _setting(keys: tuple[str, ...], value: object, place: _Place) -> tuple[str, str]:
+    section, name = ("", keys[0]) if len(keys) == 1 else (keys[0], ".".join(keys[1:]))
+    known = {s.name: s for s in settings_of(section)}
+    if section not in SECTIONS:
+        raise place.refuse(f"There is no table [{section}].", _suggest(section, _tables()))
+    if name not in known:
+        everywhere = [s.key for s in settings_of()]
+        key = f"{section}.{name}" if section else name
+        raise place.refuse(f"There is no setting {key}.", _suggest(key, everywhere))
+    setting = known[name]
+    if isinstance(value, bool) is not isinstance(setting.default, bool) or not isinstance(
+        value, str | int | float
+    ):
+        wanted = "true or false" if isinstance(setting.default, bool) else "a text or a number"
+        raise place.refuse(f"{setting.key} is {wanted}.")
+    return section, name
+
+
+def _tables() -> list[str]:
+    return [name for name in (*SECTIONS, PROPERTIES) if name]
+
+
+def _suggest(word: str, words: list[str]) -> str:
+    close = difflib.get_close_matches(word, words, 1)
+    if close:
+        return f"Did you mean {close[0]}?"
+    return f"There are: {', '.join(words)}."
+
+
+def _demand_safe(name: str, value: object, place: _Place) -> None:
+    if not isinstance(value, str | int | float):
+        raise place.refuse(f"{PROPERTIES}.{name} is a text, a number, true or false.")
+    why = refusal_of(name)
+    if why is not None:
+        raise place.refuse(f"{name} cannot be set: {why}", "Leave it out.")
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

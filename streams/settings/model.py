@@ -1,0 +1,111 @@
+"""The settings: one frozen dataclass per process, and a sentence for each of its fields."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class LogFormat(Enum):
+    """How a worker writes its log to stderr."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class PaceName(Enum):
+    """How long an endpoint's transactions are."""
+
+    LATENCY = "latency"
+    THROUGHPUT = "throughput"
+
+
+def _says(sentence: str, metavar: str = "") -> dict[str, str]:
+    return {"says": sentence, "metavar": metavar}
+
+
+_BOOTSTRAP = _says("The Kafka cluster.", "HOST:PORT")
+_PREFIX = _says("What every topic name begins with.", "TEXT")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """Which cluster a command talks to, and under which names; every command that talks to one."""
+
+    bootstrap: str = field(default="127.0.0.1:9092", metadata=_BOOTSTRAP)
+    prefix: str = field(default="ssb.", metadata=_PREFIX)
+
+
+_SLOT = _says("This replica's name, the same at every start.", "TEXT")
+_PACE = _says("How long an endpoint's transactions are: long ones cost less CPU for each message.")
+_TIMEOUT = _says("Seconds to wait for Kafka and a catalog.")
+_VERBOSE = _says("Say what is assigned, restored and switched.")
+_LOG_FORMAT = _says("The log as lines of text, or of one JSON object each.")
+_HTTP = _says(
+    "Serve /metrics, /healthz and /readyz there; a port alone is on loopback.", "HOST:PORT"
+)
+_ANSWER = _says("Seconds within which Kafka must answer, or /healthz says that it does not.")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """How a process of `hopline worker` runs."""
+
+    slot: str = field(default="0", metadata=_SLOT)
+    pace: PaceName = field(default=PaceName.LATENCY, metadata=_PACE)
+    timeout: float = field(default=30.0, metadata=_TIMEOUT)
+    verbose: bool = field(default=False, metadata=_VERBOSE)
+    log_format: LogFormat = field(default=LogFormat.TEXT, metadata=_LOG_FORMAT)
+    http: str = field(default="", metadata=_HTTP)
+    answer_within: float = field(default=5.0, metadata=_ANSWER)
+
+
+SECTIONS: Mapping[str, type] = {"": ClusterSettings, "worker": WorkerSettings}
+"""The tables of the file, and what they set; the keys of ``""`` stand before every table."""
+PROPERTIES = "kafka"
+"""The table of librdkafka's own properties."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its names in the file, in the environment and as a flag, and what it means."""
+
+    section: str
+    name: str
+    default: Any
+    says: str
+    metavar: str
+
+    @property
+    def key(self) -> str:
+        """Return its name in the file, with the table's."""
+        return f"{self.section}.{self.name}" if self.section else self.name
+
+    @property
+    def variable(self) -> str:
+        """Return the environment variable that sets it."""
+        return "HOPLINE_" + self.key.replace(".", "_").upper()
+
+    @property
+    def flag(self) -> str:
+        """Return the flag of the command line that sets it."""
+        return "--" + self.name.replace("_", "-")
+
+
+def settings_of(section: str | None = None) -> Iterator[Setting]:
+    """Yield the settings of one table of the file, or all of them."""
+    for name, owner in SECTIONS.items():
+        if section is None or name == section:
+            for f in dataclasses.fields(owner):
+                yield Setting(name, f.name, f.default, f.metadata["says"], f.metadata["metavar"])
+
+
+def setting_of(section: str, name: str) -> Setting:
+    """Return one setting; raises KeyError where there is none."""
+    for setting in settings_of(section):
+        if setting.name == name:
+            return setting
+    raise KeyError(f"{section}.{name}")

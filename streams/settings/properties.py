@@ -1,0 +1,106 @@
+"""librdkafka's own properties: which may be passed through, and which never."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streams.errors import UsageError
+from streams.settings.model import settings_of
+
+_VARIABLE = "HOPLINE_KAFKA_"
+_OTHERS = ("HOPLINE_CONFIG", "HOPLINE_CACHE", "HOPLINE_MAVEN", "HOPLINE_OUTBOX")
+_SECRET = re.compile(r"password|secret|private\.key|\.pem$|^sasl\.oauthbearer\.config$")
+
+
+@dataclass(frozen=True, slots=True)
+class Sourced:
+    """A value, and where it is from: a flag, a variable, `file:line`, or the default."""
+
+    value: Any
+    source: str
+
+
+_REPEATS = "without it a producer that tries again could write a record twice or in another order."
+_OFFSETS = "a position must not be committed before what was read there has had its effect."
+_REPORTED = "a record that Kafka takes a little later would be told as refused for good (11292)."
+_SHARE = "workers are dealt partitions in the one way that they can drain and give back."
+_OWN = "every client has its own; with one in common they would fence each other."
+_MOVED = "a key must be on the partition where all clients put it, or its dialog is not there."
+_START = "where a reader begins follows from what it has done; skipping loses records."
+
+REFUSED: Mapping[str, str] = {
+    "enable.idempotence": _REPEATS,
+    "acks": "what is confirmed must be on all replicas in sync, or a broker's end loses it.",
+    "request.required.acks": "it is another name of acks, and what is confirmed must not be lost.",
+    "retries": _REPEATS,
+    "message.send.max.retries": _REPEATS,
+    "max.in.flight": _REPEATS,
+    "max.in.flight.requests.per.connection": _REPEATS,
+    "enable.gapless.guarantee": _REPEATS,
+    "message.timeout.ms": _REPORTED,
+    "delivery.timeout.ms": _REPORTED,
+    "delivery.report.only.error": "workers ask for the reports that they count on.",
+    "transactional.id": _OWN,
+    "transaction.timeout.ms": "it bounds how long what a dead worker has begun holds readers up.",
+    "partitioner": _MOVED,
+    "isolation.level": "what an aborted transaction has written never happened.",
+    "enable.auto.commit": _OFFSETS,
+    "auto.commit.enable": _OFFSETS,
+    "enable.auto.offset.store": _OFFSETS,
+    "auto.offset.reset": _START,
+    "enable.partition.eof": "workers learn from it that they have read to the end.",
+    "allow.auto.create.topics": "only `hopline apply` makes topics, as they must be.",
+    "topic.blacklist": "a topic that is not seen is not read.",
+    "group.id": _OWN,
+    "group.instance.id": _OWN,
+    "group.protocol": _SHARE,
+    "group.remote.assignor": _SHARE,
+    "partition.assignment.strategy": _SHARE,
+    "bootstrap.servers": "it is the setting `bootstrap`.",
+    "metadata.broker.list": "it is the setting `bootstrap`.",
+    "statistics.interval.ms": "it belongs to the setting `worker.http`.",
+    "test.mock.num.brokers": "records would go to a broker that does not exist.",
+}
+"""Properties that cannot be set, and why: they would lose, repeat or misplace messages."""
+
+
+def refusal_of(name: str) -> str | None:
+    """Return why a property cannot be set; ``None`` where it may."""
+    if name.endswith("_cb") or name in ("logger", "on_delivery", "opaque", "default_topic_conf"):
+        return "it is no text."
+    return REFUSED.get(name)
+
+
+def demand_safe(properties: Iterable[str], source: str = "") -> None:
+    """Raise UsageError for the first property that cannot be set."""
+    for name in properties:
+        why = refusal_of(name)
+        if why is not None:
+            said = f"{source}: " if source else ""
+            raise UsageError(f"{said}{name} cannot be set: {why}", "Leave it out.")
+
+
+def is_secret(name: str) -> bool:
+    """Tell whether a property's value must not be shown."""
+    return _SECRET.search(name) is not None
+
+
+def property_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, Sourced]]:
+    """Yield the properties that variables set: HOPLINE_KAFKA_SASL_PASSWORD is sasl.password."""
+    for variable, value in sorted(environment.items()):
+        if variable.startswith(_VARIABLE):
+            name = variable.removeprefix(_VARIABLE).lower().replace("_", ".")
+            yield {"log.level": "log_level"}.get(name, name), Sourced(value, variable)
+
+
+def unknown_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield variables that look like settings and are none, with the nearest that is, or ""."""
+    known = [*(s.variable for s in settings_of()), *_OTHERS]
+    for variable in sorted(environment):
+        ours = variable.startswith("HOPLINE_") and not variable.startswith(_VARIABLE)
+        if ours and variable not in known:
+            yield variable, next(iter(difflib.get_close_matches(variable, known, 1, 0.8)), "")

@@ -1,0 +1,232 @@
+"""Prometheus metrics, read from the workers when somebody asks.
+
+Where Service Broker has a performance counter, the metric has its name (*Broker Statistics*,
+*Broker/DBM Transport*). Labels are bounded: roles, instances, topics and error numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from prometheus_client import (
+    CollectorRegistry,
+    Metric,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from streams.errors import EventKind
+from streams.workers.endpoint import EndpointWorker
+from streams.workers.forwarder import ForwarderWorker
+from streams.workers.process import Process, Worker
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+Figures = Iterable[tuple[tuple[str, ...], float]]
+"""Values of the labels that a metric has beside ``worker`` and ``server``, and the figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A metric; ``mirrors`` is Service Broker's counter, if it has one.
+
+    ``read`` returns nothing for a worker that has no such figure. A name that ends in ``_total`` is
+    a counter's.
+    """
+
+    name: str
+    says: str
+    mirrors: str
+    read: Callable[[Worker], Figures]
+    labels: tuple[str, ...] = ()
+
+
+def _forwarder(read: Callable[[ForwarderWorker], float]) -> Callable[[Worker], Figures]:
+    return lambda worker: [((), read(worker))] if isinstance(worker, ForwarderWorker) else []
+
+
+def _endpoint(read: Callable[[EndpointWorker], float]) -> Callable[[Worker], Figures]:
+    return lambda worker: [((), read(worker))] if isinstance(worker, EndpointWorker) else []
+
+
+def _either(read: Callable[[Worker], float]) -> Callable[[Worker], Figures]:
+    return lambda worker: [((), read(worker))]
+
+
+def _told(worker: Worker, kind: EventKind) -> Figures:
+    return [((str(number),), count) for number, count in sorted(worker.told.of(kind).items())]
+
+
+def _events(worker: Worker) -> Figures:
+    counts = sorted(worker.told.counts.items())
+    return [((str(kind), str(number)), count) for (kind, number), count in counts]
+
+
+def _lag(worker: Worker) -> Figures:
+    return [((topic,), lag) for topic, lag in worker.traffic.lag.items()]
+
+
+STATISTICS, TRANSPORT = "Broker Statistics: ", "Broker/DBM Transport: "
+
+FIGURES = (
+    Figure(
+        "hopline_statements_total",
+        "Statements of applications that were read from cmd: BEGIN, SEND, END, MOVE and so on.",
+        STATISTICS + "SQL SEND Total",
+        _endpoint(lambda w: w.counts.statements),
+    ),
+    Figure(
+        "hopline_enqueued_messages_total",
+        "Messages put into queues.",
+        STATISTICS + "Enqueued Messages Total",
+        _endpoint(lambda w: w.counts.queued),
+    ),
+    Figure(
+        "hopline_enqueued_transmissionq_messages_total",
+        "Frames given to the own forwarder: messages, their copies and acknowledgements.",
+        STATISTICS + "Enqueued TransmissionQ Msgs/sec",
+        _endpoint(lambda w: w.counts.frames),
+    ),
+    Figure(
+        "hopline_dropped_messages_total",
+        "Messages that arrived and were not delivered (event 160), by number.",
+        STATISTICS + "Dropped Messages Total",
+        lambda w: _told(w, EventKind.MESSAGE_UNDELIVERABLE),
+        ("number",),
+    ),
+    Figure(
+        "hopline_corrupted_messages_total",
+        "Records that could not be understood (event 161), by number.",
+        STATISTICS + "Corrupted Messages Total",
+        lambda w: _told(w, EventKind.CORRUPTED_MESSAGE),
+        ("number",),
+    ),
+    Figure(
+        "hopline_broker_transaction_rollbacks_total",
+        "Transactions that were not committed; what was in them is read again.",
+        STATISTICS + "Broker Transaction Rollbacks",
+        _endpoint(lambda w: w.counts.rolled_back),
+    ),
+    Figure(
+        "hopline_transactions_total",
+        "Transactions that were committed.",
+        "",
+        _endpoint(lambda w: w.committed),
+    ),
+    Figure(
+        "hopline_dialogs",
+        "Conversation endpoints in the partitions that the worker has.",
+        "",
+        _endpoint(lambda w: w.partitions.dialogs),
+    ),
+    Figure(
+        "hopline_forwarded_messages_total",
+        "Frames that were read from the transmission queues and decided.",
+        STATISTICS + "Forwarded Messages Total",
+        _forwarder(lambda w: w.passed),
+    ),
+    Figure(
+        "hopline_forwarded_message_bytes_total",
+        "Bytes of keys and bodies that were written to Kafka, without headers.",
+        STATISTICS + "Forwarded Msg Byte Total",
+        _forwarder(lambda w: w.traffic.messages_sent),
+    ),
+    Figure(
+        "hopline_forwarded_messages_discarded_total",
+        "Frames that went no further (event 140), by number; the sender keeps its message.",
+        STATISTICS + "Forwarded Msg Discarded Total",
+        lambda w: _told(w, EventKind.FORWARDED_MESSAGE_DROPPED),
+        ("number",),
+    ),
+    Figure(
+        "hopline_forwarded_pending_messages",
+        "Frames held in memory, because the next hop gives no sign of life.",
+        STATISTICS + "Forwarded Pending Msg Count",
+        _forwarder(lambda w: w.pending[0]),
+    ),
+    Figure(
+        "hopline_forwarded_pending_message_bytes",
+        "Bytes of the frames held in memory; MESSAGE_FORWARD_SIZE is their bound.",
+        STATISTICS + "Forwarded Pending Msg Bytes",
+        _forwarder(lambda w: w.pending[1]),
+    ),
+    Figure(
+        "hopline_trace_events_total",
+        "Events written to the event topic, by SQL Trace's event class and by number.",
+        "",
+        _events,
+        ("event", "number"),
+    ),
+    Figure(
+        "hopline_open_connections",
+        "Connections to brokers that are up, of the clients that read and that forward.",
+        TRANSPORT + "Open Connection Count",
+        _either(lambda w: w.traffic.connections),
+    ),
+    Figure(
+        "hopline_receive_io_bytes_total",
+        "Bytes that the worker's loop has read from Kafka.",
+        TRANSPORT + "Receive I/O Bytes/sec",
+        _either(lambda w: w.traffic.received),
+    ),
+    Figure(
+        "hopline_send_io_bytes_total",
+        "Bytes written to Kafka by a forwarder.",
+        TRANSPORT + "Send I/O Bytes/sec",
+        _forwarder(lambda w: w.traffic.sent),
+    ),
+    Figure(
+        "hopline_pending_bytes_for_send_io",
+        "Bytes of records that a forwarder has handed to Kafka's client and Kafka does not have.",
+        TRANSPORT + "Pending Bytes for Send I/O",
+        _forwarder(lambda w: w.traffic.pending),
+    ),
+    Figure(
+        "hopline_lag_records",
+        "Positions that are not read yet, in the partitions that the worker has.",
+        "",
+        _lag,
+        ("topic",),
+    ),
+    Figure(
+        "hopline_worker_ready",
+        "1 while the worker has been assigned its partitions, with what lives in them; else 0.",
+        "",
+        _either(lambda w: w.assigned),
+    ),
+)
+
+
+class Workers(Collector):
+    """The metrics of a process, one sample for each worker that has one."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def collect(self) -> Iterator[Metric]:
+        """Read all figures."""
+        catalog = GaugeMetricFamily(
+            "hopline_catalog_version", "The version of the catalog that the workers live by."
+        )
+        catalog.add_metric([], self._process.catalog_version)
+        yield catalog
+        for figure in FIGURES:
+            counts = figure.name.endswith("_total")
+            family = CounterMetricFamily if counts else GaugeMetricFamily
+            metric = family(figure.name, figure.says, labels=("worker", "server", *figure.labels))
+            for worker in self._process.workers:
+                for labels, value in figure.read(worker):
+                    metric.add_metric([worker.role, worker.instance, *labels], float(value))
+            yield metric
+
+
+def metrics_of(process: Process) -> Callable[[], bytes]:
+    """Return what writes a process's metrics in Prometheus's text format."""
+    registry = CollectorRegistry()
+    registry.register(Workers(process))
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    return lambda: generate_latest(registry)

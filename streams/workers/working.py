@@ -1,0 +1,8 @@
+"""Which worker a line of the log is from."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+WORKING: ContextVar[tuple[str, str]] = ContextVar("WORKING")
+"""The role and the instance of the worker whose thread this is; unset in any other thread."""

@@ -1,0 +1,166 @@
+"""`hopline config show`: the file, a variable, a flag; the later wins, and each says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from streams.cli import main
+from streams.cli.options import cluster_of, cluster_options
+from streams.errors import UsageError
+from streams.kafka import Cluster
+
+FILE = """\
+bootstrap = "file:1"
+[kafka]
+sasl.password = "geheim"
+sasl.username = "u"
+[worker]
+verbose = true
+timeout = 7
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def show(*args: str, **environment: str) -> Result:
+    return CliRunner(env=environment).invoke(main, ["config", "show", *args])
+
+
+def shown(*args: str, **environment: str) -> dict[str, tuple[Any, str]]:
+    result = show("--format", "json", *args, **environment)
+    assert result.exit_code == 0, result.stderr
+    return {row["setting"]: (row["value"], row["source"]) for row in json.loads(result.stdout)}
+
+
+def test_without_a_file_everything_is_the_default() -> None:
+    rows = shown()
+    assert rows["bootstrap"] == ("127.0.0.1:9092", "default")
+    assert {source for _, source in rows.values()} == {"default"}
+
+
+def test_each_later_source_wins(folder: Path) -> None:
+    (folder / "hopline.toml").write_text(FILE)
+    assert shown()["bootstrap"] == ("file:1", "hopline.toml:1")
+    env = {"HOPLINE_BOOTSTRAP": "variable:2", "HOPLINE_KAFKA_SASL_USERNAME": "v"}
+    rows = shown(**env)
+    assert rows["bootstrap"] == ("variable:2", "HOPLINE_BOOTSTRAP")
+    assert rows["kafka.sasl.username"] == ("v", "HOPLINE_KAFKA_SASL_USERNAME")
+    assert rows["worker.timeout"] == (7.0, "hopline.toml:7")
+    rows = shown("--bootstrap", "flag:3", "--no-verbose", "--kafka", "sasl.username=f", **env)
+    assert rows["bootstrap"] == ("flag:3", "--bootstrap")
+    assert rows["kafka.sasl.username"] == ("f", "--kafka")
+    assert rows["worker.verbose"] == (False, "--verbose")
+
+
+def test_the_file_is_named_by_a_flag_or_a_variable(folder: Path) -> None:
+    (folder / "hopline.toml").write_text("prefix = 'here.'")
+    (folder / "other.toml").write_text("prefix = 'other.'")
+    assert shown("--config", "other.toml")["prefix"] == ("other.", "other.toml:1")
+    assert shown(HOPLINE_CONFIG="other.toml")["prefix"] == ("other.", "other.toml:1")
+    gone = show("--config", "gone.toml")
+    assert (gone.exit_code, gone.stderr) == (2, "hopline: gone.toml: No such file or directory\n")
+
+
+def test_a_secret_is_never_printed(folder: Path) -> None:
+    (folder / "hopline.toml").write_text(FILE)
+    for form in ("text", "json"):
+        result = show("--format", form)
+        assert "geheim" not in result.output
+        assert "***" in result.output
+    assert "geheim" not in repr(Cluster("x:1", properties={"sasl.password": "geheim"}))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("timeout = 'soon'", "hopline.toml:2: worker.timeout: 'soon' is not a valid float."),
+        ("log_format = 'xml'", "hopline.toml:2: worker.log_format: 'xml' is not one of"),
+    ],
+)
+def test_a_value_that_cannot_be_meant_has_its_place(folder: Path, line: str, said: str) -> None:
+    (folder / "hopline.toml").write_text(f"[worker]\n{line}\n")
+    result = show()
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"hopline: {said}")
+
+
+def test_a_property_that_would_lose_messages_is_refused_wherever_it_stands() -> None:
+    said = "acks cannot be set: what is confirmed must be on all replicas in sync"
+    flag, variable = show("--kafka", "acks=1"), show(HOPLINE_KAFKA_ACKS="1")
+    assert (flag.exit_code, variable.exit_code) == (2, 2)
+    assert f"hopline: --kafka: {said}" in flag.stderr
+    assert f"hopline: HOPLINE_KAFKA_ACKS: {said}" in variable.stderr
+    with pytest.raises(UsageError, match="acks cannot be set"):
+        Cluster("x:1", properties={"acks": "1"})
+
+
+def test_a_property_is_name_and_value() -> None:
+    assert "'linger.ms' is not NAME=VALUE" in show("--kafka", "linger.ms").stderr
+
+
+def test_a_variable_that_nothing_reads_is_told() -> None:
+    result = show(HOPLINE_WORKER_SLOTT="1")
+    assert result.exit_code == 0
+    assert "WORKER_SLOTT. Did you mean HOPLINE_WORKER_SLOT?" in result.stderr
+
+
+def test_a_broken_file_stops_no_command_that_does_not_read_it(folder: Path) -> None:
+    (folder / "hopline.toml").write_text("this is no TOML")
+    assert CliRunner().invoke(main, ["completion", "bash"]).exit_code == 0
+    assert CliRunner().invoke(main, ["worker", "--help"]).exit_code == 0
+    assert show().exit_code == 2
+
+
+def cluster_by(*args: str) -> Cluster:
+    found: list[Cluster] = []
+
+    @click.command()
+    @cluster_options
+    def command(bootstrap: str, prefix: str) -> None:
+        found.append(cluster_of(bootstrap, prefix))
+
+    command.main(args, standalone_mode=False)
+    return found[0]
+
+
+def test_a_cluster_is_made_of_the_settings(folder: Path) -> None:
+    (folder / "hopline.toml").write_text(FILE)
+    cluster = cluster_by("--prefix", "p.")
+    assert (cluster.bootstrap, cluster.topics.prefix) == ("file:1", "p.")
+    assert cluster.properties == {"sasl.password": "geheim", "sasl.username": "u"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("no.such=1", '--kafka: No such configuration property: "no.such".'),
+        ("compression.type=bar", '--kafka: Invalid value "bar" for configuration property'),
+    ],
+)
+def test_what_kafkas_client_refuses_is_told_with_its_source(given: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        cluster_by("--kafka", given)
+    assert caught.value.message.startswith(said)
+
+
+def test_a_property_wins_over_what_is_set_here_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, Any]] = []
+    monkeypatch.setattr("streams.kafka.cluster.Producer", given.append)
+    monkeypatch.setattr("streams.kafka.cluster.Consumer", given.append)
+    cluster = Cluster("x:1", properties={"linger.ms": "9", "session.timeout.ms": "8000"})
+    cluster.producer(linger_ms=1)
+    cluster.consumer("g")
+    assert given[0]["linger.ms"] == "9"
+    assert given[0]["acks"] == "all"
+    assert given[1]["session.timeout.ms"] == "8000"
+    assert given[1]["isolation.level"] == "read_committed"

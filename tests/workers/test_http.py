@@ -1,0 +1,204 @@
+"""`/metrics`, `/healthz` and `/readyz` of workers that run, and of some that cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from streams.errors import SurroundingsError, UsageError
+from streams.kafka import Cluster, TopicPartition, deploy
+from streams.kafka.catalog import VERSION_KEY
+from streams.wire import encode_catalog_object
+from streams.workers import ROLES, Plan, Process
+from streams.workers.http import address_of, serving
+from streams.workers.metrics import FIGURES
+from tests.running import DEADLINE, WorkerThread, eventually
+from tests.workers.rig import Gate, Hook, HookedCluster, Rig, pause
+
+Samples = dict[tuple[str, ...], float]
+
+
+def get(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=DEADLINE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def metrics(port: int) -> Samples:
+    """Return the samples by name and labels."""
+    code, text = get(port, "/metrics")
+    assert code == 200
+    return {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+@contextmanager
+def served(two: Rig) -> Iterator[tuple[Process, int]]:
+    """Run all workers of a rig, and serve what they say; yields when all are ready."""
+    process = Process(two.cluster, Plan(ROLES, ("A", "B"), watched=True), timeout=DEADLINE)
+    with serving(process, "0", 5.0) as port:
+        assert get(port, "/readyz") == (503, "The catalog is not read yet.\n")
+        workers = WorkerThread(process)
+        try:
+            eventually(lambda: get(port, "/readyz") == (200, "ok\n") or pause(), "they are ready")
+            yield process, port
+        finally:
+            workers.stop()
+        code, said = get(port, "/readyz")
+        assert code == 503
+        assert "It is draining." in said
+
+
+@pytest.fixture
+def announced(two: Rig) -> Rig:
+    """Return the rig with the schemas in its catalog, without which no process starts."""
+    deploy(two.cluster, two.topology)
+    return two
+
+
+def test_a_dialog_is_counted_where_it_passes(
+    announced: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streams.kafka.cluster.STATISTICS_EVERY", 100)
+    with served(announced) as (_, port), announced.client() as client:
+        dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
+        client.send(dialog, b"<hello/>", wait=True)
+        queued = ("hopline_enqueued_messages_total", "B", "endpoint")
+        eventually(lambda: metrics(port).get(queued) == 1 or pause(), "it is in the queue")
+        found = metrics(port)
+        assert found["hopline_statements_total", "A", "endpoint"] == 2
+        assert found["hopline_statements_total", "B", "endpoint"] == 0
+        assert found["hopline_dialogs", "B", "endpoint"] == 1
+        assert found["hopline_forwarded_messages_total", "A", "forwarder"] >= 1
+        assert found["hopline_forwarded_messages_total", "B", "forwarder"] >= 1
+        assert found["hopline_transactions_total", "A", "endpoint"] >= 1
+        assert found["hopline_trace_events_total", "0", "124", "A", "endpoint"] >= 1
+        assert found["hopline_forwarded_pending_messages", "A", "forwarder"] == 0
+        assert found["hopline_worker_ready", "A", "forwarder"] == 1
+        assert found["hopline_catalog_version",] == 2
+        known = {f.name for f in FIGURES} | {"hopline_catalog_version"}
+        assert {name for name, *_ in found if name.startswith("hopline_")} <= known
+        assert str(dialog.id) not in get(port, "/metrics")[1]
+        eventually(lambda: reported(metrics(port), announced) or pause(), "clients report")
+
+
+def reported(found: Samples, two: Rig) -> bool:
+    """Tell whether Kafka's clients have told of themselves."""
+    read = found.get(("hopline_receive_io_bytes_total", "A", "endpoint"), 0)
+    sent = found.get(("hopline_send_io_bytes_total", "A", "forwarder"), 0)
+    lag = found.get(("hopline_lag_records", "A", "endpoint", two.topics.cmd("A")))
+    up = found.get(("hopline_open_connections", "A", "forwarder"), 0)
+    return bool(read and sent and up and lag == 0)
+
+
+def test_nobody_is_ready_before_every_worker_has_its_partitions(announced: Rig) -> None:
+    gate = Gate()
+
+    def watermarks(method: Hook, where: TopicPartition, **timeout: Any) -> Any:
+        if where.topic == announced.topics.inbox("A"):  # asked when it has been dealt its partition
+            gate.hold()
+        return method(where, **timeout)
+
+    hooks = {"get_watermark_offsets": watermarks}
+    cluster = HookedCluster(announced.cluster.bootstrap, announced.topics, hooks=hooks)
+    process = Process(cluster, Plan(("endpoint",), ("A",)), timeout=DEADLINE)
+    with serving(process, "0", 5.0) as port:
+        workers = WorkerThread(process)
+        gate.wait()
+        assert get(port, "/readyz") == (503, "The endpoint of A has no partitions yet.\n")
+        assert metrics(port)["hopline_worker_ready", "A", "endpoint"] == 0
+        assert get(port, "/healthz") == (200, "ok\n")
+        gate.open()
+        eventually(lambda: get(port, "/readyz")[0] == 200 or pause(), "it is ready")
+        workers.stop()
+
+
+def test_what_cannot_be_understood_is_counted_by_its_number(announced: Rig) -> None:
+    with served(announced) as (_, port):
+        announced.produce(announced.topics.txq("A"), "nobody", b"")
+        key = ("hopline_corrupted_messages_total", "11235", "A", "forwarder")
+        eventually(lambda: metrics(port).get(key) == 1 or pause(), "it is counted")
+
+
+def test_a_catalog_that_cannot_be_read_is_no_health(announced: Rig) -> None:
+    with served(announced) as (process, port):
+        assert get(port, "/healthz") == (200, "ok\n")
+        body = json.dumps({"number": 9, "hash": "no"})
+        announced.produce(announced.topics.catalog, VERSION_KEY, encode_catalog_object(9, body))
+        eventually(lambda: list(process.failures()) or pause(), "it is told")
+        code, said = get(port, "/healthz")
+        assert code == 503
+        assert said == (
+            "The newest version of the catalog cannot be used: "
+            "version 9: the hash does not fit the objects that were read.\n"
+        )
+        assert metrics(port)["hopline_catalog_version",] == 2
+
+
+def test_a_kafka_that_does_not_answer_is_no_health() -> None:
+    process = Process(Cluster("127.0.0.1:1"), Plan(ROLES, ("A",)))
+    with serving(process, "0", 0.2) as port:
+        said = "Kafka at 127.0.0.1:1 has not answered within 0.2 s.\n"
+        assert get(port, "/healthz") == (503, said)
+        assert get(port, "/metrics")[0] == 200
+        assert get(port, "/elsewhere") == (404, "There are /metrics, /healthz, /readyz.\n")
+
+
+def test_a_worker_that_failed_is_no_health(announced: Rig) -> None:
+    process = Process(announced.cluster, Plan(ROLES, ("A",)), timeout=DEADLINE)
+    with serving(process, "0", 5.0) as port:
+        workers = WorkerThread(process)
+        eventually(lambda: get(port, "/readyz")[0] == 200 or pause(), "it is ready")
+        b = {"B": announced.topology.instances["B"]}
+        deploy(announced.cluster, replace(announced.topology, instances=b), prune=True)
+        eventually(lambda: not workers.alive or pause(), "it ends")
+        assert get(port, "/healthz") == (
+            503,
+            "A worker has failed: The catalog has A no longer.\n",
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("9187", ("127.0.0.1", 9187)),
+        (":9187", ("127.0.0.1", 9187)),
+        ("0.0.0.0:9187", ("0.0.0.0", 9187)),
+        ("[::1]:9187", ("::1", 9187)),
+    ],
+)
+def test_an_address_is_on_loopback_unless_it_says_otherwise(
+    text: str, address: tuple[str, int]
+) -> None:
+    assert address_of(text) == address
+
+
+@pytest.mark.parametrize("text", ["", "x", "host:", "host:70000", "9187:host"])
+def test_what_is_no_address_is_wrong_use(text: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"'{text}' is no HOST:PORT.")):
+        address_of(text)
+
+
+def test_an_address_that_is_taken_is_told() -> None:
+    process = Process(Cluster("127.0.0.1:1"), Plan(ROLES, ("A",)))
+    with (
+        serving(process, "0", 0.2) as port,
+        pytest.raises(SurroundingsError, match=f"Nothing can be served at 127.0.0.1:{port}: "),
+        serving(process, str(port), 0.2),
+    ):
+        pass
