@@ -11,7 +11,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 
 from streams.client.answers import Answers
 from streams.client.conversation import Conversation, StatementError
@@ -171,7 +170,7 @@ class Client(Statements):
             if failed:
                 raise _not_delivered(1, failed[0].str())
 
-        asking = replace(command, reply_to=self._reply_to)
+        asking = command._replace(reply_to=self._reply_to)
         with answers.expected(command.command_id):
             self._hand_over(instance, asking, timeout, lambda e, _: failed.append(e) if e else None)
             answer = answers.wait(command.command_id, deadline, meanwhile)

@@ -253,7 +253,7 @@ class Forwarder:
         if leaf is None:
             if decision.broker is not None and way.parties.to_broker is None:
                 raw = self._codec.encode_parties(
-                    replace(way.parties, to_broker=decision.broker)  # U-07
+                    way.parties._replace(to_broker=decision.broker)  # U-07
                 )
             targets = tuple(self.instance_at(address) for address in decision.addresses)
             leaf = way.leaves[decision] = _Leaf(decision, raw, targets)
