@@ -151,14 +151,16 @@ class Endpoint:
 
     def restore(self, key: DialogKey, dialog: Dialog) -> None:
         """Put a dialog into the state and arm its timer."""
-        self._forget(key)
+        known, is_open = self.dialogs.get(key), dialog.state is not State.CD
+        if known is None or known.state is not dialog.state or known.group != dialog.group:
+            self._forget(key)
+            if is_open:
+                self._groups.setdefault((dialog.database, dialog.group), {})[key] = None
         self.dialogs[key] = dialog
-        if dialog.status or dialog.parked:
+        if dialog.status or dialog.parked or (is_open and not self._is_untouched(dialog)):
             self._waiting[key] = None
-        if dialog.state is not State.CD:
-            if not self._is_untouched(dialog):
-                self._waiting[key] = None
-            self._groups.setdefault((dialog.database, dialog.group), {})[key] = None
+        else:
+            self._waiting.pop(key, None)
         self._arm(key, dialog)
 
     def _is_untouched(self, dialog: Dialog) -> bool:

@@ -15,11 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from streams.node import Request
 from streams.protocol import Dialog, State, Stored
+from streams.wire.records import key_of
 from streams.wire.single_object import Codec, MalformedError, Record
 
 DIALOG = Codec("Dialog")
@@ -28,7 +29,7 @@ POSITIONS = Codec("Positions")
 REQUEST = Codec("Request")
 
 POSITIONS_KEY = b"positions"
-_REQUEST = "request"
+_REQUEST = b"request"
 
 _PLAIN = (
     "database",
@@ -87,12 +88,11 @@ class Positions:
 
 
 @lru_cache(4096)
-def _quoted(name: str) -> str:
-    return quote(name, safe="")
+def _quoted(name: str) -> bytes:
+    return quote(name, safe="").encode("ascii")
 
 
-@dataclass(frozen=True, slots=True)
-class StateKey:
+class StateKey(NamedTuple):
     """What a state record is about; ``chunk`` is ``None`` for the dialog itself."""
 
     database: str
@@ -102,9 +102,9 @@ class StateKey:
 
     def encode(self) -> bytes:
         """Return the record's key."""
-        side = "initiator" if self.is_initiator else "target"
-        text = f"{_quoted(self.database)}/{self.conversation}/{side}"
-        return (text if self.chunk is None else f"{text}/{self.chunk}").encode("ascii")
+        side = b"initiator" if self.is_initiator else b"target"
+        key = b"%b/%b/%b" % (_quoted(self.database), key_of(self.conversation), side)
+        return key if self.chunk is None else b"%b/%d" % (key, self.chunk)
 
     @classmethod
     def decode(cls, raw: bytes) -> StateKey:
@@ -130,13 +130,13 @@ class RequestKey:
 
     def encode(self) -> bytes:
         """Return the record's key."""
-        return f"{_quoted(self.database)}/{_REQUEST}/{_quoted(self.service)}".encode("ascii")
+        return b"%b/%b/%b" % (_quoted(self.database), _REQUEST, _quoted(self.service))
 
 
 def decode_key(raw: bytes) -> StateKey | RequestKey:
     """Read a record's key, other than that of positions; raises MalformedError."""
     parts = raw.split(b"/")
-    if len(parts) == 3 and parts[1] == _REQUEST.encode():
+    if len(parts) == 3 and parts[1] == _REQUEST:
         try:
             database, service = (unquote(part.decode("ascii")) for part in (parts[0], parts[2]))
         except UnicodeDecodeError as error:
@@ -197,9 +197,9 @@ def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:
 
 def encode_chunk(chunk: list[Stored]) -> bytes:
     """Encode the positions of up to 64 messages."""
-    whole = all(fragments == 1 for _, fragments in chunk)
-    positions = [position for position, _ in chunk]
-    return CHUNK.pack((positions, [] if whole else [fragments for _, fragments in chunk]))
+    positions, fragments = zip(*chunk, strict=True) if chunk else ((), ())
+    whole = fragments.count(1) == len(fragments)
+    return CHUNK.pack((positions, () if whole else fragments))
 
 
 def decode_chunk(raw: bytes) -> list[Stored]:
