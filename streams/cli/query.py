@@ -17,6 +17,7 @@ from streams.live.places import Asked, Row, View, places_of
 from streams.live.select import answer, is_select
 from streams.live.statements import live_topology
 from streams.live.views import TIMES, VIEWS
+from streams.prose import counted
 from streams.wire.plain import body_of
 
 _GAP = "  "
@@ -115,8 +116,7 @@ def table(rows: Sequence[Row], columns: Sequence[str], width: int) -> Iterator[s
     yield _GAP.join("-" * sizes[name] for name in shown)
     for row in cells:
         yield _GAP.join(row[name].ljust(sizes[name]) for name in shown).rstrip()
-    plural = "" if len(rows) == 1 else "s"
-    yield f"({len(rows)} row{plural})"
+    yield f"({counted(len(rows), 'row')})"
 
 
 def _cell(name: str, value: Any) -> str:

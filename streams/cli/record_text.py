@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from xml.sax.saxutils import unescape
 
+from streams.prose import listed
 from streams.protocol import CHUNK, DEFAULT, DIALOG_TIMER, END_DIALOG, ERROR, State
 from streams.protocol.frames import PREFIX
 
@@ -264,8 +265,7 @@ def _chunk(side: str, number: int, stored: list[list[int]] | None) -> str:
     if stored is None:
         return f"{side} has nothing of its messages from {number * CHUNK} on to keep"
     kept = [f"{number * CHUNK + i} at {at}" for i, (at, _) in enumerate(stored) if at >= 0]
-    shown = ", ".join(kept[:4]) + (f" and {len(kept) - 4} more" if len(kept) > 4 else "")
-    return f"{side} keeps in cmd: message {shown}"
+    return f"{side} keeps in cmd: message {listed(kept, 4)}"
 
 
 def _endpoint(side: str, dialog: Mapping[str, Any]) -> str:

@@ -9,7 +9,6 @@ from streams.analysis.check.proof import (
     finding,
     flows_in,
     id_unstated,
-    listed,
     place_of,
     routes_on,
     shown,
@@ -23,6 +22,7 @@ from streams.analysis.flows.fate import Back, Failure, FlowAnswer
 from streams.analysis.flows.flow_answer import answers_of
 from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
+from streams.prose import listed
 from streams.routing import broker_key
 from streams.topology import Finding, Severity
 

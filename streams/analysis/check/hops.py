@@ -22,6 +22,7 @@ from streams.analysis.check.proof import (
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Cause, Phase, Trouble, at_fault, circle
 from streams.analysis.estate import Estate
+from streams.prose import counted
 from streams.topology import Finding, Severity
 
 _E, _W = Severity.ERROR, Severity.WARNING
@@ -71,7 +72,7 @@ def _counted(troubles: Iterable[Trouble]) -> str:
     count = len({str(answer.flow) for t in troubles for answer in t.answers})
     first, phase = next(iter(flows.items()))
     of = "acknowledgements of " if phase is Phase.BACK else ""
-    more = f" and {count - 1} more flow{'s' if count > 2 else ''}" if count > 1 else ""
+    more = f" and {counted(count - 1, 'more flow')}" if count > 1 else ""
     return f"{of}{first}{more}"
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from streams.analysis.check.known import Home, known
-from streams.analysis.check.proof import finding, listed, written
+from streams.analysis.check.proof import finding, written
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.prose import listed
 from streams.topology import Finding, Severity
 
 _E, _W = Severity.ERROR, Severity.WARNING

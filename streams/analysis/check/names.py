@@ -11,7 +11,6 @@ from streams.analysis.check.proof import (
     finding,
     flows_in,
     id_unstated,
-    listed,
     lives,
     place_of,
     shown,
@@ -27,6 +26,7 @@ from streams.analysis.flows.journey import travel
 from streams.analysis.flows.route_index import At
 from streams.analysis.paths.network import Disposition, State
 from streams.errors import Number
+from streams.prose import listed
 from streams.routing import Address, AddressKind, broker_key, parse_address
 from streams.topology import Finding, Severity, Source
 from streams.topology.compile import LOOPBACK

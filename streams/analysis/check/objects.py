@@ -71,9 +71,3 @@ def day(moment: float) -> str:
         return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, OSError, ValueError):
         return "a time beyond all calendars"
-
-
-def listed(names: list[str] | tuple[str, ...], most: int = 5) -> str:
-    """Return names as text, the first few of many."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -8,7 +8,6 @@ from streams.analysis.check.known import known
 from streams.analysis.check.proof import (
     finding,
     flows_in,
-    listed,
     place_of,
     routes_on,
     shown,
@@ -21,6 +20,7 @@ from streams.analysis.flows.fate import FlowAnswer, Forth
 from streams.analysis.flows.flow_answer import ways_there
 from streams.analysis.flows.journey import way_to
 from streams.analysis.flows.redundancy import Redundancy
+from streams.prose import counted, listed
 from streams.routing import Verdict, broker_key
 from streams.topology import Finding, Severity
 
@@ -69,7 +69,7 @@ def _said(estate: Estate, key: str, found: Redundancy) -> str:
     target = f"in {listed([str(home) for home in homes])}" if homes else f"with broker id {key}"
     if found.instances:
         return f"{target} only over {listed(found.instances)}"
-    return f"{target} by {found.ways} way{'s' if found.ways > 1 else ''}"
+    return f"{target} by {counted(found.ways, 'way')}"
 
 
 def _several_addresses(forth: Forth) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from streams.analysis.check.proof import (
     finding,
     flows_in,
-    listed,
     routes_on,
     shown,
     where,
@@ -21,6 +20,7 @@ from streams.analysis.flows.flow_answer import ways_there
 from streams.analysis.flows.journey import way_to
 from streams.analysis.flows.route_index import At
 from streams.analysis.paths.hazards import split_finding
+from streams.prose import listed
 from streams.routing import Route, broker_key
 from streams.topology import Finding, Severity
 
