@@ -1,4 +1,4 @@
-"""How text for people is made: folded into lines, counted and listed."""
+"""How text for people is made: wrapped into lines, counted and listed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDTH = 100
 """The columns of what is printed."""
 
 
-def folded(
+def wrapped(
     text: str,
     first: str = "",
     rest: str | None = None,

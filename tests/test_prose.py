@@ -1,4 +1,4 @@
-"""Text for people: folded, counted, listed."""
+"""Text for people: wrapped, counted, listed."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from fractions import Fraction
 
 import pytest
 
-from streams.prose import counted, folded, listed, percent
+from streams.prose import counted, listed, percent, wrapped
 
 
 def test_a_folded_text_hangs_below_its_first_line() -> None:
-    assert folded("one two three", "> ", width=9) == ["> one two", "  three"]
-    assert folded("one two three", "", "  ", width=7) == ["one two", "  three"]
+    assert wrapped("one two three", "> ", width=9) == ["> one two", "  three"]
+    assert wrapped("one two three", "", "  ", width=7) == ["one two", "  three"]
 
 
 def test_a_word_that_is_too_long_stays_whole() -> None:
     path = "/a/very/long-path/to-a/file.sql"
-    assert folded(f"see {path}", width=12) == ["see", path]
-    assert all(len(line) <= 12 for line in folded(f"see {path}", width=12, break_words=True))
+    assert wrapped(f"see {path}", width=12) == ["see", path]
+    assert all(len(line) <= 12 for line in wrapped(f"see {path}", width=12, break_words=True))
 
 
 def test_no_text_is_one_line() -> None:
-    assert folded("", "why   ") == ["why"]
+    assert wrapped("", "why   ") == ["why"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from streams.cli.record_text import clock, day, middle, shorten, what, where
 from streams.errors import UsageError
 from streams.kafka import Cluster, Message
 from streams.kafka.follow import Follower, raw_record, topic_names
-from streams.prose import folded
+from streams.prose import wrapped
 from streams.wire import Topics
 from streams.wire.describe import Description, RawRecord, describe
 from streams.wire.place import place_of
@@ -258,7 +258,7 @@ def _story() -> Callable[[Description], None]:
 
 
 def _wrapped(left: str, text: str, width: int) -> None:
-    for line in folded(text, left, width=width, break_words=True):
+    for line in wrapped(text, left, width=width, break_words=True):
         click.echo(line)
 
 

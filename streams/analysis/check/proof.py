@@ -16,30 +16,13 @@ from streams.prose import listed
 from streams.topology import (
     NOWHERE,
     Database,
-    Finding,
     Instance,
-    Severity,
     Source,
     default_broker_id,
 )
 
 LISTED = 20
 """How many flows a finding names; it counts them all."""
-
-
-def finding(
-    code: str,
-    severity: Severity,
-    message: str,
-    remedy: str,
-    at: str,
-    source: Source,
-    evidence: dict[str, Any],
-) -> Finding:
-    """Build a finding at a place that was written somewhere."""
-    return Finding(
-        code, severity, message, remedy, at, source.file, source.line, source.column, evidence
-    )
 
 
 def place_of(instance: Instance, database: Database) -> str:

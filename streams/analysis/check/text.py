@@ -7,8 +7,8 @@ from itertools import groupby
 
 from streams.analysis.check.check import Report
 from streams.analysis.check.registry import Check
-from streams.prose import counted, folded
-from streams.topology import Finding, Severity, Source
+from streams.prose import counted, wrapped
+from streams.topology import Finding, Severity
 
 Paint = Callable[[Severity, str], str]
 """Return a text in the colour of a severity."""
@@ -56,10 +56,10 @@ def _summary(report: Report) -> str:
 
 
 def _finding_lines(finding: Finding, paint: Paint) -> Iterator[str]:
-    place = str(Source(finding.file, finding.line, finding.column)) or "(no file)"
+    place = str(finding.source) or "(no file)"
     yield f"{paint(finding.severity, finding.code)}  {finding.subject}  {place}"
-    yield from folded(finding.message + ".", "  ")
-    yield from folded(finding.remedy, "  > ", "    ")
+    yield from wrapped(finding.message + ".", "  ")
+    yield from wrapped(finding.remedy, "  > ", "    ")
 
 
 def page_text(check: Check) -> str:
@@ -67,5 +67,5 @@ def page_text(check: Check) -> str:
     severities = " or ".join(severity.value for severity in check.severities)
     lines = [f"{check.code}  {check.title}", "", f"Severity: {severities}. Rule: {check.rule}."]
     for text in (check.why, check.remedy):
-        lines += ["", *folded(text)]
+        lines += ["", *wrapped(text)]
     return "\n".join(lines) + "\n"

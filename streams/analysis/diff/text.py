@@ -8,7 +8,7 @@ from streams.analysis.diff.compare import Change, lost, spread_otherwise
 from streams.analysis.diff.difference import Difference, FlowChange, Touched
 from streams.analysis.diff.reach import Arrival, Loss, Reach, Target
 from streams.analysis.explain_text import failure_text
-from streams.prose import counted, folded, percent
+from streams.prose import counted, percent, wrapped
 
 _SHOWN = 6
 
@@ -62,13 +62,13 @@ def _differ(count: int) -> str:
 
 
 def _block(change: FlowChange) -> Iterator[str]:
-    yield from folded(f"{_HEADS[change.change]}  {change.flow}", "", "  ")
+    yield from wrapped(f"{_HEADS[change.change]}  {change.flow}", "", "  ")
     for told in _told(change):
-        yield from folded(told, "  ", "    ")
+        yield from wrapped(told, "  ", "    ")
     for why in _why(change):
-        yield from folded(why, "    ", "      ")
+        yield from wrapped(why, "    ", "      ")
     if change.touched.messages:
-        yield from folded(_messages(change.touched), "  ", "    ")
+        yield from wrapped(_messages(change.touched), "  ", "    ")
 
 
 def _told(change: FlowChange) -> Iterator[str]:

@@ -11,7 +11,7 @@ from streams.analysis.flows.fate import FlowAnswer, Reached
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.survey import Kind, SinglePoint, Survey, Unsettled
 from streams.analysis.paths.path import PathVerdict
-from streams.prose import counted, folded, percent
+from streams.prose import counted, percent, wrapped
 from streams.routing import broker_key
 from streams.topology import Source
 
@@ -50,7 +50,7 @@ def _only_a_run(what: str, begins: Sequence[Unsettled]) -> list[str]:
     named = "; ".join(f"{b.procedure} of {b.at}{_line(b.source)}" for b in begins[:_NAMED])
     more = f"; and {len(begins) - _NAMED} more" if len(begins) > _NAMED else ""
     of = counted(len(begins), "BEGIN DIALOG")
-    return folded(f"only a run would tell the {what} of {of}: {named}{more}", "", "  ")
+    return wrapped(f"only a run would tell the {what} of {of}: {named}{more}", "", "  ")
 
 
 # --- Who reaches whom ----------------------------------------------------------------------------
@@ -72,18 +72,18 @@ def _sender(answer: FlowAnswer) -> str:
 def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
     flow = answer.flow
     broker = f", broker id {flow.broker}" if flow.broker is not None else ""
-    yield from folded(
+    yield from wrapped(
         f"{flow.sender.service} -> {flow.to}{broker}: {answer.verdict.value}", "  ", "    "
     )
     arrives = {back.at: back.arrives for back in answer.backs}
     for reached in answer.reached:
         lost = "" if arrives[reached.at] else ", NOT ACKNOWLEDGED"
         text = f"{_share(reached.share)}  {reached.at}, {_ways(answer, reached)}{lost}"
-        yield from folded(text, "    ", " " * 12)
+        yield from wrapped(text, "    ", " " * 12)
     for failure in answer.failures:
         text = failure_text(failure.ending, failure.hops[-1][1])
         way = " -> ".join(failure.instances)
-        yield from folded(f"{_share(failure.share)}  {text}; by {way}", "    ", " " * 12)
+        yield from wrapped(f"{_share(failure.share)}  {text}; by {way}", "    ", " " * 12)
 
 
 def _share(share: Fraction) -> str:
@@ -109,7 +109,7 @@ def _points(points: Sequence[SinglePoint]) -> Iterator[str]:
         named = "; ".join(point.flows[:_NAMED])
         more = f"; and {len(point.flows) - _NAMED} more" if len(point.flows) > _NAMED else ""
         text = f"{point.name}, for {counted(len(point.flows), 'flow')}: {named}{more}"
-        yield from folded(text, "  ", "    ")
+        yield from wrapped(text, "  ", "    ")
 
 
 def _unused(routes: Sequence[At]) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _unused(routes: Sequence[At]) -> Iterator[str]:
             route = at.route
             what = route.service if route.service is not None else "any service"
             line = _line(route.source)
-            yield from folded(
+            yield from wrapped(
                 f"{route.name}: {what} to {route.address}{line}", "    ", "      "
             )  # fmt: skip
 

@@ -12,7 +12,7 @@ from streams.analysis.paths.network import Ending, Step
 from streams.analysis.paths.outline import Branch, End, Outline
 from streams.analysis.paths.path import Outcome, Paths
 from streams.analysis.paths.ways import Way
-from streams.prose import counted, folded, listed, percent
+from streams.prose import counted, listed, percent, wrapped
 from streams.topology import Finding
 
 ENDS, FINDINGS = 10, 3
@@ -127,7 +127,7 @@ def _ends(outline: Outline) -> Iterator[str]:
     yield "Where they end:"
     for end in outline.ends[:ENDS]:
         text = f"{percent(end.share):>7}  {_ways(end)}: {_told(end)}"
-        yield from folded(text, "  ", " " * 11)
+        yield from wrapped(text, "  ", " " * 11)
     left = outline.ends[ENDS:]
     if left:
         share = sum((end.share for end in left), Fraction(0))
@@ -159,7 +159,7 @@ def _drawn(node: _Node, indent: str) -> Iterator[str]:
         further = indent + ("   " if last else "│  ")
         first = f"{indent}{'└─' if last else '├─'} "
         rest = f"{further}{'│' if child.below else ' '}    "
-        yield from folded(share + child.label, first, rest)
+        yield from wrapped(share + child.label, first, rest)
         yield from _drawn(child, further)
 
 
@@ -198,4 +198,4 @@ def _back(back: Way | None) -> str:
 
 
 def _finding(finding: Finding) -> list[str]:
-    return [*folded(f"{finding.code}: {finding.message}.", "", "  "), f"  {finding.remedy}"]
+    return [*wrapped(f"{finding.code}: {finding.message}.", "", "  "), f"  {finding.remedy}"]

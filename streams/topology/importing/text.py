@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from streams.prose import counted, folded
+from streams.prose import counted, wrapped
 from streams.topology.findings import Skipped
 from streams.topology.importing.report import ImportReport
 from streams.topology.tsql import NO_DATABASE
@@ -55,7 +55,7 @@ def _understood(report: ImportReport) -> Iterator[str]:
     yield f"understood: {counted(total.total(), 'statement')}"
     for name, kinds in list(report.understood.items())[:_INSTANCES]:
         row = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items()) or "nothing"
-        yield from folded(f"{name}: {row}", "  ", "    ")
+        yield from wrapped(f"{name}: {row}", "  ", "    ")
     if len(report.understood) > _INSTANCES:
         yield f"  and {len(report.understood) - _INSTANCES} more instances; {_MORE}"
 
