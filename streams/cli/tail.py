@@ -12,7 +12,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 import click
 
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.record_text import clock, day, middle, shorten, what, where
+from streams.cli.record_text import what, where
+from streams.cli.value_text import clock, day, middle, shorten
 from streams.errors import UsageError
 from streams.kafka import Cluster, Message
 from streams.kafka.follow import Follower, raw_record, topic_names
