@@ -208,7 +208,7 @@ def _commands(
         except MalformedError:
             continue  # told as event 161 by the endpoint worker
         if partition_of(command.conversation, count) == partition:  # else 161 as well
-            short = replace(command, body=digest_of(command.body or b""))
+            short = command._replace(body=digest_of(command.body or b""))
             yield short, offset < positions.get((instance, partition), 0)
 
 

@@ -80,7 +80,7 @@ def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> 
 def command_record(command: Command) -> Wire:
     """Return the record of ``cmd`` for a command."""
     return (
-        str(command.conversation).encode("ascii"),
+        key_of(command.conversation),
         command.body,
         [(COMMAND, encode_command(command))],
     )

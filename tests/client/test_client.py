@@ -8,7 +8,6 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -384,5 +383,5 @@ def test_a_replayed_command_of_the_same_dialog_is_a_new_message(
     dialog = client.begin(*AT_A, *SERVICES)
     command = Command(dialog.id, uuid.uuid4(), CommandKind.SEND, "DatabaseA", body=b"x")
     client.perform("ServerA", command, wait=True)
-    client.perform("ServerA", replace(command, command_id=uuid.uuid4()), wait=True)
+    client.perform("ServerA", command._replace(command_id=uuid.uuid4()), wait=True)
     assert [m.body for m in system.received(*AT_B, "TargetQueue", 2)] == [b"x", b"x"]
