@@ -45,7 +45,7 @@ $(BENCHES): bench-%: setup
 	$(BIN)/python -m bench.$*
 
 # With the oldest supported Python, so that what only old versions need is in the lock.
-# The broker's jars are locked likewise: streams/embedded/*.lock, by requirements/lock_jars.py.
+# Jars are locked likewise, by requirements/lock_jars.py: streams/embedded/*.lock, bench/mirror.lock.
 lock:
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
