@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from bench.part import hand_over, options, progress
 from bench.rows import NO_GROWTH, Row, at_least, at_most
 from bench.turns import MEASURED, Turn, by_turns, in_a_process, rows_of
 from streams.embedded import Broker
-from streams.kafka import Cluster, Headers, Message, TopicPartition, create, deploy
+from streams.kafka import Cluster, Consumer, Headers, Message, TopicPartition, create, deploy
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.topology import Route, Topology, load
@@ -50,7 +51,9 @@ SLOW = 40
 # --- one loop, in a process of its own -----------------------------------------------------------
 
 
-def passthrough(cluster: Cluster, count: int) -> tuple[float, float]:
+def passthrough(
+    cluster: Cluster, count: int, note: Callable[[Consumer, int], None] | None = None
+) -> tuple[float, float]:
     """Copy the records by the loop that a forwarder has, without looking at them."""
     consumer = cluster.consumer(f"bench.{uuid.uuid4()}")
     producer = cluster.producer(linger_ms=1)
@@ -75,6 +78,8 @@ def passthrough(cluster: Cluster, count: int) -> tuple[float, float]:
                     message.timestamp()[1], message.headers(),
                 )  # fmt: skip
         done += len(batch)
+        if note is not None:
+            note(consumer, done)
         if time.monotonic() >= commit_at:
             producer.flush()
             consumer.commit(message=batch[-1], asynchronous=False)

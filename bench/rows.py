@@ -31,12 +31,12 @@ class Of(Enum):
     VALUE = "value"
     """What was found, whatever the baseline is."""
     SPREAD = "spread"
-    """How many times the baseline, which may be as much as its own worst round is above it."""
+    """How much more than the baseline: no more than its own rounds lie apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What was wanted; ``least``: at least so much, else at most. SPREAD knows no limit itself."""
+    """What was wanted; ``least``: at least so much, else at most. SPREAD needs no ``limit``."""
 
     of: Of
     limit: float = 0.0
@@ -76,10 +76,10 @@ class Row:
 
     @property
     def limit(self) -> float:
-        """Return what the goal allows."""
+        """Return what the goal allows; of SPREAD, as a ratio."""
         assert self.goal is not None
         if self.goal.of is Of.SPREAD:
-            return max(self.base) / median(self.base)
+            return 1 + (max(self.base) - min(self.base)) / median(self.base)
         return self.goal.limit
 
 

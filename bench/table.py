@@ -59,7 +59,7 @@ def _goal(row: Row) -> str:
 def _wanted(row: Row, goal: Goal) -> str:
     sign = ">=" if goal.least else "<="
     if goal.of in (Of.RATIO, Of.SPREAD):
-        return f"{sign}x{_short(row.limit, 1.0)}"
+        return f"{sign}x{row.limit:.4g}"
     more = "+" if goal.of is Of.MORE else ""
     size, name = _scale(row.limit, _SCALES[row.unit])
     return f"{sign}{more}{_short(row.limit, size)}{name.strip()}"
@@ -85,7 +85,9 @@ def _scale(value: float, scales: Scales) -> tuple[float, str]:
 
 
 def _digits(value: float) -> str:
-    """Return three digits that count, all of those before the point."""
+    """Return about three digits that count, and all of those before the point."""
+    if 0 < abs(value) < 0.0995:
+        return f"{value:.2g}"
     places = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
     return f"{value:.{places}f}"
 
