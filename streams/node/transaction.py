@@ -8,7 +8,7 @@ overlay is dropped and the same inputs are read again.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -17,6 +17,7 @@ from weakref import proxy
 from streams.errors import EventKind, Number, text_of
 from streams.node.events import Event, event
 from streams.node.execute import execute
+from streams.node.groups import DialogKey
 from streams.node.notices import Notices
 from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.perform import perform, send_ack
@@ -40,10 +41,6 @@ from streams.routing import broker_key
 if TYPE_CHECKING:
     from streams.node.endpoint import Endpoint
 
-DialogKey = tuple[str, uuid.UUID, bool]
-"""(database, conversation id, is initiator)"""
-
-
 class Bodies(Protocol):
     """Where bodies are read again: they are not written twice, only their positions are kept."""
 
@@ -62,6 +59,8 @@ class Transaction:
     to look for that.
 
     ``own`` are messages for the system service: in no queue, as the database has read them.
+    ``records`` and ``chunks`` are what was written of its dialogs, if anything was: a chunk that is
+    ``None`` was deleted. ``probed`` are the dialogs that were let look again.
     """
 
     endpoint: Endpoint
@@ -76,6 +75,9 @@ class Transaction:
     machines: dict[DialogKey, Machine] = field(default_factory=dict)
     transmitted: set[DialogKey] = field(default_factory=set)
     own: list[QueueMessage] = field(default_factory=list)
+    records: dict[DialogKey, bytes] = field(default_factory=dict)
+    chunks: dict[DialogKey, dict[int, bytes | None]] = field(default_factory=dict)
+    probed: Sequence[DialogKey] = ()
     notices: Notices = field(init=False)
     _commands: dict[int, Command] = field(default_factory=dict)
 
