@@ -26,6 +26,7 @@ from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.presence import SILENCE, Presence
 from streams.node.queue import Progress, Queue, Row
 from streams.node.roles import Question, RoleBook, RoleFrame, reply
+from streams.node.seen import Said, Seen
 from streams.node.transaction import Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World, world_of
 
@@ -67,6 +68,8 @@ __all__ = [
     "Roles",
     "RouteState",
     "Row",
+    "Said",
+    "Seen",
     "Service",
     "Step",
     "Transaction",

@@ -13,10 +13,11 @@ from itertools import islice
 from streams.node.configuration import Request, anywhere
 from streams.node.dialogs import Dialogs
 from streams.node.groups import DialogKey, Groups
+from streams.node.seen import Seen
 from streams.node.timers import AT_ONCE, Timers
 from streams.node.transaction import Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World
-from streams.protocol import Dialog, Limits, State
+from streams.protocol import Dialog, Limits, Source, State
 from streams.routing import Instance, broker_key
 
 
@@ -26,7 +27,8 @@ class Endpoint:
 
     ``left_out``: the local forwarder's committed position in ``out``; 0 until it is known, which
     holds every retry back. ``requests`` for routes are by database and service; ``fits`` tells
-    whether a conversation lives in this partition.
+    whether a conversation lives in this partition; ``seen`` is what was said by those who may say
+    it again.
     """
 
     instance: str
@@ -36,6 +38,7 @@ class Endpoint:
     left_out: int = 0
     requests: dict[str, dict[str, Request]] = field(default_factory=dict)
     fits: Callable[[uuid.UUID], bool] = anywhere
+    seen: dict[Source, Seen] = field(default_factory=dict)
     _timers: Timers[DialogKey] = field(default_factory=Timers)
     _waiting: dict[DialogKey, None] = field(default_factory=dict)
     _probes: dict[DialogKey, None] = field(default_factory=dict)
@@ -106,7 +109,7 @@ class Endpoint:
 
         ``due``: what :meth:`take_due` has returned before; whoever took it answers for it.
         """
-        self._timers.tell(now)
+        self.tell(now)
         tx = Transaction(self, bodies, now, self.left_out, timers)
         if timers:
             tx.due(self.take_due(now) if due is None else due)
@@ -141,6 +144,7 @@ class Endpoint:
                 self.restore(key, dialog, tx.records.get(key))
                 for number, chunk in tx.chunks.get(key, {}).items():
                     self.dialogs.put_chunk(key, number, chunk)
+        self.seen.update(tx.seen)
         for (database, service), request in tx.notices.changed.items():
             self.requests.setdefault(database, {})[service] = request
 
@@ -158,10 +162,14 @@ class Endpoint:
             self.arm(key)
 
     def restore(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> None:
-        """Put a dialog into the state, with the record that was written of it, and arm its timer."""
+        """Put a dialog into the state with its record, if one was written; arm its timer."""
         before = self.dialogs.get(key)
         self.dialogs.put(key, dialog, record)
         self._index(key, before, dialog)
+
+    def tell(self, now: int) -> None:
+        """Say what time it is, before what is known is loaded."""
+        self._timers.tell(now)
 
     def load(self, key: DialogKey, record: bytes | None) -> None:
         """Take over a state record that was read; ``None``: the dialog is forgotten."""

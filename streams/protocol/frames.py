@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntFlag
 
+from streams.protocol.cause import Cause
+
 PREFIX = "http://schemas.microsoft.com/SQL/ServiceBroker/"  # C-02
 DEFAULT = "DEFAULT"
 ERROR = PREFIX + "Error"
@@ -183,6 +185,7 @@ class Command:
     ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
     whose group BEGIN joins; ``group`` is the group that BEGIN or MOVE names; ``also`` are further
     conversations of the same side on which SEND sends the same message, on all of them or on none.
+    A statement with a ``cause`` is applied once, however often it is made.
     """
 
     conversation: uuid.UUID
@@ -207,6 +210,7 @@ class Command:
     related: uuid.UUID | None = None
     timeout: int | None = None
     also: tuple[uuid.UUID, ...] = ()
+    cause: Cause | None = None
 
     def message_id(self, conversation: uuid.UUID) -> uuid.UUID:
         """Return the id of the message that it sends on one of its conversations."""

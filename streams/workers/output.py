@@ -13,11 +13,13 @@ from streams.wire.state import (
     POSITIONS_KEY,
     Positions,
     RequestKey,
+    SeenKey,
     StateKey,
     encode_chunk,
     encode_dialog,
     encode_positions,
     encode_request,
+    encode_seen,
 )
 from streams.workers.room import Room
 
@@ -93,6 +95,10 @@ class Output:
         for (database, service), request in tx.notices.changed.items():
             key = RequestKey(database, service).encode()
             self._produce(self._dialog, key, encode_request(request), partition=partition)
+        for source, seen in tx.seen.items():
+            self._produce(
+                self._dialog, SeenKey(source).encode(), encode_seen(seen), partition=partition
+            )
         self._produce(self._dialog, POSITIONS_KEY, encode_positions(positions), partition=partition)
 
     def _produce(
