@@ -48,6 +48,4 @@ def exactly(coordinate: str) -> Artifact:
 
 write(SHIPPED, "kafka", "The jars of the embedded broker", jgo.resolve(KAFKA))
 write(ROOT / "bench", "mirror", "The jars of MirrorMaker 2", jgo.resolve(MIRROR))
-write(
-    SHIPPED, "spark", "Spark's connectors, beside pyspark", map(exactly, SPARK)
-)
+write(SHIPPED, "spark", "Spark's connectors, beside pyspark", map(exactly, SPARK))
