@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from enum import Enum, IntFlag
 from typing import NamedTuple
 
+from streams.protocol.cause import Cause
+
 PREFIX = "http://schemas.microsoft.com/SQL/ServiceBroker/"  # C-02
 DEFAULT = "DEFAULT"
 ERROR = PREFIX + "Error"
@@ -178,6 +180,7 @@ class Command(NamedTuple):
     ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
     whose group BEGIN joins; ``group`` is the group that BEGIN or MOVE names; ``also`` are further
     conversations of the same side on which SEND sends the same message, on all of them or on none.
+    A statement with a ``cause`` is applied once, however often it is made.
     """
 
     conversation: uuid.UUID
@@ -202,6 +205,7 @@ class Command(NamedTuple):
     related: uuid.UUID | None = None
     timeout: int | None = None
     also: tuple[uuid.UUID, ...] = ()
+    cause: Cause | None = None
 
     def message_id(self, conversation: uuid.UUID) -> uuid.UUID:
         """Return the id of the message that it sends on one of its conversations."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from streams.protocol.cause import Cause, Source
 from streams.protocol.frames import (
     Ack,
     Command,
@@ -26,6 +27,7 @@ HOP = Codec("Hop")
 ACK = Codec("Ack")
 STATUS = Codec("Status")
 COMMAND = Codec("Command")
+CAUSE = Codec("Cause")
 RESULT = Codec("Result")
 EVENT = Codec("Event")
 PRESENCE = Codec("Presence")
@@ -205,6 +207,21 @@ def encode_command(command: Command) -> bytes:
     )
 
 
+def encode_cause(cause: Cause) -> bytes:
+    """Encode ``sb-cause``."""
+    source = cause.source
+    names = source.application, source.agent, source.topic.bytes
+    return CAUSE.pack((*names, source.partition, cause.offset, cause.n))
+
+
+def decode_cause(raw: bytes) -> Cause:
+    """Decode ``sb-cause``; raises MalformedError."""
+    record = CAUSE.decode(raw)
+    topic = uuid.UUID(bytes=record["topic"])
+    source = Source(record["application"], record["agent"], topic, record["partition"])
+    return Cause(source, record["offset"], record["n"])
+
+
 def decode_command(
     raw: bytes | None, conversation: uuid.UUID, body: bytes | None, stored_at: int
 ) -> Command:
@@ -362,6 +379,7 @@ __all__ = [
     "UnknownSchemaError",
     "decode_ack_value",
     "decode_catalog_object",
+    "decode_cause",
     "decode_command",
     "decode_event",
     "decode_header",
@@ -371,6 +389,7 @@ __all__ = [
     "decode_result",
     "encode_ack",
     "encode_catalog_object",
+    "encode_cause",
     "encode_command",
     "encode_event",
     "encode_header",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, field
 
-from streams.errors import EventKind
+from streams.errors import EventKind, Progress
 from streams.protocol import (
     ERROR,
     Effect,
@@ -136,7 +136,10 @@ class History(Pair):
 
 def ends_in_error(told: Report) -> bool:
     """Tell whether an event says that its endpoint has ended in error, as the reader reads it."""
-    ended = bool(told.error) or told.subclass in (8, 9)
+    ended = bool(told.error) or told.subclass in (
+        Progress.ERROR_RECEIVED,
+        Progress.BROKER_ERROR_RECEIVED,
+    )
     return told.kind is EventKind.CONVERSATION and ended
 
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.cli.record_text import clock, instant, what
+from streams.cli.record_text import what
+from streams.cli.value_text import clock, instant
 from streams.node import Request
 from streams.protocol import (
     END_DIALOG,

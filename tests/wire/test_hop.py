@@ -13,7 +13,7 @@ from streams.wire.hop import Hop, in_place, visit
 
 from . import values as v
 
-thoroughly = settings(max_examples=300, deadline=None, derandomize=True)
+thoroughly = settings(max_examples=300)
 
 first_hops = st.none() | st.integers(0, 100)
 hops = st.lists(st.tuples(v.names, v.instants, st.booleans(), first_hops), min_size=1, max_size=4)
