@@ -12,7 +12,7 @@ from streams.cli.duration import DURATION
 from streams.cli.output_folder import output_folder, write_text
 from streams.errors import UsageError
 from streams.topology import FILE
-from streams.topology.generate import Defect, Estate, Wish, generate_estate
+from streams.topology.generate import Defect, GeneratedEstate, Wish, generate_estate
 from streams.topology.records import encode
 from streams.topology.yaml_file import write_document
 
@@ -158,7 +158,7 @@ def estate(
     )
 
 
-def _counts(made: Estate, routes: int) -> dict[str, int]:
+def _counts(made: GeneratedEstate, routes: int) -> dict[str, int]:
     return {
         "instances": len(made.topology.instances),
         "routes": routes,

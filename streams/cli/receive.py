@@ -11,7 +11,7 @@ import click
 from streams.analysis.places import unknown
 from streams.cli.options import cluster_options
 from streams.cli.record_text import said
-from streams.cli.statement import at_option, place_of, reached, target_option
+from streams.cli.statement import at_option, database_at, reached, target_option
 from streams.cli.topology_argument import ConversationId
 from streams.client import Client, Conversation, Received, Receiver, StatementError
 from streams.topology import Database, Instance, queue_named, queues_of
@@ -81,7 +81,7 @@ def receive(
     if target and conversation is None:
         raise click.UsageError("--target says which side --conversation means.")
     cluster = reached(bootstrap, prefix, max(timeout, 5.0))
-    instance, database = place_of(cluster, at)
+    instance, database = database_at(cluster, at)
     name = _queue(instance, database, queue)
     side = None
     if conversation is not None:

@@ -52,7 +52,7 @@ def reached(bootstrap: str, prefix: str, timeout: float) -> Cluster:
     return cluster
 
 
-def place_of(cluster: Cluster, at: str) -> tuple[Instance, Database]:
+def database_at(cluster: Cluster, at: str) -> tuple[Instance, Database]:
     """Find the database in the catalog, so that a typo does not wait for an answer."""
     topology = read_catalog(cluster).topology
     if topology is None:
