@@ -9,6 +9,7 @@ import uuid
 import click
 
 from streams.analysis.places import unknown
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_options
 from streams.cli.record_text import said
 from streams.cli.statement import at_option, database_at, reached, target_option
@@ -45,13 +46,11 @@ _BAD_NEWS = 1
     metavar="ID",
     help="WHERE: only this conversation group.",
 )
-@click.option(
-    "--timeout", default=10.0, show_default=True, help="Seconds to wait for the next message."
-)
+@timeout_option(10.0, "Seconds to wait for the next message.")
 @click.option(
     "--end-when-ended", is_flag=True, help="END CONVERSATION where the other side has ended."
 )
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@format_option()
 @cluster_options
 @click.pass_context
 def receive(

@@ -18,6 +18,7 @@ from streams.capture.destination import KafkaSink, demand_topics
 from streams.capture.replay import Clock, Progress, Replayed
 from streams.capture.replay import replay as run
 from streams.capture.schedule import Contents, Due, contents_of, plan, renamed
+from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
 from streams.cli.options import cluster_of
 from streams.cli.settings import config_option, properties_option, setting_option
@@ -41,14 +42,7 @@ _BAD_NEWS, _INTERRUPTED = 1, 130
     type=DURATION,
     help="How long Kafka may be silent.",
 )
-@click.option(
-    "--format",
-    "format_",
-    default="text",
-    show_default=True,
-    type=click.Choice(["text", "json"]),
-    help="How to print the result.",
-)
+@format_option()
 @click.pass_context
 def replay(
     ctx: click.Context,
