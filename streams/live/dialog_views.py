@@ -14,7 +14,7 @@ from streams.protocol import Message as Frame
 from streams.topology import Database, Instance
 from streams.wire import MalformedError
 from streams.wire.records import read_command, read_message
-from streams.workers.restore import restore_state
+from streams.workers.restore import read_dialogs
 
 
 def conversation_endpoints(asked: Asked) -> Iterator[Row]:
@@ -73,10 +73,10 @@ def dialogs_of(
     found: list[tuple[Dialog, int]] = []
     for partition in partitions_of(cluster, topic):
         try:
-            restored = restore_state(cluster, topic, partition, to_high=False)
+            dialogs = read_dialogs(cluster, topic, partition)
         except MalformedError as error:
             raise SurroundingsError(f"{topic}/{partition} cannot be understood: {error}") from error
-        found += [(dialog, partition) for dialog in restored.dialogs.values()]
+        found += [(dialog, partition) for dialog in dialogs.values()]
     for dialog, partition in sorted(found, key=lambda f: (f[0].created_at, f[0].conversation)):
         if dialog.database in names:
             yield dialog, partition

@@ -9,7 +9,8 @@ from streams.node.commands import begin, check_end, check_send
 from streams.protocol import Command, CommandKind, Machine
 
 if TYPE_CHECKING:
-    from streams.node.transaction import DialogKey, Transaction
+    from streams.node.groups import DialogKey
+    from streams.node.transaction import Transaction
 
 
 def execute(tx: Transaction, position: int, command: Command) -> Number | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.layers import CASES, TARGET
 from streams.analysis import find_paths, find_sender
-from streams.analysis.paths.network import Network, Pick, State
+from streams.analysis.paths.network import Common, Network, Pick, State
 from streams.analysis.paths.ways import KEYS, Kind, Total, Way, Ways
 from streams.topology import (
     MSDB,
@@ -91,7 +91,7 @@ def test_ways_shares_and_verdict_are_those_of_walking(topology: Topology) -> Non
 @given(topologies())
 def test_totals_are_sums_of_the_ways(topology: Topology) -> None:
     """Ways and shares are counted by end and number of hops."""
-    ways = Ways(Network(topology, "S", True, None, NOW), State("A", "D", None))
+    ways = Ways(Network(Common.of(topology), "S", True, None, NOW), State("A", "D", None))
     sums: dict[Kind, Total] = {}
     for way in ways.listed():
         picks = frozenset[Pick]().union(*(step.picks for _, step in way.hops))
@@ -105,7 +105,7 @@ def test_totals_are_sums_of_the_ways(topology: Topology) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_hard_topologies_cost_what_their_graph_costs(name: str) -> None:
     """A thousand instances: ways grow to thousands of millions, what is looked at does not."""
-    network = Network(CASES[name](), TARGET, True, None, NOW)
+    network = Network(Common.of(CASES[name]()), TARGET, True, None, NOW)
     ways = Ways(network, State("Sender", "Home", None))
     assert len(ways.reached()) <= len({key.state for key in ways.reached()}) + KEYS
     assert sum(total.share for total in ways.totals().values()) == 1

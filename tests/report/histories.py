@@ -7,7 +7,7 @@ ever lost in it, so a ledger that misses something is wrong.
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from streams.errors import ConversationEvent, EventKind
 from streams.protocol import (
@@ -81,8 +81,8 @@ class History(Pair):
         message = Pair._message(self, who, effect)
         if message.body != FAIL:
             return message
-        header = replace(message.header, type=ERROR, flags=Flag.ERROR | Flag.SKIPS)
-        return replace(message, header=header)
+        header = message.header._replace(type=ERROR, flags=Flag.ERROR | Flag.SKIPS)
+        return message._replace(header=header)
 
     # --- what the ledger is told -----------------------------------------------------------------
 

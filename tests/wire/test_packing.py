@@ -87,7 +87,7 @@ def test_a_fixed_has_its_size() -> None:
 
 
 COMMANDS = st.builds(
-    Command,
+    lambda *said, **more: Command(*said, **more),  # of a named tuple every field is drawn else
     st.just(uuid.UUID(int=1)),
     st.uuids(),
     st.sampled_from(CommandKind),
