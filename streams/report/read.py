@@ -61,7 +61,6 @@ class Facts:
     duplicates: Counter[str] = field(default_factory=Counter)
     drops: Counter[int] = field(default_factory=Counter)
     delays: Counter[int] = field(default_factory=Counter)
-    corrupted: int = 0
     refused: set[str] = field(default_factory=set)
     events: list[dict[str, object]] = field(default_factory=list)
 
@@ -267,8 +266,6 @@ def _note(facts: Facts, event: dict[str, object]) -> None:
     elif kind == EventKind.MESSAGE_UNDELIVERABLE and error == 11218:
         cause = "retries" if event["attempt"] else "sent again after a retry, or by a forwarder"
         facts.duplicates[cause] += 1
-    elif kind == EventKind.CORRUPTED_MESSAGE:
-        facts.corrupted += 1
     elif kind in (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
         facts.drops[error] += 1
     elif kind == EventKind.MESSAGE_CLASSIFY and error:

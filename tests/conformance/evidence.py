@@ -13,7 +13,18 @@ LEVELS = {
     "decision": ("routing", "analysis", "topology", "findings"),
     "in memory": ("protocol", "node", "wire", "services"),
     "simulator": ("simulator",),
-    "Kafka": ("workers", "client", "cli", "report", "faults", "demo", "kafka", "capture", "parity", "live"),
+    "Kafka": (
+        "workers",
+        "client",
+        "cli",
+        "report",
+        "faults",
+        "demo",
+        "kafka",
+        "capture",
+        "parity",
+        "live",
+    ),
 }
 """How real what a test runs is, by its folder: a pure decision; the pure parts that decide for
 workers, joined by a test; the simulator; workers on a real broker."""

@@ -2,8 +2,8 @@
 
 What shows a rule is found: tests that say ``shows`` with its id, rows of the routing table that
 show it or are named after it, the two topologies of a finding; what the line names besides: other
-ids (``by``) and tests (``tests``). So a line cannot claim what nothing shows, and one that says "not yet" goes red as soon
-as something does.
+ids (``by``) and tests (``tests``). So a line cannot claim what nothing shows, and one that says
+"not yet" goes red as soon as something does.
 """
 
 from __future__ import annotations
