@@ -12,6 +12,7 @@ import click
 
 from streams.analysis.diff import compare_topologies, difference_text, remove
 from streams.analysis.estate import Estate
+from streams.cli.answer_options import format_option
 from streams.cli.topology_argument import TopologyArgument
 from streams.topology import Topology
 
@@ -55,7 +56,7 @@ _UNJUDGED = {
 @click.option(
     "--master", default="local[*]", show_default=True, metavar="URL", help="Spark's master."
 )
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@format_option()
 @click.pass_context
 def diff(
     ctx: click.Context,
