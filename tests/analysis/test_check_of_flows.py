@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from streams.analysis.check import check_topology
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import answers_of, locked
-from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.verdict import PathVerdict
 from streams.topology import Finding, Severity, Topology, load
 from tests.topology.build import NOW, SHIPPED, shipped, write
 

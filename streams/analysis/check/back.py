@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streams.analysis.check.known import Home
 from streams.analysis.check.proof import (
     finding,
     flows_in,
@@ -21,6 +20,7 @@ from streams.analysis.check.trouble import Phase, at_fault, diagnose, troubles_o
 from streams.analysis.estate import Estate
 from streams.analysis.flows.fate import Back, Failure, FlowAnswer
 from streams.analysis.flows.flow_answer import answers_of
+from streams.analysis.known import Home
 from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
 from streams.routing import broker_key

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from streams.analysis.check.known import Home, known
 from streams.analysis.check.trouble import Cause, Trouble, troubles_of
 from streams.analysis.estate import Estate
 from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.flow_answer import routes_of
 from streams.analysis.flows.journey import Hops
 from streams.analysis.flows.route_index import At
+from streams.analysis.known import Home, known
 from streams.topology import (
     NOWHERE,
     Database,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streams.analysis.check.known import known
 from streams.analysis.check.proof import (
     caused_by,
     evidence,
@@ -19,6 +18,7 @@ from streams.analysis.check.proof import (
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Cause, Phase, Trouble
 from streams.analysis.estate import Estate
+from streams.analysis.known import known
 from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
 from streams.topology import Finding, Severity, Source

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streams.analysis.check.known import known
 from streams.analysis.check.proof import (
     finding,
     flows_in,
@@ -21,6 +20,7 @@ from streams.analysis.flows.fate import FlowAnswer, Forth
 from streams.analysis.flows.flow_answer import ways_there
 from streams.analysis.flows.journey import way_to
 from streams.analysis.flows.redundancy import Redundancy
+from streams.analysis.known import known
 from streams.routing import Verdict, broker_key
 from streams.topology import Finding, Severity
 

@@ -11,7 +11,7 @@ from streams.analysis.explain_text import failure_text
 from streams.analysis.flows.fate import FlowAnswer, Reached
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.survey import Kind, SinglePoint, Survey, Unsettled
-from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.verdict import PathVerdict
 from streams.routing import broker_key
 from streams.topology import Source
 
@@ -89,6 +89,8 @@ def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
         text = failure_text(failure.ending, failure.hops[-1][1])
         way = " -> ".join(failure.instances)
         yield from _wrapped(f"{_share(failure.share)}  {text}; by {way}", "    ", " " * 12)
+    for finding in answer.hazards:
+        yield from _wrapped(f"{finding.code}: {finding.message}", "    ", "      ")
 
 
 def _share(share: Fraction) -> str:

@@ -216,8 +216,12 @@ def _back(back: Way | None) -> str:
 
 
 def _finding(finding: Finding) -> list[str]:
-    wrapped = textwrap.wrap(
-        f"{finding.code}: {finding.message}.", WIDTH, subsequent_indent="  ",
+    text = f"{finding.code}: {finding.message}."
+    return [*_wrapped(text, ""), *_wrapped(finding.remedy, "  ")]
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=indent, subsequent_indent="  ",
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
-    return [*wrapped, f"  {finding.remedy}"]
