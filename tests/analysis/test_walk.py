@@ -72,7 +72,7 @@ def walked(way: Way) -> Walked:
     return Walked(names, end.disposition.value, end.at, end.broker, error, way.share)
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400)
 @given(topologies())
 def test_ways_shares_and_verdict_are_those_of_walking(topology: Topology) -> None:
     """The same ways with the same shares; broken exactly where walking finds a bad one."""
@@ -87,7 +87,7 @@ def test_ways_shares_and_verdict_are_those_of_walking(topology: Topology) -> Non
     assert lengths == sorted(lengths)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(topologies())
 def test_totals_are_sums_of_the_ways(topology: Topology) -> None:
     """Ways and shares are counted by end and number of hops."""
@@ -114,7 +114,7 @@ def test_hard_topologies_cost_what_their_graph_costs(name: str) -> None:
 DIALOGS = [uuid.uuid5(uuid.NAMESPACE_URL, str(n)) for n in range(40)]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(topologies())
 def test_several_targets_are_found_where_some_dialog_has_them(topology: Topology) -> None:
     """TA-12 without a conversation's id means that there is a dialog with two broker ids."""

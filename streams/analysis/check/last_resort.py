@@ -10,11 +10,11 @@ from streams.analysis.known import Home
 from streams.analysis.objects import (
     every_database,
     finding,
-    listed,
     live_routes,
     targets,
     user_databases,
 )
+from streams.prose import listed
 from streams.routing import AUTO_CREATED_LOCAL, CONFIGURATION_SERVICE, AddressKind, parse_address
 from streams.topology import Finding, Route, Severity
 

@@ -11,7 +11,8 @@ from streams.analysis.flows.flow_answer import passages
 from streams.analysis.hazards.contracts import begun_contracts
 from streams.analysis.hazards.passage import Passage
 from streams.analysis.known import Home
-from streams.analysis.objects import finding, listed
+from streams.analysis.objects import finding
+from streams.prose import listed
 from streams.topology import Finding, Priority, Severity
 
 

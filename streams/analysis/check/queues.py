@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.known import Home
-from streams.analysis.objects import finding, listed, user_databases
+from streams.analysis.objects import finding, user_databases
+from streams.prose import listed
 from streams.topology import Finding, Queue, Severity
 
 

@@ -11,7 +11,8 @@ from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.hazards.contracts import type_of
 from streams.analysis.known import Home
-from streams.analysis.objects import finding, listed, live_routes, targets, user_databases
+from streams.analysis.objects import finding, live_routes, targets, user_databases
+from streams.prose import listed
 from streams.routing import Decision, Origin, Query, Verdict
 from streams.topology import Database, Finding, Service, Severity, Source, contract_of
 

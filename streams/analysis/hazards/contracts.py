@@ -8,7 +8,8 @@ from typing import Any
 from streams.analysis.estate import Estate
 from streams.analysis.hazards.passage import Passage
 from streams.analysis.known import Home
-from streams.analysis.objects import finding, listed
+from streams.analysis.objects import finding
+from streams.prose import listed
 from streams.topology import (
     SYSTEM_CONTRACTS,
     SYSTEM_MESSAGE_TYPES,

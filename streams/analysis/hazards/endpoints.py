@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from streams.analysis.estate import Estate
 from streams.analysis.hazards.passage import Connection, Passage
-from streams.analysis.objects import finding, listed
+from streams.analysis.objects import finding
+from streams.prose import listed
 from streams.topology import Encryption, Endpoint, Finding, Grant, Instance, Severity
 
 _PUBLIC = "public"

@@ -9,6 +9,7 @@ from streams.analysis.estate import Estate
 from streams.analysis.hazards.passage import Passage
 from streams.analysis.known import Home, known
 from streams.analysis.objects import finding
+from streams.prose import listed
 from streams.topology import NOWHERE, Finding, Severity
 
 Group = tuple[Home, ...]
@@ -62,7 +63,7 @@ def same(code: str, severity: Severity, homes: Group, why: str) -> Finding:
     names = [str(home) for home in homes]
     return finding(
         code, severity, homes[0], NOWHERE,
-        f"{' and '.join(names)} have the same broker id {last.database.broker_id}: {why}",
+        f"{listed(names)} have the same broker id {last.database.broker_id}: {why}",
         f"Give one of them another: ALTER DATABASE {last.database.name} SET NEW_BROKER; then "
         f"correct the routes that are meant for it.",
         broker=last.database.broker_id, places=names, routes=[], path=names,
