@@ -12,6 +12,7 @@ from streams.analysis.check.proof import (
     shown,
     where,
     written,
+    wrong_port,
 )
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Phase, at_fault, diagnose, troubles_of
@@ -39,7 +40,7 @@ def no_return(estate: Estate) -> Iterable[Finding]:
         if not answer.flow.stated and _pair(answer) in answered:
             continue  # who begins was guessed, and another guess is answered
         for back in answer.backs:
-            if not back.arrives:
+            if not back.arrives and not all(wrong_port(estate, f) for f in back.failures):
                 service = answer.flow.sender.service
                 route = _first_route(estate, back)
                 groups.setdefault((back.at, service, route), []).append((answer, back))

@@ -142,7 +142,7 @@ class Course:
         return sum(total.ways for kind, total in totals.items() if self._is_home(kind.ending))
 
     def _is_home(self, ending: Ending) -> bool:
-        return ending.delivered and (ending.instance, ending.database) == self._home
+        return ending.is_home(self._home)
 
     def _edges_back(self) -> Iterator[Edge]:
         for ways in self._back.values():

@@ -31,7 +31,7 @@ def answer_flow(estate: Estate, flow: Flow) -> FlowAnswer:
     points = {p: None for r in forth.redundancy.values() for p in (*r.instances, *r.routes)}
     return FlowAnswer(
         flow, judge(fine, hazards), forth.reached, forth.count,
-        {broker: r.ways for broker, r in forth.redundancy.items()},
+        {broker: r.disjoint for broker, r in forth.redundancy.items()},
         tuple(points), forth.failures, backs, hazards, forth, passage,
     )  # fmt: skip
 
@@ -167,7 +167,7 @@ def way_back(estate: Estate, flow: Flow, place: Ending) -> Back:
 
 def _return(place: Ending, journey: Journey, home: tuple[str, str]) -> Back:
     ends = journey.ends
-    arriving = [e for e in ends if e.delivered and (e.instance, e.database) == home]
+    arriving = [e for e in ends if e.is_home(home)]
     missed = (Failure(e, Fraction(0), ends[e]) for e in ends if e not in arriving)
     failures = tuple(sorted(missed, key=_order))
     if not arriving:
