@@ -14,6 +14,7 @@ from streams.analysis.diff import compare_topologies, difference_text, remove
 from streams.analysis.estate import Estate
 from streams.cli.answer_options import format_option
 from streams.cli.topology_argument import TopologyArgument
+from streams.errors import UsageError
 from streams.topology import Topology
 
 if TYPE_CHECKING:
@@ -77,6 +78,10 @@ def diff(
 
     The exit code is 1 where anything changes.
     """
+    if engine == "spark" and not captures:
+        raise UsageError(
+            "--engine spark has nothing to read without a capture", "Add --capture FILE."
+        )
     now = time.time()
     changed = reduce(remove, without, old if new is None else new)
     tally = _tally(captures, old, changed, now, engine, master) if captures else None

@@ -68,7 +68,7 @@ def path(
     there are more ways than --limit, those that are alike share a line.
 
     The exit code is 1 where the verdict is `broken` (something does not arrive) or `hazard` (it
-    arrives, with a danger).
+    arrives, and `check` has an error about it: TA-12, TA-17, TA-31, TA-39).
     """
     place = find_sender(topology, sender, to)
     paths = find_paths(

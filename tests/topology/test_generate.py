@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streams.analysis import Paths, find_paths, find_sender
-from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.verdict import PathVerdict
 from streams.errors import UsageError
 from streams.topology import MSDB, Topology, load
 from streams.topology.generate import KINDS, GeneratedEstate, Wish, generate_estate
