@@ -238,7 +238,7 @@ def test_what_differs_from_the_endpoint(number: int, changes: dict[str, object])
 
 
 def test_what_differs_is_seen_beside_what_does_not() -> None:
-    """Who takes a frame is decided once in a transaction for those that agree, and for no others."""
+    """Who takes a frame is decided once in a transaction for those that agree, for no others."""
     net = pair()
     other = FROM_A._replace(contract="Other")
     tx = reads(net, "ServerB", arriving(0), arriving(1, parties=other), arriving(1))
