@@ -18,13 +18,13 @@ from typing import Any
 from bench.part import hand_over, options, progress
 from bench.rows import Row, Unit
 from streams.kafka import Cluster, Message, headers_of
-from streams.node import Endpoint, world_of
+from streams.node import Dialogs, Endpoint, world_of
 from streams.protocol import Command, CommandKind
 from streams.resources import topologies_dir
 from streams.topology import load
 from streams.wire import Topics
 from streams.wire.records import INSIDE, ORIGIN, command_record
-from streams.wire.state import Positions
+from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import collecting_rarely
 from streams.workers.inputs import Bodies, Inputs, Intake
 from streams.workers.output import Output
@@ -64,7 +64,9 @@ class Side:
         world = world_of(load(topologies_dir() / "forwarding_chain", now), 1)
         bodies = Bodies.of(cluster, self.inputs, 0, 64 << 20)
         positions = dict.fromkeys(self.inputs, 0)
-        self.owned = Partition(0, Endpoint(instance, world), bodies, positions, {})
+        self.owned = Partition(
+            0, Endpoint(instance, world, dialogs=Dialogs(unpack_dialog)), bodies, positions, {}
+        )
         self.cpu = 0.0
 
     def apply(self, messages: Sequence[Message]) -> Produced:
