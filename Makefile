@@ -3,7 +3,7 @@
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way
 # make bench   what everything costs, one table in 20 minutes; ROUNDS=N changes how exactly
-#              bench-routing, ... (bench/): one part; apart: bench-open_dialogs, bench-kafka_memory
+#              bench-routing, ... (bench/): one part; bench-kafka_memory: apart
 # make lock    resolve the dependencies anew
 
 PYTHON ?= python3

@@ -28,7 +28,7 @@ PARTS = (
     "kafka_endpoint",
     "kafka_end_to_end",
 )
-LONG = ("open_dialogs", "kafka_memory")
+LONG = ("kafka_memory",)
 
 
 def run(part: str, rounds: int) -> tuple[list[Row], bool]:

@@ -3,13 +3,16 @@
 For 1 k, 100 k and 1 M dialogs that are open and idle: how long an endpoint worker takes to have its
 state back from a real Kafka, how much memory each takes, and what a message costs then, on a
 thousand dialogs of them and on dialogs drawn from all. Each size runs in a process of its own, by
-turns; the baseline of the same rounds is the smallest size.
+turns; the baseline of the same run is the work on the messages' records without any dialog.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,12 +20,8 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median
 
 from bench.endpoint import FROM, TO, Side, round_of
-from bench.part import hand_over, options
-from bench.rows import NO_GROWTH, Goal, Of, Row, Unit, at_most
-from bench.turns import Turn, by_turns, resident
 from streams.embedded import Broker
 from streams.kafka import Cluster, deploy, watermarks
 from streams.node import Dialogs, Endpoint, world_of
@@ -44,8 +43,7 @@ from streams.workers.restore import Replay
 SIZES = (1_000, 100_000, 1_000_000)
 LIVELY, EACH, ROUNDS = 1_000, 5, 5
 AGE = 7 * 86_400_000
-MILLION = 1_000_000
-IN_A_MINUTE, A_KILOBYTE = at_most(60, Of.VALUE), at_most(1_000, Of.VALUE)
+Row = dict[str, float]
 
 
 def idle_dialogs(count: int, now: int) -> Iterator[Dialog]:
@@ -101,11 +99,11 @@ def fill(cluster: Cluster, topic: str, count: int) -> None:
 # --- one size, in a process of its own -----------------------------------------------------------
 
 
-def measure(cluster: Cluster, count: int) -> Turn:
+def measure(cluster: Cluster, count: int) -> Row:
     """Have the state of ``count`` dialogs back, and send messages among them."""
     world = world_of(topology(), 1)
     one, other = Side("SQL1", cluster, None), Side("SQL3", cluster, None)
-    found: Turn = {}
+    found: Row = {}
     with collecting_rarely():
         before, cpu, wall = resident(), time.process_time(), time.monotonic()
         endpoint = Endpoint("SQL1", world, dialogs=Dialogs(unpack_dialog))
@@ -132,70 +130,81 @@ def measure(cluster: Cluster, count: int) -> Turn:
     return found
 
 
-def cost(one: Side, other: Side, name: str, rounds: Sequence[Sequence[uuid.UUID]]) -> Turn:
-    """Return seconds per message at the initiator; the first round warms up."""
+def cost(one: Side, other: Side, name: str, rounds: Sequence[Sequence[uuid.UUID]]) -> Row:
+    """Return microseconds per message at the initiator, and of the baseline; the first warms up."""
     took = [round_of(one, other, ids, EACH) for ids in rounds][1:]
-    return {name: median(initiator for _, initiator, _ in took) / (LIVELY * EACH)}
+    scale = 1e6 / (LIVELY * EACH)
+    return {
+        name: statistics.median(initiator for _, initiator, _ in took) * scale,
+        f"{name} baseline": statistics.median(base for base, _, _ in took) * scale,
+    }
+
+
+def resident() -> int:
+    """Return the bytes of memory that this process has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 # --- the table -----------------------------------------------------------------------------------
 
 
-def rows_of(turns: dict[int, list[Turn]]) -> list[Row]:
-    """Return every size beside the smallest."""
-    least, *more = turns
-    return [
-        row(turns, size, least, key, what, unit, goal)
-        for size in more
-        for key, what, unit, goal in (
-            ("lively", "message, 1,000 of them lively", Unit.SECONDS, NO_GROWTH),
-            ("drawn", "message, dialogs drawn from all", Unit.SECONDS, NO_GROWTH),
-            ("cpu", "state back, CPU", Unit.SECONDS, IN_A_MINUTE if size == MILLION else None),
-            ("wall", "state back, time", Unit.SECONDS, None),
-            ("bytes", "memory of a dialog", Unit.BYTES, A_KILOBYTE if size == MILLION else None),
-        )
-    ]
-
-
-def row(turns: dict[int, list[Turn]], size: int, least: int, key: str, what: str, unit: Unit,
-        goal: Goal | None) -> Row:  # fmt: skip
-    """Return what was measured in one size beside another."""
-    found, base = (tuple(turn[key] for turn in turns[n]) for n in (size, least))
-    return Row(f"{size:,} open dialogs", what, unit, found, f"{least:,} open dialogs", base, goal)
-
-
 def main() -> None:
     """Print the table, or measure one size."""
-    parser = options(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
-    parser.add_argument("--size", type=int, help="measure this one, in this process")
-    parser.add_argument("--bootstrap", help="with --size: a broker with the dialogs")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--bootstrap", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.size:
         topics = Topics(f"bench{given.size}.")
         print(json.dumps(measure(Cluster(given.bootstrap, topics), given.size)))
         return
+    rows: dict[int, list[Row]] = {size: [] for size in given.sizes}
     with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
         for size in given.sizes:
             cluster = Cluster(broker.bootstrap, Topics(f"bench{size}."))
             deploy(cluster, topology())
             fill(cluster, cluster.topics.dialog("SQL1"), size)
-        turns = by_turns(
-            [str(size) for size in given.sizes],
-            given.rounds,
-            lambda size, _: in_a_process(size, broker.bootstrap),
-        )
-    hand_over(rows_of({int(size): found for size, found in turns.items()}), given)
+        for number in range(given.rounds):
+            for size in given.sizes if number % 2 == 0 else reversed(given.sizes):
+                rows[size].append(in_a_process(size, broker.bootstrap))
+    table(rows)
 
 
-def in_a_process(size: str, bootstrap: str) -> Turn:
+def in_a_process(size: int, bootstrap: str) -> Row:
     """Measure one size in a process of its own."""
-    command = ["-m", "bench.open_dialogs", "--size", size, "--bootstrap", bootstrap]
+    command = ["-m", "bench.open_dialogs", "--size", str(size), "--bootstrap", bootstrap]
     child = subprocess.run(
         [sys.executable, *command], check=True, stdout=subprocess.PIPE, text=True
     )
-    found: Turn = json.loads(child.stdout.splitlines()[-1])
-    return found
+    row: Row = json.loads(child.stdout.splitlines()[-1])
+    print(size, {k: round(v, 2) for k, v in row.items()}, file=sys.stderr, flush=True)
+    return row
+
+
+def table(rows: dict[int, list[Row]]) -> None:
+    """Print medians, and the spread of what is compared with the least number of dialogs."""
+    print(f"{'open dialogs':<14}{'back after, CPU':>18}{'bytes each':>12}", end="")
+    print(f"{'us/message, 1,000 lively':>38}{'us/message, drawn from all':>38}{'baseline':>24}")
+    for size, found in rows.items():
+        cells = [
+            f"{size:<14,}",
+            f"{_middle(found, 'wall'):.2f} s, {_middle(found, 'cpu'):.2f} s".rjust(18),
+            f"{_middle(found, 'bytes'):,.0f}".rjust(12),
+        ]
+        for name, width in (("lively", 38), ("drawn", 38)):
+            ratios = sorted(row[name] / row[f"{name} baseline"] for row in found)
+            spread = f"{statistics.median(ratios):.1f} x, {ratios[0]:.1f}-{ratios[-1]:.1f}"
+            cells.append(f"{_middle(found, name):.1f} ({spread})".rjust(width))
+        base = sorted(row["lively baseline"] for row in found)
+        cells.append(f"{statistics.median(base):.2f}, {base[0]:.2f}-{base[-1]:.2f}".rjust(24))
+        print("".join(cells))
+
+
+def _middle(found: Sequence[Row], name: str) -> float:
+    return statistics.median(row[name] for row in found)
 
 
 if __name__ == "__main__":
