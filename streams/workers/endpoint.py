@@ -112,7 +112,6 @@ class EndpointWorker:
     def _turn(self, consumer: Consumer) -> None:
         first = consumer.poll(POLL)
         if first is not None:
-            self._transactions.pause.end()  # what comes meanwhile goes into this transaction too
             for message in [first, *consumer.consume(*self._pace.value)]:
                 self._sort(message)
         self._read_at = time.monotonic()

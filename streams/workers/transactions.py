@@ -18,7 +18,6 @@ from streams.node import Transaction
 from streams.wire.state import Positions
 from streams.workers.inputs import Inputs
 from streams.workers.output import Output
-from streams.workers.pause import Pause
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -53,7 +52,6 @@ class Transactions:
         self._id = f"{cluster.topics.prefix}endpoint.{instance}.{slot}"
         self._inputs = inputs
         self._stop = stop
-        self.pause = Pause()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -73,7 +71,6 @@ class Transactions:
         consumer group's member that owns the partition.
         """
         self._output.begin()
-        self.pause.end()
         self._guard(self._producer.begin_transaction)
         try:
             self._write(tx, partition, positions, member)
@@ -95,8 +92,6 @@ class Transactions:
         except BaseException:
             self._abort()
             raise
-        finally:
-            self.pause.begin()
         return self._output.out_end
 
     def _write(
