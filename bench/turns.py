@@ -38,6 +38,12 @@ def _cpu_in(folder: Path) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def resident() -> int:
+    """Return the bytes of memory that this process has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def in_a_process(module: str, arguments: Sequence[str], broker: int) -> Turn:
     """Run one loop; it prints its CPU, seconds and messages. The broker's CPU is added."""
     before = cpu_of(broker)
