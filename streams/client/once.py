@@ -7,7 +7,6 @@ with a consumer that is not ours. (A queue of the same cluster is an Exchange's.
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 
 from streams.client.client import Client
 from streams.client.conversation import Conversation
@@ -68,4 +67,4 @@ class Once(Statements):
         """Say the next thing that the record causes."""
         cause = self._next
         self._said += 1
-        self._client.perform(instance, replace(command, command_id=cause.id, cause=cause))
+        self._client.perform(instance, command._replace(command_id=cause.id, cause=cause))

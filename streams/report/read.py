@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from streams.errors import EventKind
+from streams.errors import EventKind, Progress
 from streams.kafka import Cluster, headers_of, partitions_of, read_all, read_live
 from streams.protocol import ERROR, Command, CommandKind, Dialog, Flag, Message, Source
 from streams.report.facts import Accepted, Delivered, Ending, Endpoint, Side
@@ -40,7 +40,7 @@ from streams.wire.state import (
 DialogKey = tuple[str, uuid.UUID, bool]
 """(database, conversation, is initiator)"""
 
-_ERROR_RECEIVED = (8, 9)
+_ERROR_RECEIVED = (Progress.ERROR_RECEIVED, Progress.BROKER_ERROR_RECEIVED)
 """Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""
 _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
@@ -213,7 +213,7 @@ def _commands(
                 if cause.at <= last.get((partition, cause.source), (-1, -1)):
                     continue  # said again, and passed over
                 last[partition, cause.source] = cause.at
-            short = replace(command, body=digest_of(command.body or b""))
+            short = command._replace(body=digest_of(command.body or b""))
             yield short, offset < positions.get((instance, partition), 0)
 
 

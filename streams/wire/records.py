@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from streams.protocol import (
@@ -85,7 +84,7 @@ def command_record(command: Command) -> Wire:
     headers: Headers = [(COMMAND, encode_command(command))]
     if command.cause is not None:
         headers.append((CAUSE, encode_cause(command.cause)))
-    return str(command.conversation).encode("ascii"), command.body, headers
+    return key_of(command.conversation), command.body, headers
 
 
 def read_command(
@@ -95,7 +94,7 @@ def read_command(
     raw = header_of(headers, COMMAND)
     command = decode_command(raw, conversation_of(key), value, stored_at)
     cause = header_of(headers, CAUSE)
-    return command if cause is None else replace(command, cause=decode_cause(cause))
+    return command if cause is None else command._replace(cause=decode_cause(cause))
 
 
 def message_record(

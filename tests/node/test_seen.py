@@ -25,7 +25,7 @@ def say(net: Net, offset: int, n: int, body: bytes = b"x", **said: object) -> Co
     command = Command(
         D1, cause.id, CommandKind.SEND, "DatabaseA", issued_at=net.now, body=body, cause=cause
     )
-    command = replace(command, **said)  # type: ignore[arg-type]
+    command = command._replace(**said)  # type: ignore[arg-type]
     net["ServerA"].cmd.append(*command_record(command), net.now)
     return command
 

@@ -35,7 +35,7 @@ from streams.wire.single_object import Codec, Record, prefix_of
 
 from . import values as v
 
-thoroughly = settings(max_examples=100, deadline=None, derandomize=True)
+thoroughly = settings(max_examples=100)
 
 ID = uuid.UUID(int=7)
 HEADER = Header(ID, "T", 3, 1, 2)
@@ -370,7 +370,7 @@ def test_the_apache_library_reads_what_we_write(
     """What stands behind the prefix is plain Avro to every reader."""
     schema = avro.schema.parse(json.dumps(load(name)))
 
-    @settings(max_examples=25, deadline=None, derandomize=True)
+    @settings(max_examples=25)
     @given(encoded)
     def reads(raw: bytes) -> None:
         rest = io.BytesIO(raw[10:])
@@ -415,7 +415,7 @@ def test_malformed_bytes(name: str, decode: Callable[[bytes], object]) -> None:
     encoded = dict(ENCODED)[name]
     prefix = prefix_of(load(name))
 
-    @settings(max_examples=120, deadline=None, derandomize=True)
+    @settings(max_examples=120)
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         noise = data.draw(st.binary(max_size=60))
