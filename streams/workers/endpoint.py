@@ -210,7 +210,9 @@ class EndpointWorker:
 
     @property
     def assigned(self) -> bool:
-        """Tell whether it has been dealt its partitions, and has restored what lives in them."""
+        """Tell whether it has its partitions and what lives in them, or stands by with all that."""
+        if self._standby is not None and self._standby.is_ready:
+            return True
         return self.partitions.assigned
 
     @property

@@ -34,11 +34,12 @@ def own_name(instance: str, slot: str) -> str:
 
 
 class Standby:
-    """Wait for the slot of an instance's endpoint worker, and have its state ready."""
+    """Wait for the slot of an instance's endpoint worker; ``is_ready`` while it knows its state."""
 
     def __init__(self, control: Control, instance: str, slot: str) -> None:
         self._control, self._instance, self._slot = control, instance, slot
         self._name = f"{instance}/endpoint/{slot}"
+        self.is_ready = False
 
     def wait(self, partitions: Partitions, topic: str, stop: threading.Event) -> bool:
         """Return ``True`` when the slot is taken over, with what was read in ``partitions.warm``.
@@ -48,15 +49,15 @@ class Standby:
         warm = partitions.warm
         for number in partitions_of(partitions.cluster, topic):
             warm[number] = partitions.replay(number)
-        told = False
         while not stop.is_set():
             self._follow(warm)
             if not self._control.reachable(self._name, SILENCE):
                 ready.info("%s endpoint: takes over slot %s", self._instance, self._slot)
                 self._control.speak_for(self._name)
+                self.is_ready = False
                 return True
-            if not told and all(replay.at_end for replay in warm.values()):
-                told = True
+            if not self.is_ready and all(replay.at_end for replay in warm.values()):
+                self.is_ready = True
                 ready.info("%s endpoint: stands by for slot %s", self._instance, self._slot)
         for replay in warm.values():
             replay.close()
