@@ -27,6 +27,7 @@ PARTS = (
     "kafka_latency",
     "kafka_endpoint",
     "kafka_end_to_end",
+    "open_dialogs",
 )
 LONG = ("kafka_memory",)
 

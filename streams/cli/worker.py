@@ -37,7 +37,9 @@ def worker(
     """Run workers until SIGTERM: then they drain, commit and leave.
 
     ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs) or both.
-    Any number of processes may serve an instance. A killed one loses nothing: start it again.
+    Any number of processes may serve an instance, each with its own --slot. A killed one loses
+    nothing: start it again. Of two endpoint workers with --standby and the same --slot one works;
+    the other one knows all that it knows, and takes over within seconds when it dies.
     """
     settings = WorkerSettings(log_format=LogFormat(log_format), pace=PaceName(pace), **options)
     log_to_stderr(settings.log_format, verbose=settings.verbose)
@@ -60,6 +62,7 @@ def worker(
             settings.slot,
             pace=Pace[settings.pace.name],
             watched=bool(settings.http),
+            standby=settings.standby,
         ),
         timeout=settings.timeout,
     )

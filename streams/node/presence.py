@@ -58,8 +58,11 @@ class Presence:
         own = self._own_at
         return own is not None and at - own < SILENCE and self._end_read >= self._awake
 
-    def reachable(self, instance: str, at: float) -> bool:
-        """Tell whether an instance may be written to; in doubt it may."""
+    def reachable(self, instance: str, at: float, silence: float = SILENCE) -> bool:
+        """Tell whether an instance may be written to; in doubt it may.
+
+        ``silence``: seconds without a change after which it may not.
+        """
         if instance == self.own or not self.may_judge(at):
             return True
-        return self._clock - self._changed.get(instance, 0.0) < SILENCE
+        return self._clock - self._changed.get(instance, 0.0) < silence

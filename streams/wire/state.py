@@ -21,6 +21,7 @@ from urllib.parse import quote, unquote
 
 from streams.node import DialogKey, Request, Said, Seen
 from streams.protocol import Dialog, Source, State, Stored
+from streams.wire.familiar import Familiar
 from streams.wire.records import key_of
 from streams.wire.single_object import Codec, MalformedError, Record
 
@@ -228,9 +229,12 @@ def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:
         raise MalformedError(f"Dialog: {error}") from error
 
 
+_familiar = Familiar(DIALOG, decode_dialog)
+
+
 def unpack_dialog(raw: bytes, conversation: uuid.UUID, chunks: Mapping[int, bytes]) -> Dialog:
     """Decode a dialog and its chunks; raises MalformedError."""
-    dialog = decode_dialog(raw, conversation)
+    dialog = _familiar.read(raw, conversation)
     for number, chunk in chunks.items():
         dialog.chunks[number] = decode_chunk(chunk)
     return dialog

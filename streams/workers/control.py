@@ -18,7 +18,7 @@ from streams.kafka import (
     TopicPartition,
     watermarks,
 )
-from streams.node import Presence, World, world_of
+from streams.node import SILENCE, Presence, World, world_of
 from streams.wire import MalformedError, decode_presence, encode_presence
 
 log = logging.getLogger("hopline.control")
@@ -33,18 +33,26 @@ class Control:
 
     ``world`` is replaced as a whole when a new catalog version is complete; a worker compares it by
     identity once per batch. A version that cannot be read leaves the last good one in place and
-    stands in ``error``.
+    stands in ``error``. Signs of life are given for ``forwarders``, and in the names of ``others``.
     """
 
-    def __init__(self, cluster: Cluster, forwarders: Sequence[str], *, timeout: float = 30) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        forwarders: Sequence[str],
+        others: Sequence[str] = (),
+        *,
+        timeout: float = 30,
+    ) -> None:
         self._cluster = cluster
-        self._forwarders = tuple(forwarders)
+        self._signs = (*forwarders, *others)
+        self._beat_at = 0.0
         self._timeout = timeout
         self._replica = uuid.uuid4().hex
         self._stop = threading.Event()
         self._ready = threading.Event()
         self._catalog = CatalogState()
-        self._presence = Presence(self._forwarders[0] if forwarders else "", time.monotonic())
+        self._presence = Presence(self._signs[0] if self._signs else "", time.monotonic())
         self._world: World | None = None
         self._failure: Exception | None = None
         self._told = ""
@@ -129,9 +137,14 @@ class Control:
                     )
             self._through = now
 
-    def reachable(self, instance: str) -> bool:
-        """Tell whether an instance's forwarder gives signs of life."""
-        return self._presence.reachable(instance, time.monotonic())
+    def reachable(self, instance: str, silence: float = SILENCE) -> bool:
+        """Tell whether an instance's forwarder gives signs of life, or whoever else has a name."""
+        return self._presence.reachable(instance, time.monotonic(), silence)
+
+    def speak_for(self, name: str) -> None:
+        """Give signs of life in one more name, at once and from now on."""
+        self._signs = (*self._signs, name)
+        self._beat_at = 0.0
 
     def _guarded(self) -> None:
         try:
@@ -152,18 +165,18 @@ class Control:
         for topic in both:  # a client that knows its topics begins to read half a second earlier
             watermarks(consumer, topic, 0)
         consumer.assign([TopicPartition(topic, 0, _BEGINNING) for topic in both])
-        next_beat, count = 0.0, 0
+        count = 0
         try:
             while not self._stop.is_set():
                 now = time.monotonic()
-                if now >= next_beat:
-                    next_beat, count = now + HEARTBEAT, count + 1
-                    for instance in self._forwarders:
+                if now >= self._beat_at:
+                    self._beat_at, count = now + HEARTBEAT, count + 1
+                    for instance in self._signs:
                         at = time.time_ns() // 1_000_000
                         value = encode_presence(instance, self._replica, count, at)
                         producer.produce(topics.presence, key=instance, value=value)
                 producer.poll(0)
-                message = consumer.poll(max(0.0, min(0.2, next_beat - now)))
+                message = consumer.poll(max(0.0, min(0.2, self._beat_at - now)))
                 if message is None:
                     continue
                 error = message.error()

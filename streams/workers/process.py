@@ -26,6 +26,7 @@ from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
 from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
+from streams.workers.standby import own_name
 from streams.workers.working import WORKING
 
 log = logging.getLogger("hopline.process")
@@ -59,7 +60,8 @@ class Worker(Protocol):
 class Plan:
     """Which workers a process runs, for which instances, and how its endpoints work.
 
-    ``watched``: Kafka's clients report about themselves, for metrics.
+    ``watched``: Kafka's clients report about themselves, for metrics. ``standby``: an endpoint
+    begins when nobody else works in its slot.
     """
 
     roles: tuple[str, ...]
@@ -68,6 +70,7 @@ class Plan:
     cache_bytes: int = CACHE_BYTES
     pace: Pace = Pace.LATENCY
     watched: bool = False
+    standby: bool = False
 
 
 class Process:
@@ -126,8 +129,9 @@ class Process:
     def _run(self) -> None:
         names = self._plan.instances
         forwards = "forwarder" in self._plan.roles
+        others = [own_name(name, self._plan.slot) for name in names if self._plan.standby]
         control = self._control = Control(
-            self._cluster, names if forwards else (), timeout=self._timeout
+            self._cluster, names if forwards else (), others, timeout=self._timeout
         )
         try:
             control.start()
@@ -187,6 +191,7 @@ class Process:
                         limits=self._limits,
                         cache_bytes=self._plan.cache_bytes,
                         pace=self._plan.pace,
+                        standby=self._plan.standby,
                     )
                 )
         for worker in workers:
