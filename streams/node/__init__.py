@@ -13,6 +13,7 @@ from streams.node.configuration import (
 )
 from streams.node.endpoint import Endpoint
 from streams.node.events import Event, event
+from streams.node.far_presence import FarPresence
 from streams.node.forwarder import Forwarder
 from streams.node.holding import Holding
 from streams.node.lane import Lane
@@ -41,6 +42,7 @@ __all__ = [
     "Endpoint",
     "EnvelopeCodec",
     "Event",
+    "FarPresence",
     "Forwarder",
     "Holding",
     "HopView",
