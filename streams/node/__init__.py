@@ -11,10 +11,12 @@ from streams.node.configuration import (
     TryAgain,
     parse_missing_route,
 )
+from streams.node.dialogs import Dialogs
 from streams.node.endpoint import Endpoint
 from streams.node.events import Event, event
 from streams.node.far_presence import FarPresence
 from streams.node.forwarder import Forwarder
+from streams.node.groups import DialogKey
 from streams.node.holding import Holding
 from streams.node.lane import Lane
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
@@ -25,7 +27,8 @@ from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.presence import SILENCE, Presence
 from streams.node.queue import Progress, Queue, Row
 from streams.node.roles import Question, RoleBook, RoleFrame, reply
-from streams.node.transaction import Bodies, DialogKey, Transaction
+from streams.node.seen import Said, Seen
+from streams.node.transaction import Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World, world_of
 
 __all__ = [
@@ -39,6 +42,7 @@ __all__ = [
     "Contract",
     "Copy",
     "DialogKey",
+    "Dialogs",
     "Endpoint",
     "EnvelopeCodec",
     "Event",
@@ -66,6 +70,8 @@ __all__ = [
     "Roles",
     "RouteState",
     "Row",
+    "Said",
+    "Seen",
     "Service",
     "Step",
     "Transaction",

@@ -39,17 +39,17 @@ def now() -> int:
 
 def parties(**changes: object) -> Parties:
     found = Parties("TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True)
-    return replace(found, **changes)  # type: ignore[arg-type]
+    return found._replace(**changes)  # type: ignore[arg-type]
 
 
 def header(**changes: object) -> Header:
     found = Header(uuid.uuid4(), "DEFAULT", 0, now(), now() + DAY)
-    return replace(found, **changes)  # type: ignore[arg-type]
+    return found._replace(**changes)  # type: ignore[arg-type]
 
 
 def journey(**changes: object) -> Journey:
     found = Journey(16, now() + 60_000, 0, now())
-    return replace(found, **changes)  # type: ignore[arg-type]
+    return found._replace(**changes)  # type: ignore[arg-type]
 
 
 def rubbish() -> list[Raw]:
@@ -357,9 +357,9 @@ def test_statements_without_sense_are_refused_and_stop_nobody(
         from_service="InitiatorService",
         to_service="TargetService",
     )
-    begin = replace(command, **changes)  # type: ignore[arg-type]
-    send = replace(begin, command_id=uuid.uuid4(), kind=CommandKind.SEND, body=b"x")
-    end = replace(begin, command_id=uuid.uuid4(), kind=CommandKind.END, error_code=-(2**31))
+    begin = command._replace(**changes)  # type: ignore[arg-type]
+    send = begin._replace(command_id=uuid.uuid4(), kind=CommandKind.SEND, body=b"x")
+    end = begin._replace(command_id=uuid.uuid4(), kind=CommandKind.END, error_code=-(2**31))
     topic = system.cluster.topics.cmd("ServerA")
     inject(system, topic, [command_record(c) for c in (begin, send, end)])
     flows(system)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import uuid
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ def begin(two: Rig, count: int = 1) -> list[Conversation]:
 def command(dialog: Conversation, body: bytes) -> Command:
     """Return a SEND whose answer goes to ``me``."""
     made = Command(dialog.id, uuid.uuid4(), CommandKind.SEND, "DatabaseA", body=body)
-    return replace(made, reply_to="me")
+    return made._replace(reply_to="me")
 
 
 def hand_over(two: Rig, *commands: Command) -> None:
@@ -129,7 +128,7 @@ def test_a_command_that_kafka_refuses_is_refused_alone_with_event_and_result(two
     first.stop()
     limit_size(two.cluster, two.topics.out("A"), 4_000)
     sends = [command(d, b"%d" % n) for n, d in enumerate(dialogs)]
-    sends[2] = replace(sends[2], body=os.urandom(8_000))
+    sends[2] = sends[2]._replace(body=os.urandom(8_000))
     hand_over(two, *sends)
     two.endpoint(limits=PATIENT)
     answers = [decode_result(m.value()) for m in two.until(two.topics.result("A"), 5, mine)]
