@@ -77,9 +77,13 @@ class Abroad:
         watch = self._watch(neighbour)
         return None if watch is None else watch.cluster
 
+    def knows(self, cluster: Cluster) -> bool:
+        """Tell whether any neighbour lives there, by the newest catalog."""
+        return any(watch.cluster is cluster for watch in list(self._watches.values()))
+
     def beat(self, at: float) -> None:
         """Note that one's own presence has advanced at home, at this monotonic second."""
-        for watch in self._watches.values():
+        for watch in list(self._watches.values()):
             watch.presence.beat(at)
 
     def reachable(self, neighbour: str) -> bool:

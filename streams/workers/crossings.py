@@ -52,9 +52,13 @@ class Crossings:
 
     def come_back(self) -> Iterator[tuple[Crossed, KafkaError | None]]:
         """Yield what did not arrive; with the error where it never will."""
-        for crossing in self._all:
+        for crossing in self._all.copy():
             for crossed, error in crossing.come_back():
                 yield crossed, None if is_passing(error) else error
+            if not len(crossing) and not self._abroad.knows(crossing.cluster):
+                self._all.remove(
+                    crossing
+                )  # else its client would look for the old address for ever
 
     def under_way(self) -> Iterator[Message]:
         """Yield what the copies under way are from."""

@@ -32,6 +32,7 @@ from streams.kafka import (
 )
 from streams.node import HELD, Forwarder, Outcome, Place, Record, event
 from streams.routing import Origin
+from streams.topology import Transport
 from streams.wire import (
     Envelope,
     MalformedError,
@@ -295,10 +296,15 @@ class ForwarderWorker:
                 self._delivery.reject(error, topic, message.key(), source_of(message))
 
     def _hold_back(self, crossed: Crossed) -> None:
-        self._waiting.refused(crossed.instance)
+        """Hold what another cluster did not take; what began here its dialog keeps and retries."""
+        message, record = crossed.message, crossed.record
         now = time.time_ns() // 1_000_000
-        outcome = self._hold(crossed.message, crossed.record, now)
-        self._perform(crossed.message, crossed.record, outcome)
+        if record.origin is Origin.OUTSIDE:
+            self._waiting.refused(crossed.instance)
+            self._perform(message, record, self._hold(message, record, now))
+        elif self._forwarder.world.transports[self.instance] is not Transport.ALL:
+            told = self._forwarder.refuse(record, Number.TARGET_UNREACHABLE, now)
+            self._perform(message, record, told)
 
     # --- positions -------------------------------------------------------------------------------
 

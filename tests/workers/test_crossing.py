@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
 from streams.embedded.probe import free_ports
-from streams.kafka import Cluster, KafkaError, create
+from streams.kafka import Cluster, KafkaError, Message, create
 from streams.kafka.reader import read_all
+from streams.node import Record
+from streams.routing import Origin
 from streams.wire import Topics
 from streams.wire.specs import spec
 from streams.workers.crossing import Crossing, is_passing
+from streams.workers.crossings import Crossed, Crossings
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -79,3 +83,44 @@ def test_what_arrives_is_done_with_and_what_is_refused_comes_back(kafka: str, un
 def test_an_error_that_ends_the_client_is_worth_another_attempt() -> None:
     assert is_passing(KafkaError(KafkaError._FATAL, "gone", fatal=True))
     assert not is_passing(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+
+class Elsewhere:
+    """Other clusters of which the catalog has just changed the address."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
+
+    def cluster_of(self, _: str) -> Cluster:
+        """Return where a neighbour is now."""
+        return self.cluster
+
+    def knows(self, cluster: Cluster) -> bool:
+        """Tell whether a cluster is one of those that count now."""
+        return cluster is self.cluster
+
+
+def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() -> None:
+    """Its client would try to connect, and tell of it, for as long as the worker lives."""
+    elsewhere = Elsewhere()
+    crossings = Crossings(cast(Any, elsewhere))
+    crossings.limit(LIMIT)
+    assert crossings.take(crossed("one"), [], 1)
+    elsewhere.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
+    assert crossings.take(crossed("two"), [], 1)
+    assert len(list(crossings.under_way())) == 2
+    found: list[str] = []
+
+    def enough() -> bool:
+        found.extend(c.instance for c, error in crossings.come_back() if error is None)
+        return len(found) == 2 or pause()
+
+    eventually(enough, "both come back")
+    assert sorted(found) == ["one", "two"]
+    assert [way.cluster for way in crossings._all] == [elsewhere.cluster]
+
+
+def crossed(neighbour: str) -> Crossed:
+    """Return a copy for a neighbour."""
+    message = Message(topic="txq.A", value=b"body", key=b"key", offset=1)
+    return Crossed(message, Record(Origin.OUTSIDE, b"key", b"", b"", 4, is_ack=False), neighbour)

@@ -23,9 +23,10 @@ from streams.live.views import VIEWS
 from streams.protocol import Limits
 from streams.resources import topologies_dir
 from streams.topology import Topology, load, share_of
+from streams.wire import decode_event
 from streams.workers import ForwarderWorker, control
 from tests.running import System, eventually, running
-from tests.workers.rig import pause
+from tests.workers.rig import pause, rig
 
 LIMITS = Limits(retries=(400, 800, 1_600), time_to_live=3_000, recheck=100)
 SUPPLIER = ("ServerB", "DatabaseB", "SupplierQueue")
@@ -109,6 +110,44 @@ def estate(kafka: str, unique: str, data: Path) -> Iterator[Estate]:
 def bodies(system: System, queue: tuple[str, str, str], count: int) -> list[bytes]:
     """Receive so many messages of a queue."""
     return [m.body for m in system.received(*queue, count)]
+
+
+ABROAD = """
+instances:
+  A:
+    cluster: here
+    endpoint: {{transport: {transport}}}
+    databases:
+      DatabaseA:
+        broker_id: DatabaseA
+        services: {{InitiatorService: {{queue: InitiatorQueue, contracts: []}}}}
+        routes: [{{name: R, service_name: TargetService, address: 'tcp://B:4022'}}]
+  B: {{cluster: there}}
+clusters: {{there: {{bootstrap.servers: '127.0.0.1:{port}'}}}}
+"""
+
+
+@pytest.mark.parametrize(("transport", "told"), [("failover", 1), ("all", 0)])
+def test_what_began_here_is_not_held(
+    kafka: str, unique: str, tmp_path: Path, transport: str, told: int
+) -> None:
+    """Its dialog keeps it and is told (9753); where it went to other addresses too, it is not."""
+    text = ABROAD.format(transport=transport, port=free_ports(1)[0])
+    (tmp_path / "topology.yaml").write_text(text, encoding="utf-8")
+    with rig(kafka, unique, share_of(load(tmp_path, time.time()), "here")) as made:
+        made.endpoint(limits=Limits(retries=(60_000,)))
+        forwarder = made.forwarder()
+        with made.client() as client:
+            dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
+            client.send(dialog, b"body", wait=True)
+        out = made.topics.out("A")
+        made.until(out, 1)
+        eventually(lambda: made.committed("forwarder", out) > 0 or pause(), "it is passed")
+        forwarder.stop()
+        events = map(decode_event, (m.value() for m in made.records(made.topics.event)))
+        numbers = [e["error"] for e in events if e["instance"] == "A"]
+        assert numbers.count(Number.TARGET_UNREACHABLE) == told
+        assert forwarder.worker.pending == (0, 0)
 
 
 def test_a_cluster_that_goes_away_holds_up_nobody_and_costs_nothing(
