@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 
 import click
 
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_options
 from streams.cli.parts import clusters_of_parts, part_option
 from streams.cli.topology_argument import TopologyArgument
@@ -39,8 +40,8 @@ class _Planned:
 @click.option("--prune", is_flag=True, help="Remove what the topology does not have.")
 @click.option("--force", is_flag=True, help="Apply it even if it breaks open dialogs.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@timeout_option()
+@format_option()
 @cluster_options
 @click.pass_context
 def apply(

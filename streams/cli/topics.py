@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import click
 
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_options
 from streams.cli.parts import clusters_of_parts, part_option
 from streams.cli.topology_argument import TopologyArgument
@@ -27,8 +28,8 @@ _HOUR_MS = 3600 * 1000
 @click.argument("topology", type=TopologyArgument())
 @part_option
 @click.option("--check", is_flag=True, help="Compare with the cluster; exit code 1 if it differs.")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@timeout_option()
+@format_option()
 @cluster_options
 @click.pass_context
 def topics(
