@@ -11,7 +11,7 @@ import click
 
 from streams.cli.log import log_to_stderr
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.settings import section_options
+from streams.cli.settings import credentials, section_options
 from streams.errors import UsageError
 from streams.kafka import read_catalog
 from streams.settings import LogFormat, PaceName, WorkerSettings
@@ -65,6 +65,7 @@ def worker(
             standby=settings.standby,
         ),
         timeout=settings.timeout,
+        credentials=credentials(click.get_current_context()),
     )
     stop_on_signals(process)
     with _serving(process, settings):

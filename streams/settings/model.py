@@ -68,7 +68,9 @@ class WorkerSettings:
 SECTIONS: Mapping[str, type] = {"": ClusterSettings, "worker": WorkerSettings}
 """The tables of the file, and what they set; the keys of ``""`` stand before every table."""
 PROPERTIES = "kafka"
-"""The table of librdkafka's own properties."""
+"""The table of librdkafka's own properties, for the cluster that a command talks to."""
+CLUSTERS = "clusters"
+"""The tables of librdkafka's properties for other clusters, by the name of the credentials."""
 
 
 @dataclass(frozen=True, slots=True)

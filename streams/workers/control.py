@@ -19,7 +19,9 @@ from streams.kafka import (
     watermarks,
 )
 from streams.node import SILENCE, Presence, World, world_of
+from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import MalformedError, decode_presence, encode_presence
+from streams.workers.abroad import Abroad
 
 log = logging.getLogger("hopline.control")
 
@@ -34,6 +36,7 @@ class Control:
     ``world`` is replaced as a whole when a new catalog version is complete; a worker compares it by
     identity once per batch. A version that cannot be read leaves the last good one in place and
     stands in ``error``. Signs of life are given for ``forwarders``, and in the names of ``others``.
+    ``abroad`` are the other clusters that the forwarders write into.
     """
 
     def __init__(
@@ -43,8 +46,10 @@ class Control:
         others: Sequence[str] = (),
         *,
         timeout: float = 30,
+        credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
         self._cluster = cluster
+        self._forwards = bool(forwarders)
         self._signs = (*forwarders, *others)
         self._beat_at = 0.0
         self._timeout = timeout
@@ -53,6 +58,7 @@ class Control:
         self._ready = threading.Event()
         self._catalog = CatalogState()
         self._presence = Presence(self._signs[0] if self._signs else "", time.monotonic())
+        self.abroad = Abroad(cluster.topics, credentials)
         self._world: World | None = None
         self._failure: Exception | None = None
         self._told = ""
@@ -79,6 +85,7 @@ class Control:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(5)
+        self.abroad.stop()
         if self._aside is not None:
             self._aside.close()
 
@@ -106,6 +113,7 @@ class Control:
             yield f"The catalog is not read any more: {self._failure!r}."
         if self.error:
             yield f"The newest version of the catalog cannot be used: {self.error}."
+        yield from self.abroad.failures()
 
     @property
     def is_ready(self) -> bool:
@@ -138,7 +146,12 @@ class Control:
             self._through = now
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
-        """Tell whether an instance's forwarder gives signs of life, or whoever else has a name."""
+        """Tell whether an instance's forwarder gives signs of life, in whichever cluster.
+
+        So do endpoint workers that have a name of their own.
+        """
+        if instance in self.world.neighbours:
+            return self.abroad.reachable(instance)
         return self._presence.reachable(instance, time.monotonic(), silence)
 
     def speak_for(self, name: str) -> None:
@@ -188,6 +201,7 @@ class Control:
                     else:
                         self._move(message.offset() or 0)
                         if self._world is not None:
+                            self._follow_abroad(self._world)
                             self._ready.set()
                 elif message.topic() == topics.catalog:
                     self._read_catalog(message)
@@ -197,6 +211,11 @@ class Control:
         finally:
             producer.flush(1)
             consumer.close()
+
+    def _follow_abroad(self, world: World) -> None:
+        """Only forwarders write into other clusters, and only what counts now is followed."""
+        if self._forwards and world is not self.abroad.world:
+            self.abroad.follow(world)
 
     def _move(self, position: int) -> None:
         with self._moved:
@@ -220,4 +239,6 @@ class Control:
         except MalformedError as error:
             log.warning("presence: %s", error)
             return
-        self._presence.seen(seen["instance"], seen["replica"], seen["count"], time.monotonic())
+        now = time.monotonic()
+        if self._presence.seen(seen["instance"], seen["replica"], seen["count"], now):
+            self.abroad.beat(now)

@@ -19,6 +19,7 @@ from streams.errors import HoplineError, SurroundingsError, UsageError
 from streams.kafka import CACHE_BYTES, Cluster, demand
 from streams.protocol import Limits
 from streams.routing import SYSTEM_SERVICE
+from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire.evolution import written_schemas
 from streams.wire.specs import cluster_specs, instance_specs
 from streams.workers.collector import collecting_rarely
@@ -74,15 +75,22 @@ class Plan:
 
 
 class Process:
-    """The workers of one process, each in a thread."""
+    """The workers of one process, each in a thread; ``credentials`` are for other clusters."""
 
     def __init__(
-        self, cluster: Cluster, plan: Plan, *, limits: Limits | None = None, timeout: float = 30
+        self,
+        cluster: Cluster,
+        plan: Plan,
+        *,
+        limits: Limits | None = None,
+        timeout: float = 30,
+        credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
         self._cluster = cluster
         self._plan = plan
         self._limits = limits
         self._timeout = timeout
+        self._credentials = credentials
         self._stop = threading.Event()
         self._failure: BaseException | None = None
         self._control: Control | None = None
@@ -131,7 +139,11 @@ class Process:
         forwards = "forwarder" in self._plan.roles
         others = [own_name(name, self._plan.slot) for name in names if self._plan.standby]
         control = self._control = Control(
-            self._cluster, names if forwards else (), others, timeout=self._timeout
+            self._cluster,
+            names if forwards else (),
+            others,
+            timeout=self._timeout,
+            credentials=self._credentials,
         )
         try:
             control.start()
@@ -160,6 +172,8 @@ class Process:
                 f"The catalog knows no instance {unknown[0]}.",
                 f"It has: {', '.join(sorted(world.instances))}.",
             )
+        for failure in control.abroad.failures():
+            raise UsageError(failure)
         topics = self._cluster.topics
         specs = list(cluster_specs(topics))
         for name in names:
