@@ -2,7 +2,8 @@
 # make test    what CI runs
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way
-# make bench   what everything costs; bench-routing, bench-kafka_endpoint, ... (bench/): one of it
+# make bench   what everything costs, one table in 20 minutes; ROUNDS=N changes how exactly
+#              bench-routing, bench-kafka_endpoint, ... (bench/): one part; bench-kafka_memory: apart
 # make lock    resolve the dependencies anew
 
 PYTHON ?= python3
@@ -10,8 +11,8 @@ BIN    := .venv/bin
 STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-BENCHES := $(addprefix bench-,routing analysis forwarder endpoint kafka_forwarder kafka_endpoint \
-  kafka_end_to_end)
+BENCHES := $(addprefix bench-,routing analysis forwarder endpoint kafka_forwarder kafka_latency \
+  kafka_endpoint kafka_end_to_end kafka_memory)
 
 .PHONY: setup test explore demo bench $(BENCHES) lock clean
 
@@ -39,13 +40,14 @@ explore: setup
 demo: setup
 	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage)
 
-bench: $(BENCHES)
+bench: setup
+	@$(BIN)/python -m bench --rounds $(or $(ROUNDS),5)
 
 $(BENCHES): bench-%: setup
-	$(BIN)/python -m bench.$*
+	@$(BIN)/python -m bench.$* --rounds $(or $(ROUNDS),5)
 
 # With the oldest supported Python, so that what only old versions need is in the lock.
-# The broker's jars are locked likewise: streams/embedded/*.lock, by requirements/lock_jars.py.
+# Jars are locked likewise, by requirements/lock_jars.py: streams/embedded/*.lock, bench/mirror.lock.
 lock:
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock

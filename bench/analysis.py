@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from bench.layers import CASES, SENDER, TARGET
-from bench.measure import Table
+from bench.measure import Bench
+from bench.part import hand_over, options
 from streams.analysis import Question, explain_decision, find_at, find_paths, find_sender, path_text
 from streams.analysis.check import check_topology
 from streams.resources import topologies_dir
@@ -19,7 +20,6 @@ from streams.topology.generate import Wish, generate_estate
 
 NOW = 1_800_000_000.0
 MANY = 100_000
-ONCE = 1
 
 
 def scripts(folder: Path) -> Path:
@@ -48,7 +48,8 @@ def document(folder: Path) -> Path:
 
 def main() -> None:
     """Print one line for each measurement."""
-    table = Table("Answers about a topology")
+    given = options(__doc__).parse_args()
+    table = Bench("answers about a topology, CPU time of each", given.rounds)
     combined = load(topologies_dir() / "combined", NOW)
     at, home = find_at(combined, "ServerA/DatabaseA")
     asks = Question(at, home, "TargetService")
@@ -57,16 +58,15 @@ def main() -> None:
         topology = make()
         place = find_sender(topology, SENDER, TARGET)
         ask = partial(find_paths, topology, place, TARGET, NOW)
-        table.time(f"path, 1,000 instances, {name}", ask, 1.0)
+        table.time(f"path, {name}", ask, 1.0)
         table.time("  and its text", partial(path_text, ask()))
     estate = generate_estate(Wish(500, 5_000, seed=1, defects=0)).topology
-    table.time(
-        "check, 500 instances, 5,000 routes", partial(check_topology, estate, NOW), 10.0, rounds=3
-    )
+    table.time("check, 500 instances", partial(check_topology, estate, NOW), 10.0)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         sql, yaml = scripts(Path(one)), document(Path(two))
-        table.time(f"read {MANY:,} routes from T-SQL", partial(load, sql, NOW), rounds=ONCE)
-        table.time(f"read {MANY:,} routes from YAML", partial(load, yaml, NOW), rounds=ONCE)
+        table.time(f"read {MANY:,} routes from T-SQL", partial(load, sql, NOW))
+        table.time(f"read {MANY:,} routes from YAML", partial(load, yaml, NOW))
+    hand_over(table.rows, given)
 
 
 if __name__ == "__main__":

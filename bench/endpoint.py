@@ -1,30 +1,30 @@
 """What an endpoint worker's own work costs, apart from Kafka: `python -m bench.endpoint`.
 
 Two workers talk in memory: SENDs of many dialogs go into the one, its copies into the other, whose
-acknowledgements come back. The baseline of the same run reads each record and writes it again.
+acknowledgements come back. The baseline of the same rounds reads each record and writes it again.
 `--profile` shows where the time goes.
 """
 
 from __future__ import annotations
 
-import argparse
 import cProfile
 import pstats
-import statistics
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from bench.part import hand_over, options, progress
+from bench.rows import Row, Unit
 from streams.kafka import Cluster, Message, headers_of
-from streams.node import Endpoint, world_of
+from streams.node import Dialogs, Endpoint, world_of
 from streams.protocol import Command, CommandKind
 from streams.resources import topologies_dir
 from streams.topology import load
 from streams.wire import Topics
 from streams.wire.records import INSIDE, ORIGIN, command_record
-from streams.wire.state import Positions
+from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import collecting_rarely
 from streams.workers.inputs import Bodies, Inputs, Intake
 from streams.workers.output import Output
@@ -32,6 +32,7 @@ from streams.workers.partition import Partition
 
 FROM, TO = "//sqltalk/sendTweetService", "//sqltalk/rcvTweetService"
 BODY = bytes(400)
+GROUP = "an endpoint worker's work, CPU time per message, no Kafka"
 Produced = list[tuple[str, dict[str, Any]]]
 
 
@@ -63,7 +64,9 @@ class Side:
         world = world_of(load(topologies_dir() / "forwarding_chain", now), 1)
         bodies = Bodies.of(cluster, self.inputs, 0, 64 << 20)
         positions = dict.fromkeys(self.inputs, 0)
-        self.owned = Partition(0, Endpoint(instance, world), bodies, positions, {})
+        self.owned = Partition(
+            0, Endpoint(instance, world, dialogs=Dialogs(unpack_dialog)), bodies, positions, {}
+        )
         self.cpu = 0.0
 
     def apply(self, messages: Sequence[Message]) -> Produced:
@@ -139,13 +142,22 @@ def round_of(
     return base, one.cpu, other.cpu
 
 
+def rows_of(each: int, found: Sequence[tuple[float, float, float]], count: int) -> list[Row]:
+    """Return what both sides needed for one message in every round."""
+    base, *sides = (tuple(value / count for value in column) for column in zip(*found, strict=True))
+    what = f"{each} in each dialog"
+    return [
+        Row(GROUP, f"{side}, {what}", Unit.SECONDS, values, "read and written", base)
+        for side, values in zip(("initiator", "target"), sides, strict=True)
+    ]
+
+
 def main() -> None:
-    """Print microseconds per message, and how many times the baseline that is."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print a message's CPU, and how many times the baseline that is."""
+    parser = options(__doc__)
     parser.add_argument("--dialogs", type=int, default=1_000)
     parser.add_argument("--open", type=int, default=0, help="dialogs that are open besides")
     parser.add_argument("--each", type=int, nargs="*", default=[1, 5, 20])
-    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--profile", choices=("initiator", "target"))
     given = parser.parse_args()
     profile = cProfile.Profile(time.thread_time) if given.profile else None
@@ -156,23 +168,16 @@ def main() -> None:
     one.apply(one.received(one.inputs.cmd, statements(CommandKind.BEGIN, ids)))
     for number in range(given.dialogs, len(ids), 1_000):
         round_of(one, other, ids[number : number + 1_000], 1)
-    print(f"{'messages per dialog and transaction':<38}{'baseline':>10}", end="")
-    print(f"{'initiator':>20}{'target':>20}   us per message")
+    rows: list[Row] = []
     with collecting_rarely():
         for each in given.each:
+            progress(f"{GROUP}: {each} messages of each dialog in a transaction")
+            round_of(one, other, ids[: given.dialogs], each)  # things warm up
             found = [round_of(one, other, ids[: given.dialogs], each) for _ in range(given.rounds)]
-            print(f"{each:<38}" + _row(found, given.dialogs * each))
+            rows += rows_of(each, found, given.dialogs * each)
+    hand_over(rows, given)
     if profile is not None:
         pstats.Stats(profile).sort_stats("tottime").print_stats(45)
-
-
-def _row(found: list[tuple[float, float, float]], count: int) -> str:
-    middle: Callable[[int], float] = lambda n: statistics.median(r[n] for r in found)  # noqa: E731
-    cells = [f"{middle(0) / count * 1e6:10.2f}"]
-    for side in (1, 2):
-        ratio = statistics.median(r[side] / r[0] for r in found)
-        cells.append(f"{middle(side) / count * 1e6:10.2f} ({ratio:5.1f} x)")
-    return "".join(cells)
 
 
 if __name__ == "__main__":

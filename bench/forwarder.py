@@ -1,22 +1,29 @@
-"""What a forwarder's own work costs per message, apart from Kafka: `python bench/forwarder.py`.
+"""What a forwarder's own work costs per message, apart from Kafka: `python -m bench.forwarder`.
 
-The baseline of the same run is building the record and doing nothing with it.
+The baseline of the same rounds is building the record and doing nothing with it; with 10,000 routes
+to as many services, all of them used in turn, it is the same with 10 routes.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from streams.node import Forwarder, Record, world_of
+from bench.part import hand_over, options, progress
+from bench.rows import NO_GROWTH, Row, Unit
+from streams.node import Forwarder, Record, World, world_of
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.routing import Origin
-from streams.topology import load
+from streams.topology import Route, load
 from streams.wire import Envelope, encode_header, encode_journey, encode_parties
 
-COUNT = 100_000
+COUNT, DISTINCT = 100_000, 10_000
+GROUP = "a forwarder's decision, CPU time of each, no Kafka"
+MANY = "10,000 routes, all of them used"
+Work = Callable[[Record], object]
 NOW = 1_800_000_000_000
 
 
@@ -32,55 +39,81 @@ def record(origin: Origin, parties: Parties, conversation: uuid.UUID) -> Record:
     return Record(origin, str(conversation).encode(), route, hop, 400, False, message)
 
 
-def per_message(work: Callable[[Record], object], records: list[Record]) -> float:
-    """Return the microseconds of one call, the best of five rounds."""
-    best = float("inf")
-    for _ in range(5):
-        begun = time.process_time()
-        for one in records:
-            work(one)
-        best = min(best, time.process_time() - begun)
-    return best / len(records) * 1e6
+def per_message(work: Callable[[Record], object], records: Sequence[Record]) -> float:
+    """Return the seconds of CPU of one call."""
+    begun = time.process_time()
+    for one in records:
+        work(one)
+    return (time.process_time() - begun) / len(records)
+
+
+def built(one: Record) -> Record:
+    """Build the record, and nothing else: the baseline."""
+    return Record(one.origin, one.key, one.route, one.hop, one.size, one.is_ack, one.message)
+
+
+def cases(ids: Sequence[uuid.UUID]) -> dict[str, tuple[Work, list[Record]]]:
+    """Return what a forwarder does at each place of a way."""
+    world = world_of(load(topologies_dir() / "combined", NOW / 1000), 1)
+    home = world.instances["ServerA"].databases["DatabaseA"].broker_id
+    from_a = Parties(
+        "TargetService", None, "InitiatorService", home, "//hopline/OrderContract", True
+    )
+    to_b = replace(from_a, to_broker="DatabaseB")
+    made: dict[str, tuple[Work, list[Record]]] = {}
+    for name, instance, origin, parties in (
+        ("send, balanced over two ids", "ServerA", Origin.INSIDE, from_a),
+        ("send, locked to a broker id", "ServerA", Origin.INSIDE, to_b),
+        ("forward at a gateway", "GatewayA", Origin.OUTSIDE, to_b),
+        ("deliver at the target", "ServerB", Origin.OUTSIDE, to_b),
+    ):
+        records = [record(origin, parties, i) for i in ids[:2000]] * (COUNT // 2000)
+        made[name] = handling(instance, world), records
+    return made
+
+
+def routed(count: int, ids: Sequence[uuid.UUID]) -> tuple[Work, list[Record]]:
+    """Return a gateway with so many routes, and messages for each of their services in turn."""
+    topology = load(topologies_dir() / "combined", NOW / 1000)
+    at = topology.instances["GatewayA"]
+    routes = tuple(
+        Route(f"R{n}", f"//bench/Service{n}", None, "tcp://ServerB:4022") for n in range(count)
+    )
+    more = replace(at, msdb=replace(at.msdb, routes=(*at.msdb.routes, *routes)))
+    world = world_of(replace(topology, instances={**topology.instances, at.name: more}), 1)
+    records = [
+        record(Origin.OUTSIDE, Parties(f"//bench/Service{n % count}", None, "S", "B", "C", True), i)
+        for n, i in enumerate(ids[:DISTINCT])
+    ]
+    return handling(at.name, world), (records * COUNT)[:COUNT]
+
+
+def handling(instance: str, world: World) -> Work:
+    """Return a forwarder's decision about a record."""
+    forwarder = Forwarder(instance, world, Envelope, lambda _: True)
+    return lambda one: forwarder.handle(one, NOW)
+
+
+def compare(
+    what: str, one: tuple[Work, list[Record]], other: tuple[Work, list[Record]], rounds: int
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return what both cost in every round, by turns; the first round warms up."""
+    progress(f"{GROUP}: {what}")
+    pairs = [(per_message(*one), per_message(*other)) for _ in range(rounds + 1)][1:]
+    return tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
 
 
 def main() -> None:
     """Print one line per case."""
-    world = world_of(load(topologies_dir() / "combined", NOW / 1000), 1)
-    from_a = Parties(
-        "TargetService",
-        None,
-        "InitiatorService",
-        world.instances["ServerA"].databases["DatabaseA"].broker_id,
-        "//hopline/OrderContract",
-        True,
-    )
-    to_b = Parties(
-        from_a.to_service,
-        "DatabaseB",
-        from_a.from_service,
-        from_a.from_broker,
-        from_a.contract,
-        True,
-    )
+    given = options(__doc__).parse_args()
     ids = [uuid.UUID(int=(i * 0x9E3779B97F4A7C15F39CC0605CEDC835) % 2**128) for i in range(COUNT)]
-    cases = (
-        ("send, balanced over two broker ids", "ServerA", Origin.INSIDE, from_a),
-        ("send, locked to a broker id", "ServerA", Origin.INSIDE, to_b),
-        ("forward at a gateway", "GatewayA", Origin.OUTSIDE, to_b),
-        ("deliver at the target", "ServerB", Origin.OUTSIDE, to_b),
-    )
-    baseline = 0.0
-    for name, instance, origin, parties in cases:
-        records = [record(origin, parties, i) for i in ids[:2000]] * (COUNT // 2000)
-        if not baseline:
-            baseline = per_message(
-                lambda r: Record(r.origin, r.key, r.route, r.hop, r.size, r.is_ack, r.message),
-                records,
-            )
-            print(f"{'record built, nothing decided':<40}{baseline:6.2f} us   1.0 x")
-        forwarder = Forwarder(instance, world, Envelope, lambda _: True)
-        cost = per_message(lambda r, f=forwarder: f.handle(r, NOW), records)  # type: ignore[misc]
-        print(f"{name:<40}{cost:6.2f} us {cost / baseline:5.1f} x")
+    rows: list[Row] = []
+    for name, case in cases(ids).items():
+        found, base = compare(name, case, (built, case[1]), given.rounds)
+        rows.append(Row(GROUP, name, Unit.SECONDS, found, "the record is built", base))
+    found, base = compare(MANY, routed(10_000, ids), routed(10, ids), given.rounds)
+    rows.append(Row(GROUP, MANY, Unit.SECONDS, found, "10 routes", base, NO_GROWTH))
+    hand_over(rows, given)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 SQL1 sends to SQL3 over the forwarder SQL2: three instances in three processes, a broker, and one
 client that sends on 1,000 dialogs, with a bounded number of messages under way, and reads the
-queue.
-With `--dialogs` every message has a dialog of its own: begun, used once, ended by both sides.
+queue. And the same where every message has a dialog of its own: begun, used once, ended by both
+sides. The baseline of the same rounds: the client produces the bodies to a topic and reads them.
 
 CPU per message is given for each process; a machine that does nothing else has two million
 microseconds a second on two cores, and could deliver as many messages as that allows.
@@ -11,40 +11,48 @@ microseconds a second on two cores, and could deliver as many messages as that a
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.turns import cpu_of
+from bench.part import hand_over, options
+from bench.rows import Of, Row, Unit, at_least
+from bench.turns import Turn, by_turns, cpu_of
 from streams.client import Client, Conversation
 from streams.embedded import Broker
-from streams.kafka import Cluster, Consumer, TopicPartition, deploy, headers_of
+from streams.kafka import Cluster, Consumer, TopicPartition, create, deploy, headers_of
 from streams.protocol import END_DIALOG
 from streams.resources import topologies_dir
 from streams.topology import load
 from streams.wire import Topics
 from streams.wire.records import read_queued
+from streams.wire.specs import spec
 
 FROM, TO = "//sqltalk/sendTweetService", "//sqltalk/rcvTweetService"
 INSTANCES = ("SQL1", "SQL2", "SQL3")
-DIALOGS, BODY, UNDER_WAY = 1_000, os.urandom(400), 20_000
-CORES = 2_000_000
+DIALOGS, UNDER_WAY = 1_000, 20_000
+BODIES = tuple(os.urandom(400) for _ in range(DIALOGS))  # nothing to compress: the bytes travel
+NOTHING, MESSAGES, ENDED = "produce and consume", "messages", "dialogs"
+SECONDS = {NOTHING: 5.0, MESSAGES: 60.0, ENDED: 12.0}
+BEFORE = {NOTHING: 1.0, MESSAGES: 6.0, ENDED: 4.0}
+"""Seconds that pass before anything counts."""
+GOALS = {
+    MESSAGES: {"rate": at_least(10_000, Of.VALUE)},
+    ENDED: {"rate": at_least(2_000, Of.VALUE)},
+}
 
 
 @contextmanager
 def running(bootstrap: str, prefix: str, pace: str) -> Iterator[dict[str, int]]:
     """Run the workers of each instance in a process of its own; gives their process ids."""
     command = [sys.executable, "-m", "streams", "worker", "both", "--bootstrap", bootstrap,
-               "--prefix", prefix, "--pace", pace.lower()]  # fmt: skip
+               "--prefix", prefix, "--pace", pace]  # fmt: skip
     workers = {name: subprocess.Popen([*command, "--instance", name]) for name in INSTANCES}
     try:
         yield {name: worker.pid for name, worker in workers.items()}
@@ -73,15 +81,15 @@ class Load:
         """SEND one message on each of the dialogs."""
         if not self._dialogs:
             self._dialogs = [self.begin() for _ in range(DIALOGS)]
-        for dialog in self._dialogs:
-            self.client.send(dialog, BODY)
+        for dialog, body in zip(self._dialogs, BODIES, strict=True):
+            self.client.send(dialog, body)
         self.sent += DIALOGS
 
     def conversations(self) -> None:
         """Begin dialogs, SEND once on each and END it."""
-        for _ in range(100):
+        for body in BODIES[:100]:
             dialog = self.begin()
-            self.client.send(dialog, BODY)
+            self.client.send(dialog, body)
             self.client.end(dialog)
         self.sent += 100
 
@@ -104,12 +112,35 @@ class Load:
                 self.delivered += 1
 
 
-def run(load: Load, pids: dict[str, int], seconds: float, send: Callable[[], None],
-        receive: Callable[[], None], under_way: int) -> dict[str, float]:  # fmt: skip
-    """Keep messages under way for so long, after a while that is not counted."""
-    start = time.monotonic()
+class Plain:
+    """The baseline: the same bodies, produced to a topic and read from it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.sent, self.delivered = 0, 0
+        self._topic = f"{cluster.topics.prefix}plain"
+        create(cluster, [spec(self._topic, "txq")])
+        self._producer, self._reader = cluster.producer(linger_ms=5), cluster.consumer("bench")
+        self._reader.assign([TopicPartition(self._topic, 0, 0)])
+
+    def messages(self) -> None:
+        """Produce as many messages as there are dialogs."""
+        for body in BODIES:
+            self._producer.produce(self._topic, body)
+        self._producer.poll(0)
+        self.sent += DIALOGS
+
+    def receive(self) -> None:
+        """Count what has come."""
+        records = self._reader.consume(5_000, 0.05)
+        self.delivered += sum(1 for record in records if record.error() is None)
+
+
+def run(load: Load | Plain, pids: Mapping[str, int], times: tuple[float, float],
+        send: Callable[[], None], receive: Callable[[], None], under_way: int) -> Turn:  # fmt: skip
+    """Keep messages under way for so many seconds that do not count, and so many that do."""
+    start, (uncounted, counted) = time.monotonic(), times
     marks: list[tuple[float, int, dict[str, float]]] = []
-    for until in (start + seconds / 4, start + seconds * 1.25):
+    for until in (start + uncounted, start + uncounted + counted):
         while time.monotonic() < until:
             while load.sent - load.delivered < under_way:
                 send()
@@ -118,42 +149,59 @@ def run(load: Load, pids: dict[str, int], seconds: float, send: Callable[[], Non
         marks.append((time.monotonic(), load.delivered, used))
     (began, first, before), (ended, last, after) = marks
     count = last - first
-    cost = {name: (after[name] - before[name]) / count * 1e6 for name in pids}
-    return {"rate": count / (ended - began), **cost, "all": sum(cost.values())}
+    cost = {name: (after[name] - before[name]) / count for name in pids}
+    return {"rate": count / (ended - began), "all": sum(cost.values()), **cost}
+
+
+def turn(broker: Broker, kind: str, seconds: float, pace: str) -> Turn:
+    """Run one kind of load on topics and workers of its own."""
+    times = BEFORE[kind], seconds
+    cluster = Cluster(broker.bootstrap, Topics(f"bench{uuid.uuid4().hex[:6]}."))
+    pids = {"broker": broker.data.recorded().pid, "client": os.getpid()}  # type: ignore[union-attr]
+    if kind == NOTHING:
+        plain = Plain(cluster)
+        return run(plain, pids, times, plain.messages, plain.receive, UNDER_WAY)
+    deploy(cluster, load(topologies_dir() / "forwarding_chain", time.time()))
+    with (
+        running(broker.bootstrap, cluster.topics.prefix, pace) as workers,
+        Client(cluster) as client,
+    ):
+        one, pids = Load(cluster, client), {**pids, **workers}
+        if kind == MESSAGES:
+            return run(one, pids, times, one.messages, one.receive, UNDER_WAY)
+        return run(one, pids, times, one.conversations, one.answer, 4_000)
+
+
+def rows(turns: Mapping[str, list[Turn]], kind: str, pace: str) -> list[Row]:
+    """Return the rate and what each process used; a worker is compared with all of the baseline."""
+    group = f"end to end over one forwarder, {kind}, pace {pace}"
+    names = {"rate": f"{kind} a second", "all": "CPU of each, all processes"}
+    names |= {name: f"  of that {name}" for name in ("broker", *INSTANCES, "client")}
+    return [
+        Row(
+            group, what, Unit.RATE if key == "rate" else Unit.SECONDS,
+            tuple(each[key] for each in turns[kind]), NOTHING,
+            tuple(each.get(key, each["all"]) for each in turns[NOTHING]), GOALS[kind].get(key),
+        )
+        for key, what in names.items()
+    ]  # fmt: skip
 
 
 def main() -> None:
-    """Print one line for each round, and their medians."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--pace", choices=("LATENCY", "THROUGHPUT"), default="THROUGHPUT")
-    parser.add_argument("--dialogs", action="store_true", help="a dialog for every message")
+    """Print the table."""
+    parser = options(__doc__)
+    parser.add_argument("--seconds", type=float, help="of each kind in a round")
+    parser.add_argument("--pace", choices=("latency", "throughput"), default="throughput")
+    parser.add_argument("--only", choices=GOALS, help="one of the two, beside the baseline")
     given = parser.parse_args()
-    rows: list[dict[str, float]] = []
+    kinds = (NOTHING, *([given.only] if given.only else GOALS))
     with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
-        pids = {"broker": broker.data.recorded().pid, "client": os.getpid()}  # type: ignore[union-attr]
-        for _ in range(given.rounds):
-            prefix = f"bench{uuid.uuid4().hex[:6]}."
-            cluster = Cluster(broker.bootstrap, Topics(prefix))
-            deploy(cluster, load(topologies_dir() / "forwarding_chain", time.time()))
-            with (
-                running(broker.bootstrap, prefix, given.pace) as workers,
-                Client(cluster) as client,
-            ):
-                one = Load(cluster, client)
-                send = one.conversations if given.dialogs else one.messages
-                receive = one.answer if given.dialogs else one.receive
-                under_way = 4_000 if given.dialogs else UNDER_WAY
-                row = run(one, {**pids, **workers}, given.seconds, send, receive, under_way)
-                rows.append(row)
-                print(json.dumps({k: round(v, 1) for k, v in row.items()}), file=sys.stderr)
-    middle = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
-    what = "dialogs" if given.dialogs else "messages"
-    print(f"{what} delivered per second: {middle['rate']:,.0f}")
-    for name in ("broker", *INSTANCES, "client", "all"):
-        print(f"{name:<10}{middle[name]:10.1f} us of CPU for each")
-    print(f"two cores that do nothing else: {CORES / middle['all']:,.0f} a second")
+        turns = by_turns(
+            kinds,
+            given.rounds,
+            lambda kind, _: turn(broker, kind, given.seconds or SECONDS[kind], given.pace),
+        )
+    hand_over([row for kind in kinds[1:] for row in rows(turns, kind, given.pace)], given)
 
 
 if __name__ == "__main__":

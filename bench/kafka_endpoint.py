@@ -8,17 +8,17 @@ a process of its own, by turns, on topics of its own round.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import sys
 import tempfile
 import threading
 import time
 import uuid
 from pathlib import Path
 
-from bench.turns import Row, in_a_process, table
+from bench.part import hand_over, options, progress
+from bench.rows import at_most
+from bench.turns import Turn, by_turns, in_a_process, rows_of
 from streams.embedded import Broker
 from streams.kafka import Cluster, TopicPartition, deploy
 from streams.protocol import Command, CommandKind, Flag, Header, Journey, Parties
@@ -153,35 +153,46 @@ def fill(cluster: Cluster, each: int) -> int:
 
 def main() -> None:
     """Print the table, or run one loop of it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--each", type=int, default=60, help="messages of a dialog, at most 64")
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pace", choices=[p.name for p in Pace], default=Pace.THROUGHPUT.name)
-    parser.add_argument("--loop", choices=LOOPS, help=argparse.SUPPRESS)
-    parser.add_argument("--bootstrap", help=argparse.SUPPRESS)
-    parser.add_argument("--prefix", default="bench.", help=argparse.SUPPRESS)
-    parser.add_argument("--count", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=LOOPS)
+    parser.add_argument("--bootstrap", help="with --only: a broker with the records")
+    parser.add_argument("--prefix", default="bench.")
+    parser.add_argument("--count", type=int)
     given = parser.parse_args()
-    if given.loop:
-        run = passthrough if given.loop.startswith("passthrough") else worker
+    if given.only:
+        run = passthrough if given.only.startswith("passthrough") else worker
         cluster = Cluster(given.bootstrap, Topics(given.prefix))
-        print(json.dumps(run(cluster, given.loop, given.count, Pace[given.pace])))
+        print(json.dumps(run(cluster, given.only, given.count, Pace[given.pace])))
         return
-    rows: dict[str, list[Row]] = {loop: [] for loop in LOOPS}
     with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
         pid = broker.data.recorded().pid  # type: ignore[union-attr]
-        for number in range(given.rounds):
-            prefix = f"bench{number}."
-            cluster = Cluster(broker.bootstrap, Topics(prefix))
-            deploy(cluster, load(topologies_dir() / "forwarding_chain", time.time()))
-            count = fill(cluster, given.each)
-            for loop in LOOPS if number % 2 == 0 else reversed(LOOPS):
-                arguments = ["--loop", loop, "--bootstrap", broker.bootstrap, "--prefix", prefix,
-                             "--count", str(count), "--pace", given.pace]  # fmt: skip
-                row = in_a_process("bench.kafka_endpoint", arguments, pid)
-                rows[loop].append(row)
-                print(loop, {k: round(v, 1) for k, v in row.items()}, file=sys.stderr, flush=True)
-    table(rows, LOOPS)
+        made: dict[int, tuple[str, int]] = {}
+
+        def in_round(loop: str, number: int) -> Turn:
+            if number not in made:
+                prefix = f"bench{number}."
+                progress(f"endpoint worker: {DIALOGS * given.each:,} records for each side")
+                cluster = Cluster(broker.bootstrap, Topics(prefix))
+                deploy(cluster, load(topologies_dir() / "forwarding_chain", time.time()))
+                made[number] = prefix, fill(cluster, given.each)
+            prefix, count = made[number]
+            arguments = ["--only", loop, "--bootstrap", broker.bootstrap, "--prefix", prefix,
+                         "--count", str(count), "--pace", given.pace]  # fmt: skip
+            return in_a_process("bench.kafka_endpoint", arguments, pid)
+
+        turns = by_turns(tuple(LOOPS), given.rounds, in_round)
+    hand_over(
+        [
+            row
+            for loop, baseline in LOOPS.items()
+            if loop != baseline
+            for row in rows_of(turns, f"endpoint worker, {loop}, pace {given.pace.lower()}", loop,
+                               baseline, {"client": at_most(2)})
+        ],
+        given,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,42 +1,59 @@
 """What forwarding costs on a real Kafka: `python -m bench.kafka_forwarder`.
 
-The baseline of the same run is a bare passthrough: the same client library and settings, the same
-records with their three headers, no decision. Both run in a process of their own, by turns.
+Baselines of the same rounds, on the same records with their three headers:
+
+- a bare passthrough: the same client library and settings, no decision
+- MirrorMaker 2, tuned and warm, which takes no decision either (bench/mirror.py)
+- the same forwarding written as a Faust agent (bench/faust_agent.py)
+- itself with 10 routes, where it has 10,000
+
+Each runs in a process of its own, by turns.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import sys
 import tempfile
 import threading
 import time
 import uuid
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from bench.turns import in_a_process, table
+from bench.mirror import WARM, mirroring
+from bench.part import hand_over, options, progress
+from bench.rows import NO_GROWTH, Row, at_least, at_most
+from bench.turns import MEASURED, Turn, by_turns, in_a_process, rows_of
 from streams.embedded import Broker
-from streams.kafka import Cluster, Headers, Message, TopicPartition, deploy
+from streams.kafka import Cluster, Consumer, Headers, Message, TopicPartition, create, deploy
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
-from streams.topology import load
+from streams.topology import Route, Topology, load
 from streams.wire import Topics, encode_header, encode_journey, encode_parties
 from streams.wire.records import HOP, MESSAGE, ROUTE
+from streams.wire.specs import spec
 from streams.workers.collector import collecting_rarely
 from streams.workers.control import Control
 from streams.workers.forwarder import ForwarderWorker
 
-GATEWAY, OTHER, BODY = "GatewayA", "GatewayB", os.urandom(400)
-LOOPS = ("passthrough", "forwarder")
-DAY = 86_400_000
+GATEWAY, OTHER, DAY = "GatewayA", "GatewayB", 86_400_000
+PASSTHROUGH, FORWARDER, MIRROR = "passthrough", "forwarder", "MirrorMaker 2"
+FAUST, MANY = "the same as a Faust agent", "10,000 routes"
+GROUP = "forwarder, bodies of 400 bytes"
+LOOPS = (PASSTHROUGH, FORWARDER, MANY, MIRROR, FAUST)
+FEW_ROUTES, MANY_ROUTES = 10, 10_000
+SLOW = 40
+"""A Faust agent is given a fraction of the records: it takes longer for them."""
 
 
 # --- one loop, in a process of its own -----------------------------------------------------------
 
 
-def passthrough(cluster: Cluster, count: int) -> tuple[float, float]:
+def passthrough(
+    cluster: Cluster, count: int, note: Callable[[Consumer, int], None] | None = None
+) -> tuple[float, float]:
     """Copy the records by the loop that a forwarder has, without looking at them."""
     consumer = cluster.consumer(f"bench.{uuid.uuid4()}")
     producer = cluster.producer(linger_ms=1)
@@ -61,6 +78,8 @@ def passthrough(cluster: Cluster, count: int) -> tuple[float, float]:
                     message.timestamp()[1], message.headers(),
                 )  # fmt: skip
         done += len(batch)
+        if note is not None:
+            note(consumer, done)
         if time.monotonic() >= commit_at:
             producer.flush()
             consumer.commit(message=batch[-1], asynchronous=False)
@@ -110,7 +129,7 @@ def forwarder(cluster: Cluster, count: int) -> tuple[float, float]:
 # --- the table -----------------------------------------------------------------------------------
 
 
-def fill(cluster: Cluster, count: int) -> None:
+def fill(cluster: Cluster, topic: str, count: int) -> None:
     """Write the records that every loop reads: of 1,000 dialogs, locked to DatabaseB."""
     now = time.time_ns() // 1_000_000
     parties = Parties(
@@ -120,6 +139,7 @@ def fill(cluster: Cluster, count: int) -> None:
     hop = b""
     producer = cluster.producer(linger_ms=20)
     keys = [str(uuid.UUID(int=n << 64)).encode() for n in range(1_000)]
+    bodies = [os.urandom(400) for _ in keys]  # nothing to compress: the bytes travel
     for n in range(count):
         if n % 20 == 0:  # what an endpoint sends in one transaction has one sb-hop
             sent = now + n // 20
@@ -128,9 +148,7 @@ def fill(cluster: Cluster, count: int) -> None:
         headers: Headers = [(ROUTE, route), (MESSAGE, encode_header(header)), (HOP, hop)]
         while True:
             try:
-                producer.produce(
-                    cluster.topics.txq(GATEWAY), key=keys[n % 1000], value=BODY, headers=headers
-                )
+                producer.produce(topic, key=keys[n % 1000], value=bodies[n % 1000], headers=headers)
                 break
             except BufferError:
                 producer.poll(0.1)
@@ -139,34 +157,74 @@ def fill(cluster: Cluster, count: int) -> None:
     producer.flush()
 
 
+def with_routes(topology: Topology, count: int) -> Topology:
+    """Give the gateway so many routes in all."""
+    at = topology.instances[GATEWAY]
+    more = tuple(
+        Route(f"R{n}", f"//bench/Service{n}", str(uuid.UUID(int=n)), f"tcp://host{n % 500}:4022")
+        for n in range(count - len(at.msdb.routes))
+    )
+    msdb = replace(at.msdb, routes=(*at.msdb.routes, *more))
+    return replace(topology, instances={**topology.instances, GATEWAY: replace(at, msdb=msdb)})
+
+
+def rows(turns: dict[str, list[Turn]]) -> list[Row]:
+    """Return the forwarder's figures beside each of its baselines."""
+    some = {key: MEASURED[key] for key in ("client", "rate")}
+    wanted = {"client": at_most(1.1), "rate": at_least(0.9)}
+    return [
+        *rows_of(turns, GROUP, FORWARDER, PASSTHROUGH, wanted),
+        *rows_of(turns, GROUP, FORWARDER, MIRROR, {"client": at_most(0.5)}),
+        *rows_of(turns, GROUP, FORWARDER, FAUST, {"rate": at_least(20)}, some),
+        *rows_of(turns, f"{GROUP}, {MANY}", MANY, FORWARDER, {"client": NO_GROWTH}, some),
+    ]
+
+
 def main() -> None:
     """Print the table, or run one loop of it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--count", type=int, default=200_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--loop", choices=LOOPS, help=argparse.SUPPRESS)
-    parser.add_argument("--bootstrap", help=argparse.SUPPRESS)
-    parser.add_argument("--prefix", default="bench.", help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=LOOPS)
+    parser.add_argument("--bootstrap", help="with --only: a broker with the records")
+    parser.add_argument("--prefix", default="bench.")
     given = parser.parse_args()
-    if given.loop:
-        run = passthrough if given.loop == "passthrough" else forwarder
-        took = run(Cluster(given.bootstrap, Topics(given.prefix)), given.count)
-        print(json.dumps((*took, given.count)))
+    if given.only:
+        cluster = Cluster(given.bootstrap, Topics(given.prefix))
+        print(json.dumps((*_run(given.only, cluster, given.count), given.count)))
         return
     with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
-        cluster = Cluster(broker.bootstrap, Topics(given.prefix))
-        deploy(cluster, load(topologies_dir() / "combined", time.time()))
-        fill(cluster, given.count)
+        few, many = (Cluster(broker.bootstrap, Topics(f"bench{n}.")) for n in (1, 2))
+        combined = load(topologies_dir() / "combined", time.time())
+        for cluster, routes in ((few, FEW_ROUTES), (many, MANY_ROUTES)):
+            progress(f"{GROUP}: {given.count:,} records for {routes:,} routes")
+            deploy(cluster, with_routes(combined, routes))
+            fill(cluster, cluster.topics.txq(GATEWAY), given.count)
+        copied = "bench.mirrored"
+        create(few, [spec(copied, "txq")])
+        fill(few, copied, WARM + given.count * (given.rounds + 1))
         pid = broker.data.recorded().pid  # type: ignore[union-attr]
-        rows: dict[str, list[dict[str, float]]] = {loop: [] for loop in LOOPS}
-        for number in range(given.rounds):
-            for loop in LOOPS if number % 2 == 0 else reversed(LOOPS):
-                arguments = ["--loop", loop, "--bootstrap", broker.bootstrap, "--prefix",
-                             given.prefix, "--count", str(given.count)]  # fmt: skip
-                row = in_a_process("bench.kafka_forwarder", arguments, pid)
-                rows[loop].append(row)
-                print(loop, {k: round(v, 2) for k, v in row.items()}, file=sys.stderr)
-        table(rows, dict.fromkeys(LOOPS, "passthrough"))
+        progress(f"{GROUP}: {MIRROR} warms up")
+        with mirroring(few, copied, Path(folder)) as mirror:
+
+            def run(loop: str, _: int) -> Turn:
+                if loop == MIRROR:
+                    return mirror.turn(given.count, pid)
+                cluster = many if loop == MANY else few
+                count = given.count // SLOW if loop == FAUST else given.count
+                arguments = ["--only", loop, "--bootstrap", broker.bootstrap, "--prefix",
+                             cluster.topics.prefix, "--count", str(count)]  # fmt: skip
+                return in_a_process("bench.kafka_forwarder", arguments, pid)
+
+            turns = by_turns(LOOPS, given.rounds, run)
+    hand_over(rows(turns), given)
+
+
+def _run(loop: str, cluster: Cluster, count: int) -> tuple[float, float]:
+    if loop == FAUST:
+        from bench.faust_agent import faust_agent  # nobody else pays for what it brings
+
+        return faust_agent(cluster, GATEWAY, count)
+    return passthrough(cluster, count) if loop == PASSTHROUGH else forwarder(cluster, count)
 
 
 if __name__ == "__main__":

@@ -1,39 +1,26 @@
-"""Measure, and print a table: CPU time of this process, the median of several rounds.
+"""Measure what needs no Kafka: CPU time of this process, by turns with a baseline.
 
 CPU time, because other programs on the machine must not count; they still cost caches and clock
-rate, so every line has its ratio to a baseline of the same run: one look-up in a dictionary by raw
-bytes, the least that anything can cost.
+rate, so every line has its ratio to a baseline of the same rounds: one look-up in a dictionary by
+raw bytes, the least that anything can cost.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
 import uuid
 from collections.abc import Callable
 from itertools import cycle
-from statistics import median
 from time import process_time
 
-ROUNDS = 5
+from bench.part import progress
+from bench.rows import Goal, Of, Row, Unit, at_most
+
 DIALOGS = tuple(uuid.uuid5(uuid.NAMESPACE_URL, str(n)) for n in range(1_000))
 KEYS = tuple(b"\xc3\x01" + bytes(60) + str(n).encode() for n in range(1_000))
-
-
-def each(work: Callable[[], object], *, at_least: float = 0.2, rounds: int = ROUNDS) -> float:
-    """Return the seconds of one call: the median of rounds of ``at_least`` so many seconds."""
-    gc.collect()
-    count = 1
-    while (took := _seconds(work, count)) < at_least:
-        count = int(count * max(2.0, 1.2 * at_least / max(took, 1e-6)))
-    return median([took, *(_seconds(work, count) for _ in range(rounds - 1))]) / count
-
-
-def _seconds(work: Callable[[], object], count: int) -> float:
-    began = process_time()
-    for _ in range(count):
-        work()
-    return process_time() - began
+BASELINE = "a dictionary's look-up"
+ENOUGH = 0.2
+"""Seconds of a round: shorter ones would measure the clock."""
 
 
 def look_up() -> Callable[[], object]:
@@ -48,42 +35,53 @@ def look_up() -> Callable[[], object]:
     return find
 
 
-class Table:
-    """Lines of measurements, each printed as soon as it is known."""
+def each(work: Callable[[], object], at_least: float) -> tuple[int, float]:
+    """Return how many calls take ``at_least`` so many seconds, and how many they took."""
+    count = 1
+    while (took := seconds(work, count)) < at_least:
+        count = int(count * max(2.0, 1.2 * at_least / max(took, 1e-6)))
+    return count, took
 
-    def __init__(self, title: str) -> None:
-        """Measure the baseline and print the head."""
-        self._baseline = each(look_up())
-        print(f"{title}; Python {sys.version.split()[0]}, CPU time, median of {ROUNDS} rounds")
-        print(f"{'':<48}{'each':>10}{'a second':>12}{'baseline':>14}  goal")
-        self._print("baseline: a dictionary's look-up", self._baseline, "")
+
+def seconds(work: Callable[[], object], count: int) -> float:
+    """Return the seconds of CPU of so many calls."""
+    began = process_time()
+    for _ in range(count):
+        work()
+    return process_time() - began
+
+
+class Bench:
+    """Lines of measurements of one group."""
+
+    def __init__(self, group: str, rounds: int) -> None:
+        self.rows: list[Row] = []
+        self._group, self._rounds = group, rounds
+        self._look_up = look_up()
+        self._count, _ = each(self._look_up, ENOUGH)
 
     def rate(self, name: str, work: Callable[[], object], goal: float = 0.0) -> None:
         """Measure something that is done often; the goal is how often a second."""
-        took = each(work)
-        self._print(name, took, _goal(f"{goal:,.0f}/s", 1 / took >= goal) if goal else "")
+        wanted = at_most(1 / goal, Of.VALUE) if goal else None
+        self._measure(name, work, ENOUGH, wanted)
 
-    def time(
-        self, name: str, work: Callable[[], object], goal: float = 0.0, *, rounds: int = ROUNDS
-    ) -> None:
+    def time(self, name: str, work: Callable[[], object], goal: float = 0.0) -> None:
         """Measure something that is done once; the goal is in seconds."""
-        took = each(work, at_least=0.0, rounds=rounds)
-        self._print(name, took, _goal(_duration(goal), took <= goal) if goal else "")
+        self._measure(name, work, 0.0, at_most(goal, Of.VALUE) if goal else None)
 
-    def _print(self, name: str, took: float, goal: str) -> None:
-        ratio = took / self._baseline
-        rate = f"{1 / took:,.0f}" if took < 0.1 else f"{1 / took:,.2f}"
-        times = f"x {ratio:,.1f}" if ratio < 1000 else f"x {ratio:,.0f}"
-        print(f"{name:<48}{_duration(took):>10}{rate:>12}{times:>14}  {goal}".rstrip())
-        sys.stdout.flush()
+    def _measure(
+        self, name: str, work: Callable[[], object], at_least: float, goal: Goal | None
+    ) -> None:
+        progress(f"{self._group}: {name}")
+        gc.collect()
+        count, took = each(work, at_least)
+        found, base = [took / count], [self._baseline()]
+        for _ in range(self._rounds - 1):
+            base.append(self._baseline())
+            found.append(seconds(work, count) / count)
+        self.rows.append(
+            Row(self._group, name, Unit.SECONDS, tuple(found), BASELINE, tuple(base), goal)
+        )
 
-
-def _goal(text: str, met: bool) -> str:
-    return f"{text} {'met' if met else 'MISSED'}"
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:,.2f} {unit}"
-    return f"{seconds * 1e9:,.0f} ns"
+    def _baseline(self) -> float:
+        return seconds(self._look_up, self._count) / self._count

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from itertools import cycle
 
-from bench.measure import DIALOGS, KEYS, Table
+from bench.measure import DIALOGS, KEYS, Bench
+from bench.part import hand_over, options
 from streams.routing import (
     Database,
     Instance,
@@ -100,19 +101,21 @@ def stated(count: int) -> Topology:
 
 def main() -> None:
     """Print one line for each measurement."""
-    table = Table("Routing decisions")
+    given = options(__doc__).parse_args()
+    table = Bench("routing decisions, CPU time of each", given.rounds)
     for size in SIZES:
         single = plan(initiator(RoutingTable(routes(size))), question(size), 0.0)
         table.rate(f"cached key, {size:,} routes", cached(single), 1_000_000)
     for size in SIZES:
         among = cached(balanced(size))
-        table.rate(f"cached key, balanced by the hash, {size:,} routes", among, 300_000)
+        table.rate(f"cached, balanced, {size:,} routes", among, 300_000)
     for size in SIZES:
         at, asks = initiator(RoutingTable(routes(size))), question(size)
         table.rate(f"plan, {size:,} routes", partial(plan, at, asks, 0.0))
         table.rate(f"explain, {size:,} routes", partial(explain, at, asks, 0.0), 10_000)
     many = stated(SIZES[-1])
     table.time(f"compile {SIZES[-1]:,} routes", partial(routing_instances, many), 5.0)
+    hand_over(table.rows, given)
 
 
 if __name__ == "__main__":

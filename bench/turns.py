@@ -1,16 +1,25 @@
-"""What the benchmarks on a real Kafka share: processes of their own, by turns, and the table."""
+"""What the benchmarks on a real Kafka share: loops in processes of their own, by turns."""
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-Row = dict[str, float]
+from bench.part import progress
+from bench.rows import Goal, Row, Unit
+
+Turn = dict[str, float]
+"""Seconds of CPU per message of ``client`` and ``broker``, and the messages per second, ``rate``.
+"""
+MEASURED = {
+    "client": ("client CPU per message", Unit.SECONDS),
+    "broker": ("broker CPU per message", Unit.SECONDS),
+    "rate": ("messages a second", Unit.RATE),
+}
 
 
 def cpu_of(pid: int) -> float:
@@ -19,27 +28,50 @@ def cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def in_a_process(module: str, arguments: Sequence[str], broker: int) -> Row:
+def in_a_process(module: str, arguments: Sequence[str], broker: int) -> Turn:
     """Run one loop; it prints its CPU, seconds and messages. The broker's CPU is added."""
     before = cpu_of(broker)
     child = subprocess.run(
         [sys.executable, "-m", module, *arguments], check=True, stdout=subprocess.PIPE, text=True
     )
     cpu, wall, count = json.loads(child.stdout.splitlines()[-1])
-    used = cpu_of(broker) - before
-    return {"client": cpu / count * 1e6, "broker": used / count * 1e6, "rate": count / wall}
+    return turn(cpu, cpu_of(broker) - before, wall, count)
 
 
-def table(rows: dict[str, list[Row]], baselines: dict[str, str]) -> None:
-    """Print medians, ratios to the baseline of the same round, and the ratios' spread."""
-    print(f"{'':<26}{'client us/msg':>26}{'broker us/msg':>26}{'messages/s':>26}")
-    for loop, found in rows.items():
-        cells = []
-        for key in ("client", "broker", "rate"):
-            base = rows[baselines[loop]]
-            ratios = sorted(row[key] / b[key] for row, b in zip(found, base, strict=True))
-            middle = statistics.median(row[key] for row in found)
-            shown = f"{middle:,.0f}" if key == "rate" else f"{middle:.2f}"
-            spread = f"{statistics.median(ratios):.2f} x, {ratios[0]:.2f}-{ratios[-1]:.2f}"
-            cells.append(f"{shown} ({spread})".rjust(26))
-        print(f"{loop:<26}{''.join(cells)}")
+def turn(client: float, broker: float, wall: float, count: int) -> Turn:
+    """Return what was found per message."""
+    return {"client": client / count, "broker": broker / count, "rate": count / wall}
+
+
+def by_turns(
+    loops: Sequence[str], rounds: int, run: Callable[[str, int], Turn]
+) -> dict[str, list[Turn]]:
+    """Run each loop once a round, back and forth; ``run`` takes the loop and the round."""
+    turns: dict[str, list[Turn]] = {loop: [] for loop in loops}
+    for number in range(rounds):
+        for loop in loops if number % 2 == 0 else reversed(loops):
+            found = run(loop, number)
+            turns[loop].append(found)
+            shown = ", ".join(f"{key} {value:.3g}" for key, value in found.items())
+            progress(f"round {number + 1} of {rounds}: {loop}: {shown}")
+    return turns
+
+
+def rows_of(
+    turns: Mapping[str, Sequence[Turn]],
+    group: str,
+    loop: str,
+    baseline: str,
+    goals: Mapping[str, Goal],
+    names: Mapping[str, tuple[str, Unit]] = MEASURED,
+) -> list[Row]:
+    """Return a row for each thing that a loop was measured by, beside its baseline's."""
+    return [
+        Row(group, what, unit, _values(turns[loop], key), baseline, _values(turns[baseline], key),
+            goals.get(key))
+        for key, (what, unit) in names.items()
+    ]  # fmt: skip
+
+
+def _values(turns: Sequence[Turn], key: str) -> tuple[float, ...]:
+    return tuple(each[key] for each in turns)

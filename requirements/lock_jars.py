@@ -1,4 +1,5 @@
-"""Write streams/embedded/*.lock: what Maven resolves for the embedded broker and for Spark.
+"""Write streams/embedded/*.lock and bench/mirror.lock: what Maven resolves for the embedded broker,
+for Spark, and for the MirrorMaker 2 that a benchmark compares with.
 
 Part of `make lock`. On a user's machine nothing is resolved: exactly the locked files are fetched.
 """
@@ -14,9 +15,12 @@ from jgo.maven import Artifact, MavenContext
 
 from streams.embedded import KAFKA_VERSION, SPARK_VERSION
 
-FOLDER = Path(__file__).resolve().parent.parent / "streams" / "embedded"
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = ROOT / "streams" / "embedded"
 # slf4j 2 would not be picked up by Kafka's slf4j-api 1.7.
-KAFKA = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}+org.slf4j:slf4j-simple:1.7.36"
+LOGGING = "org.slf4j:slf4j-simple:1.7.36"
+KAFKA = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}+{LOGGING}"
+MIRROR = f"org.apache.kafka:connect-mirror:{KAFKA_VERSION}+{LOGGING}"
 # Not what Maven resolves: that brings a second Hadoop client of 50 MB beside pyspark's own.
 SPARK = (
     f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_VERSION}",
@@ -27,13 +31,13 @@ SPARK = (
 )
 
 
-def write(name: str, title: str, artifacts: Iterable[Artifact]) -> None:
+def write(folder: Path, name: str, title: str, artifacts: Iterable[Artifact]) -> None:
     """Write one lock file."""
     rows = [f"# {title}: SHA-256 and Maven coordinate. Written by `make lock`."]
     for artifact in sorted(artifacts, key=str):
         digest = hashlib.sha256(Path(artifact.resolve()).read_bytes()).hexdigest()
         rows.append(f"{digest}  {artifact.groupId}:{artifact.artifactId}:{artifact.version}")
-    (FOLDER / f"{name}.lock").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    (folder / f"{name}.lock").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 def exactly(coordinate: str) -> Artifact:
@@ -42,5 +46,6 @@ def exactly(coordinate: str) -> Artifact:
     return MavenContext(timeout=60).project(group, artifact).at_version(version).artifact()
 
 
-write("kafka", "The jars of the embedded broker", jgo.resolve(KAFKA))
-write("spark", "Spark's connectors for Kafka and Avro, beside pyspark", map(exactly, SPARK))
+write(SHIPPED, "kafka", "The jars of the embedded broker", jgo.resolve(KAFKA))
+write(ROOT / "bench", "mirror", "The jars of MirrorMaker 2", jgo.resolve(MIRROR))
+write(SHIPPED, "spark", "Spark's connectors, beside pyspark", map(exactly, SPARK))

@@ -5,11 +5,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from streams.embedded import Broker
 from streams.errors import HoplineError
 from tests.postgres import MissingError, Postgres
+
+# Every run draws the same examples, and none fails because a machine was slow.
+hypothesis.settings.register_profile("hopline", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("hopline")
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from streams.cli.record_text import clock, what
+from streams.cli.record_text import what
+from streams.cli.value_text import clock
 from streams.client import Client, Received, Receiver
 from streams.kafka import Cluster, TopicPartition, deploy, partitions_of, read_all
 from streams.kafka.follow import Follower, raw_record, topic_names

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
 
 from streams import routing
 from streams.analysis.paths.circles import Circles
-from streams.analysis.paths.network import Network, State
+from streams.analysis.paths.network import Common, Network, State
 from streams.analysis.paths.ways import Ways
 from streams.routing import Address
-from streams.topology import Topology, directory, routing_instances
+from streams.topology import Topology
 from streams.topology.compile import LOOPBACK
 
 T = TypeVar("T")
@@ -30,15 +30,23 @@ class Estate:
     topology: Topology
     now: float
     soon: float = SOON
-    instances: dict[str, routing.Instance] = field(init=False)
-    leads: dict[tuple[str, int], str] = field(init=False)
+    _common: Common = field(init=False)
     _networks: dict[tuple[str, bool], Network] = field(default_factory=dict)
     _circles: dict[str, Circles] = field(default_factory=dict)
     _known: dict[object, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.instances = routing_instances(self.topology)
-        self.leads = dict(directory(self.topology))
+        self._common = Common.of(self.topology)
+
+    @property
+    def instances(self) -> Mapping[str, routing.Instance]:
+        """Return the instances as routing sees them, by name."""
+        return self._common.instances
+
+    @property
+    def leads(self) -> Mapping[tuple[str, int], str]:
+        """Return whose a host (in lower case) and port are."""
+        return self._common.leads
 
     def ways(self, service: str, start: State) -> Ways:
         """Return the ways of messages to a service; what they have in common is computed once."""
@@ -58,18 +66,13 @@ class Estate:
     ) -> Network:
         """Return the network in which messages to a service travel, for one dialog or for all."""
         if conversation is not None:
-            return self._network(service, from_initiator, conversation)
+            return Network(self._common, service, from_initiator, conversation, self.now)
         key = (service, from_initiator)
         found = self._networks.get(key)
         if found is None:
-            found = self._networks[key] = self._network(service, from_initiator, None)
+            found = Network(self._common, service, from_initiator, None, self.now)
+            self._networks[key] = found
         return found
-
-    def _network(self, service: str, from_initiator: bool, dialog: UUID | None) -> Network:
-        return Network(
-            self.topology, service, from_initiator, dialog, self.now,
-            _instances=self.instances, _leads=self.leads,
-        )  # fmt: skip
 
     def leads_to(self, instance: str, address: Address) -> str | None:
         """Return the instance that an address leads to, as seen from one; ``None`` for nobody."""

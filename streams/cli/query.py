@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.record_text import body_text, instant, shorten, type_text
+from streams.cli.table import table
+from streams.cli.value_text import instant
 from streams.kafka import read_catalog
 from streams.live.places import Asked, Row, View, places_of
 from streams.live.select import answer, is_select
 from streams.live.statements import live_topology
 from streams.live.views import TIMES, VIEWS
 from streams.wire.plain import body_of
-
-_GAP = "  "
-_WIDEST = 36
 
 
 class _Question(click.ParamType):
@@ -97,37 +94,6 @@ def _columns(view: View, at: str | None) -> tuple[str, ...]:
 
 def _width() -> int:
     return max(60, shutil.get_terminal_size((100, 24)).columns)
-
-
-def table(rows: Sequence[Row], columns: Sequence[str], width: int) -> Iterator[str]:
-    """Yield the lines of a table with as many of the columns, in their order, as fit."""
-    if not rows:
-        yield "(no rows)"
-        return
-    cells = [{name: _cell(name, row[name]) for name in columns} for row in rows]
-    sizes = {c: max(len(c), *(len(row[c]) for row in cells)) for c in columns}
-    shown, used = [], 0
-    for name in columns:
-        if used + sizes[name] <= width:
-            shown.append(name)
-            used += sizes[name] + len(_GAP)
-    yield _GAP.join(name.ljust(sizes[name]) for name in shown).rstrip()
-    yield _GAP.join("-" * sizes[name] for name in shown)
-    for row in cells:
-        yield _GAP.join(row[name].ljust(sizes[name]) for name in shown).rstrip()
-    plural = "" if len(rows) == 1 else "s"
-    yield f"({len(rows)} row{plural})"
-
-
-def _cell(name: str, value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, bytes):
-        return body_text(body_of(value), 20)
-    text = type_text(str(value)) if name == "message_type_name" else str(value)
-    return shorten(text, _WIDEST)
 
 
 def _body(value: object) -> object:

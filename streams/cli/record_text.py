@@ -4,68 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from xml.sax.saxutils import unescape
 
+from streams.cli.value_text import LONGEST_BODY, body_text, shorten, type_text
+from streams.prose import listed
 from streams.protocol import CHUNK, DEFAULT, DIALOG_TIMER, END_DIALOG, ERROR, State
-from streams.protocol.frames import PREFIX
 
 Description = Mapping[str, Any]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NEVER_SHORTER = 12
-_LONGEST_BODY = 60
 _ERROR_BODY = re.compile(r"<Code>(-?\d+)</Code><Description>(.*?)</Description>", re.DOTALL)
-
-
-def clock(at: int) -> str:
-    """Return the time of day, UTC, of epoch milliseconds: ``12:03:04.123``."""
-    moment = _moment(at)
-    return f"{at} ms" if moment is None else f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03}"
-
-
-def day(at: int) -> str:
-    """Return the day, UTC, of epoch milliseconds: ``2026-11-03``; nothing where there is none."""
-    moment = _moment(at)
-    return "" if moment is None else f"{moment:%Y-%m-%d}"
-
-
-def instant(at: int | None) -> str | None:
-    """Return epoch milliseconds as ``2026-11-03T12:03:04.123Z``."""
-    return None if at is None else f"{day(at)}T{clock(at)}Z"
-
-
-def shorten(text: str, width: int) -> str:
-    """Return a text on one line of at most ``width`` characters; nothing in it moves a cursor."""
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-    return shown if len(shown) <= width else shown[: max(0, width - 1)] + "…"
-
-
-def middle(text: str, width: int) -> str:
-    """Return a text of at most ``width`` characters; what is left out stood in its middle."""
-    if len(text) <= width:
-        return text
-    left = (width - 1) // 2
-    return f"{text[:left]}…{text[len(text) - (width - 1 - left) :]}"
-
-
-def body_text(body: Mapping[str, Any] | None, width: int = _LONGEST_BODY) -> str:
-    """Return a body for one line: ``"hello"``, or ``0x00ff... (2,000 bytes)``."""
-    if body is None:
-        return "no body"
-    if "text" in body:
-        quoted = f'"{shorten(body["text"], max(width, _NEVER_SHORTER))}"'
-        long = len(body["text"]) > width
-    else:
-        quoted = f"0x{shorten(body['hex'], max(width, _NEVER_SHORTER))}"
-        long = len(body["hex"]) > width
-    return f"{quoted} ({body['size']:,} bytes)" if long else quoted
-
-
-def type_text(name: str) -> str:
-    """Return a message type without the long prefix of Service Broker's own."""
-    return name.removeprefix(PREFIX)
 
 
 def what(record: Description) -> str:
@@ -131,7 +79,7 @@ def _message(record: Description, message: Mapping[str, Any]) -> str:
     return f"{', '.join(parts)}: {said(message['type'], record.get('body'))}"
 
 
-def said(message_type: str, body: Mapping[str, Any] | None, width: int = _LONGEST_BODY) -> str:
+def said(message_type: str, body: Mapping[str, Any] | None, width: int = LONGEST_BODY) -> str:
     """Return type and body; of an Error its code and description, which is what its XML says."""
     name = type_text(message_type)
     if message_type in (END_DIALOG, DIALOG_TIMER):  # they never have a body
@@ -264,8 +212,7 @@ def _chunk(side: str, number: int, stored: list[list[int]] | None) -> str:
     if stored is None:
         return f"{side} has nothing of its messages from {number * CHUNK} on to keep"
     kept = [f"{number * CHUNK + i} at {at}" for i, (at, _) in enumerate(stored) if at >= 0]
-    shown = ", ".join(kept[:4]) + (f" and {len(kept) - 4} more" if len(kept) > 4 else "")
-    return f"{side} keeps in cmd: message {shown}"
+    return f"{side} keeps in cmd: message {listed(kept, 4)}"
 
 
 def _endpoint(side: str, dialog: Mapping[str, Any]) -> str:
@@ -298,10 +245,3 @@ _WHAT: Mapping[str, Callable[[Description], str]] = {
     "catalog": _catalog,
     "dialog": _state,
 }
-
-
-def _moment(at: int) -> datetime | None:
-    try:
-        return _EPOCH + timedelta(milliseconds=at)
-    except OverflowError:  # nothing that a calendar has
-        return None

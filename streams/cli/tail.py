@@ -7,16 +7,17 @@ import difflib
 import fnmatch
 import json
 import shutil
-import textwrap
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
 import click
 
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.record_text import clock, day, middle, shorten, what, where
+from streams.cli.record_text import what, where
+from streams.cli.value_text import clock, day, middle, shorten
 from streams.errors import UsageError
 from streams.kafka import Cluster, Message
 from streams.kafka.follow import Follower, raw_record, topic_names
+from streams.prose import wrapped
 from streams.wire import Topics
 from streams.wire.describe import Description, RawRecord, describe
 from streams.wire.place import place_of
@@ -258,10 +259,8 @@ def _story() -> Callable[[Description], None]:
 
 
 def _wrapped(left: str, text: str, width: int) -> None:
-    lines = textwrap.wrap(text, width - len(left)) or [""]
-    for line in lines:
-        click.echo((left + line).rstrip())
-        left = " " * len(left)
+    for line in wrapped(text, left, width=width, break_words=True):
+        click.echo(line)
 
 
 class _Days:

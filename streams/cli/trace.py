@@ -17,6 +17,7 @@ from streams.cli.topology_argument import ConversationId
 from streams.kafka import read_catalog
 from streams.live.statements import live_topology
 from streams.live.trace import Leg, Probe, Tracer, Verdict, walk_all
+from streams.prose import counted
 
 _BAD_NEWS = 1
 
@@ -98,7 +99,7 @@ def _lines(probes: list[Probe]) -> Iterator[str]:
         for way, count in ways.most_common():
             same = [leg for leg in legs if leg.arrived is not None and leg.instances == way]
             yield ""
-            yield f"{name}, {count} probe{'' if count == 1 else 's'}, median of each step:"
+            yield f"{name}, {counted(count, 'probe')}, median of each step:"
             yield from _steps(same)
         for leg in legs:
             if leg.arrived is None:

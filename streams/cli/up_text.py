@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from streams.live import Lag, Status, UpFolder, WorkerStatus
+from streams.prose import counted
 
 _MOST_LAGS = 10
 
@@ -47,7 +48,7 @@ def _worker(worker: WorkerStatus, instances: int) -> tuple[str, ...]:
         _alive(worker.alive),
         f"process {worker.process.pid}, since {_clock(worker.process.started)}",
         f"{len(worker.ready)} of {instances} ready",
-        *([f"{again} restart{'' if again == 1 else 's'}"] if again else []),
+        *([counted(again, "restart")] if again else []),
     )
 
 

@@ -3,8 +3,10 @@
 from streams.client.client import Client
 from streams.client.conversation import Conversation, StatementError
 from streams.client.exchange import Exchange
+from streams.client.once import Once
 from streams.client.receiver import Received, Receiver
 from streams.client.statements import Statements
+from streams.protocol import Source
 from streams.wire.records import LARGEST_BODY
 
 __all__ = [
@@ -12,8 +14,10 @@ __all__ = [
     "Client",
     "Conversation",
     "Exchange",
+    "Once",
     "Received",
     "Receiver",
+    "Source",
     "StatementError",
     "Statements",
 ]

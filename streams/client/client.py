@@ -11,7 +11,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 
 from streams.client.answers import Answers
 from streams.client.conversation import Conversation, StatementError
@@ -141,7 +140,7 @@ class Client(Statements):
 
     def timer(self, on: Conversation, seconds: int, *, wait: bool = False) -> None:
         """BEGIN CONVERSATION TIMER: a DialogTimer comes after ``seconds``, from 1 up."""
-        command = replace(new_command(on, CommandKind.TIMER), timeout=seconds)
+        command = new_command(on, CommandKind.TIMER, timeout=seconds)
         self.perform(on.instance, command, wait=wait)
 
     def move(self, on: Conversation, group: uuid.UUID, *, wait: bool = False) -> None:
@@ -149,7 +148,7 @@ class Client(Statements):
 
         What is in the queue already keeps its group: that is the key of its record.
         """
-        command = replace(new_command(on, CommandKind.MOVE), group=group)
+        command = new_command(on, CommandKind.MOVE, group=group)
         self.perform(on.instance, command, wait=wait)
 
     def perform(
@@ -171,7 +170,7 @@ class Client(Statements):
             if failed:
                 raise _not_delivered(1, failed[0].str())
 
-        asking = replace(command, reply_to=self._reply_to)
+        asking = command._replace(reply_to=self._reply_to)
         with answers.expected(command.command_id):
             self._hand_over(instance, asking, timeout, lambda e, _: failed.append(e) if e else None)
             answer = answers.wait(command.command_id, deadline, meanwhile)
@@ -187,19 +186,15 @@ class Client(Statements):
         self, instance: str, command: Command, timeout: float, reported: _Reported
     ) -> None:
         key, value, headers = command_record(command)
-        deadline = time.monotonic() + timeout
+        topic, deadline = self._cluster.topics.cmd(instance), 0.0
         while True:
             try:
-                self._producer.produce(
-                    self._cluster.topics.cmd(instance),
-                    key=key,
-                    value=value,
-                    headers=headers,  # type: ignore[arg-type]
-                    on_delivery=reported,
-                )
+                # By position, which is faster: ..., callback, on_delivery, timestamp, headers.
+                self._producer.produce(topic, value, key, -1, None, reported, 0, headers)  # type: ignore[arg-type]
                 self._producer.poll(0)
                 return
             except BufferError:  # more statements are under way than memory is meant for
+                deadline = deadline or time.monotonic() + timeout
                 if time.monotonic() > deadline:
                     raise SurroundingsError(
                         f"{len(self._producer)} statements wait for Kafka at "

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 import uuid
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from typing import Any
 
 from streams.client.conversation import Conversation, StatementError
 from streams.errors import Number
@@ -57,24 +57,24 @@ class Statements(ABC):
 
     def timer(self, on: Conversation, seconds: int) -> None:
         """BEGIN CONVERSATION TIMER: a DialogTimer comes after ``seconds``, from 1 up."""
-        self.perform(on.instance, replace(new_command(on, CommandKind.TIMER), timeout=seconds))
+        self.perform(on.instance, new_command(on, CommandKind.TIMER, timeout=seconds))
 
     def move(self, on: Conversation, group: uuid.UUID) -> None:
         """MOVE CONVERSATION: what arrives from now on belongs to another conversation group.
 
         What is in the queue already keeps its group: that is the key of its record.
         """
-        self.perform(on.instance, replace(new_command(on, CommandKind.MOVE), group=group))
+        self.perform(on.instance, new_command(on, CommandKind.MOVE, group=group))
 
     @abstractmethod
     def perform(self, instance: str, command: Command) -> None:
         """Hand over a statement."""
 
 
-def new_command(on: Conversation, kind: CommandKind) -> Command:
-    """Return a statement that has an id and nothing else yet."""
+def new_command(on: Conversation, kind: CommandKind, **said: Any) -> Command:
+    """Return a statement with an id of its own; ``said`` are its fields, as far as it has them."""
     now = time.time_ns() // 1_000_000
-    return Command(on.id, uuid.uuid4(), kind, on.database, on.is_initiator, issued_at=now)
+    return Command(on.id, uuid.uuid4(), kind, on.database, on.is_initiator, now, **said)
 
 
 def begin_command(
@@ -89,8 +89,9 @@ def begin_command(
     related: Conversation | None = None,
 ) -> Command:
     """Return a BEGIN DIALOG."""
-    return replace(
-        new_command(handle, CommandKind.BEGIN),
+    return new_command(
+        handle,
+        CommandKind.BEGIN,
         from_service=from_service,
         to_service=to_service,
         to_broker=broker,
@@ -106,11 +107,10 @@ def send_command(on: Conversation, body: bytes, type: str | None) -> Command:
     if len(body) > LARGEST_BODY:
         detail = f"{len(body)} bytes; the limit is {LARGEST_BODY}"
         raise StatementError(Number.MESSAGE_TOO_LARGE, detail)
-    return replace(new_command(on, CommandKind.SEND), type=type, body=body)
+    return new_command(on, CommandKind.SEND, type=type, body=body)
 
 
 def end_command(on: Conversation, error: tuple[int, str] | None, *, cleanup: bool) -> Command:
     """Return an END CONVERSATION."""
     code, text = error or (None, None)
-    command = new_command(on, CommandKind.END)
-    return replace(command, error_code=code, error_text=text, cleanup=cleanup)
+    return new_command(on, CommandKind.END, error_code=code, error_text=text, cleanup=cleanup)

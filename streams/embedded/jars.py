@@ -43,22 +43,23 @@ def kafka_jars() -> tuple[Path, ...]:
     home = os.environ.get("KAFKA_HOME")
     if home:
         return _jars_of_home(Path(home))
-    return _ensure(f"kafka-{KAFKA_VERSION}", locked("kafka"))
+    return ensure(f"kafka-{KAFKA_VERSION}", locked("kafka"))
 
 
 def spark_jars() -> tuple[Path, ...]:
     """Return the jars for ``spark.jars``: Kafka and Avro connectors of Spark, fetched once."""
-    return _ensure(f"spark-{SPARK_VERSION}", locked("spark"))
+    return ensure(f"spark-{SPARK_VERSION}", locked("spark"))
 
 
-def locked(name: str) -> tuple[Jar, ...]:
+def locked(name: str, folder: Path = Path(__file__).parent) -> tuple[Jar, ...]:
     """Return the jars of ``NAME.lock``."""
-    lines = (Path(__file__).parent / f"{name}.lock").read_text(encoding="utf-8").splitlines()
+    lines = (folder / f"{name}.lock").read_text(encoding="utf-8").splitlines()
     rows = (line.split() for line in lines if line and not line.startswith("#"))
     return tuple(Jar(sha256, *coordinate.split(":")) for sha256, coordinate in rows)
 
 
-def _ensure(name: str, jars: tuple[Jar, ...]) -> tuple[Path, ...]:
+def ensure(name: str, jars: tuple[Jar, ...]) -> tuple[Path, ...]:
+    """Return locked jars in the cache's folder of that name; fetch those that are missing."""
     folder = cache_dir() / name
     missing = tuple(jar for jar in jars if not (folder / jar.file).is_file())
     if missing:

@@ -29,9 +29,13 @@ def spawn(command: list[str], log: Path, mode: str = "wb") -> subprocess.Popen[b
     Ctrl-C in the shell does not reach it, and it outlives us.
     """
     child = _popen(command, log, mode)
-    _SPAWNED[:] = [each for each in _SPAWNED if each.poll() is None]
+    _forget_ended()
     _SPAWNED.append(child)
     return child
+
+
+def _forget_ended() -> None:
+    _SPAWNED[:] = [each for each in _SPAWNED if each.poll() is None]
 
 
 def _popen(command: list[str], log: Path, mode: str) -> subprocess.Popen[bytes]:
@@ -65,9 +69,10 @@ def end(pid: int, gone: Callable[[], bool], timeout: float) -> None:
         try:
             os.kill(pid, sign)
         except OSError:
-            return
+            break
         if wait_until(gone, patience):
-            return
+            break
+    _forget_ended()  # it may be a child of ours
 
 
 def wait_until(condition: Callable[[], bool], timeout: float) -> bool:

@@ -29,17 +29,34 @@ class EventKind(IntEnum):
         return "Broker:" + self.name.replace("_", " ").title()
 
 
+class Progress(IntEnum):
+    """What happened to a conversation: the subclasses of event 124 that Hopline tells."""
+
+    FAILED = 0  # no subclass of SQL Trace: the error of the event says what
+    ENDED = 2
+    ENDED_WITH_ERROR = 3
+    TERMINATED = 5
+    END_RECEIVED = 7
+    ERROR_RECEIVED = 8
+    BROKER_ERROR_RECEIVED = 9
+    END_ACKNOWLEDGED = 10
+    BEGUN = 11
+    CREATED = 12
+    CLEANED_UP = 13
+
+
 SUBCLASSES: Mapping[EventKind, Mapping[int, str]] = {
     EventKind.CONVERSATION: {
-        2: "END CONVERSATION",
-        3: "END CONVERSATION WITH ERROR",
-        7: "received END CONVERSATION",
-        8: "received END CONVERSATION WITH ERROR",
-        9: "received a broker Error",
-        10: "END CONVERSATION acknowledged",
-        11: "BEGIN DIALOG",
-        12: "endpoint created",
-        13: "END CONVERSATION WITH CLEANUP",
+        Progress.ENDED: "END CONVERSATION",
+        Progress.ENDED_WITH_ERROR: "END CONVERSATION WITH ERROR",
+        Progress.TERMINATED: "dialog terminated",
+        Progress.END_RECEIVED: "received END CONVERSATION",
+        Progress.ERROR_RECEIVED: "received END CONVERSATION WITH ERROR",
+        Progress.BROKER_ERROR_RECEIVED: "received a broker Error",
+        Progress.END_ACKNOWLEDGED: "END CONVERSATION acknowledged",
+        Progress.BEGUN: "BEGIN DIALOG",
+        Progress.CREATED: "endpoint created",
+        Progress.CLEANED_UP: "END CONVERSATION WITH CLEANUP",
     },
     EventKind.MESSAGE_CLASSIFY: {1: "local", 2: "remote", 3: "delayed"},
     EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT: {4: "acknowledgement received, broker id locked"},

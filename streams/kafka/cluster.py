@@ -62,6 +62,9 @@ class Cluster:
             "bootstrap.servers": self.bootstrap,
             "logger": self._outage(),
             "reconnect.backoff.max.ms": 1000,
+            # Else librdkafka 2.16 begins anew with the bootstrap servers when all brokers are away,
+            # and never finds the coordinator of transactions again.
+            "metadata.recovery.strategy": "none",
             **self.properties,
         }
 

@@ -11,11 +11,10 @@ from streams.live.places import Asked, Row
 from streams.node.views import conversation_endpoint, parked, transmission_queue
 from streams.protocol import Command, Dialog
 from streams.protocol import Message as Frame
-from streams.routing import broker_key
 from streams.topology import Database, Instance
 from streams.wire import MalformedError
 from streams.wire.records import read_command, read_message
-from streams.workers.restore import restore_state
+from streams.workers.restore import read_dialogs
 
 
 def conversation_endpoints(asked: Asked) -> Iterator[Row]:
@@ -64,19 +63,22 @@ def transmission_queues(asked: Asked) -> Iterator[Row]:
 def dialogs_of(
     cluster: Cluster, instance: Instance, databases: Sequence[Database]
 ) -> Iterator[tuple[Dialog, int]]:
-    """Yield the endpoints of databases with their partitions, oldest first; no dead ones."""
+    """Yield the endpoints of databases with their partitions, oldest first.
+
+    Also those of a broker id that its database had before NEW_BROKER: they are in error, and stay
+    until their application ends them (reference 1.5, 4.7).
+    """
     topic = cluster.topics.dialog(instance.name)
-    alive = {d.name: broker_key(d.broker_id) for d in databases}
+    names = {database.name for database in databases}
     found: list[tuple[Dialog, int]] = []
     for partition in partitions_of(cluster, topic):
         try:
-            restored = restore_state(cluster, topic, partition, to_high=False)
+            dialogs = read_dialogs(cluster, topic, partition)
         except MalformedError as error:
             raise SurroundingsError(f"{topic}/{partition} cannot be understood: {error}") from error
-        found += [(dialog, partition) for dialog in restored.dialogs.values()]
+        found += [(dialog, partition) for dialog in dialogs.values()]
     for dialog, partition in sorted(found, key=lambda f: (f[0].created_at, f[0].conversation)):
-        # Another broker id than the catalog's means NEW_BROKER: the dialog is gone.
-        if alive.get(dialog.database) == broker_key(dialog.broker_id):
+        if dialog.database in names:
             yield dialog, partition
 
 

@@ -55,7 +55,7 @@ def find_broken(
     fates = Dialogs(Estate(live, now), Estate(after, now))
     for instance in live.instances.values():
         for dialog, _ in dialogs_of(cluster, instance, tuple(instance.databases.values())):
-            if dialog.state not in _OVER:
+            if dialog.state not in _OVER and _is_alive(instance, dialog):
                 why = _gone(after, instance, dialog) or _unreachable(fates, instance, dialog)
                 if why:
                     yield Broken(
@@ -66,6 +66,16 @@ def find_broken(
                         dialog.is_initiator,
                         why,
                     )
+
+
+def _is_alive(instance: Instance, dialog: Dialog) -> bool:
+    """Tell whether a dialog has its database's broker id: NEW_BROKER has ended the others."""
+    database = instance.database(dialog.database)
+    return database is not None and _same_broker(database, dialog)
+
+
+def _same_broker(database: Database, dialog: Dialog) -> bool:
+    return broker_key(database.broker_id) == broker_key(dialog.broker_id)
 
 
 def _after(state: CatalogState, wanted: Topology, change: Change) -> Topology:
@@ -92,7 +102,7 @@ def _gone(after: Topology, instance: Instance, dialog: Dialog) -> str:
 
 
 def _ended(database: Database, dialog: Dialog) -> str:
-    if broker_key(database.broker_id) != broker_key(dialog.broker_id):
+    if not _same_broker(database, dialog):
         return "its database would have another broker id"
     if database.error_epoch > dialog.error_epoch:
         return "its database would end its conversations with an error"

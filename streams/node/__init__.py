@@ -11,9 +11,11 @@ from streams.node.configuration import (
     TryAgain,
     parse_missing_route,
 )
+from streams.node.dialogs import Dialogs
 from streams.node.endpoint import Endpoint
 from streams.node.events import Event, event
 from streams.node.forwarder import Forwarder
+from streams.node.groups import DialogKey
 from streams.node.holding import Holding
 from streams.node.lane import Lane
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
@@ -24,7 +26,8 @@ from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.presence import SILENCE, Presence
 from streams.node.queue import Progress, Queue, Row
 from streams.node.roles import Question, RoleBook, RoleFrame, reply
-from streams.node.transaction import Bodies, DialogKey, Transaction
+from streams.node.seen import Said, Seen
+from streams.node.transaction import Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World, world_of
 
 __all__ = [
@@ -38,6 +41,7 @@ __all__ = [
     "Contract",
     "Copy",
     "DialogKey",
+    "Dialogs",
     "Endpoint",
     "EnvelopeCodec",
     "Event",
@@ -64,6 +68,8 @@ __all__ = [
     "Roles",
     "RouteState",
     "Row",
+    "Said",
+    "Seen",
     "Service",
     "Step",
     "Transaction",

@@ -5,15 +5,19 @@ Changed in one way only: :meth:`Endpoint.merge` takes over a transaction that wa
 
 from __future__ import annotations
 
-import heapq
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from streams.node.configuration import Request, anywhere
-from streams.node.transaction import Bodies, DialogKey, Transaction
+from streams.node.dialogs import Dialogs
+from streams.node.groups import DialogKey, Groups
+from streams.node.seen import Seen
+from streams.node.timers import AT_ONCE, Timers
+from streams.node.transaction import Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World
-from streams.protocol import Dialog, Limits, State
+from streams.protocol import Dialog, Limits, Source, State
 from streams.routing import Instance, broker_key
 
 
@@ -23,21 +27,23 @@ class Endpoint:
 
     ``left_out``: the local forwarder's committed position in ``out``; 0 until it is known, which
     holds every retry back. ``requests`` for routes are by database and service; ``fits`` tells
-    whether a conversation lives in this partition.
+    whether a conversation lives in this partition; ``seen`` is what was said by those who may say
+    it again.
     """
 
     instance: str
     world: World
     limits: Limits = field(default_factory=Limits)
-    dialogs: dict[DialogKey, Dialog] = field(default_factory=dict)
+    dialogs: Dialogs = field(default_factory=Dialogs)
     left_out: int = 0
     requests: dict[str, dict[str, Request]] = field(default_factory=dict)
     fits: Callable[[uuid.UUID], bool] = anywhere
-    _timers: list[tuple[int, int, DialogKey]] = field(default_factory=list)
+    seen: dict[Source, Seen] = field(default_factory=dict)
+    _timers: Timers[DialogKey] = field(default_factory=Timers)
     _waiting: dict[DialogKey, None] = field(default_factory=dict)
-    _groups: dict[tuple[str, uuid.UUID], dict[DialogKey, None]] = field(default_factory=dict)
+    _probes: dict[DialogKey, None] = field(default_factory=dict)
+    _groups: Groups = field(default_factory=Groups)
     _changed: bool = True  # who starts does not know what was changed before
-    _ticket: int = 0
 
     # --- the catalog -----------------------------------------------------------------------------
 
@@ -64,7 +70,7 @@ class Endpoint:
 
     def members(self, database: str, group: uuid.UUID) -> Iterable[DialogKey]:
         """Return the conversations of a group that are not closed; all have the same service."""
-        return self._groups.get((database, group), ())
+        return self._groups.members(database, group)
 
     def is_alive(self, dialog: Dialog) -> bool:
         """Tell whether the database still has the broker id that the dialog began with."""
@@ -103,26 +109,31 @@ class Endpoint:
 
         ``due``: what :meth:`take_due` has returned before; whoever took it answers for it.
         """
+        self.tell(now)
         tx = Transaction(self, bodies, now, self.left_out, timers)
         if timers:
             tx.due(self.take_due(now) if due is None else due)
             if self._changed:
-                tx.wake(self._waiting)
+                self._probes.update(self._waiting)
+                self._changed = False
+            tx.probed = tuple(islice(self._probes, AT_ONCE))
+            tx.wake(tx.probed)
         return tx
 
     @property
     def next_due(self) -> int | None:
         """Return when the next timer is due (epoch milliseconds), early at worst."""
-        return self._timers[0][0] if self._timers else None
+        return self._timers.next_due
 
     @property
     def has_probes(self) -> bool:
         """Tell whether dialogs wait to look again after a catalog change."""
-        return self._changed and bool(self._waiting)
+        return bool(self._probes) or (self._changed and bool(self._waiting))
 
     def merge(self, tx: Transaction, out_end: int) -> None:
         """Take over a committed transaction; ``out_end`` is the position of its last copy."""
-        self._changed = self._changed and not tx.timers
+        for key in tx.probed:
+            self._probes.pop(key, None)
         for key, machine in tx.machines.items():
             dialog = machine.dialog
             if key in tx.transmitted:
@@ -130,8 +141,10 @@ class Endpoint:
             if machine.forgotten:
                 self._forget(key)
             else:
-                self.restore(key, dialog)
-
+                self.restore(key, dialog, tx.records.get(key))
+                for number, chunk in tx.chunks.get(key, {}).items():
+                    self.dialogs.put_chunk(key, number, chunk)
+        self.seen.update(tx.seen)
         for (database, service), request in tx.notices.changed.items():
             self.requests.setdefault(database, {})[service] = request
 
@@ -146,20 +159,36 @@ class Endpoint:
     def abandon(self, tx: Transaction) -> None:
         """Forget an aborted transaction: its timers are armed anew, its overlay is gone."""
         for key in tx.machines:
-            if key in self.dialogs:
-                self._arm(key, self.dialogs[key])
+            self.arm(key)
 
-    def restore(self, key: DialogKey, dialog: Dialog) -> None:
-        """Put a dialog into the state and arm its timer."""
-        self._forget(key)
-        self.dialogs[key] = dialog
-        if dialog.status or dialog.parked:
+    def restore(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> None:
+        """Put a dialog into the state with its record, if one was written; arm its timer."""
+        before = self.dialogs.get(key)
+        self.dialogs.put(key, dialog, record)
+        self._index(key, before, dialog)
+
+    def tell(self, now: int) -> None:
+        """Say what time it is, before what is known is loaded."""
+        self._timers.tell(now)
+
+    def load(self, key: DialogKey, record: bytes | None) -> None:
+        """Take over a state record that was read; ``None``: the dialog is forgotten."""
+        before = self.dialogs.get(key)
+        if record is not None:
+            self._index(key, before, self.dialogs.load(key, record))
+        elif before is not None:
+            self._forget(key)
+
+    def _index(self, key: DialogKey, before: Dialog | None, dialog: Dialog) -> None:
+        self._waiting.pop(key, None)
+        is_open = dialog.state is not State.CD
+        if before is not None and not (is_open and before.group == dialog.group):
+            self._groups.remove(key, before.group)
+        if is_open:
+            self._groups.add(key, dialog.group)
+        if dialog.status or dialog.parked or (is_open and not self._is_untouched(dialog)):
             self._waiting[key] = None
-        if dialog.state is not State.CD:
-            if not self._is_untouched(dialog):
-                self._waiting[key] = None
-            self._groups.setdefault((dialog.database, dialog.group), {})[key] = None
-        self._arm(key, dialog)
+        self._timers.arm(key, dialog.due_at)
 
     def _is_untouched(self, dialog: Dialog) -> bool:
         """Tell whether nothing was done to the dialog's database or service that ends it."""
@@ -170,30 +199,19 @@ class Endpoint:
         )
 
     def _forget(self, key: DialogKey) -> None:
-        known = self.dialogs.pop(key, None)
+        known = self.dialogs.forget(key)
         self._waiting.pop(key, None)
+        self._probes.pop(key, None)
+        self._timers.arm(key, None)
         if known is not None:
-            group = self._groups.get((known.database, known.group))
-            if group is not None and group.pop(key, self) is None and not group:
-                del self._groups[known.database, known.group]
+            self._groups.remove(key, known.group)
 
-    def _arm(self, key: DialogKey, dialog: Dialog) -> None:
-        due = dialog.due_at
-        if due is not None:
-            self._ticket += 1
-            heapq.heappush(self._timers, (due, self._ticket, key))
-        # What a dialog has outdated leaves only when it is due, which may be in 68 years.
-        if len(self._timers) > 64 + 4 * len(self.dialogs):
-            due_at = ((dialog.due_at, key) for key, dialog in self.dialogs.items())
-            self._timers = [(t, n, k) for n, (t, k) in enumerate(due_at) if t is not None]
-            heapq.heapify(self._timers)
+    def arm(self, key: DialogKey) -> None:
+        """Let a dialog be due again that was taken, and that nothing was done about."""
+        dialog = self.dialogs.get(key)
+        if dialog is not None:
+            self._timers.arm(key, dialog.due_at)
 
     def take_due(self, now: int) -> list[DialogKey]:
-        """Take what is due; an entry that its dialog has outdated is dropped on the way."""
-        keys: dict[DialogKey, None] = {}
-        while self._timers and self._timers[0][0] <= now:
-            due, _, key = heapq.heappop(self._timers)
-            dialog = self.dialogs.get(key)
-            if dialog is not None and dialog.due_at == due:
-                keys[key] = None
-        return list(keys)
+        """Take dialogs that are due, a thousand at most."""
+        return self._timers.take(now)

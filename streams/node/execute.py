@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streams.errors import Number
+from streams.errors import Number, Progress
 from streams.node.commands import begin, check_end, check_send
 from streams.protocol import Command, CommandKind, Machine
 
 if TYPE_CHECKING:
-    from streams.node.transaction import DialogKey, Transaction
-
-_END, _END_WITH_ERROR, _BEGIN, _CLEANUP = 2, 3, 11, 13
+    from streams.node.groups import DialogKey
+    from streams.node.transaction import Transaction
 
 
 def execute(tx: Transaction, position: int, command: Command) -> Number | None:
@@ -41,7 +40,7 @@ def _begin(tx: Transaction, command: Command) -> Number | None:
     if isinstance(made, Number):
         return made
     tx.adopt(sides[0], made)
-    tx.report(sides[0], _BEGIN)
+    tx.report(sides[0], Progress.BEGUN)
     return None
 
 
@@ -69,11 +68,11 @@ def _end(
     tx: Transaction, position: int, command: Command, key: DialogKey, machine: Machine
 ) -> Number | None:
     if command.cleanup:
-        number, subclass = machine.cleanup(), _CLEANUP
+        number, subclass = machine.cleanup(), Progress.CLEANED_UP
     else:
         number = check_end(command)
         with_error = command.error_code is not None
-        subclass = _END_WITH_ERROR if with_error else _END
+        subclass = Progress.ENDED_WITH_ERROR if with_error else Progress.ENDED
         if number is None:
             number = machine.end(position, with_error=with_error)
     if number is None:

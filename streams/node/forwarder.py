@@ -103,18 +103,19 @@ class Forwarder:
         assert reason is not None, "what is neither sent nor delivered has one"
         return self.refuse(record, reason, now, hop)
 
-    def lane(self, origin: Origin, route: bytes, now: int) -> Lane | None:
-        """Return what all first copies with a route have in common at this moment, if they have.
+    def lane(self, record: Record, now: int) -> Lane | None:
+        """Return what all first copies with a record's route have in common now, if they have.
 
         :meth:`handle` would do the same with each of them. It has seen the route before.
         """
-        way = self._ways.get((origin, route))
+        way = self._ways.get((record.origin, record.route))
         if way is None or way.only is None or now >= way.plan.valid_until * 1000:
             return None
-        leaf, inside = way.only, origin is Origin.INSIDE
+        leaf, inside = way.only, record.origin is Origin.INSIDE
         verdict, looped = leaf.decision.verdict, leaf.decision.looped_back
         if verdict is Verdict.DELIVER:
-            return Lane(Place.IN, self.instance, leaf.route, inside=inside and not looped)
+            place = Place.ACK if record.is_ack else Place.IN
+            return Lane(place, self.instance, leaf.route, inside=inside and not looped)
         sends = verdict is Verdict.SEND
         if verdict is not Verdict.FORWARD and not (sends and len(leaf.targets) == 1):
             return None
@@ -252,7 +253,7 @@ class Forwarder:
         if leaf is None:
             if decision.broker is not None and way.parties.to_broker is None:
                 raw = self._codec.encode_parties(
-                    replace(way.parties, to_broker=decision.broker)  # U-07
+                    way.parties._replace(to_broker=decision.broker)  # U-07
                 )
             targets = tuple(self.instance_at(address) for address in decision.addresses)
             leaf = way.leaves[decision] = _Leaf(decision, raw, targets)

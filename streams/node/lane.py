@@ -9,7 +9,7 @@ from streams.node.outcome import Place
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Where every first copy of a message goes that carries this ``sb-route`` now.
+    """Where every first copy goes that carries this ``sb-route`` now: messages, or their answers.
 
     What is left to look at is the copy's ``sb-hop``: is it a first transmission that has time and
     hops left? ``begun``: it begins here, and must prefer the first address; ``spend``: it uses a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streams.errors import EventKind, Number
+from streams.errors import EventKind, Number, Progress
 from streams.node.commands import BROKER_UNITS, NAME_UNITS, new_endpoint, units
 from streams.node.owners import locate
 from streams.node.perform import send_ack, send_error
@@ -18,7 +18,6 @@ _FROM_SERVICE = Number.FROM_SERVICE_MISSING, Number.FROM_SERVICE_TOO_LONG
 _FROM_BROKER = Number.FROM_BROKER_MISSING, Number.FROM_BROKER_TOO_LONG
 _TO_SERVICE = Number.TO_SERVICE_MISSING, Number.TO_SERVICE_TOO_LONG
 _CONTRACT = Number.CONTRACT_MISSING, Number.CONTRACT_TOO_LONG
-_CREATED = 12
 
 
 def admit(tx: Transaction, message: Message) -> Machine | None:
@@ -119,7 +118,7 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
     )
     key = (database, message.conversation, False)
     machine = tx.adopt(key, dialog)
-    tx.report(key, _CREATED)
+    tx.report(key, Progress.CREATED)
     return machine
 
 

@@ -8,30 +8,34 @@ overlay is dropped and the same inputs are read again.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from weakref import proxy
 
-from streams.errors import EventKind, Number, text_of
+from streams.errors import EventKind, Number, Progress, text_of
 from streams.node.events import Event, event
 from streams.node.execute import execute
+from streams.node.groups import DialogKey
 from streams.node.notices import Notices
 from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.perform import perform, send_ack
 from streams.node.reception import admit, answering
+from streams.node.seen import Seen
 from streams.node.validation import judge
 from streams.protocol import (
     ADDRESSES,
     Ack,
     Acknowledgement,
+    Cause,
     Command,
     Dialog,
     Header,
     Machine,
     Message,
     Refusal,
+    Source,
     Status,
     Transmit,
 )
@@ -39,9 +43,6 @@ from streams.routing import broker_key
 
 if TYPE_CHECKING:
     from streams.node.endpoint import Endpoint
-
-DialogKey = tuple[str, uuid.UUID, bool]
-"""(database, conversation id, is initiator)"""
 
 
 class Bodies(Protocol):
@@ -62,6 +63,9 @@ class Transaction:
     to look for that.
 
     ``own`` are messages for the system service: in no queue, as the database has read them.
+    ``records`` and ``chunks`` are what was written of its dialogs, if anything was: a chunk that is
+    ``None`` was deleted. ``probed`` are the dialogs that were let look again, ``repeated`` is how
+    many statements were seen before.
     """
 
     endpoint: Endpoint
@@ -76,6 +80,11 @@ class Transaction:
     machines: dict[DialogKey, Machine] = field(default_factory=dict)
     transmitted: set[DialogKey] = field(default_factory=set)
     own: list[QueueMessage] = field(default_factory=list)
+    records: dict[DialogKey, bytes] = field(default_factory=dict)
+    chunks: dict[DialogKey, dict[int, bytes | None]] = field(default_factory=dict)
+    probed: Sequence[DialogKey] = ()
+    seen: dict[Source, Seen] = field(default_factory=dict)
+    repeated: int = 0
     notices: Notices = field(init=False)
     _commands: dict[int, Command] = field(default_factory=dict)
 
@@ -90,9 +99,17 @@ class Transaction:
     # --- inputs ----------------------------------------------------------------------------------
 
     def command(self, position: int, command: Command) -> None:
-        """Apply a statement of an application; what is refused yields an event, and a result."""
+        """Apply a statement of an application; what is refused yields an event, and a result.
+
+        One that was seen before does nothing, and is answered as it was the first time.
+        """
+        if command.cause is not None and self._pass_over(command, command.cause):
+            return
         self._commands[position] = command
         number = execute(self, position, command)
+        if command.cause is not None:
+            seen = self.seen_of(command.cause.source)
+            self.seen[command.cause.source] = seen.plus(command.cause, command, int(number or 0))
         if number is not None:
             self.notices.refused(command)
             self.tell(
@@ -104,11 +121,35 @@ class Transaction:
                 message_id=str(command.command_id),
                 detail=f"{command.kind.value} refused: {text_of(number)}",
             )
+        self._answer(command, int(number or 0))
+
+    def _pass_over(self, command: Command, cause: Cause) -> bool:
+        """Tell whether a statement was seen before; count it, and tell where it is another one."""
+        seen = self.seen_of(cause.source)
+        if not seen.has(cause):
+            return False
+        self.repeated += 1
+        if seen.differs(cause, command):
+            self.tell(
+                EventKind.CONVERSATION,
+                conversation=command.conversation,
+                database=command.database,
+                from_initiator=command.from_initiator,
+                detail=f"{command.kind.value} passed over: {cause.source} has said something else "
+                f"at {cause.offset}, {cause.n}",
+            )
+        known = seen.find(cause)
+        self._answer(command, known.number if known is not None else 0)
+        return True
+
+    def seen_of(self, source: Source) -> Seen:
+        """Return what a source has said before."""
+        return self.seen.get(source) or self.endpoint.seen.get(source) or Seen()
+
+    def _answer(self, command: Command, number: int) -> None:
         if command.reply_to is not None:
             self.results.append(
-                CommandResult(
-                    command.reply_to, command.command_id, command.conversation, int(number or 0)
-                )
+                CommandResult(command.reply_to, command.command_id, command.conversation, number)
             )
 
     def message(self, position: int, message: Message) -> None:
@@ -243,7 +284,7 @@ class Transaction:
             event(kind, at=self.now, instance=self.endpoint.instance, **fields)  # type: ignore[arg-type]
         )
 
-    def report(self, key: DialogKey, subclass: int) -> None:
+    def report(self, key: DialogKey, subclass: Progress) -> None:
         """Tell what has become of a conversation (event 124)."""
         dialog = self.machines[key].dialog
         self.tell(

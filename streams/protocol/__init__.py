@@ -3,6 +3,7 @@
 Pure: the standard library only, no clock, no I/O. Start with :mod:`streams.protocol.states`.
 """
 
+from streams.protocol.cause import Cause, Source
 from streams.protocol.dialog import ADDRESSES, CHUNK, DEFAULT_PRIORITY, Dialog, Limits, Stored
 from streams.protocol.effects import (
     Effect,
@@ -47,6 +48,7 @@ __all__ = [
     "TRANSITIONS",
     "Ack",
     "Acknowledgement",
+    "Cause",
     "Command",
     "CommandKind",
     "Dialog",
@@ -68,6 +70,7 @@ __all__ = [
     "Run",
     "SendAck",
     "SendError",
+    "Source",
     "State",
     "Status",
     "Stored",

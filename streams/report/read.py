@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from streams.errors import EventKind
+from streams.errors import EventKind, Progress
 from streams.kafka import Cluster, headers_of, partitions_of, read_all, read_live
-from streams.protocol import ERROR, Command, CommandKind, Dialog, Flag, Message
+from streams.protocol import ERROR, Command, CommandKind, Dialog, Flag, Message, Source
 from streams.report.facts import Accepted, Delivered, Ending, Endpoint, Side
 from streams.report.ledger import Ledger, balance
 from streams.report.reasons import Endings
@@ -40,7 +40,7 @@ from streams.wire.state import (
 DialogKey = tuple[str, uuid.UUID, bool]
 """(database, conversation, is initiator)"""
 
-_ERROR_RECEIVED = (8, 9)
+_ERROR_RECEIVED = (Progress.ERROR_RECEIVED, Progress.BROKER_ERROR_RECEIVED)
 """Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""
 _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
@@ -199,6 +199,7 @@ def _commands(
     """
     topic = cluster.topics.cmd(instance)
     count = len(partitions_of(cluster, topic))
+    last: dict[tuple[int, Source], tuple[int, int]] = {}
     for message in read_all(cluster, topic, to_high=True):
         partition, offset = message.partition() or 0, message.offset() or 0
         try:
@@ -208,7 +209,11 @@ def _commands(
         except MalformedError:
             continue  # told as event 161 by the endpoint worker
         if partition_of(command.conversation, count) == partition:  # else 161 as well
-            short = replace(command, body=digest_of(command.body or b""))
+            if (cause := command.cause) is not None:
+                if cause.at <= last.get((partition, cause.source), (-1, -1)):
+                    continue  # said again, and passed over
+                last[partition, cause.source] = cause.at
+            short = command._replace(body=digest_of(command.body or b""))
             yield short, offset < positions.get((instance, partition), 0)
 
 

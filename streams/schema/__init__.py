@@ -17,6 +17,7 @@ NAMES = (
     "Ack",
     "Status",
     "Command",
+    "Cause",
     "Result",
     "Event",
     "Presence",
@@ -25,6 +26,7 @@ NAMES = (
     "Chunk",
     "Positions",
     "Request",
+    "Seen",
     "CapturedRecord",
 )
 

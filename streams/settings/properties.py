@@ -12,6 +12,7 @@ from streams.errors import UsageError
 from streams.settings.model import settings_of
 
 _VARIABLE = "HOPLINE_KAFKA_"
+_ELSEWHERE = "HOPLINE_CLUSTERS__"
 _OTHERS = ("HOPLINE_CONFIG", "HOPLINE_CACHE", "HOPLINE_MAVEN", "HOPLINE_OUTBOX")
 _SECRET = re.compile(r"password|secret|private\.key|\.pem$|^sasl\.oauthbearer\.config$")
 
@@ -62,10 +63,15 @@ REFUSED: Mapping[str, str] = {
     "partition.assignment.strategy": _SHARE,
     "bootstrap.servers": "it is the setting `bootstrap`.",
     "metadata.broker.list": "it is the setting `bootstrap`.",
+    "metadata.recovery.strategy": "after an outage of all brokers workers would commit no more.",
     "statistics.interval.ms": "it belongs to the setting `worker.http`.",
     "test.mock.num.brokers": "records would go to a broker that does not exist.",
 }
 """Properties that cannot be set, and why: they would lose, repeat or misplace messages."""
+
+
+ADDRESS = "bootstrap.servers"
+"""The property that says where a cluster is."""
 
 
 def refusal_of(name: str) -> str | None:
@@ -75,10 +81,13 @@ def refusal_of(name: str) -> str | None:
     return REFUSED.get(name)
 
 
-def demand_safe(properties: Iterable[str], source: str = "") -> None:
-    """Raise UsageError for the first property that cannot be set."""
+def demand_safe(properties: Iterable[str], source: str = "", *, elsewhere: bool = False) -> None:
+    """Raise UsageError for the first property that cannot be set.
+
+    ``elsewhere``: for another cluster, whose address is one of them.
+    """
     for name in properties:
-        why = refusal_of(name)
+        why = None if elsewhere and name == ADDRESS else refusal_of(name)
         if why is not None:
             said = f"{source}: " if source else ""
             raise UsageError(f"{said}{name} cannot be set: {why}", "Leave it out.")
@@ -93,14 +102,37 @@ def property_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, So
     """Yield the properties that variables set: HOPLINE_KAFKA_SASL_PASSWORD is sasl.password."""
     for variable, value in sorted(environment.items()):
         if variable.startswith(_VARIABLE):
-            name = variable.removeprefix(_VARIABLE).lower().replace("_", ".")
-            yield {"log.level": "log_level"}.get(name, name), Sourced(value, variable)
+            yield _property_of(variable.removeprefix(_VARIABLE)), Sourced(value, variable)
+
+
+def cluster_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, Sourced]]:
+    """Yield properties of other clusters: HOPLINE_CLUSTERS__DMZ__SASL_PASSWORD is one of DMZ."""
+    for variable, value in sorted(environment.items()):
+        cluster, _, name = variable.removeprefix(_ELSEWHERE).partition("__")
+        if variable.startswith(_ELSEWHERE) and cluster and name:
+            yield cluster, _property_of(name), Sourced(value, variable)
+
+
+def variable_of(cluster: str, name: str) -> str:
+    """Return the variable that sets a property of another cluster."""
+    return f"{_ELSEWHERE}{folded(cluster)}__{name.upper().replace('.', '_')}"
+
+
+def folded(cluster: str) -> str:
+    """Return a cluster's name as variables have it, which know letters, digits and _ only."""
+    return re.sub(r"[^A-Z0-9]+", "_", cluster.upper())
+
+
+def _property_of(name: str) -> str:
+    said = name.lower().replace("_", ".")
+    return {"log.level": "log_level"}.get(said, said)
 
 
 def unknown_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield variables that look like settings and are none, with the nearest that is, or ""."""
     known = [*(s.variable for s in settings_of()), *_OTHERS]
     for variable in sorted(environment):
-        ours = variable.startswith("HOPLINE_") and not variable.startswith(_VARIABLE)
+        properties = variable.startswith((_VARIABLE, _ELSEWHERE))
+        ours = variable.startswith("HOPLINE_") and not properties
         if ours and variable not in known:
             yield variable, next(iter(difflib.get_close_matches(variable, known, 1, 0.8)), "")

@@ -1,9 +1,9 @@
 """Values as bytes and back: real copies, as cheap as the standard library makes them.
 
-A :class:`Shape` writes the fields of a dataclass as a tuple with ``marshal``; what it does not know
-(GUIDs, enums) is turned into what it knows by the field's type. The bytes are compared and hashed
-but never leave the process, so their format may be Python's own: version 2 of it, which says the
-same about equal values. :class:`Codec` is the envelope as ``node`` asks for it.
+A :class:`Shape` writes the fields of a dataclass or a named tuple as a tuple, with ``marshal``;
+what it does not know (GUIDs, enums) is turned into what it knows by the field's type. The bytes are
+compared and hashed but never leave the process, so their format may be Python's own: version 2 of
+it, which says the same about equal values. :class:`Codec` is the envelope as ``node`` asks for it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _FORMAT = 2
 
 
 class Shape(Generic[T]):
-    """How the values of one dataclass are written; fields that are left out are given again."""
+    """How the values of one class are written; fields that are left out are given again."""
 
     def __init__(self, kind: type[T], leave_out: Collection[str] = ()) -> None:
         hints = get_type_hints(kind)
-        names = [f.name for f in fields(kind) if f.name not in leave_out]  # type: ignore[arg-type]
+        names = [name for name in _names(kind) if name not in leave_out]
         self.names = tuple(names)
         self._kind = kind
         self._row = attrgetter(*names)
@@ -53,6 +53,10 @@ class Shape(Generic[T]):
         return self._kind(**dict(zip(self.names, row, strict=True)), **given)
 
 
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else kind._fields
+
+
 def _turns(hint: Any) -> tuple[_Turn, _Turn] | None:
     """Return how a type is turned into what marshal knows, and back; ``None``: it is known."""
     if hint is uuid.UUID:
@@ -61,11 +65,9 @@ def _turns(hint: Any) -> tuple[_Turn, _Turn] | None:
         return int, hint
     if isinstance(hint, type) and issubclass(hint, Enum):
         return (lambda value: value.name), hint.__getitem__
-    if isinstance(hint, type) and is_dataclass(hint):
+    if isinstance(hint, type) and (is_dataclass(hint) or hasattr(hint, "_fields")):
         shape: Shape[Any] = Shape(hint)
         return shape.dumps, shape.loads
-    if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
-        return tuple, lambda row: hint(*row)
     arguments = [a for a in get_args(hint) if a not in (type(None), Ellipsis)]
     inner = [_turns(a) for a in arguments]
     if all(turn is None for turn in inner):

@@ -89,6 +89,7 @@ class EndpointProcess:
         self.aborts = 0
         self.node = Endpoint(instance.name, self._seen(), instance.around.scenario.limits)
         self.node.requests = store.state.restore_requests()
+        self.node.seen = dict(store.state.seen)
         for key, dialog in store.state.restore(len(topics.out)).items():
             self.node.restore(key, dialog)
         self.wake()

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from streams.errors import UsageError
-from streams.node import DialogKey, OutFrame, QueueMessage, Request, RoleFrame, Transaction
-from streams.protocol import Acknowledgement, Command, Dialog, Journey, Message, Status
+from streams.node import DialogKey, OutFrame, QueueMessage, Request, RoleFrame, Seen, Transaction
+from streams.protocol import Acknowledgement, Command, Dialog, Journey, Message, Source, Status
 from streams.routing import broker_key
 from streams.simulator.codec import (
     ACK,
@@ -72,10 +72,12 @@ class State:
         self.dialogs: dict[DialogKey, bytes] = {}
         self.chunks: dict[DialogKey, dict[int, bytes]] = {}
         self.requests: dict[tuple[str, str], bytes] = {}
+        self.seen: dict[Source, Seen] = {}
         self.positions = Positions()
 
     def write(self, tx: Transaction) -> None:
         """Take over a transaction's dialogs, the chunks that it touched, and its requests."""
+        self.seen.update(tx.seen)
         for place, request in tx.notices.changed.items():
             self.requests[place] = REQUEST.dumps(request)
         for key, machine in tx.machines.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from streams.prose import counted
 from streams.simulator.clock import SECOND
 from streams.simulator.result import Result, Row
 
@@ -30,10 +31,12 @@ def _account(result: Result) -> list[str]:
 
 
 def _queues(result: Result) -> list[str]:
-    return [
-        f"{name}: {_messages(len(rows))} of {_dialogs(len({row['conversation'] for row in rows}))}"
-        for name, rows in result.queues.items()
-    ]
+    return [_queue(name, rows) for name, rows in result.queues.items()]
+
+
+def _queue(name: str, rows: list[Row]) -> str:
+    dialogs = {row["conversation"] for row in rows}
+    return f"{name}: {counted(len(rows), 'message')} of {counted(len(dialogs), 'dialog')}"
 
 
 def _endpoints(result: Result) -> list[str]:
@@ -45,18 +48,10 @@ def _endpoints(result: Result) -> list[str]:
         far = row["far_broker_instance"] or "(not known yet)"
         groups.setdefault((where, side, row["state_desc"], far), []).append(row)
     return [
-        f"{where}: {_dialogs(len(rows))}, {side}, {state}, with {far}"
+        f"{where}: {counted(len(rows), 'dialog')}, {side}, {state}, with {far}"
         + _waits(sum(waiting[row["conversation_handle"]] for row in rows))
         for (where, side, state, far), rows in groups.items()
     ]
-
-
-def _messages(count: int) -> str:
-    return f"{count} message" if count == 1 else f"{count} messages"
-
-
-def _dialogs(n: int) -> str:
-    return "1 dialog" if n == 1 else f"{n} dialogs"
 
 
 def _waits(n: int) -> str:
@@ -74,7 +69,7 @@ def _told(result: Result) -> list[str]:
 
 def _acts(result: Result) -> list[str]:
     acts = Counter((f"{act['instance']}/{act['database']}/{act['service']}") for act in result.acts)
-    lines = [f"{where} has acted for {_dialogs(n)}" for where, n in acts.items()]
+    lines = [f"{where} has acted for {counted(n, 'dialog')}" for where, n in acts.items()]
     twice = Counter(act["conversation"] for act in result.acts)
     n = sum(count > 1 for count in twice.values())
-    return [*lines, f"{_dialogs(n)} acted for at more than one place"] if n else lines
+    return [*lines, f"{counted(n, 'dialog')} acted for at more than one place"] if n else lines

@@ -15,7 +15,7 @@ from streams.topology.compile import (
     routing_instances,
 )
 from streams.topology.failover import failover
-from streams.topology.findings import NOWHERE, Finding, Severity, Skipped, Source
+from streams.topology.findings import NOWHERE, Finding, Severity, Skipped, Source, finding_at
 from streams.topology.history import with_history
 from streams.topology.load import FILE, apply_sql, load, load_with_notes
 from streams.topology.lookup import (
@@ -106,6 +106,7 @@ __all__ = [
     "directory",
     "empty_database",
     "failover",
+    "finding_at",
     "flatten",
     "instance_at",
     "load",

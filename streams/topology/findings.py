@@ -46,6 +46,11 @@ class Finding:
     column: int = 0
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def source(self) -> Source:
+        """Return where what it is about was written."""
+        return Source(self.file, self.line, self.column)
+
     def to_json(self) -> dict[str, Any]:
         """Return the finding by the contract's keys."""
         return {
@@ -59,6 +64,20 @@ class Finding:
             "column": self.column,
             "evidence": dict(self.evidence),
         }
+
+
+def finding_at(
+    code: str,
+    severity: Severity,
+    message: str,
+    remedy: str,
+    subject: str,
+    source: Source,
+    evidence: Mapping[str, Any] | None = None,
+) -> Finding:
+    """Build a finding about what was written somewhere."""
+    place = (source.file, source.line, source.column)
+    return Finding(code, severity, message, remedy, subject, *place, evidence or {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from streams.errors import Number, text_of
 from streams.routing import CONFIGURATION_SERVICE, Address, AddressKind, parse_address
-from streams.topology.findings import Finding, Severity, Source
+from streams.topology.findings import Finding, Severity, Source, finding_at
 from streams.topology.objects import Route
 
 LIFETIME_MAX = 2_147_483_647  # U-05
@@ -194,10 +194,7 @@ def ddl_finding(
 ) -> Finding:
     """Build a TA-20: a statement or a record that the engine would refuse."""
     evidence = {"rule": rule, "number": number} if rule else {}
-    return Finding(
-        "TA-20", severity, message, remedy, subject, source.file, source.line, source.column,
-        evidence,
-    )  # fmt: skip
+    return finding_at("TA-20", severity, message, remedy, subject, source, evidence)
 
 
 def breach_finding(breach: Breach, name: str, subject: str, source: Source) -> Finding:

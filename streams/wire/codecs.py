@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any
 
+from streams.protocol.cause import Cause, Source
 from streams.protocol.frames import (
     Ack,
     Command,
@@ -28,6 +27,7 @@ HOP = Codec("Hop")
 ACK = Codec("Ack")
 STATUS = Codec("Status")
 COMMAND = Codec("Command")
+CAUSE = Codec("Cause")
 RESULT = Codec("Result")
 EVENT = Codec("Event")
 PRESENCE = Codec("Presence")
@@ -178,18 +178,48 @@ def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status
 
 
 _NEWER_STATEMENT = "UNKNOWN"
-_command_values: Callable[[Command], tuple[Any, ...]] = attrgetter(*COMMAND.names)
 
 
 def encode_command(command: Command) -> bytes:
     """Encode ``sb-command``; the body is the record's value, the conversation id its key."""
-    values = dict(zip(COMMAND.names, _command_values(command), strict=True))
-    values["command_id"] = command.command_id.bytes
-    values["kind"] = command.kind.value
-    values["group"] = str(command.group) if command.group is not None else None
-    values["related"] = str(command.related) if command.related is not None else None
-    values["also"] = [str(conversation) for conversation in command.also]
-    return COMMAND.pack(values.values())
+    return COMMAND.pack(
+        (
+            command.command_id.bytes,
+            command.kind.value,
+            command.database,
+            command.from_initiator,
+            command.issued_at,
+            command.reply_to,
+            command.from_service,
+            command.to_service,
+            command.to_broker,
+            command.contract,
+            command.lifetime,
+            None if command.group is None else str(command.group),
+            None if command.related is None else str(command.related),
+            list(map(str, command.also)),
+            command.timeout,
+            command.type,
+            command.error_code,
+            command.error_text,
+            command.cleanup,
+        )
+    )
+
+
+def encode_cause(cause: Cause) -> bytes:
+    """Encode ``sb-cause``."""
+    source = cause.source
+    names = source.application, source.agent, source.topic.bytes
+    return CAUSE.pack((*names, source.partition, cause.offset, cause.n))
+
+
+def decode_cause(raw: bytes) -> Cause:
+    """Decode ``sb-cause``; raises MalformedError."""
+    record = CAUSE.decode(raw)
+    topic = uuid.UUID(bytes=record["topic"])
+    source = Source(record["application"], record["agent"], topic, record["partition"])
+    return Cause(source, record["offset"], record["n"])
 
 
 def decode_command(
@@ -349,6 +379,7 @@ __all__ = [
     "UnknownSchemaError",
     "decode_ack_value",
     "decode_catalog_object",
+    "decode_cause",
     "decode_command",
     "decode_event",
     "decode_header",
@@ -358,6 +389,7 @@ __all__ = [
     "decode_result",
     "encode_ack",
     "encode_catalog_object",
+    "encode_cause",
     "encode_command",
     "encode_event",
     "encode_header",

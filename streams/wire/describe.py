@@ -43,11 +43,13 @@ from streams.wire.single_object import MalformedError
 from streams.wire.state import (
     POSITIONS_KEY,
     RequestKey,
+    SeenKey,
     decode_chunk,
     decode_dialog,
     decode_key,
     decode_positions,
     decode_request,
+    decode_seen,
 )
 from streams.wire.topics import Topics
 
@@ -267,6 +269,9 @@ def _state(found: _Found) -> None:
             found.out["removed"] = True
         else:
             found.take("request", lambda: decode_request(value, about.service))
+        return
+    if isinstance(about, SeenKey):
+        found.take("seen", lambda: decode_seen(value or b""))
         return
     found.out["conversation"] = str(about.conversation)
     found.out["database"] = about.database

@@ -25,6 +25,7 @@ _CODECS: dict[str, Codec] = {
         codecs.ACK,
         codecs.STATUS,
         codecs.COMMAND,
+        codecs.CAUSE,
         codecs.RESULT,
         codecs.EVENT,
         codecs.PRESENCE,
@@ -32,6 +33,7 @@ _CODECS: dict[str, Codec] = {
         state.CHUNK,
         state.POSITIONS,
         state.REQUEST,
+        state.SEEN,
     )
 }
 """Not that of the catalog itself: nobody could learn it there."""

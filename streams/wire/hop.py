@@ -16,8 +16,6 @@ block of one item and a zero. Whatever does not look like this is decoded and en
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from streams.protocol.frames import Journey
 from streams.wire.codecs import HOP, decode_journey, encode_journey
 
@@ -120,8 +118,7 @@ class Hop:
     def _encoded(self, instance: str, at: int, spend: bool, first_hop: int | None) -> bytes:
         journey = self._journey or decode_journey(self.raw)
         return encode_journey(
-            replace(
-                journey,
+            journey._replace(
                 hops_remaining=journey.hops_remaining - spend,
                 first_hop=journey.first_hop if first_hop is None else first_hop,
                 path=(*journey.path, (instance, at)),

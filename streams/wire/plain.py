@@ -29,6 +29,8 @@ def plain(value: Any) -> Any:
         return value.name
     if isinstance(value, bytes):
         return body_of(value)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: plain(item) for name, item in value._asdict().items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, Mapping):

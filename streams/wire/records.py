@@ -24,11 +24,13 @@ from streams.protocol import (
 )
 from streams.wire.codecs import (
     decode_ack_value,
+    decode_cause,
     decode_command,
     decode_header,
     decode_journey,
     decode_parties,
     encode_ack,
+    encode_cause,
     encode_command,
     encode_header,
     encode_journey,
@@ -38,7 +40,7 @@ from streams.wire.single_object import MalformedError
 
 ROUTE, MESSAGE, HOP = "sb-route", "sb-message", "sb-hop"
 ORIGIN, CONVERSATION, COMMAND = "sb-origin", "sb-conversation", "sb-command"
-PRIORITY = "sb-priority"
+PRIORITY, CAUSE = "sb-priority", "sb-cause"
 INSIDE, OUTSIDE = b"inside", b"outside"
 
 LARGEST_BODY = 900_000
@@ -79,11 +81,10 @@ def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> 
 
 def command_record(command: Command) -> Wire:
     """Return the record of ``cmd`` for a command."""
-    return (
-        str(command.conversation).encode("ascii"),
-        command.body,
-        [(COMMAND, encode_command(command))],
-    )
+    headers: Headers = [(COMMAND, encode_command(command))]
+    if command.cause is not None:
+        headers.append((CAUSE, encode_cause(command.cause)))
+    return key_of(command.conversation), command.body, headers
 
 
 def read_command(
@@ -91,7 +92,9 @@ def read_command(
 ) -> Command:
     """Read a record of ``cmd``; ``stored_at`` is its timestamp."""
     raw = header_of(headers, COMMAND)
-    return decode_command(raw, conversation_of(key), value, stored_at)
+    command = decode_command(raw, conversation_of(key), value, stored_at)
+    cause = header_of(headers, CAUSE)
+    return command if cause is None else command._replace(cause=decode_cause(cause))
 
 
 def message_record(

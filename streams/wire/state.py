@@ -5,30 +5,32 @@ Keys are text, so that any Kafka tool shows what a record is about::
     <database>/<conversation id>/initiator           Dialog
     <database>/<conversation id>/target/3            Chunk: positions of messages 192 to 255
     <database>/request/<service>                     Request for a route
+    seen/<application>/<agent>/<topic>/<partition>   Seen: the latest statements of a source
     positions                                        Positions of cmd, in and ack
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 from urllib.parse import quote, unquote
 
-from streams.node import Request
-from streams.protocol import Dialog, State, Stored
+from streams.node import DialogKey, Request, Said, Seen
+from streams.protocol import Dialog, Source, State, Stored
 from streams.wire.single_object import Codec, MalformedError, Record
 
 DIALOG = Codec("Dialog")
 CHUNK = Codec("Chunk")
 POSITIONS = Codec("Positions")
 REQUEST = Codec("Request")
+SEEN = Codec("Seen")
 
 POSITIONS_KEY = b"positions"
-_REQUEST = "request"
+_REQUEST, _SEEN = "request", "seen"
 
 _PLAIN = (
     "database",
@@ -100,6 +102,11 @@ class StateKey:
     is_initiator: bool
     chunk: int | None = None
 
+    @property
+    def dialog(self) -> DialogKey:
+        """Return what the dialog is called that it is about."""
+        return self.database, self.conversation, self.is_initiator
+
     def encode(self) -> bytes:
         """Return the record's key."""
         side = "initiator" if self.is_initiator else "target"
@@ -133,9 +140,34 @@ class RequestKey:
         return f"{_quoted(self.database)}/{_REQUEST}/{_quoted(self.service)}".encode("ascii")
 
 
-def decode_key(raw: bytes) -> StateKey | RequestKey:
+@dataclass(frozen=True, slots=True)
+class SeenKey:
+    """Whose statements were seen."""
+
+    source: Source
+
+    def encode(self) -> bytes:
+        """Return the record's key."""
+        source = self.source
+        names = f"{_quoted(source.application)}/{_quoted(source.agent)}"
+        return f"{_SEEN}/{names}/{source.topic}/{source.partition}".encode("ascii")
+
+    @classmethod
+    def decode(cls, raw: bytes) -> SeenKey:
+        """Read the key; raises MalformedError."""
+        try:
+            _, application, agent, topic, partition = raw.decode("ascii").split("/")
+            names = unquote(application), unquote(agent)
+            return cls(Source(*names, uuid.UUID(topic), int(partition)))
+        except ValueError as error:
+            raise MalformedError(f"no key of a state record: {raw!r}") from error
+
+
+def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
     """Read a record's key, other than that of positions; raises MalformedError."""
     parts = raw.split(b"/")
+    if len(parts) == 5 and parts[0] == _SEEN.encode():
+        return SeenKey.decode(raw)
     if len(parts) == 3 and parts[1] == _REQUEST.encode():
         try:
             database, service = (unquote(part.decode("ascii")) for part in (parts[0], parts[2]))
@@ -195,6 +227,14 @@ def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:
         raise MalformedError(f"Dialog: {error}") from error
 
 
+def unpack_dialog(raw: bytes, conversation: uuid.UUID, chunks: Mapping[int, bytes]) -> Dialog:
+    """Decode a dialog and its chunks; raises MalformedError."""
+    dialog = decode_dialog(raw, conversation)
+    for number, chunk in chunks.items():
+        dialog.chunks[number] = decode_chunk(chunk)
+    return dialog
+
+
 def encode_chunk(chunk: list[Stored]) -> bytes:
     """Encode the positions of up to 64 messages."""
     whole = all(fragments == 1 for _, fragments in chunk)
@@ -228,6 +268,16 @@ def decode_request(raw: bytes, service: str) -> Request:
     except ValueError as error:
         raise MalformedError(f"Request: {error}") from error
     return Request(service, conversation=conversation, **record)
+
+
+def encode_seen(seen: Seen) -> bytes:
+    """Encode the latest statements of a source."""
+    return SEEN.pack((seen.said,))
+
+
+def decode_seen(raw: bytes) -> Seen:
+    """Decode the latest statements of a source; raises MalformedError."""
+    return Seen(tuple(Said(**said) for said in SEEN.decode(raw)["said"]))
 
 
 def encode_positions(positions: Positions) -> bytes:

@@ -42,12 +42,14 @@ class Committed:
     told: Told = field(default_factory=Told)
     rolled_back: int = 0
     statements: int = 0
+    repeated: int = 0
     queued: int = 0
     frames: int = 0
 
     def add(self, tx: Transaction) -> None:
         """Count a transaction that Kafka has committed."""
         self.statements += tx.statements
+        self.repeated += tx.repeated
         self.queued += len(tx.queued)
         self.frames += len(tx.frames)
         self.told.counts.update(map(_kind, tx.events))

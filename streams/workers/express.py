@@ -1,9 +1,9 @@
 """The short way of most records: a first copy whose route was decided already in this batch.
 
 What :meth:`Forwarder.handle` would do with it is the same for every such record, so it is asked
-once (:meth:`Forwarder.lane`); what is left costs little more than copying the record. Everything
-else takes the long way: retries, acknowledgements at their end, what is held or dropped, and
-whatever does not look as expected.
+once (:meth:`Forwarder.lane`); what is left costs little more than copying the record. So it is with
+acknowledgements, which have lanes of their own. Everything else takes the long way: retries, what
+is held or dropped, and whatever does not look as expected.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Input:
     report: Report
     last: Message | None = None
     lanes: dict[bytes | None, Known] = field(default_factory=dict)
+    acks: dict[bytes | None, Known] = field(default_factory=dict)
 
 
 class Express:
@@ -58,16 +59,24 @@ class Express:
 
     def take(self, source: Input, message: Message, headers: Headers) -> bool:
         """Pass a record on if its route has a lane and it is a first copy; tell whether it did."""
-        if len(headers) != 3:
+        body = None
+        if len(headers) == 3:
+            (_, route), body, (_, raw) = headers
+            known = source.lanes.get(route) if body[0] == MESSAGE else None
+        elif len(headers) == 2:
+            (_, route), (name, raw) = headers
+            known = source.acks.get(route) if name == HOP else None
+        else:
             return False
-        (_, route), body, (_, raw) = headers
-        known, key = source.lanes.get(route), message.key()
-        if known is None or body[0] != MESSAGE or not isinstance(key, bytes):
+        key = message.key()
+        if known is None or not isinstance(key, bytes):
             return False
         hop = known.hops.get(raw) or self._edited(known, raw)
         if hop is None:
             return False
-        copied: Headers = [(ROUTE, known.lane.route), body, (HOP, hop)]
+        copied: Headers = [(ROUTE, known.lane.route), (HOP, hop)]
+        if body is not None:
+            copied.insert(1, body)
         if known.lane.place is Place.IN:
             copied.append((ORIGIN, INSIDE if known.lane.inside else OUTSIDE))
         stamp = message.timestamp()[1]

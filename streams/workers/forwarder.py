@@ -169,6 +169,7 @@ class ForwarderWorker:
         self._express.begin(self._forwarder, now)
         for source in self._inputs.values():
             source.lanes.clear()
+            source.acks.clear()
         return self._inputs
 
     def _input(self, topic: str | None, partition: int | None) -> Input:
@@ -200,9 +201,10 @@ class ForwarderWorker:
         if outcome is HELD:
             outcome = self._hold(message, record, now)
         self._perform(message, record, outcome)
-        lane = self._forwarder.lane(record.origin, record.route, now)
+        lane = self._forwarder.lane(record, now)
         if lane is not None:
-            source.lanes[record.route] = Known(lane, self._topic(lane.place, lane.instance))
+            lanes = source.acks if record.is_ack else source.lanes
+            lanes[record.route] = Known(lane, self._topic(lane.place, lane.instance))
 
     def _read(self, origin: Origin, message: Message, headers: Headers) -> Record:
         key = message.key()

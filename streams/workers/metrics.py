@@ -79,6 +79,12 @@ FIGURES = (
         _endpoint(lambda w: w.counts.statements),
     ),
     Figure(
+        "hopline_repeated_statements_total",
+        "Statements that were seen before, and passed over.",
+        "",
+        _endpoint(lambda w: w.counts.repeated),
+    ),
+    Figure(
         "hopline_enqueued_messages_total",
         "Messages put into queues.",
         STATISTICS + "Enqueued Messages Total",

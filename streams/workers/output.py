@@ -13,11 +13,13 @@ from streams.wire.state import (
     POSITIONS_KEY,
     Positions,
     RequestKey,
+    SeenKey,
     StateKey,
     encode_chunk,
     encode_dialog,
     encode_positions,
     encode_request,
+    encode_seen,
 )
 from streams.workers.room import Room
 
@@ -78,19 +80,25 @@ class Output:
         self._producer.flush(15)
 
     def _write_state(self, tx: Transaction, partition: int, positions: Positions) -> None:
-        for (database, conversation, is_initiator), machine in tx.machines.items():
+        for at, machine in tx.machines.items():
             dialog = machine.dialog
-            key = StateKey(database, conversation, is_initiator).encode()
-            value = None if machine.forgotten else encode_dialog(dialog)
-            self._produce(self._dialog, key, value, partition=partition)
+            value = None
+            if not machine.forgotten:
+                value = tx.records[at] = encode_dialog(dialog)
+            self._produce(self._dialog, StateKey(*at).encode(), value, partition=partition)
+            chunks = tx.chunks[at] = {}
             for number in machine.touched_chunks:
                 chunk = dialog.chunks.get(number)
-                chunk_key = StateKey(database, conversation, is_initiator, number).encode()
-                body = encode_chunk(chunk) if chunk is not None else None
+                body = chunks[number] = encode_chunk(chunk) if chunk is not None else None
+                chunk_key = StateKey(*at, number).encode()
                 self._produce(self._dialog, chunk_key, body, partition=partition)
         for (database, service), request in tx.notices.changed.items():
             key = RequestKey(database, service).encode()
             self._produce(self._dialog, key, encode_request(request), partition=partition)
+        for source, seen in tx.seen.items():
+            self._produce(
+                self._dialog, SeenKey(source).encode(), encode_seen(seen), partition=partition
+            )
         self._produce(self._dialog, POSITIONS_KEY, encode_positions(positions), partition=partition)
 
     def _produce(

@@ -104,9 +104,7 @@ class Partition:
     def arm(self, keys: Iterable[DialogKey]) -> None:
         """Let dialogs be due again that were taken and not applied."""
         for key in keys:
-            dialog = self.endpoint.dialogs.get(key)
-            if dialog is not None:
-                self.endpoint.restore(key, dialog)
+            self.endpoint.arm(key)
 
     def switch(self, world: World) -> None:
         """Take over a new version of the catalog; under it a parked timer may do."""

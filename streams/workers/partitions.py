@@ -14,14 +14,15 @@ from typing import Any
 
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, Consumer, KafkaException, TopicPartition, watermarks
-from streams.node import Endpoint
+from streams.node import Dialogs, Endpoint
 from streams.protocol import Limits
-from streams.wire import MalformedError, UnknownSchemaError
 from streams.wire.partition import partition_of
+from streams.wire.state import Positions, unpack_dialog
+from streams.workers.collector import keep
 from streams.workers.control import Control
-from streams.workers.inputs import Bodies, Inputs, not_announced
+from streams.workers.inputs import Bodies, Inputs
 from streams.workers.partition import Partition
-from streams.workers.restore import Restored, restore_state, start_position
+from streams.workers.restore import Replay, start_position
 
 log = logging.getLogger("hopline.endpoint")
 ready = logging.getLogger("hopline.ready")
@@ -123,51 +124,52 @@ class Partitions:
     def _restore(self, consumer: Consumer, number: int) -> Partition:
         started = time.monotonic()
         topics, inputs = self._cluster.topics, self._inputs
-        restored = self._restored(topics.dialog(self._instance), number)
-        state = restored.positions
+        endpoint, state = self._replayed(number)
         known = (state.cmd, state.inbox, state.ack) if state else (None, None, None)
         positions = {
             topic: start_position(consumer, self._aside, topic, number, position)
             for topic, position in zip(inputs, known, strict=True)
         }
         backlog = {t: watermarks(self._aside, t, number)[1] for t in (inputs.inbox, inputs.ack)}
-        endpoint = Endpoint(
-            self._instance,
-            self._control.world,
-            self._limits,
-            requests=restored.requests,
-            fits=partial(self._is_in, number),
-        )
+        # Which copy is a dialog's last is unknown: one at or before the end of out.
         out_end = watermarks(self._aside, topics.out(self._instance), number)[1]
-        for key, dialog in restored.dialogs.items():
-            dialog.last_copy = out_end - 1  # unknown which: at or before the end of out
-            endpoint.restore(key, dialog)
+        endpoint.dialogs.last_copy = out_end - 1
         log.info(
             "%s: partition %d has %d dialogs, restored in %.2f s",
             self._instance,
             number,
-            len(restored.dialogs),
+            len(endpoint.dialogs),
             time.monotonic() - started,
         )
         bodies = Bodies.of(self._cluster, inputs, number, self._cache_bytes)
         return Partition(number, endpoint, bodies, positions, backlog)
 
+    def _replayed(self, number: int) -> tuple[Endpoint, Positions | None]:
+        """Return the endpoints of a partition as of now, and how far it had come."""
+        replay = self.replay(number)
+        try:
+            replay.finish(watermarks(self._aside, replay.topic, number)[1])
+        finally:
+            replay.close()
+        keep()
+        return replay.endpoint, replay.positions
+
+    def replay(self, number: int) -> Replay:
+        """Begin to read the state of a partition."""
+        endpoint = Endpoint(
+            self._instance,
+            self._control.world,
+            self._limits,
+            Dialogs(unpack_dialog),
+            fits=partial(self._is_in, number),
+        )
+        endpoint.tell(time.time_ns() // 1_000_000)
+        topic = self._cluster.topics.dialog(self._instance)
+        return Replay(self._cluster, topic, number, endpoint, self._control.catch_up)
+
     def _is_in(self, number: int, conversation: uuid.UUID) -> bool:
         count = self._control.world.partitions[self._instance]
         return partition_of(conversation, count) == number
-
-    def _restored(self, topic: str, number: int) -> Restored:
-        """Read the state; nothing of it is ever skipped."""
-        try:
-            try:
-                return restore_state(self._cluster, topic, number)
-            except UnknownSchemaError:
-                self._control.catch_up(time.monotonic())
-                return restore_state(self._cluster, topic, number)
-        except UnknownSchemaError as error:
-            raise not_announced(f"{topic}/{number}: {error}") from error
-        except MalformedError as error:
-            raise SurroundingsError(f"{topic}/{number} cannot be understood: {error}.") from error
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         # Between two transactions nothing is open, so there is nothing to finish.

@@ -8,70 +8,160 @@ previous owner that is still open must have ended before its state may be believ
 
 from __future__ import annotations
 
-import uuid
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Consumer, TopicPartition, read_live, watermarks
-from streams.node import DialogKey, Request
-from streams.protocol import Dialog, Stored
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+    read_live,
+    watermarks,
+)
+from streams.node import DialogKey, Endpoint
+from streams.protocol import Dialog
+from streams.wire import MalformedError, UnknownSchemaError
 from streams.wire.state import (
     POSITIONS_KEY,
     Positions,
     RequestKey,
+    SeenKey,
+    StateKey,
     decode_chunk,
     decode_dialog,
     decode_key,
     decode_positions,
     decode_request,
+    decode_seen,
 )
+from streams.workers.inputs import not_announced
+
+_BEGINNING = -2
+_GATHERED = 50_000
+"""So many records are gathered before they are applied: of a busy dialog only the latest counts."""
 
 
-@dataclass(slots=True)
-class Restored:
-    """What a partition's state said: its dialogs, and the positions of its inputs if any.
+def read_dialogs(cluster: Cluster, topic: str, partition: int) -> dict[DialogKey, Dialog]:
+    """Return what one partition of ``dialog`` says now, for those who look and do not take over.
 
-    ``requests`` for routes are by database and service.
-    """
-
-    dialogs: dict[DialogKey, Dialog] = field(default_factory=dict)
-    requests: dict[str, dict[str, Request]] = field(default_factory=dict)
-    positions: Positions | None = None
-
-
-def restore_state(
-    cluster: Cluster, topic: str, partition: int, *, to_high: bool = True
-) -> Restored:
-    """Read one partition of ``dialog`` to its high watermark.
-
-    Without ``to_high`` only to what is committed now, for those who look and do not take over.
     Raises MalformedError on a record that cannot be read: state is never skipped.
     """
-    return _assemble(read_live(cluster, topic, partition, to_high=to_high))
-
-
-def _assemble(latest: dict[bytes, bytes]) -> Restored:
-    restored = Restored()
-    chunks: dict[DialogKey, dict[int, list[Stored]]] = {}
-    for raw, value in latest.items():
-        if raw == POSITIONS_KEY:
-            restored.positions = decode_positions(value)
+    dialogs: dict[DialogKey, Dialog] = {}
+    chunks: list[tuple[DialogKey, int, bytes]] = []
+    for raw, value in read_live(cluster, topic, partition).items():
+        about = None if raw == POSITIONS_KEY else decode_key(raw)
+        if not isinstance(about, StateKey):
             continue
+        if about.chunk is None:
+            dialogs[about.dialog] = decode_dialog(value, about.conversation)
+        else:
+            chunks.append((about.dialog, about.chunk, value))
+    for key, number, value in chunks:
+        if key in dialogs:
+            dialogs[key].chunks[number] = decode_chunk(value)
+    return dialogs
+
+
+class Replay:
+    """One partition of ``dialog``, applied to ``endpoint`` as it is read; ``positions`` likewise.
+
+    Nothing is ever skipped: SurroundingsError where a record cannot be understood. ``catch_up``
+    returns when every schema is known that was announced before a moment.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topic: str,
+        partition: int,
+        endpoint: Endpoint,
+        catch_up: Callable[[float], None],
+    ) -> None:
+        self.endpoint, self.topic = endpoint, topic
+        self.positions: Positions | None = None
+        self._where = TopicPartition(topic, partition, _BEGINNING)
+        self._catch_up = catch_up
+        self._gathered: dict[bytes, bytes | None] = {}
+        self._read = -1
+        self._consumer = cluster.consumer(
+            f"{cluster.topics.prefix}reader", enable_partition_eof=True
+        )
+        watermarks(self._consumer, topic, partition)  # a topic that has only just been made
+        self._consumer.assign([self._where])
+
+    def close(self) -> None:
+        """Let the broker go."""
+        self._consumer.close()
+
+    def follow(self, timeout: float) -> None:
+        """Apply what is committed, and wait for more of it, for ``timeout`` seconds."""
+        until = time.monotonic() + timeout
+        while (left := until - time.monotonic()) > 0 and self._poll(left):
+            pass
+        self._apply()
+
+    def finish(self, end: int) -> None:
+        """Apply everything before ``end``; transactions that are open there have ended then."""
+        while self._read < end:
+            if not self._poll(30):
+                raise SurroundingsError(f"{self} cannot be read: no answer for 30 s.")
+        self._apply()
+
+    def _poll(self, timeout: float) -> bool:
+        message = self._consumer.poll(timeout)
+        if message is None:
+            return False
+        error = message.error()
+        if error is None:
+            key = message.key()
+            assert isinstance(key, bytes)
+            self._gathered[key] = message.value()
+            if len(self._gathered) >= _GATHERED:
+                self._apply()
+        elif error.code() == KafkaError._PARTITION_EOF:
+            self._read = message.offset() or 0
+        else:
+            raise KafkaException(error)
+        return True
+
+    def _apply(self) -> None:
+        for key, value in self._gathered.items():
+            try:
+                try:
+                    self._take(key, value)
+                except UnknownSchemaError:
+                    self._catch_up(time.monotonic())
+                    self._take(key, value)
+            except UnknownSchemaError as error:
+                raise not_announced(f"{self}: {error}") from error
+            except MalformedError as error:
+                raise SurroundingsError(f"{self} cannot be understood: {error}.") from error
+        self._gathered.clear()
+
+    def _take(self, raw: bytes, value: bytes | None) -> None:
+        if raw == POSITIONS_KEY:
+            self.positions = None if value is None else decode_positions(value)
+            return
         about = decode_key(raw)
         if isinstance(about, RequestKey):
-            request = decode_request(value, about.service)
-            restored.requests.setdefault(about.database, {})[about.service] = request
-            continue
-        key: tuple[str, uuid.UUID, bool] = (about.database, about.conversation, about.is_initiator)
-        if about.chunk is None:
-            restored.dialogs[key] = decode_dialog(value, about.conversation)
+            requests = self.endpoint.requests.setdefault(about.database, {})
+            if value is None:
+                requests.pop(about.service, None)
+            else:
+                requests[about.service] = decode_request(value, about.service)
+        elif isinstance(about, SeenKey):
+            if value is not None:
+                self.endpoint.seen[about.source] = decode_seen(value)
+        elif about.chunk is None:
+            self.endpoint.load(about.dialog, value)
         else:
-            chunks.setdefault(key, {})[about.chunk] = decode_chunk(value)
-    for key, found in chunks.items():
-        dialog = restored.dialogs.get(key)
-        if dialog is not None:
-            dialog.chunks.update(found)
-    return restored
+            self.endpoint.dialogs.put_chunk(about.dialog, about.chunk, value)
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self._where.partition}"
 
 
 def start_position(

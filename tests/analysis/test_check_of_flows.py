@@ -266,7 +266,7 @@ def test_a_target_left_to_chance_is_told_once(tmp_path: Path) -> None:
 
 
 @given(estates())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 def test_what_is_broken_is_told_and_nothing_else(topology: Topology) -> None:
     """Every flow that does not arrive or return has a finding; without any, there is no error."""
     told = findings(topology)

@@ -19,7 +19,7 @@ from tests.topology.build import NOW, SHIPPED, shipped, write
 
 from .networks import FORWARDERS, estates, linked
 
-SAME = settings(max_examples=100, deadline=None, derandomize=True)
+SAME = settings(max_examples=100)
 
 
 def only(topology: Topology) -> FlowAnswer:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.layers import CASES, TARGET
 from streams.analysis import find_paths, find_sender
-from streams.analysis.paths.network import Network, Pick, State
+from streams.analysis.paths.network import Common, Network, Pick, State
 from streams.analysis.paths.ways import KEYS, Kind, Total, Way, Ways
 from streams.topology import (
     MSDB,
@@ -72,7 +72,7 @@ def walked(way: Way) -> Walked:
     return Walked(names, end.disposition.value, end.at, end.broker, error, way.share)
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400)
 @given(topologies())
 def test_ways_shares_and_verdict_are_those_of_walking(topology: Topology) -> None:
     """The same ways with the same shares; broken exactly where walking finds a bad one."""
@@ -87,11 +87,11 @@ def test_ways_shares_and_verdict_are_those_of_walking(topology: Topology) -> Non
     assert lengths == sorted(lengths)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(topologies())
 def test_totals_are_sums_of_the_ways(topology: Topology) -> None:
     """Ways and shares are counted by end and number of hops."""
-    ways = Ways(Network(topology, "S", True, None, NOW), State("A", "D", None))
+    ways = Ways(Network(Common.of(topology), "S", True, None, NOW), State("A", "D", None))
     sums: dict[Kind, Total] = {}
     for way in ways.listed():
         picks = frozenset[Pick]().union(*(step.picks for _, step in way.hops))
@@ -105,7 +105,7 @@ def test_totals_are_sums_of_the_ways(topology: Topology) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_hard_topologies_cost_what_their_graph_costs(name: str) -> None:
     """A thousand instances: ways grow to thousands of millions, what is looked at does not."""
-    network = Network(CASES[name](), TARGET, True, None, NOW)
+    network = Network(Common.of(CASES[name]()), TARGET, True, None, NOW)
     ways = Ways(network, State("Sender", "Home", None))
     assert len(ways.reached()) <= len({key.state for key in ways.reached()}) + KEYS
     assert sum(total.share for total in ways.totals().values()) == 1
@@ -114,7 +114,7 @@ def test_hard_topologies_cost_what_their_graph_costs(name: str) -> None:
 DIALOGS = [uuid.uuid5(uuid.NAMESPACE_URL, str(n)) for n in range(40)]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(topologies())
 def test_several_targets_are_found_where_some_dialog_has_them(topology: Topology) -> None:
     """TA-12 without a conversation's id means that there is a dialog with two broker ids."""

@@ -109,7 +109,7 @@ def test_of_two_begins_the_first_counts(tmp_path: Path) -> None:
     """A second BEGIN under the same id is refused; only the first one's broker id is meant."""
     first, second = begin(1, to_broker="DatabaseB"), begin(1, to_broker="DatabaseC")
     first, second = (
-        (at, replace(command, issued_at=n)) for n, (at, command) in enumerate((first, second))
+        (at, command._replace(issued_at=n)) for n, (at, command) in enumerate((first, second))
     )
     for said in ([first, second, send(1)], [second, send(1), first]):
         [row] = rows(judge(), capture(tmp_path / "c.avro", records(said)))

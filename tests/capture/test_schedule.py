@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import uuid
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -118,7 +117,7 @@ def test_a_command_is_issued_now_and_otherwise_unchanged() -> None:
         assert [key for key, _ in headers] == ["x", "sb-command", "x"]
         assert (headers[0][1], headers[2][1]) == (None, b"")
         after = decode_command(headers[1][1], conversation, None, 0)
-        assert after == replace(before, issued_at=42)
+        assert after == before._replace(issued_at=42)
 
 
 def test_what_is_no_command_stays_as_it_is() -> None:

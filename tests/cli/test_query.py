@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from streams.cli import main
-from streams.cli.query import table
+from streams.cli.table import table
 from streams.client import Conversation
 from streams.kafka import deploy
 from streams.topology import apply_sql

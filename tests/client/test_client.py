@@ -8,7 +8,6 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -223,7 +222,7 @@ def test_more_statements_than_memory_is_meant_for_all_arrive(system: System) -> 
 
 
 def test_a_full_memory_and_no_kafka_is_told_after_the_timeout(unique: str) -> None:
-    nowhere = SmallCluster("127.0.0.1:1", Topics(unique), {"message.timeout.ms": "500000"})
+    nowhere = SmallCluster("127.0.0.1:1", Topics(unique))
     client, dialog = Client(nowhere, timeout=0.3), Conversation(*AT_A, uuid.uuid4())
     with pytest.raises(SurroundingsError) as told:
         for _ in range(11):
@@ -247,8 +246,16 @@ def test_a_queue_that_does_not_exist_is_told(system: System) -> None:
         eventually(lambda: receiver.receive(1), "an error")
 
 
+class HastyCluster(Cluster):
+    """A cluster whose producers give a record up after half a second."""
+
+    def producer(self, **config: Any) -> Producer:
+        """Build a producer."""
+        return super().producer(**config, message_timeout_ms=500)
+
+
 def test_a_cluster_that_cannot_be_reached_gives_up(unique: str) -> None:
-    nowhere = Cluster("127.0.0.1:1", Topics(unique), {"message.timeout.ms": "500"})
+    nowhere = HastyCluster("127.0.0.1:1", Topics(unique))
     client = Client(nowhere, timeout=0.5)
     client.send(Conversation(*AT_A, uuid.uuid4()), b"x")
     with pytest.raises(SurroundingsError, match="1 statements did not reach Kafka: "):
@@ -376,5 +383,5 @@ def test_a_replayed_command_of_the_same_dialog_is_a_new_message(
     dialog = client.begin(*AT_A, *SERVICES)
     command = Command(dialog.id, uuid.uuid4(), CommandKind.SEND, "DatabaseA", body=b"x")
     client.perform("ServerA", command, wait=True)
-    client.perform("ServerA", replace(command, command_id=uuid.uuid4()), wait=True)
+    client.perform("ServerA", command._replace(command_id=uuid.uuid4()), wait=True)
     assert [m.body for m in system.received(*AT_B, "TargetQueue", 2)] == [b"x", b"x"]

@@ -11,9 +11,10 @@ import pytest
 
 from streams.embedded import find_java, kafka_jars
 from streams.errors import text_of
-from streams.protocol import CommandKind
+from streams.node.seen import KEPT
+from streams.protocol import Cause, CommandKind, Source
 from streams.schema import load
-from streams.wire.codecs import COMMAND, RESULT, decode_result
+from streams.wire.codecs import CAUSE, COMMAND, RESULT, decode_cause, decode_result
 from streams.wire.partition import partition_of
 from streams.wire.records import read_command
 from streams.wire.topics import Topics
@@ -42,6 +43,7 @@ def examples(page: str) -> dict[str, bytes]:
 def test_the_prefixes_are_those_of_the_schemas(page: str) -> None:
     assert f"`{COMMAND.prefix.hex()}`" in page
     assert f"`{RESULT.prefix.hex()}`" in page
+    assert f"`{CAUSE.prefix.hex()}`" in page
     assert COMMAND.prefix.hex() in PROGRAM.read_text(encoding="utf-8")
 
 
@@ -51,6 +53,15 @@ def test_the_table_has_every_field_in_order(page: str) -> None:
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [
         field["name"] for field in schema["fields"]
     ]
+
+
+def test_the_table_of_the_cause_has_every_field_in_order(page: str) -> None:
+    section = page.partition("## Saying something again")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == list(CAUSE.names)
+    cause = decode_cause(examples(page)["Cause"])
+    source = Source("shop", "billing", uuid.UUID("00112233-4455-6677-8899-aabbccddeeff"), 3)
+    assert cause == Cause(source, 70, 2)
+    assert f"the last {KEPT} statements" in section
 
 
 def test_the_examples_are_what_they_say(page: str) -> None:

@@ -131,7 +131,7 @@ def check(topology: Topology) -> None:
         assert finding.message and finding.remedy.endswith(".") and finding.subject
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(keyed(INSTANCES, 2))
 def test_any_topology_is_checked(instances: dict[str, Instance]) -> None:
     check(Topology(instances))

@@ -42,7 +42,7 @@ def test_services_that_are_balanced_apart(
 ) -> None:
     found = told(tmp_path, "TA-37", balanced(*routes))
     assert len(found) == count
-    assert all("are spread over b, c" in message for message in found)
+    assert all("are spread over b and c" in message for message in found)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ instances:
 def test_a_dialog_of_a_group(tmp_path: Path, begin: str, count: int) -> None:
     found = told(tmp_path, "TA-44", RELATED.format(begin=begin))
     assert len(found) == count
-    assert all("P begins a dialog with S" in said and "B/E, C/E" in said for said in found)
+    assert all("P begins a dialog with S" in said and "B/E and C/E" in said for said in found)
 
 
 # --- Leaks ---------------------------------------------------------------------------------------

@@ -10,11 +10,14 @@ import pytest
 
 from streams.kafka import Cluster, Fetcher, GoneError, create, read_all
 from streams.kafka.reader import RECORD_BYTES
+from streams.node import Dialogs, Endpoint, world_of
 from streams.protocol import Dialog, State
+from streams.resources import topologies_dir
+from streams.topology import load
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
-from streams.wire.state import StateKey, encode_dialog
-from streams.workers.restore import restore_state
+from streams.wire.state import StateKey, encode_dialog, unpack_dialog
+from streams.workers.restore import Replay, read_dialogs
 
 
 def made(kafka: str, prefix: str) -> tuple[Cluster, str]:
@@ -92,11 +95,16 @@ def test_restoring_waits_for_a_transaction_that_is_still_open(kafka: str, unique
     producer.begin_transaction()
     producer.produce(topic, key=key.encode(), value=encode_dialog(dialog))
     assert producer.flush(30) == 0
-    assert not restore_state(cluster, topic, 0, to_high=False).dialogs, "who only looks waits not"
+    assert not read_dialogs(cluster, topic, 0), "who only looks waits not"
     assert not list(read_all(cluster, topic))
+    world = world_of(load(topologies_dir() / "two_brokers", 0), 1)
+    endpoint = Endpoint("ServerA", world, dialogs=Dialogs(unpack_dialog))
+    replay = Replay(cluster, topic, 0, endpoint, lambda _: None)
     with ThreadPoolExecutor(1) as pool:
-        restoring = pool.submit(restore_state, cluster, topic, 0)
+        restoring = pool.submit(replay.finish, 1)
         with pytest.raises(Waiting):
             restoring.result(2)
         producer.commit_transaction(30)
-        assert list(restoring.result(30).dialogs) == [("D", conversation, True)]
+        restoring.result(30)
+    replay.close()
+    assert list(endpoint.dialogs) == [("D", conversation, True)]

@@ -76,6 +76,9 @@ def test_new_broker_ends_the_dialogs_of_a_live_database(kafka: str, unique: str)
         assert "      broker_id: DatabaseA > " in sql(system, text).stdout
         [error] = system.received(*AT_A, "InitiatorQueue", 1)
         assert (error.conversation.id, b"-9719" in error.body) == (old.id, True)
+        [ended] = rows(system, "sys.conversation_endpoints", "--at", "ServerA")
+        assert (ended["conversation_id"], ended["state"]) == (str(old.id), "ER")
+        client.end(old, wait=True)
         assert rows(system, "sys.conversation_endpoints", "--at", "ServerA") == []
         new = client.begin(*AT_A, *SERVICES)
         client.send(new, b"again")

@@ -21,6 +21,8 @@ SOURCE = Path(streams.__file__).parent
 HUNT = Path(__file__).with_name("hunt.py")
 SEEDS = 600
 """A mutant that lives so long is a finding about the invariants, or about what is generated."""
+SECONDS = 60
+"""The processor time that a seed may take, a hundred times of what it needs: else it never ends."""
 
 
 def mutated(text: str, mutant: Mutant) -> str:
@@ -33,15 +35,14 @@ def mutated(text: str, mutant: Mutant) -> str:
     return text.replace(mutant.text, mutant.instead)
 
 
-def hunt(mutant: Mutant, folder: Path) -> dict[str, Any] | None:
+def hunt(mutant: Mutant, folder: Path, seconds: float = SECONDS) -> dict[str, Any] | None:
     """Return which seed breaks which invariant on a mutated copy of the source, if any does."""
     copy = folder / "streams"
     shutil.copytree(SOURCE, copy)
     file = copy / mutant.file
     file.write_text(mutated(file.read_text(encoding="utf-8"), mutant), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, HUNT, folder, "0", str(SEEDS)], capture_output=True, text=True, cwd=folder
-    )
+    command = [sys.executable, HUNT, folder, "0", str(SEEDS), str(seconds)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] | None = json.loads(done.stdout)
     return found
@@ -65,6 +66,15 @@ def test_a_mutant_is_caught_by_an_invariant(
     assert found is not None, f"{SEEDS} seeds do not tell '{mutant.name}' from the real source"
     record_property("seeds", found["seed"] + 1)
     record_property("invariant", found["invariant"])
+
+
+def test_a_mutant_that_never_ends_is_caught(tmp_path: Path) -> None:
+    text = "        self.effects.append(Report(EventKind.CONVERSATION, subclass, error))\n"
+    endless = Mutant(
+        "endless", "protocol/machine.py", text, "        while True:\n            pass\n"
+    )
+    found = hunt(endless, tmp_path, seconds=3)
+    assert found is not None and found["why"] == "it never ends"
 
 
 def test_there_are_enough_mutants_and_no_two_alike() -> None:

@@ -18,7 +18,7 @@ from streams.node import (
     HELD,
     CommandResult,
     Copy,
-    DialogKey,
+    Dialogs,
     Endpoint,
     Event,
     Forwarder,
@@ -48,11 +48,14 @@ from streams.topology.yaml_file import read_document
 from streams.wire import Envelope, decode_journey, encode_status
 from streams.wire import records as wire
 from streams.wire.state import (
+    SeenKey,
     StateKey,
-    decode_chunk,
-    decode_dialog,
+    decode_key,
+    decode_seen,
     encode_chunk,
     encode_dialog,
+    encode_seen,
+    unpack_dialog,
 )
 
 START = 1_700_000_000_000
@@ -118,7 +121,7 @@ class Node:
         self.statuses: list[Status] = []
         self.state: dict[bytes, bytes] = {}
         self.aborts = 0
-        self.endpoint = Endpoint(name, world, net.limits)
+        self.endpoint = self.new_endpoint()
         self.restart_forwarder()
 
     # --- the forwarder ---------------------------------------------------------------------------
@@ -235,28 +238,37 @@ class Node:
             if machine.forgotten:
                 self.state.pop(StateKey(*key).encode(), None)
             else:
-                self.state[StateKey(*key).encode()] = encode_dialog(machine.dialog)
+                tx.records[key] = encode_dialog(machine.dialog)
+                self.state[StateKey(*key).encode()] = tx.records[key]
+            chunks = tx.chunks[key] = {}
             for number in machine.touched_chunks:
                 chunk = machine.dialog.chunks.get(number)
                 if chunk is None:
+                    chunks[number] = None
                     self.state.pop(StateKey(*key, number).encode(), None)
                 else:
-                    self.state[StateKey(*key, number).encode()] = encode_chunk(chunk)
+                    chunks[number] = encode_chunk(chunk)
+                    self.state[StateKey(*key, number).encode()] = chunks[number]
+        for source, seen in tx.seen.items():
+            self.state[SeenKey(source).encode()] = encode_seen(seen)
+
+    def new_endpoint(self) -> Endpoint:
+        """Return an endpoint worker's memory; it keeps few dialogs as values."""
+        dialogs = Dialogs(unpack_dialog, awake=2)
+        return Endpoint(self.name, self.world, self.net.limits, dialogs)
 
     def restart_endpoint(self) -> None:
         """Begin anew after a crash, from what the ``dialog`` topic holds."""
-        self.endpoint = Endpoint(self.name, self.world, self.net.limits)
-        dialogs: dict[DialogKey, Dialog] = {}
+        self.endpoint = self.new_endpoint()
         for raw, value in sorted(self.state.items()):
-            about = StateKey.decode(raw)
-            key = (about.database, about.conversation, about.is_initiator)
-            if about.chunk is None:
-                dialogs[key] = decode_dialog(value, about.conversation)
-            else:
-                dialogs[key].chunks[about.chunk] = decode_chunk(value)
-        for key, dialog in dialogs.items():
-            dialog.last_copy = len(self.out.entries) - 1
-            self.endpoint.restore(key, dialog)
+            about = decode_key(raw)
+            if isinstance(about, SeenKey):
+                self.endpoint.seen[about.source] = decode_seen(value)
+            elif isinstance(about, StateKey) and about.chunk is None:
+                self.endpoint.load(about.dialog, value)
+            elif isinstance(about, StateKey):
+                self.endpoint.dialogs.put_chunk(about.dialog, about.chunk or 0, value)
+        self.endpoint.dialogs.last_copy = len(self.out.entries) - 1
 
     # --- what a test asks ------------------------------------------------------------------------
 

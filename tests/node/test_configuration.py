@@ -265,7 +265,7 @@ STEPS = st.lists(
 
 
 @shows("N1", "N2")
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(STEPS)
 def test_one_request_is_open_and_none_is_forgotten(steps: list[tuple[str, int, int]]) -> None:
     """At most one open request for each service; every end wakes; ids are never used again.

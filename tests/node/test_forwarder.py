@@ -91,7 +91,7 @@ def frame(
 ) -> Record:
     """Return a frame for a service; what is said of the journey is that copy's."""
     parties = Parties(to, broker, "Initiator", "A", DEFAULT, from_initiator)
-    copy = replace(COPY, **journey)
+    copy = COPY._replace(**journey)
     header = Header(uuid.UUID(int=5), DEFAULT, 0, START, START + 3_600_000, flags)
     if is_ack:
         key, _, headers = ack_record(dialog, parties, Ack(1), copy)
@@ -155,7 +155,7 @@ def test_local_messages_go_to_in_and_acknowledgements_to_ack() -> None:
 def test_a_delivery_spends_no_hop() -> None:
     """A copy that arrives has been forwarded by nobody here."""
     copy = only(forwarder("Gate").handle(frame("Here", OUTSIDE, hops_remaining=0), START + 5))
-    assert decode_journey(copy.hop) == replace(COPY, hops_remaining=0, path=(("Gate", START + 5),))
+    assert decode_journey(copy.hop) == COPY._replace(hops_remaining=0, path=(("Gate", START + 5),))
 
 
 @shows("R9")
@@ -185,8 +185,8 @@ def test_a_forward_counts_a_hop() -> None:
     sent = only(forwarder("Home").handle(frame("One"), START))
     assert decode_journey(sent.hop).hops_remaining == 16
     passed = only(forwarder("Gate").handle(frame("One", OUTSIDE), START + 7))
-    assert decode_journey(passed.hop) == replace(
-        COPY, hops_remaining=15, path=(("Gate", START + 7),)
+    assert decode_journey(passed.hop) == COPY._replace(
+        hops_remaining=15, path=(("Gate", START + 7),)
     )
 
 

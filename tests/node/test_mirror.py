@@ -484,7 +484,7 @@ inputs = st.lists(st.tuples(st.sampled_from(INPUTS), st.integers(0, 40)), max_si
 
 
 @shows("P2", "P3", "P4")
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=500)
 @given(inputs)
 def test_the_split_that_must_not_happen(
     steps: list[tuple[Callable[[Model, int], None], int]],
@@ -496,7 +496,7 @@ def test_the_split_that_must_not_happen(
         message(model, 0)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(inputs)
 def test_when_faults_stop_the_holder_is_found(
     steps: list[tuple[Callable[[Model, int], None], int]],

@@ -130,7 +130,7 @@ lives = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(lives, st.floats(0, 60))
 @example([(0, 3, 0.2), (4.9, 3, 0.2)], 60)
 def test_a_reader_that_sleeps_at_times_judges_only_the_silent(
@@ -215,7 +215,7 @@ def test_what_is_released_gives_its_memory_back() -> None:
     assert (len(holding), holding.size) == (0, 0)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 60), st.booleans()), max_size=40))
 def test_the_size_is_always_that_of_what_is_held(steps: list[tuple[int, int, bool]]) -> None:
     """Whatever comes and goes, in any order."""

@@ -224,7 +224,7 @@ actions = st.lists(
 
 
 @shows("Q1", "Q5")
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 10)), min_size=1, max_size=30), actions)
 def test_each_message_once_whatever_happens(
     said: list[tuple[int, int]], story: list[tuple[str, int, int]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 
 import pytest
 
@@ -130,7 +129,7 @@ def test_a_message_that_is_not_the_first_creates_it_too() -> None:
 )
 def test_names_of_the_header(changes: dict[str, str], number: int) -> None:
     """A name that is missing or too long: undeliverable, not acknowledged, not answered."""
-    tx = reads(pair(), "ServerB", arriving(parties=replace(FROM_A, **changes)))  # type: ignore[arg-type]
+    tx = reads(pair(), "ServerB", arriving(parties=FROM_A._replace(**changes)))  # type: ignore[arg-type]
     assert errors(tx) == [number]
     assert (tx.frames, tx.queued, tx.machines) == ([], [], {})
 
@@ -194,7 +193,7 @@ def test_no_dialog_begins_after_its_end_of_life() -> None:
 def test_the_contract_is_not_accepted() -> None:
     """Acknowledged, so that it is not sent again, and answered with -8408."""
     net = pair()
-    fussy = replace(FROM_A, to_service="Fussy")
+    fussy = FROM_A._replace(to_service="Fussy")
     tx = reads(net, "ServerB", arriving(2, parties=fussy, attempt=1, first_hop=3))
     assert len(errors(tx)) == 1
     ack, error = tx.frames
@@ -233,7 +232,7 @@ def test_what_differs_from_the_endpoint(number: int, changes: dict[str, object])
     net = pair()
     reads(net, "ServerB", arriving())
     dialog = conversation(2) if number == 11210 else D1
-    tx = reads(net, "ServerB", arriving(1, parties=replace(FROM_A, **changes), dialog=dialog))  # type: ignore[arg-type]
+    tx = reads(net, "ServerB", arriving(1, parties=FROM_A._replace(**changes), dialog=dialog))  # type: ignore[arg-type]
     assert errors(tx) == [number]
     assert tx.frames == []
 
@@ -243,7 +242,7 @@ def test_a_target_endpoint_belongs_to_its_initiator() -> None:
     """The same conversation id from another broker is undeliverable, and nothing is applied."""
     net = pair()
     reads(net, "ServerB", arriving())
-    tx = reads(net, "ServerB", arriving(1, parties=replace(FROM_A, from_broker="Other")))
+    tx = reads(net, "ServerB", arriving(1, parties=FROM_A._replace(from_broker="Other")))
     assert errors(tx) == [11224]
     assert (tx.frames, tx.queued) == ([], [])
 
@@ -253,7 +252,7 @@ def test_a_service_that_was_dropped() -> None:
     net = talking(b"one")
     net.change_database(B, services={})
     net.settle()
-    locked = replace(FROM_A, to_broker="B")
+    locked = FROM_A._replace(to_broker="B")
     tx = reads(net, "ServerB", arriving(1, parties=locked))
     assert errors(tx) == [11210]
     (frame,) = tx.frames
@@ -264,7 +263,7 @@ def test_a_service_that_was_dropped() -> None:
 def test_acknowledgements_for_nobody_mean_nothing() -> None:
     """An acknowledgement for an unknown target or an unknown broker id changes nothing."""
     net = pair()
-    for parties in (replace(FROM_A, to_broker="B"), replace(FROM_A, to_broker="X"), FROM_A):
+    for parties in (FROM_A._replace(to_broker="B"), FROM_A._replace(to_broker="X"), FROM_A):
         tx = reads(net, "ServerB", Acknowledgement(D1, parties, Ack(1)))
         assert (tx.frames, tx.events, tx.machines) == ([], [], {})
 
@@ -313,7 +312,7 @@ def chosen(net: Net) -> list[str]:
 def test_without_a_broker_id_the_hash_chooses(dialog: uuid.UUID) -> None:
     """All active databases with the service are candidates, in the order of the dialog's hash."""
     net = Net(topology(SEVERAL))
-    elsewhere = replace(TO_SVC, from_broker="far")
+    elsewhere = TO_SVC._replace(from_broker="far")
     reads(net, "One", arriving(parties=elsewhere, dialog=dialog))
     assert chosen(net) == [order_databases(("Home", "Second", "Third"), dialog)[0]]
 
@@ -331,7 +330,7 @@ def test_what_was_begun_here_prefers_its_own_database(dialog: uuid.UUID) -> None
 def test_a_broker_id_says_which_database() -> None:
     """Whatever the hash would say, and wherever the dialog began."""
     net = Net(topology(SEVERAL))
-    reads(net, "One", arriving(parties=replace(TO_SVC, to_broker="T"), inside=True))
+    reads(net, "One", arriving(parties=TO_SVC._replace(to_broker="T"), inside=True))
     assert chosen(net) == ["Third"]
 
 
@@ -339,7 +338,7 @@ def test_a_broker_id_says_which_database() -> None:
 def test_an_endpoint_that_exists_comes_before_the_hash() -> None:
     """Once a database holds the dialog, another one never gets it: not by a new candidate."""
     net = Net(topology(SEVERAL))
-    elsewhere = replace(TO_SVC, from_broker="far")
+    elsewhere = TO_SVC._replace(from_broker="far")
     for n in range(8):
         reads(net, "One", arriving(parties=elsewhere, dialog=conversation(n)))
     before = set(net["One"].endpoint.dialogs)
@@ -352,7 +351,7 @@ def test_an_endpoint_that_exists_comes_before_the_hash() -> None:
 def test_a_database_with_delivery_off_is_no_candidate() -> None:
     """With its own broker id it is not here (28017); without one others are found."""
     net = Net(topology(SEVERAL))
-    tx = reads(net, "One", arriving(parties=replace(TO_SVC, to_broker="Q")))
+    tx = reads(net, "One", arriving(parties=TO_SVC._replace(to_broker="Q")))
     assert errors(tx) == [28017]
     for n in range(10):
         reads(net, "One", arriving(parties=TO_SVC, dialog=conversation(n)))

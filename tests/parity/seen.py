@@ -14,7 +14,7 @@ from streams.protocol import State
 from streams.simulator import Result
 from streams.topology import Topology, queues_of
 from streams.wire.records import read_queued
-from streams.workers.restore import restore_state
+from streams.workers.restore import read_dialogs
 
 Direction = tuple[str, str, str]
 """Queue (instance/database/queue), conversation, and the service that receives."""
@@ -151,8 +151,7 @@ class Onlooker:
         for instance in self._instances:
             topic = self._cluster.topics.dialog(instance)
             for partition in partitions_of(self._cluster, topic):
-                state = restore_state(self._cluster, topic, partition, to_high=False)
-                for dialog in state.dialogs.values():
+                for dialog in read_dialogs(self._cluster, topic, partition).values():
                     row = conversation_endpoint(instance, dialog, now)
                     if row is not None:
                         yield _endpoint(row, dialog.send_sequence - dialog.acknowledged[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from streams.errors import EventKind, Number
 from streams.protocol import (
@@ -220,7 +220,7 @@ def message(
     header = Header(identity, DEFAULT, sequence, START, expires, flags, fragment, fragments)
     journey = Journey(16, START + 60_000, attempt, START, first_hop)
     body = b"%d" % sequence if fragments == 1 else b"%d.%d " % (sequence, fragment)
-    route = replace(parties(broker), locked=locked)
+    route = parties(broker)._replace(locked=locked)
     return Message(CONVERSATION, route, header, journey, body)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
@@ -69,7 +68,7 @@ def test_only_the_oldest_fragment_is_retried() -> None:
     assert sent_fragments(side.waits(4)) == [(0, 0)]
     held = (((0, 2), (0, 2)),)
     said = ack(0, fragment=1, attempt=1)
-    said = replace(said, ack=replace(said.ack, held=held))
+    said = said._replace(ack=said.ack._replace(held=held))
     assert sent_fragments(side.hears(said)) == [(0, 1), (0, 3)]
 
 

@@ -10,7 +10,7 @@ from tests.node.evidence import shows
 
 from .pair import END, Pair
 
-thoroughly = settings(max_examples=150, deadline=None, derandomize=True)
+thoroughly = settings(max_examples=150)
 
 who = st.integers(0, 1)
 frames = st.integers(0, 1_000)

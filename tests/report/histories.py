@@ -7,9 +7,9 @@ ever lost in it, so a ledger that misses something is wrong.
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from streams.errors import EventKind
+from streams.errors import EventKind, Progress
 from streams.protocol import (
     ERROR,
     Effect,
@@ -81,8 +81,8 @@ class History(Pair):
         message = Pair._message(self, who, effect)
         if message.body != FAIL:
             return message
-        header = replace(message.header, type=ERROR, flags=Flag.ERROR | Flag.SKIPS)
-        return replace(message, header=header)
+        header = message.header._replace(type=ERROR, flags=Flag.ERROR | Flag.SKIPS)
+        return message._replace(header=header)
 
     # --- what the ledger is told -----------------------------------------------------------------
 
@@ -136,7 +136,10 @@ class History(Pair):
 
 def ends_in_error(told: Report) -> bool:
     """Tell whether an event says that its endpoint has ended in error, as the reader reads it."""
-    ended = bool(told.error) or told.subclass in (8, 9)
+    ended = bool(told.error) or told.subclass in (
+        Progress.ERROR_RECEIVED,
+        Progress.BROKER_ERROR_RECEIVED,
+    )
     return told.kind is EventKind.CONVERSATION and ended
 
 

@@ -11,7 +11,7 @@ from tests.protocol.build import LIFETIME
 
 from .histories import ENDS, History
 
-thoroughly = settings(max_examples=300, deadline=None, derandomize=True)
+thoroughly = settings(max_examples=300)
 
 who = st.integers(0, 1)
 frames = st.integers(0, 1_000)

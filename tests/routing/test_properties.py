@@ -31,7 +31,7 @@ from . import oracle
 from .build import G1, G2, NOW, begun_in, database, instance, route
 from .instances import ROUTES, dialogs, instances, questions, times
 
-everywhere = settings(max_examples=150, deadline=None, derandomize=True)
+everywhere = settings(max_examples=150)
 thoroughly = settings(everywhere, max_examples=500)
 
 

@@ -86,6 +86,6 @@ def test_a_hop_is_edited_as_on_the_wire() -> None:
     assert (hop.hops_remaining, hop.attempt, hop.first_hop) == (16, 2, 1)
     assert hop.expired(1_000) and not hop.expired(999)
     sent = JOURNEY.loads(hop.edited("A", 7, b"", spend=False, first_hop=3))
-    assert sent == replace(journey, first_hop=3, path=(("A", 7),))
+    assert sent == journey._replace(first_hop=3, path=(("A", 7),))
     passed = JOURNEY.loads(hop.edited("A", 7, b"", spend=True))
-    assert passed == replace(journey, hops_remaining=15, path=(("A", 7),))
+    assert passed == journey._replace(hops_remaining=15, path=(("A", 7),))

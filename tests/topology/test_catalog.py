@@ -117,7 +117,7 @@ topologies = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(topologies)
 def test_unflatten_undoes_flatten(topology: Topology) -> None:
     """What goes into the catalog, through JSON and in any order, comes out as it was.

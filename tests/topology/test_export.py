@@ -29,7 +29,7 @@ from tests.topology.exported import explicit, through_a_folder
 from tests.topology.made_up import topologies
 
 ROUND = settings(
-    max_examples=40, deadline=None, derandomize=True,
+    max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 

@@ -27,7 +27,7 @@ YAML = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(SQL), max_size=30).map(" ".join))
 def test_any_script_is_applied_or_refused(text: str) -> None:
     """Words in any order never end in anything but a topology or InputError with a line."""
@@ -40,7 +40,7 @@ def test_any_script_is_applied_or_refused(text: str) -> None:
         assert unflatten(flatten(topology)) == topology
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(YAML), max_size=25).map("".join))
 def test_any_yaml_is_read_or_refused(text: str) -> None:
     """The same for topology.yaml."""

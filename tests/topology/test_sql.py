@@ -214,48 +214,6 @@ def test_what_has_no_effect_is_a_warning(tmp_path: Path) -> None:
     assert database.queues["Q"].status
 
 
-ERRORS = [
-    ("CREATE ROUTE WITH ADDRESS = 'LOCAL'", 2, 19, "expected WITH"),
-    ("CREATE ROUTE R", 2, 15, "expected WITH"),
-    ("CREATE ROUTE R WITH SERVICE_NAME = 'S';", 2, 39, "ADDRESS"),
-    ("CREATE ROUTE R WITH ADDRESS = LOCAL", 2, 31, "a string"),
-    ("CREATE ROUTE R WITH ADRESS = 'x'", 2, 21, "ADDRESS"),
-    ("CREATE ROUTE R WITH ADDRESS = 'x' SERVICE_NAME = 'S'", 2, 35, "','"),
-    ("CREATE ROUTE R WITH ADDRESS = 'x', ADDRESS = 'y'", 2, 36, "once"),
-    ("CREATE ROUTE R WITH LIFETIME = 'x'", 2, 32, "whole number"),
-    ("CREATE ROUTE R WITH ADDRESS = 'x' PLEASE", 2, 35, "next statement"),
-    ("CREATE ROUTE R WITH\n  ADDRESS = 'x", 3, 13, "never ends"),
-    ("PRINT 'x' /* no end", 2, 11, "never ends"),
-    ("SELECT [abc", 2, 8, "never ends"),
-    ("CREATE CONTRACT C (M SENT BY NOBODY)", 2, 30, "INITIATOR or TARGET or ANY"),
-    ("CREATE MESSAGE TYPE M VALIDATION = XML", 2, 36, "WELL_FORMED_XML"),
-    ("CREATE QUEUE Q WITH STATUS = MAYBE", 2, 30, "ON or OFF"),
-    ("CREATE SERVICE S ON Q", 2, 21, "QUEUE"),
-    ("CREATE SERVICE S ON QUEUE Q (\nGO", 3, 1, "the end of the batch"),
-    ("CREATE ENDPOINT E STATE = ON AS TCP ()", 2, 27, "STARTED"),
-    ("CREATE ENDPOINT E AS TCP (LISTENER_PORT = 99999)", 2, 43, "port"),
-    ("ALTER QUEUE Q STATUS = ON", 2, 15, "WITH"),
-    ("ALTER QUEUE Q WITH POISON_MESSAGE_HANDLING = OFF", 2, 44, "'('"),
-    ("ALTER DATABASE DB SET HONOR_BROKER_PRIORITY MAYBE", 2, 45, "ON or OFF"),
-    ("CREATE BROKER PRIORITY P FOR CONVERSATION SET (PRIORITY_LEVEL = 11)", 2, 65, "1 to 10"),
-    ("CREATE BROKER PRIORITY P FOR CONVERSATION SET (REMOTE_SERVICE_NAME = R)", 2, 70, "a string"),
-    ("ALTER BROKER PRIORITY P FOR CONVERSATION", 2, 41, "SET"),
-    ("CREATE XML SCHEMA COLLECTION X AS 5", 2, 35, "a string"),
-]
-
-
-@pytest.mark.parametrize(("sql", "line", "column", "expected"), ERRORS)
-def test_bad_syntax_is_an_error_with_its_place(
-    tmp_path: Path, sql: str, line: int, column: int, expected: str
-) -> None:
-    """An understood statement that is wrong says file, line, column and what was expected."""
-    with pytest.raises(InputError) as caught:
-        from_sql(tmp_path, sql)
-    error = caught.value
-    assert (error.line, error.column) == (line, column)
-    assert error.file.endswith("I1.sql") and expected in error.message and error.remedy
-
-
 def test_a_statement_needs_a_database(tmp_path: Path) -> None:
     """Without USE, the only database is meant; where there is none, nothing is guessed."""
     with pytest.raises(InputError, match="no database is selected"):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from streams.errors import InputError
 from streams.topology import Database, Encryption, EndpointState, Grant, Securable, load
 from streams.topology.tsql.parse_security import instant_of
 
@@ -147,35 +146,3 @@ def test_the_last_word_of_a_permission_counts(tmp_path: Path) -> None:
 def test_dates_of_certificates(text: str) -> None:
     """The forms that SQL Server takes, as UTC."""
     assert instant_of(text) == 1924905600.0
-
-
-ERRORS = [
-    ("CREATE CERTIFICATE C WITH SUBJECT = 's', EXPIRY_DATE = 'soon'", 2, 56, "a date"),
-    ("CREATE CERTIFICATE C WITH SUBJECT = s", 2, 37, "a string"),
-    ("CREATE REMOTE SERVICE BINDING B TO SERVICE S WITH USER = u", 2, 44, "a string"),
-    ("CREATE REMOTE SERVICE BINDING B TO SERVICE 'S' WITH ANONYMOUS = ON", 2, 67, "USER"),
-    ("ALTER SERVICE S", 2, 16, "ON QUEUE"),
-    ("ALTER SERVICE S (CONTRACT C)", 2, 18, "ADD or DROP"),
-    ("GRANT SEND ON SERVICE S TO u", 2, 23, "':'"),
-    ("REVOKE SEND ON SERVICE::S u", 2, 27, "TO or FROM"),
-    ("DROP QUEUE", 2, 11, "the queue's name"),
-    ("DROP ENDPOINT 'E'", 2, 15, "the endpoint's name"),
-    ("ALTER ENDPOINT E FOR SERVICE_BROKER (ENCRYPTION = NO)", 2, 51, "REQUIRED or"),
-    ("BEGIN DIALOG @h FROM SERVICE S TO 'T'", 2, 35, "SERVICE"),
-    ("BEGIN DIALOG @h FROM SERVICE S TO SERVICE 'T' WITH LIFE = 5", 2, 52, "LIFETIME"),
-    ("RECEIVE * INTO @t", 2, 18, "FROM"),
-    ("GET CONVERSATION GROUP @g Q", 2, 27, "FROM"),
-    ("CREATE PROCEDURE 5 AS PRINT 1", 2, 18, "the procedure's name"),
-]
-
-
-@pytest.mark.parametrize(("sql", "line", "column", "expected"), ERRORS)
-def test_bad_syntax_is_an_error_with_its_place(
-    tmp_path: Path, sql: str, line: int, column: int, expected: str
-) -> None:
-    """As of the statements about routes: file, line, column, what was expected, the syntax."""
-    with pytest.raises(InputError) as caught:
-        from_sql(tmp_path, sql)
-    error = caught.value
-    assert (error.line, error.column) == (line, column), error.message
-    assert expected in error.message and error.remedy

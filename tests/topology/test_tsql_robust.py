@@ -38,19 +38,19 @@ def mutated(draw: st.DrawFn) -> bytes:
     return text.encode(encoding, "replace")
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400)
 @given(mutated())
 def test_a_mutated_script_is_read(data: bytes) -> None:
     check_script(data)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map(" ".join))
 def test_pieces_in_any_order_are_read(text: str) -> None:
     check_script(text.encode("utf-8", "replace"))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read(data: bytes) -> None:
     check_script(data)

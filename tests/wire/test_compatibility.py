@@ -17,9 +17,10 @@ import avro.schema
 import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
-from streams.node import Request
+from streams.node import Request, Said, Seen
 from streams.protocol import (
     Ack,
+    Cause,
     Command,
     CommandKind,
     Dialog,
@@ -27,6 +28,7 @@ from streams.protocol import (
     Header,
     Journey,
     Parties,
+    Source,
     State,
     Status,
 )
@@ -70,6 +72,7 @@ def examples() -> dict[str, bytes]:
         ),
         "Status": c.encode_status(Status(ID, "D", True, 9770, 1, 2, "S", "B")),
         "Command": c.encode_command(command),
+        "Cause": c.encode_cause(Cause(Source("app", "agent", ID, 3), 70, 2)),
         "Result": c.encode_result(c.ResultRecord(ID, ID, 8429, "no")),
         "Event": c.encode_event(event),
         "Presence": c.encode_presence("I", "r", 1, 2),
@@ -78,6 +81,7 @@ def examples() -> dict[str, bytes]:
         "Chunk": s.encode_chunk([(1, 1), (2, 3), (300, 1)]),
         "Positions": s.encode_positions(s.Positions(1, 2, 3)),
         "Request": s.encode_request(Request("S", 2, 3, ID, 4)),
+        "Seen": s.encode_seen(Seen((Said(69, 1, -5, 8429), Said(70, 2, 9, 0)))),
     }
 
 

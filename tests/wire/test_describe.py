@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.cli.record_text import clock, instant, what
+from streams.cli.record_text import what
+from streams.cli.value_text import clock, instant
 from streams.node import Request
 from streams.protocol import (
     END_DIALOG,
@@ -69,7 +70,7 @@ def record(
 
 
 def frame(topic: str, **changes: object) -> RawRecord:
-    header = replace(HEADER, **changes)  # type: ignore[arg-type]
+    header = HEADER._replace(**changes)  # type: ignore[arg-type]
     key, value, headers = message_record(DIALOG, PARTIES, header, JOURNEY, b"hello")
     return record(topic, value, key=key, headers=headers)
 
@@ -140,7 +141,7 @@ def test_a_message_frame_shows_its_three_headers(kind: str) -> None:
 
 def test_a_frame_that_begins_here_happened_when_it_was_sent() -> None:
     key, value, headers = message_record(
-        DIALOG, PARTIES, HEADER, replace(JOURNEY, path=()), b"hello"
+        DIALOG, PARTIES, HEADER, JOURNEY._replace(path=()), b"hello"
     )
     found = describe(record(TOPICS.out("S"), value, key=key, headers=headers), TOPICS)
     assert found["at"] == 2_000
@@ -154,7 +155,7 @@ def test_system_messages_lose_their_long_prefix() -> None:
     key, value, headers = message_record(
         DIALOG,
         PARTIES,
-        replace(HEADER, type=ERROR, sequence=0, flags=Flag.ERROR | Flag.UNSEQUENCED),
+        HEADER._replace(type=ERROR, sequence=0, flags=Flag.ERROR | Flag.UNSEQUENCED),
         JOURNEY,
         body,
     )
@@ -180,7 +181,7 @@ def test_a_status_is_told_from_an_acknowledgement() -> None:
     assert found["status"]["number"] == 9750
     assert (found["at"], found["conversation"]) == (1_950, str(DIALOG))
     assert "status of the initiator, attempt 2: 9750 no route" in what(found)
-    asking = replace(status, number=9770, service="New")
+    asking = status._replace(number=9770, service="New")
     found = describe(record(TOPICS.ack("S"), encode_status(asking)), TOPICS)
     assert what(found).startswith("a route to New is to be asked for: 9770")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streams.wire import Topics, escape, unescape
 
-thoroughly = settings(max_examples=300, deadline=None, derandomize=True)
+thoroughly = settings(max_examples=300)
 
 LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}")
 anything = st.text(st.characters(), max_size=20)  # lone surrogates too

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from streams.node import Request
+from streams.node import Request, Said, Seen
 from streams.protocol import (
     Ack,
+    Cause,
     Command,
     CommandKind,
     Dialog,
@@ -14,11 +15,12 @@ from streams.protocol import (
     Header,
     Journey,
     Parties,
+    Source,
     State,
     Status,
 )
 from streams.wire.codecs import ResultRecord
-from streams.wire.state import Positions, RequestKey, StateKey
+from streams.wire.state import Positions, RequestKey, SeenKey, StateKey
 
 LONG = 2**63
 INT = 2**31
@@ -85,6 +87,8 @@ chunks = st.lists(st.tuples(longs, ints), max_size=64)
 statuses = st.builds(
     Status, uuids, names, st.booleans(), ints, ints, longs, st.none() | names, st.none() | names
 )
+sources = st.builds(Source, names, names, uuids, ints)
+causes = st.builds(Cause, sources, longs, ints)
 commands = st.builds(
     Command,
     conversation=uuids,
@@ -109,10 +113,15 @@ commands = st.builds(
     related=st.none() | uuids,
     timeout=st.none() | longs,
     also=st.lists(uuids, max_size=3).map(tuple),
+    cause=st.none() | causes,
 )
 results = st.builds(ResultRecord, uuids, uuids, ints, names)
 positions = st.builds(Positions, longs, longs, longs)
 requests = st.builds(Request, names, ints, longs, st.none() | uuids, longs)
+seens = st.builds(
+    lambda said: Seen(tuple(said)), st.lists(st.builds(Said, longs, ints, longs, ints), max_size=3)
+)
+seen_keys = st.builds(SeenKey, sources)
 request_keys = st.builds(RequestKey, names, names)
 state_keys = st.builds(StateKey, names, uuids, st.booleans(), st.none() | counts)
 dialogs = st.builds(

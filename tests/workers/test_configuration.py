@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streams.client import Conversation
-from streams.kafka import Message, deploy, headers_of, partitions_of
+from streams.kafka import Message, deploy, headers_of, partitions_of, read_live
 from streams.node.configuration import (
     MISSING_ROUTE,
     MissingRoute,
@@ -23,7 +23,7 @@ from streams.report import read_facts
 from streams.topology import Topology, apply_sql, load
 from streams.wire.partition import partition_of
 from streams.wire.records import read_queued
-from streams.workers.restore import restore_state
+from streams.wire.state import POSITIONS_KEY, RequestKey, decode_key, decode_request
 from tests.node.evidence import shows
 from tests.workers.rig import Rig, eventually, pause, rig
 
@@ -66,10 +66,10 @@ def requests(of: Rig) -> dict[int, Request]:
     """Return the state records of requests, by the partition in which they are."""
     topic = of.topics.dialog("A")
     return {
-        partition: request
+        partition: decode_request(value, about.service)
         for partition in partitions_of(of.cluster, topic)
-        for database in restore_state(of.cluster, topic, partition, to_high=False).requests.values()
-        for request in database.values()
+        for key, value in read_live(of.cluster, topic, partition).items()
+        if key != POSITIONS_KEY and isinstance(about := decode_key(key), RequestKey)
     }
 
 

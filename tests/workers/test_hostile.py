@@ -309,9 +309,9 @@ def test_statements_without_sense_are_refused_and_stop_nobody(
         from_service="InitiatorService",
         to_service="TargetService",
     )
-    begin = replace(command, **changes)  # type: ignore[arg-type]
-    send = replace(begin, command_id=uuid.uuid4(), kind=CommandKind.SEND, body=b"x")
-    end = replace(begin, command_id=uuid.uuid4(), kind=CommandKind.END, error_code=-(2**31))
+    begin = command._replace(**changes)  # type: ignore[arg-type]
+    send = begin._replace(command_id=uuid.uuid4(), kind=CommandKind.SEND, body=b"x")
+    end = begin._replace(command_id=uuid.uuid4(), kind=CommandKind.END, error_code=-(2**31))
     topic = system.cluster.topics.cmd("ServerA")
     inject(system, topic, [command_record(c) for c in (begin, send, end)])
     flows(system)

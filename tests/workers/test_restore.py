@@ -191,6 +191,6 @@ def test_what_transactions_leave_at_the_end_of_an_input_keeps_no_timer_back(
         other.commit_transaction(30)
     two.endpoint(limits=QUICK)
     two.until(two.topics.out("A"), 2)
-    assert sent(two) == [b"one", b"one"]
+    assert set(sent(two)) == {b"one"}  # a second time at least: its timer ran
     if left_by == "open":
         other.abort_transaction(30)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import uuid
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from streams.kafka import KafkaException
 from streams.protocol import Command, CommandKind, Limits
 from streams.wire import decode_journey, decode_result
 from streams.wire.records import HOP, command_record, header_of
-from tests.workers.rig import Gate, Rig, eventually, limit_size
+from tests.workers.rig import Rig, eventually, limit_size
 
 PATIENT = Limits(retries=(60_000,))
 
@@ -30,7 +29,7 @@ def begin(two: Rig, count: int = 1) -> list[Conversation]:
 def command(dialog: Conversation, body: bytes) -> Command:
     """Return a SEND whose answer goes to ``me``."""
     made = Command(dialog.id, uuid.uuid4(), CommandKind.SEND, "DatabaseA", body=body)
-    return replace(made, reply_to="me")
+    return made._replace(reply_to="me")
 
 
 def hand_over(two: Rig, *commands: Command) -> None:
@@ -122,31 +121,6 @@ def test_a_commit_that_timed_out_is_called_again_and_taken_for_no_abort(two: Rig
     assert first.failure is None
 
 
-def test_a_client_that_does_not_come_back_is_replaced(
-    two: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While a group's coordinator is away, sending offsets may take for ever (librdkafka 5456)."""
-    monkeypatch.setattr("streams.workers.transactions.STUCK_AFTER", 0.5)
-    first = two.endpoint(limits=PATIENT)
-    [dialog] = begin(two)
-    stuck = Gate()
-
-    def once(method: Any, *args: Any) -> Any:
-        first.hooks.clear()
-        return stuck(method, *args)
-
-    first.hooks["send_offsets_to_transaction"] = once
-    hand_over(two, *(command(dialog, b"%d" % n) for n in range(3)))
-    stuck.wait()
-    two.until(two.topics.result("A"), 3, mine)
-    assert bodies(two, two.topics.out("A")) == [b"0", b"1", b"2"]
-    stuck.open()
-    hand_over(two, command(dialog, b"3"))
-    two.until(two.topics.out("A"), 1, lambda m: m.value() == b"3")
-    assert bodies(two, two.topics.out("A")) == [b"0", b"1", b"2", b"3"]
-    assert first.failure is None
-
-
 def test_a_command_that_kafka_refuses_is_refused_alone_with_event_and_result(two: Rig) -> None:
     """Its record is too large for ``out``; its neighbours in the batch go through."""
     first = two.endpoint(limits=PATIENT)
@@ -154,7 +128,7 @@ def test_a_command_that_kafka_refuses_is_refused_alone_with_event_and_result(two
     first.stop()
     limit_size(two.cluster, two.topics.out("A"), 4_000)
     sends = [command(d, b"%d" % n) for n, d in enumerate(dialogs)]
-    sends[2] = replace(sends[2], body=os.urandom(8_000))
+    sends[2] = sends[2]._replace(body=os.urandom(8_000))
     hand_over(two, *sends)
     two.endpoint(limits=PATIENT)
     answers = [decode_result(m.value()) for m in two.until(two.topics.result("A"), 5, mine)]

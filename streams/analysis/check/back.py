@@ -6,10 +6,8 @@ from collections.abc import Iterable
 
 from streams.analysis.check.known import Home
 from streams.analysis.check.proof import (
-    finding,
     flows_in,
     id_unstated,
-    listed,
     place_of,
     routes_on,
     shown,
@@ -23,8 +21,9 @@ from streams.analysis.flows.fate import Back, Failure, FlowAnswer
 from streams.analysis.flows.flow_answer import answers_of
 from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
+from streams.prose import listed
 from streams.routing import broker_key
-from streams.topology import Finding, Severity
+from streams.topology import Finding, Severity, finding_at
 
 _E, _W = Severity.ERROR, Severity.WARNING
 
@@ -68,7 +67,7 @@ def _no_return(estate: Estate, group: list[tuple[FlowAnswer, Back]]) -> Finding:
     unsure = outside or any(id_unstated(place.instance, place.database) for place in places)
     homes = tuple(dict.fromkeys(place_of(place.instance, place.database) for place in places))
     broker = sender.database.broker_id
-    return finding(
+    return finding_at(
         "TA-09", _W if unsure else _E,
         f"acknowledgements of {answer.flow.to} in {target} do not come back to {sender.service} "
         f"in {listed(homes)}: {_why(back)}",
@@ -135,7 +134,7 @@ def _asymmetric(
     back = next(back for back in answer.backs if back.at == at)
     target = _home_of(estate, back)
     routes = routes_on(estate, back.hops)
-    return finding(
+    return finding_at(
         "TA-36", _W,
         f"messages of {start} reach {at} {_over(there)}, acknowledgements return {_over(between)}",
         "Let both ways pass the same instances, or see to it that firewalls allow both.",
@@ -171,7 +170,7 @@ def _stale(estate: Estate, group: list[tuple[FlowAnswer, Back, Failure]]) -> Fin
     answer, _, failure = group[0]
     routes = routes_on(estate, failure.hops)
     at, sender = routes[0], answer.flow.sender
-    return finding(
+    return finding_at(
         "TA-38", _W,
         f"route {at.route.name}, one of several for acknowledgements to {sender.service} (broker "
         f"id {sender.database.broker_id}), leads nowhere: {why_not(failure)}",

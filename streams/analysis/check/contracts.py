@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from streams.analysis.check.known import Home
-from streams.analysis.check.objects import finding, listed, user_databases
+from streams.analysis.check.objects import finding, user_databases
 from streams.analysis.check.passages import Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.prose import listed
 from streams.topology import (
     SYSTEM_CONTRACTS,
     SYSTEM_MESSAGE_TYPES,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.objects import finding, listed
+from streams.analysis.check.objects import finding
 from streams.analysis.check.passages import Hop, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.prose import listed
 from streams.topology import Encryption, Endpoint, Finding, Grant, Instance, Severity
 
 _PUBLIC = "public"

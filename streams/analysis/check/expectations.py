@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streams.analysis.check.proof import finding, routes_on, shown
+from streams.analysis.check.proof import routes_on, shown
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.flows.fate import FlowAnswer
@@ -13,7 +13,7 @@ from streams.analysis.flows.flows import Clue, Evidence, Flow
 from streams.analysis.flows.journey import way_to
 from streams.analysis.places import find_sender
 from streams.errors import UsageError
-from streams.topology import Expectation, Finding, Severity
+from streams.topology import Expectation, Finding, Severity, finding_at
 
 
 def broken_expectations(estate: Estate) -> Iterable[Finding]:
@@ -60,7 +60,7 @@ def _evidence(estate: Estate, answer: FlowAnswer) -> dict[str, object]:
 
 def _told(expected: Expectation, message: str, remedy: str, evidence: dict[str, object]) -> Finding:
     subject = "/".join(expected.sender.split("/")[:2])
-    return finding("TA-45", Severity.ERROR, message, remedy, subject, expected.source, evidence)
+    return finding_at("TA-45", Severity.ERROR, message, remedy, subject, expected.source, evidence)
 
 
 CHECKS = (

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streams.analysis.check.known import Home
-from streams.analysis.check.objects import finding, listed, live_routes, user_databases
+from streams.analysis.check.objects import finding, live_routes, user_databases
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.paths.network import Ending, State
 from streams.analysis.paths.ways import Ways
+from streams.prose import listed
 from streams.routing import broker_key
 from streams.topology import BeginDialog, Finding, Procedure, Severity
 

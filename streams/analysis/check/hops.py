@@ -8,7 +8,6 @@ from typing import Any
 from streams.analysis.check.proof import (
     caused_by,
     evidence,
-    finding,
     flows_in,
     lives,
     named,
@@ -22,7 +21,8 @@ from streams.analysis.check.proof import (
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Cause, Phase, Trouble, at_fault, circle
 from streams.analysis.estate import Estate
-from streams.topology import Finding, Severity
+from streams.prose import counted
+from streams.topology import Finding, Severity, finding_at
 
 _E, _W = Severity.ERROR, Severity.WARNING
 
@@ -38,7 +38,7 @@ def not_started(estate: Estate) -> Iterable[Finding]:
     for name, troubles in groups.items():
         instance = estate.topology.instances[name]
         state = instance.endpoint.state.value
-        yield finding(
+        yield finding_at(
             "TA-07", _E,
             f"the endpoint of {name} is {state}, and {_counted(troubles)} must pass it",
             f"Start it: ALTER ENDPOINT ... STATE = STARTED at {name}, or route around it.",
@@ -54,7 +54,7 @@ def not_forwarding(estate: Estate) -> Iterable[Finding]:
         groups.setdefault(trouble.instance, []).append(trouble)
     for name, troubles in groups.items():
         instance = estate.topology.instances[name]
-        yield finding(
+        yield finding_at(
             "TA-08", _E,
             f"{name} would have to forward {_counted(troubles)}, but MESSAGE_FORWARDING is "
             "disabled",
@@ -71,7 +71,7 @@ def _counted(troubles: Iterable[Trouble]) -> str:
     count = len({str(answer.flow) for t in troubles for answer in t.answers})
     first, phase = next(iter(flows.items()))
     of = "acknowledgements of " if phase is Phase.BACK else ""
-    more = f" and {count - 1} more flow{'s' if count > 2 else ''}" if count > 1 else ""
+    more = f" and {counted(count - 1, 'more flow')}" if count > 1 else ""
     return f"{of}{first}{more}"
 
 
@@ -94,7 +94,7 @@ def loops(estate: Estate) -> Iterable[Finding]:
         at = routes[-1] if routes else None
         home = table_of(estate, trouble)
         turn = " -> ".join((*around, around[0]))
-        yield finding(
+        yield finding_at(
             "TA-10", _E,
             f"{named(trouble)} goes round in a loop, {turn}, until its hops are used up (11285)",
             f"Correct the route of one of them so that it leads on; "
@@ -114,7 +114,7 @@ def too_far(estate: Estate) -> Iterable[Finding]:
         home = table_of(estate, trouble)
         routes = routes_on(estate, trouble.failure.hops)
         at = routes[0] if routes else None
-        yield finding(
+        yield finding_at(
             "TA-11", _W,
             f"{named(trouble)} needs more hops than it has: dropped at {trouble.instance} after "
             f"{len(trouble.failure.hops) - 1} instances (11285)",

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from streams.analysis.check.known import Home, known
-from streams.analysis.check.proof import finding, listed, written
+from streams.analysis.check.proof import written
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.topology import Finding, Severity
+from streams.prose import listed
+from streams.topology import Finding, Severity, finding_at
 
 _E, _W = Severity.ERROR, Severity.WARNING
 
@@ -51,7 +52,7 @@ def in_one_instance(estate: Estate) -> Iterable[Finding]:
 def _same(code: str, severity: Severity, homes: tuple[Home, ...], why: str) -> Finding:
     first, last = homes[0], homes[-1]
     names = [str(home) for home in homes]
-    return finding(
+    return finding_at(
         code, severity,
         f"{listed(names)} have the same broker id {last.database.broker_id}: {why}",
         f"Give one of them another: ALTER DATABASE {last.database.name} SET NEW_BROKER; then "

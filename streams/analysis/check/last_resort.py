@@ -8,13 +8,13 @@ from streams.analysis.check.known import Home
 from streams.analysis.check.objects import (
     every_database,
     finding,
-    listed,
     live_routes,
     targets,
     user_databases,
 )
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.prose import listed
 from streams.routing import AUTO_CREATED_LOCAL, CONFIGURATION_SERVICE, AddressKind, parse_address
 from streams.topology import Finding, Route, Severity
 

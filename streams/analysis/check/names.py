@@ -8,10 +8,8 @@ from streams.analysis.check.known import known
 from streams.analysis.check.proof import (
     caused_by,
     evidence,
-    finding,
     flows_in,
     id_unstated,
-    listed,
     lives,
     place_of,
     shown,
@@ -27,8 +25,9 @@ from streams.analysis.flows.journey import travel
 from streams.analysis.flows.route_index import At
 from streams.analysis.paths.network import Disposition, State
 from streams.errors import Number
+from streams.prose import listed
 from streams.routing import Address, AddressKind, broker_key, parse_address
-from streams.topology import Finding, Severity, Source
+from streams.topology import Finding, Severity, Source, finding_at
 from streams.topology.compile import LOOPBACK
 
 _E, _W = Severity.ERROR, Severity.WARNING
@@ -77,7 +76,7 @@ def _near(
     source: Source,
     proof: dict[str, object],
 ) -> Finding:
-    return finding(
+    return finding_at(
         "TA-03", _E,
         f"{what} names the service {name!r}; there is none of this name, but {meant!r}",
         f"Write {meant}: names are compared byte by byte, and {lives(estate, meant)}.",
@@ -100,7 +99,7 @@ def stale_brokers(estate: Estate) -> Iterable[Finding]:
         # An id that only a route names is told at the route.
         if trouble.phase is Phase.FIRST and flow.broker is not None and flow.stated:
             database = flow.sender.database
-            yield finding(
+            yield finding_at(
                 "TA-04", _E,
                 f"the dialogs of {flow.sender} to {flow.to} name broker id {flow.broker}, which no "
                 f"database has",
@@ -122,7 +121,7 @@ def _stale_route(estate: Estate, at: At, broker: str) -> Finding:
         else f"Create the route anew with the broker id of the database that has {service}"
         f"{': ' + listed(ids) if ids else ''}."
     )
-    return finding(
+    return finding_at(
         "TA-04", _W if unsure else _E,
         f"route {at.route.name} names broker id {broker} for {service}, which no database has",
         remedy, place_of(at.instance, at.database), where(at),
@@ -175,7 +174,7 @@ def _ports_of(at: At, address: Address, ports: dict[str, set[int]]) -> set[int]:
 
 def _wrong_port(at: At, address: Address, right: list[int]) -> Finding:
     ports = " or ".join(map(str, right))
-    return finding(
+    return finding_at(
         "TA-06", _E,
         f"route {at.route.name} leads to {address}, but {address.host} listens for Service Broker "
         f"at port {ports}",

@@ -9,7 +9,7 @@ from typing import Any
 from streams.analysis.check.known import Home
 from streams.analysis.estate import Estate
 from streams.routing import CONFIGURATION_SERVICE
-from streams.topology import Database, Finding, Instance, Route, Severity, Source
+from streams.topology import Database, Finding, Instance, Route, Severity, Source, finding_at
 
 
 def every_database(estate: Estate) -> Iterator[Home]:
@@ -60,9 +60,7 @@ def finding(
     """Return a finding about an object of a database or of an instance, at the object's place."""
     place = source if source.file else at.source
     subject = at.name if isinstance(at, Instance) else str(at)
-    return Finding(
-        code, severity, message, remedy, subject, place.file, place.line, place.column, evidence
-    )
+    return finding_at(code, severity, message, remedy, subject, place, evidence)
 
 
 def day(moment: float) -> str:
@@ -71,9 +69,3 @@ def day(moment: float) -> str:
         return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, OSError, ValueError):
         return "a time beyond all calendars"
-
-
-def listed(names: list[str] | tuple[str, ...], most: int = 5) -> str:
-    """Return names as text, the first few of many."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

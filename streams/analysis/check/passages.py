@@ -59,10 +59,12 @@ def _passages(estate: Estate) -> tuple[Passage, ...]:
     for answer in answers_of(estate):
         ways = answer.forth.ways
         if id(ways) not in there:
-            steps = {(key.state, m.step): None for key in ways.reached() for m in ways.moves(key)}
-            there[id(ways)] = tuple(sorted(steps, key=_order))
-        back = {hop: None for b in answer.backs if b.arrives for hop in b.hops}
-        found.append(Passage(answer.flow, answer, there[id(ways)], tuple(back)))
+            states = dict.fromkeys(key.state for key in ways.reached())
+            hops = [(state, step) for state in states for step in ways.network.steps(state)]
+            there[id(ways)] = tuple(sorted(hops, key=_order))
+        # A network makes each step once: its identity is cheaper to compare than its parts.
+        back = {(hop[0], id(hop[1])): hop for b in answer.backs if b.arrives for hop in b.hops}
+        found.append(Passage(answer.flow, answer, there[id(ways)], tuple(back.values())))
     return tuple(found)
 
 

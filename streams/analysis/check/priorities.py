@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from streams.analysis.check.contracts import begun_contracts
 from streams.analysis.check.known import Home
-from streams.analysis.check.objects import finding, listed
+from streams.analysis.check.objects import finding
 from streams.analysis.check.passages import Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.prose import listed
 from streams.topology import Finding, Priority, Severity
 
 

@@ -12,33 +12,17 @@ from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.flow_answer import routes_of
 from streams.analysis.flows.journey import Hops
 from streams.analysis.flows.route_index import At
+from streams.prose import listed
 from streams.topology import (
     NOWHERE,
     Database,
-    Finding,
     Instance,
-    Severity,
     Source,
     default_broker_id,
 )
 
 LISTED = 20
 """How many flows a finding names; it counts them all."""
-
-
-def finding(
-    code: str,
-    severity: Severity,
-    message: str,
-    remedy: str,
-    at: str,
-    source: Source,
-    evidence: dict[str, Any],
-) -> Finding:
-    """Build a finding at a place that was written somewhere."""
-    return Finding(
-        code, severity, message, remedy, at, source.file, source.line, source.column, evidence
-    )
 
 
 def place_of(instance: Instance, database: Database) -> str:
@@ -80,14 +64,6 @@ def flows_in(answers: Iterable[FlowAnswer]) -> dict[str, Any]:
     """Return evidence: the flows that a finding is about, up to ``LISTED`` of them."""
     names = tuple(dict.fromkeys(str(answer.flow) for answer in answers))
     return {"flows": list(names[:LISTED]), "flow_count": len(names)}
-
-
-def listed(names: Sequence[str], most: int = 3) -> str:
-    """Return names for a sentence: all of them if they are few."""
-    shown_ = list(names[:most])
-    if len(names) > most:
-        return f"{', '.join(shown_)} and {len(names) - most} more"
-    return " and ".join([", ".join(shown_[:-1]), shown_[-1]]) if len(shown_) > 1 else shown_[0]
 
 
 def id_unstated(instance: Instance, database: Database) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streams.analysis.check.known import Home
-from streams.analysis.check.objects import finding, listed, user_databases
+from streams.analysis.check.objects import finding, user_databases
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.prose import listed
 from streams.topology import Finding, Queue, Severity
 
 

@@ -8,7 +8,6 @@ from streams.analysis.check.known import known
 from streams.analysis.check.proof import (
     caused_by,
     evidence,
-    finding,
     lives,
     named,
     place_of,
@@ -21,7 +20,7 @@ from streams.analysis.check.trouble import Cause, Phase, Trouble
 from streams.analysis.estate import Estate
 from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
-from streams.topology import Finding, Severity, Source
+from streams.topology import Finding, Severity, Source, finding_at
 
 _E, _W = Severity.ERROR, Severity.WARNING
 
@@ -39,7 +38,7 @@ def no_route(estate: Estate) -> Iterable[Finding]:
     """Find databases from which a message has no route at all (M7)."""
     for trouble in _leaving(estate, Cause.NO_ROUTE):
         home = table_of(estate, trouble)
-        yield finding(
+        yield finding_at(
             "TA-01", _E,
             f"{home} has no route for {named(trouble)}: {trouble.phase.value} stays in the "
             f"transmission queue",
@@ -64,7 +63,7 @@ def not_here(estate: Estate) -> Iterable[Finding]:
         # AutoCreatedLocal came with its database, nobody wrote it: look at who names the service.
         own = route is not None and route.route.source != home.database.source
         source = route.route.source if route is not None and own else Source()
-        yield finding(
+        yield finding_at(
             "TA-02", _E,
             f"only {by} matches {named(trouble)} in {home}, and no active database of "
             f"{home.instance.name} has it: {trouble.phase.value} stays in the transmission queue",
@@ -92,7 +91,7 @@ def _dropped(estate: Estate, trouble: Trouble) -> Finding:
     at, error = trouble.route, trouble.failure.ending.error
     assert at is not None, "the caller has seen to it"
     why = f"drops it ({int(error)}, {text_of(error)})" if error is not None else "drops it"
-    return finding(
+    return finding_at(
         "TA-05", _E,
         f"route {at.route.name} leads {named(trouble)} to {trouble.instance}, which neither has "
         f"it nor passes it on: it {why}",
@@ -108,7 +107,7 @@ def _to_nobody(estate: Estate, trouble: Trouble) -> Iterator[Finding]:
     inside = trouble.service in known(estate).services
     if at is None or step.address is None or not inside or _known_host(estate, step.address.host):
         return
-    yield finding(
+    yield finding_at(
         "TA-05", _W,
         f"route {at.route.name} sends {named(trouble)} to {step.address}, where no instance of "
         f"this topology listens",

@@ -6,9 +6,7 @@ from collections.abc import Iterable
 
 from streams.analysis.check.known import known
 from streams.analysis.check.proof import (
-    finding,
     flows_in,
-    listed,
     place_of,
     routes_on,
     shown,
@@ -21,8 +19,9 @@ from streams.analysis.flows.fate import FlowAnswer, Forth
 from streams.analysis.flows.flow_answer import ways_there
 from streams.analysis.flows.journey import way_to
 from streams.analysis.flows.redundancy import Redundancy
+from streams.prose import counted, listed
 from streams.routing import Verdict, broker_key
-from streams.topology import Finding, Severity
+from streams.topology import Finding, Severity, finding_at
 
 _W, _I = Severity.WARNING, Severity.INFO
 
@@ -41,7 +40,7 @@ def _degree(estate: Estate, forth: Forth, answers: tuple[FlowAnswer, ...]) -> Fi
     routes = routes_on(estate, way_to(forth.ways, forth.ways.start))
     said = listed([_said(estate, key, found) for key, found in forth.redundancy.items()])
     although = ", although there are several routes" if deceptive else ""
-    return finding(
+    return finding_at(
         "TA-15", _W if deceptive else _I,
         f"{place.database.name} reaches {service} {said}{although}",
         _remedy(single=single, deceptive=deceptive),
@@ -69,7 +68,7 @@ def _said(estate: Estate, key: str, found: Redundancy) -> str:
     target = f"in {listed([str(home) for home in homes])}" if homes else f"with broker id {key}"
     if found.instances:
         return f"{target} only over {listed(found.instances)}"
-    return f"{target} by {found.ways} way{'s' if found.ways > 1 else ''}"
+    return f"{target} by {counted(found.ways, 'way')}"
 
 
 def _several_addresses(forth: Forth) -> bool:

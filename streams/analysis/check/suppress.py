@@ -8,7 +8,7 @@ from typing import Any
 
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.topology import Finding, Severity, Suppression
+from streams.topology import Finding, Severity, Suppression, finding_at
 
 CODE = "TA-46"
 
@@ -80,10 +80,10 @@ def _superfluous(
 
 
 def _finding(one: Suppression, what: str, remedy: str) -> Finding:
-    return Finding(
+    return finding_at(
         CODE, Severity.WARNING,
         f"the suppression of {one.code} for {one.subject} {what}", remedy,
-        one.subject, one.source.file, one.source.line, one.source.column,
+        one.subject, one.source,
         {"code": one.code, "subject": one.subject, "reason": one.reason,
          "until": None if one.until is None else one.until.isoformat()},
     )  # fmt: skip

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from streams.analysis.check.proof import (
-    finding,
     flows_in,
-    listed,
     routes_on,
     shown,
     where,
@@ -21,8 +19,9 @@ from streams.analysis.flows.flow_answer import ways_there
 from streams.analysis.flows.journey import way_to
 from streams.analysis.flows.route_index import At
 from streams.analysis.paths.hazards import split_finding
+from streams.prose import listed
 from streams.routing import Route, broker_key
-from streams.topology import Finding, Severity
+from streams.topology import Finding, Severity, finding_at
 
 _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
 
@@ -66,7 +65,7 @@ def shadowed(estate: Estate) -> Iterable[Finding]:
 
 def _shadow(stop: Stop, by: Sequence[At], others: Sequence[At]) -> Finding:
     source = where(by[0]) if by else written(stop.home.database.source)
-    return finding(
+    return finding_at(
         "TA-13", _W,
         f"route {listed([at.route.name for at in by])} names {stop.service} and no broker id: new "
         f"dialogs take it, and are not balanced over {listed([at.route.name for at in others])}",
@@ -89,7 +88,7 @@ def balanced(estate: Estate) -> Iterable[Finding]:
             continue
         shares = dict.fromkeys(stop.step.alternatives, 1 / count) if count else {}
         routes = named_routes(estate, stop, (r.name for r in full))
-        yield finding(
+        yield finding_at(
             "TA-14", _W if repeated else _I,
             _shares(stop, repeated),
             "Drop the routes that repeat others: ids are balanced, not routes."
@@ -132,7 +131,7 @@ def arbitrary(estate: Estate) -> Iterable[Finding]:
         places = [f"{instance.name}/{name}" for name in names]
         second = instance.databases[names[1]]
         path = stop.path()
-        yield finding(
+        yield finding_at(
             "TA-18", _W,
             f"{listed(places)} have the service {stop.service}, and messages without broker id "
             f"arrive: any of them may take a dialog",

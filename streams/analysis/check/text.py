@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator
 from itertools import groupby
 
 from streams.analysis.check.check import Report
 from streams.analysis.check.registry import Check
-from streams.topology import Finding, Severity, Source
+from streams.prose import counted, wrapped
+from streams.topology import Finding, Severity
 
 Paint = Callable[[Severity, str], str]
 """Return a text in the colour of a severity."""
-_WIDTH = 100
 _INFOS = 10
 """So many infos of one code are shown: in a large estate they would bury what is wrong."""
 
@@ -30,7 +29,7 @@ def _lines(report: Report, paint: Paint) -> Iterator[str]:
     for severity in Severity:
         group = [finding for finding in report.findings if finding.severity is severity]
         if group:
-            yield paint(severity, _counted(len(group), severity))
+            yield paint(severity, counted(len(group), severity.value))
             yield ""
         for code, alike in groupby(group, key=lambda finding: finding.code):
             yield from _alike_lines(code, tuple(alike), severity, paint)
@@ -50,29 +49,17 @@ def _alike_lines(
         yield ""
 
 
-def _counted(count: int, severity: Severity) -> str:
-    word = severity.value
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
 def _summary(report: Report) -> str:
-    counts = ", ".join(_counted(report.count(severity), severity) for severity in Severity)
+    counts = ", ".join(counted(report.count(s), s.value) for s in Severity)
     more = f"; {len(report.suppressed)} suppressed" if report.suppressed else ""
     return f"{counts}{more}"
 
 
 def _finding_lines(finding: Finding, paint: Paint) -> Iterator[str]:
-    place = str(Source(finding.file, finding.line, finding.column)) or "(no file)"
+    place = str(finding.source) or "(no file)"
     yield f"{paint(finding.severity, finding.code)}  {finding.subject}  {place}"
-    yield from _wrapped(finding.message + ".", "  ")
-    yield from _wrapped(finding.remedy, "  > ")
-
-
-def _wrapped(text: str, indent: str) -> list[str]:
-    following = " " * len(indent)
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=indent, subsequent_indent=following, break_on_hyphens=False
-    )
+    yield from wrapped(finding.message + ".", "  ")
+    yield from wrapped(finding.remedy, "  > ", "    ")
 
 
 def page_text(check: Check) -> str:
@@ -80,5 +67,5 @@ def page_text(check: Check) -> str:
     severities = " or ".join(severity.value for severity in check.severities)
     lines = [f"{check.code}  {check.title}", "", f"Severity: {severities}. Rule: {check.rule}."]
     for text in (check.why, check.remedy):
-        lines += ["", *_wrapped(text, "")]
+        lines += ["", *wrapped(text)]
     return "\n".join(lines) + "\n"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streams.analysis.check.proof import finding, place_of, shown, where
+from streams.analysis.check.proof import place_of, shown, where
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.flows.unused_routes import unused_routes
-from streams.topology import Finding, Severity
+from streams.topology import Finding, Severity, finding_at
 
 
 def dead_routes(estate: Estate) -> Iterable[Finding]:
@@ -16,7 +16,7 @@ def dead_routes(estate: Estate) -> Iterable[Finding]:
     for at in unused_routes(estate):
         place = place_of(at.instance, at.database)
         what = at.route.service or "any service"
-        yield finding(
+        yield finding_at(
             "TA-24", Severity.INFO,
             f"no known flow uses route {at.route.name} for {what} to {at.route.address}, "
             f"there or back",

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from textwrap import wrap
 
 from streams.analysis.diagnose.report import Diagnoses, Diagnosis
-from streams.topology import Source
+from streams.prose import counted, wrapped
 
 LISTED = 25
 """How many diagnoses are written out; there may be one for each of a thousand services."""
-_WIDTH = 98
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -22,8 +20,9 @@ def diagnoses_text(diagnoses: Diagnoses) -> str:
 
 def _lines(all_: Diagnoses) -> Iterator[str]:
     names = ", ".join(all_.snapshot.live)
-    messages, endpoints = _counted(all_.messages, "message"), _counted(all_.endpoints, "endpoint")
-    yield from _filled(f"{names}: {messages} in transmission queues, {endpoints}{_when(all_)}.", "")
+    messages, endpoints = counted(all_.messages, "message"), counted(all_.endpoints, "endpoint")
+    held = f"{messages} in transmission queues, {endpoints}"
+    yield from wrapped(f"{names}: {held}{_when(all_)}.", "", "  ")
     for diagnosis in all_.found[:LISTED]:
         yield ""
         yield from _diagnosis(diagnosis)
@@ -45,26 +44,26 @@ def _when(all_: Diagnoses) -> str:
 
 
 def _diagnosis(d: Diagnosis) -> Iterator[str]:
-    rows = _counted(d.count, "endpoint" if d.leak else "message")
+    rows = counted(d.count, "endpoint" if d.leak else "message")
     oldest = "" if d.oldest is None else f", oldest {age_text(d.oldest)}"
-    yield from _filled(f"{rows}{oldest}: {d.cause.title}", "")
+    yield from wrapped(f"{rows}{oldest}: {d.cause.title}", "", "  ")
     of = " -> ".join(name for name in (d.of, d.to) if name)
-    yield from _filled(f"{d.at}  {of}", "  ")
+    yield from wrapped(f"{d.at}  {of}", "  ")
     for number, sentence in enumerate(d.evidence):
-        yield from _filled(sentence, "  why     " if number == 0 else "          ")
+        yield from wrapped(sentence, "  why     " if number == 0 else "          ")
     numbers = f"; errors {', '.join(map(str, d.cause.numbers))}" if d.cause.numbers else ""
-    yield from _filled(f"{d.cause.code}, {d.cause.rule}{numbers}", "  rule    ")
-    yield from _filled(d.cause.remedy, "  remedy  ")
+    yield from wrapped(f"{d.cause.code}, {d.cause.rule}{numbers}", "  rule    ")
+    yield from wrapped(d.cause.remedy, "  remedy  ")
     if d.also:
-        yield from _filled(", ".join(f"{c.code} ({c.title})" for c in d.also), "  also    ")
+        yield from wrapped(", ".join(f"{c.code} ({c.title})" for c in d.also), "  also    ")
     shown = ", ".join(map(str, d.conversations))
     if shown:
-        yield from _filled(
+        yield from wrapped(
             f"{shown}{' ...' if d.count > len(d.conversations) else ''}", "  dialog  "
         )
     places = [str(source) for source in d.sources if source.file]
     if places:
-        yield from _filled(places[0], "  row     ")
+        yield from wrapped(places[0], "  row     ")
 
 
 def _gaps(all_: Diagnoses) -> Iterator[str]:
@@ -76,21 +75,11 @@ def _gaps(all_: Diagnoses) -> Iterator[str]:
         for (database, view), count in live.cut.items():
             notes.append(f"{live.name}/{database}: {view} has {count:,} rows, and not all are here")
     for finding in all_.snapshot.topology.findings:
-        place = Source(finding.file, finding.line, finding.column)
-        notes.append(f"{place}: {finding.message}. {finding.remedy}")
+        notes.append(f"{finding.source}: {finding.message}. {finding.remedy}")
     if notes:
         yield ""
     for note in notes:
-        yield from _filled(note, "")
-
-
-def _filled(text: str, indent: str) -> list[str]:
-    rest = " " * (len(indent) or 2)
-    return wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=rest) or [indent.rstrip()]
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
+        yield from wrapped(note, "", "  ")
 
 
 def age_text(seconds: float) -> str:

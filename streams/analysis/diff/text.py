@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from fractions import Fraction
-from textwrap import wrap
+from collections.abc import Iterator
 
 from streams.analysis.diff.compare import Change, lost, spread_otherwise
 from streams.analysis.diff.difference import Difference, FlowChange, Touched
 from streams.analysis.diff.reach import Arrival, Loss, Reach, Target
 from streams.analysis.explain_text import failure_text
+from streams.prose import counted, percent, wrapped
 
-WIDTH = 100
 _SHOWN = 6
 
 _HEADS = {
@@ -50,8 +48,7 @@ def _flows(count: int) -> str:
 def _summary(difference: Difference) -> str:
     parts = (f"{n} {_DOES[change][n > 1]}" for change in Change if (n := difference.count(change)))
     changed, judged = len(difference.changes), difference.judged
-    flows = "flow" if judged == 1 else "flows"
-    return f"{changed} of {judged} {flows} {_differ(changed)}: {', '.join(parts)}."
+    return f"{changed:,} of {counted(judged, 'flow')} {_differ(changed)}: {', '.join(parts)}."
 
 
 def _unreached(difference: Difference) -> str:
@@ -65,12 +62,13 @@ def _differ(count: int) -> str:
 
 
 def _block(change: FlowChange) -> Iterator[str]:
-    yield from _folded("", [f"{_HEADS[change.change]}  {change.flow}"])
-    yield from _folded("  ", _told(change))
+    yield from wrapped(f"{_HEADS[change.change]}  {change.flow}", "", "  ")
+    for told in _told(change):
+        yield from wrapped(told, "  ", "    ")
     for why in _why(change):
-        yield from _folded("    ", [why])
+        yield from wrapped(why, "    ", "      ")
     if change.touched.messages:
-        yield from _folded("  ", [_messages(change.touched)])
+        yield from wrapped(_messages(change.touched), "  ", "    ")
 
 
 def _told(change: FlowChange) -> Iterator[str]:
@@ -80,7 +78,7 @@ def _told(change: FlowChange) -> Iterator[str]:
     for target in gone:
         yield f"no longer reached: {_named(target, before)}"
     if after.stranded > before.stranded and after.arrivals:
-        yield f"{_percent(after.stranded)} of the dialogs reach nothing"
+        yield f"{percent(after.stranded)} of the dialogs reach nothing"
     for target in lost(after, before):
         yield f"now reached: {_named(target, after)}"
     if not gone and spread_otherwise(before, after):
@@ -94,7 +92,7 @@ def _told(change: FlowChange) -> Iterator[str]:
 
 def _named(target: Target, reach: Reach) -> str:
     arrival = reach.arrivals[target]
-    share = f", {_percent(arrival.share)} of the messages" if arrival.share < 1 else ""
+    share = f", {percent(arrival.share)} of the messages" if arrival.share < 1 else ""
     return f"{target.at} (broker id {arrival.broker}){share}"
 
 
@@ -107,8 +105,8 @@ def _still(target: Target, old: Arrival, new: Arrival) -> str:
 
 
 def _ways(before: int, after: int) -> str:
-    words = "way" if after == 1 else "ways"
-    return f"{after} {words}" if before == after else f"{after} {words} instead of {before}"
+    ways = counted(after, "way")
+    return ways if before == after else f"{ways} instead of {before:,}"
 
 
 # --- Why -----------------------------------------------------------------------------------------
@@ -155,15 +153,3 @@ def _messages(touched: Touched) -> str:
         return f"none of its {touched.messages:,} captured messages is touched"
     parts = ", ".join(f"{n:,} {_DOES[c][n > 1]}" for c, n in touched.changed.items())
     return f"captured messages touched: {touched.count:,} of {touched.messages:,} ({parts})"
-
-
-def _folded(indent: str, lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        yield from wrap(
-            line, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ",
-            break_long_words=False, break_on_hyphens=False,
-        )  # fmt: skip
-
-
-def _percent(share: Fraction) -> str:
-    return f"{float(share) * 100:.3g} %"

@@ -28,6 +28,8 @@ class Journey:
 
     def leading_to(self, end: Ending) -> frozenset[str]:
         """Return the instances on all ways to an end."""
+        if len(self.ends) == 1:
+            return frozenset(state.instance for state in self.states)
         good: set[State] = set()
         before: dict[State, list[State]] = {}
         for state in self.states:
@@ -47,6 +49,26 @@ class Journey:
 
 def travel(network: Network, start: State) -> Journey:
     """Follow a message by every step, each state once."""
+    return _straight(network, start) or _branching(network, start)
+
+
+def _straight(network: Network, start: State) -> Journey | None:
+    """Follow a message that has no choice, as most have; ``None`` where it has one."""
+    hops: list[tuple[State, Step]] = []
+    state: State | None = start
+    while state is not None and len(hops) < HOPS:
+        steps = network.steps(state)
+        if len(steps) > 1:
+            return None
+        hops.append((state, steps[0]))
+        state = steps[0].following
+    ending = hops[-1][1].ending
+    if ending is None:
+        return None
+    return Journey(network, tuple(state for state, _ in hops), {ending: tuple(hops)})
+
+
+def _branching(network: Network, start: State) -> Journey:
     came: dict[State, tuple[State, Step] | None] = {start: None}
     ends: dict[Ending, Hops] = {}
     waiting = deque([start])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from streams import routing
@@ -33,16 +32,19 @@ class RouteIndex:
     topology: Topology
     now: float
     _found: dict[tuple[str, str, str], At] = field(default_factory=dict)
-    _alike: Counter[Alike] = field(default_factory=Counter)
+    _several: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
+        alike: dict[Alike, list[str]] = {}
         for instance in self.topology.instances.values():
             for database in (*instance.databases.values(), instance.msdb):
                 for route in database.routes:
                     at = At(instance, database, route)
                     self._found.setdefault((instance.name, database.name, route.name), at)
                     if route.expires is None or route.expires > self.now:
-                        self._alike[_alike(at)] += 1
+                        alike.setdefault(_alike(at), []).append(str(at))
+        groups = (names for names in alike.values() if len(names) > 1)
+        self._several = frozenset(name for names in groups for name in names)
 
     def every(self) -> tuple[At, ...]:
         """Return all routes; of those with one name in one table, the first."""
@@ -74,7 +76,7 @@ class RouteIndex:
 
     def alone(self, at: At) -> bool:
         """Tell whether no other route says the same under another name."""
-        return self._alike[_alike(at)] < 2
+        return str(at) not in self._several
 
 
 def _leads_to(here: routing.Instance, route: Route) -> bool:

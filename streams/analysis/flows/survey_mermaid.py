@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.survey import Kind, Survey
+from streams.prose import percent
 from streams.routing import broker_key
 
 
@@ -32,7 +33,7 @@ class _Chart:
         for reached in answer.reached:
             over = answer.forth.redundancy[broker_key(reached.broker)].instances
             stops = [start, *(self._node(name) for name in over), self._node(reached.at)]
-            share = "" if reached.share == 1 else f" {float(reached.share) * 100:.3g} %"
+            share = "" if reached.share == 1 else f" {percent(reached.share)}"
             for one, other in pairwise(stops):
                 self._arrow(one, "-->", f"{to}{share}", other)
         for failure in answer.failures:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby
@@ -12,10 +11,10 @@ from streams.analysis.flows.fate import FlowAnswer, Reached
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.survey import Kind, SinglePoint, Survey, Unsettled
 from streams.analysis.paths.path import PathVerdict
+from streams.prose import counted, percent, wrapped
 from streams.routing import broker_key
 from streams.topology import Source
 
-_WIDTH = 100
 _NAMED = 3
 
 
@@ -31,10 +30,10 @@ def summary_line(survey: Survey) -> str:
     """Return the whole answer in a line."""
     verdicts = (f"{survey.count(v)} {v.value}" for v in reversed(PathVerdict) if survey.count(v))
     counts = ", ".join(verdicts)
-    points = _counted(len(survey.points(Kind.INSTANCE)), "single point")
+    points = counted(len(survey.points(Kind.INSTANCE)), "single point")
     return (
-        f"{_counted(len(survey.answers), 'flow')}{': ' + counts if counts else ''}; "
-        f"{points} of failure; {_counted(len(survey.unused), 'unused route')}"
+        f"{counted(len(survey.answers), 'flow')}{': ' + counts if counts else ''}; "
+        f"{points} of failure; {counted(len(survey.unused), 'unused route')}"
     )
 
 
@@ -50,12 +49,8 @@ def _only_a_run(what: str, begins: Sequence[Unsettled]) -> list[str]:
         return []
     named = "; ".join(f"{b.procedure} of {b.at}{_line(b.source)}" for b in begins[:_NAMED])
     more = f"; and {len(begins) - _NAMED} more" if len(begins) > _NAMED else ""
-    of = _counted(len(begins), "BEGIN DIALOG")
-    return _wrapped(f"only a run would tell the {what} of {of}: {named}{more}", "", "  ")
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    of = counted(len(begins), "BEGIN DIALOG")
+    return wrapped(f"only a run would tell the {what} of {of}: {named}{more}", "", "  ")
 
 
 # --- Who reaches whom ----------------------------------------------------------------------------
@@ -77,22 +72,22 @@ def _sender(answer: FlowAnswer) -> str:
 def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
     flow = answer.flow
     broker = f", broker id {flow.broker}" if flow.broker is not None else ""
-    yield from _wrapped(
+    yield from wrapped(
         f"{flow.sender.service} -> {flow.to}{broker}: {answer.verdict.value}", "  ", "    "
     )
     arrives = {back.at: back.arrives for back in answer.backs}
     for reached in answer.reached:
         lost = "" if arrives[reached.at] else ", NOT ACKNOWLEDGED"
         text = f"{_share(reached.share)}  {reached.at}, {_ways(answer, reached)}{lost}"
-        yield from _wrapped(text, "    ", " " * 12)
+        yield from wrapped(text, "    ", " " * 12)
     for failure in answer.failures:
         text = failure_text(failure.ending, failure.hops[-1][1])
         way = " -> ".join(failure.instances)
-        yield from _wrapped(f"{_share(failure.share)}  {text}; by {way}", "    ", " " * 12)
+        yield from wrapped(f"{_share(failure.share)}  {text}; by {way}", "    ", " " * 12)
 
 
 def _share(share: Fraction) -> str:
-    return f"{float(share) * 100:>4.3g} %"
+    return f"{percent(share):>6}"
 
 
 def _ways(answer: FlowAnswer, reached: Reached) -> str:
@@ -101,7 +96,7 @@ def _ways(answer: FlowAnswer, reached: Reached) -> str:
         return "in the same instance"
     if found.instances:
         return f"only over {', '.join(found.instances)}"
-    return _counted(found.ways, "way") if found.between else "directly"
+    return counted(found.ways, "way") if found.between else "directly"
 
 
 # --- What must not fail, and what rests ----------------------------------------------------------
@@ -113,8 +108,8 @@ def _points(points: Sequence[SinglePoint]) -> Iterator[str]:
     for point in points:
         named = "; ".join(point.flows[:_NAMED])
         more = f"; and {len(point.flows) - _NAMED} more" if len(point.flows) > _NAMED else ""
-        text = f"{point.name}, for {_counted(len(point.flows), 'flow')}: {named}{more}"
-        yield from _wrapped(text, "  ", "    ")
+        text = f"{point.name}, for {counted(len(point.flows), 'flow')}: {named}{more}"
+        yield from wrapped(text, "  ", "    ")
 
 
 def _unused(routes: Sequence[At]) -> Iterator[str]:
@@ -126,17 +121,10 @@ def _unused(routes: Sequence[At]) -> Iterator[str]:
             route = at.route
             what = route.service if route.service is not None else "any service"
             line = _line(route.source)
-            yield from _wrapped(
+            yield from wrapped(
                 f"{route.name}: {what} to {route.address}{line}", "    ", "      "
             )  # fmt: skip
 
 
 def _line(source: Source) -> str:
     return f", line {source.line}" if source.line else ""
-
-
-def _wrapped(text: str, indent: str, following: str) -> list[str]:
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=indent, subsequent_indent=following,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip

@@ -11,7 +11,7 @@ from streams.analysis.paths.moves import Key, Move
 from streams.analysis.paths.network import Pick, State
 from streams.analysis.paths.ways import Ways
 from streams.routing import Address, Decision, broker_key
-from streams.topology import Finding, Severity, Source, Topology
+from streams.topology import Finding, Severity, Source, Topology, finding_at
 
 Reach = frozenset[tuple[str, frozenset[Pick]]]
 """The broker ids that are reached, each with the choices that lead there."""
@@ -134,11 +134,11 @@ def split_finding(topology: Topology, split: Split, service: str) -> Finding:
     names = set(split.decision.routes)
     source = next((r.source for r in database.routes if r.name in names), Source())
     routes = ", ".join(split.decision.routes)
-    return Finding(
+    return finding_at(
         "TA-12", Severity.ERROR,
         f"routes {routes} name no broker id and lead one dialog with {service} to different "
         f"databases: broker ids {' and '.join(split.brokers)}",
         "Name the broker id in each of these routes; then the dialog's id chooses one of them.",
-        f"{instance.name}/{database.name}", source.file, source.line, source.column,
+        f"{instance.name}/{database.name}", source,
         {"service": service, "routes": list(split.decision.routes), "brokers": list(split.brokers)},
     )  # fmt: skip

@@ -7,6 +7,7 @@ is followed exactly; in a larger one, the first step inside it counts as the loo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from streams.analysis.paths.circles import Circles
 from streams.analysis.paths.network import Disposition, Ending, Network, State, Step
@@ -29,8 +30,7 @@ class Key:
     forwards: int
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """A step as a way takes it: on to the next key, or to an end."""
 
     step: Step

@@ -8,118 +8,79 @@ come from :mod:`streams.routing` and from nowhere else.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 
 from streams import routing
+from streams.analysis.paths.likeness import Kind, Likeness
+from streams.analysis.paths.step import Disposition, Ending, Pick, State, Step
 from streams.errors import Number
 from streams.routing import Address, Decision, Origin, Plan, Query, Verdict, broker_key
 from streams.topology import Role, Topology, directory, instance_at, routing_instances
 from streams.topology.compile import LOOPBACK
 
-Pick = tuple[str, int, int | str]
-"""What a choice depends on: (kind, among how many, which). Two choices of one dialog are linked."""
+__all__ = ["Common", "Disposition", "Ending", "Network", "Pick", "State", "Step"]
 
 
-class Disposition(Enum):
-    """How a way ends; the values are the contract's words."""
+@dataclass(slots=True)
+class Common:
+    """What all networks of a topology have in common; steps by kind, see :mod:`.likeness`."""
 
-    DELIVERED = "delivered"
-    DELAYED = "delayed"
-    DROPPED = "dropped"
-    LOOP = "loop"
-    UNKNOWN = "unknown"
+    topology: Topology
+    instances: Mapping[str, routing.Instance]
+    leads: Mapping[tuple[str, int], str]
+    likeness: Likeness
+    steps: dict[Kind, tuple[Step, ...]] = field(default_factory=dict)
 
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """Where a message is decided upon; ``database`` is its home, ``None`` for one from outside."""
-
-    instance: str
-    database: str | None
-    broker: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """The end of a way: in a database where it was delivered, else where it was left."""
-
-    disposition: Disposition
-    instance: str
-    database: str | None = None
-    broker: str | None = None
-    error: Number | None = None
-
-    @property
-    def at(self) -> str:
-        """Return ``instance/database`` where delivered, else the instance."""
-        return self.instance if self.database is None else f"{self.instance}/{self.database}"
-
-    @property
-    def delivered(self) -> bool:
-        """Tell whether a database took the message."""
-        return self.disposition is Disposition.DELIVERED
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One thing that can follow from a state, with its share of the state's messages.
-
-    ``forwards`` tells whether it uses a hop: what an instance sends of its own does not.
-    """
-
-    share: Fraction
-    decision: Decision
-    alternatives: tuple[str, ...]
-    picks: frozenset[Pick]
-    address: Address | None = None
-    following: State | None = None
-    ending: Ending | None = None
-    forwards: bool = False
-
-    @property
-    def order(self) -> tuple[str, ...]:
-        """Return the names by which ways are ordered."""
-        end = self.ending.at if self.ending else self.following.instance if self.following else ""
-        return (end, str(self.address or ""), self.decision.broker or "")
+    @staticmethod
+    def of(topology: Topology) -> Common:
+        """Compile a topology."""
+        instances = routing_instances(topology)
+        return Common(topology, instances, dict(directory(topology)), Likeness(instances))
 
 
 @dataclass(slots=True)
 class Network:
     """A topology as one message sees it; :meth:`steps` is computed once per state."""
 
-    topology: Topology
+    common: Common
     service: str
     from_initiator: bool
     conversation: uuid.UUID | None
     now: float
     _steps: dict[State, tuple[Step, ...]] = field(default_factory=dict)
-    _instances: dict[str, routing.Instance] = field(default_factory=dict)
-    _leads: dict[tuple[str, int], str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self._instances:
-            self._instances = routing_instances(self.topology)
-            self._leads = dict(directory(self.topology))
 
     def backwards(self, service: str) -> Network:
         """Return the same network for what the target sends to the initiator's service."""
-        return Network(
-            self.topology, service, False, self.conversation, self.now,
-            _instances=self._instances, _leads=self._leads,
-        )  # fmt: skip
+        return Network(self.common, service, False, self.conversation, self.now)
 
     def steps(self, state: State) -> tuple[Step, ...]:
         """Return everything that can follow from a state, in the order of names."""
         found = self._steps.get(state)
         if found is None:
-            plan = routing.plan(self._instances[state.instance], self._query(state), self.now)
-            found = tuple(sorted(self._follow(state, plan), key=lambda step: step.order))
-            self._steps[state] = found
+            found = self._steps[state] = self._decided(state)
         return found
+
+    def _decided(self, state: State) -> tuple[Step, ...]:
+        """Return the steps that were found for a message that fares alike, else find them."""
+        table = (state.instance, state.database)
+        kind = self.common.likeness.kind(table, self.service, state.broker, self.from_initiator)
+        if kind is None:
+            return self._planned(state)
+        found = self.common.steps.get(kind)
+        if found is not None:
+            return _with_broker(found, state.broker)
+        found = self._planned(state)
+        # Which half of a mirrored pair takes a message depends on names at the other end.
+        if found[0].decision.verdict is not Verdict.PROBE:
+            self.common.steps[kind] = found
+        return found
+
+    def _planned(self, state: State) -> tuple[Step, ...]:
+        plan = routing.plan(self.common.instances[state.instance], self._query(state), self.now)
+        return tuple(sorted(self._follow(state, plan), key=lambda step: step.order))
 
     def _query(self, state: State) -> Query:
         origin = Origin.OUTSIDE if state.database is None else Origin.INSIDE
@@ -155,7 +116,7 @@ class Network:
         ordered = routing.order_databases(decision.candidates, self.conversation)
         taken = ordered if self.conversation is None else ordered[:1]
         for name in taken:
-            broker = self._instances[state.instance].databases[name].broker_id
+            broker = self.common.instances[state.instance].databases[name].broker_id
             picks = {(f"database of {state.instance}", 0, name)} if len(taken) > 1 else set()
             ending = Ending(Disposition.DELIVERED, state.instance, name, broker)
             yield ending, frozenset(picks)
@@ -168,7 +129,7 @@ class Network:
         if name is None:
             unknown = Ending(Disposition.UNKNOWN, state.instance, broker=decision.broker)
             return None, unknown
-        if self._instances[name].started:
+        if self.common.instances[name].started:
             return State(name, None, decision.broker), None
         # Nobody answers there: what began here stays, a forwarder's copy outlives its time.
         if state.database is None:
@@ -178,12 +139,12 @@ class Network:
         return None, Ending(end, state.instance, broker=decision.broker, error=number)
 
     def _leads_to(self, instance: str, address: Address) -> str | None:
-        if self._instances[instance].is_here(address):
+        if self.common.instances[instance].is_here(address):
             return instance
         if address.host.casefold() in LOOPBACK:
-            return instance_at(self.topology, address, instance)
-        name = self._leads.get((address.host.casefold(), address.port))
-        return None if frozenset((instance, name)) in self.topology.cuts else name
+            return instance_at(self.common.topology, address, instance)
+        name = self.common.leads.get((address.host.casefold(), address.port))
+        return None if frozenset((instance, name)) in self.common.topology.cuts else name
 
     def _addresses(self, state: State, decision: Decision) -> tuple[Address, ...]:
         """Return the addresses that can get the message; of a mirrored pair, the principal's."""
@@ -201,10 +162,27 @@ class Network:
             return False
         return any(
             d.mirror is not None and d.mirror.role is role
-            for d in self.topology.instances[name].databases.values()
+            for d in self.common.topology.instances[name].databases.values()
             if self.service in d.services
             and (decision.broker is None or broker_key(decision.broker) == broker_key(d.broker_id))
         )
+
+
+def _with_broker(steps: tuple[Step, ...], broker: str | None) -> tuple[Step, ...]:
+    """Return the steps after one decision as those of a message with another broker id."""
+    if steps[0].decision.broker == broker:
+        return steps
+    decision = replace(steps[0].decision, broker=broker)
+    return tuple(_carrying(step, decision, broker) for step in steps)
+
+
+def _carrying(step: Step, decision: Decision, broker: str | None) -> Step:
+    on, end = step.following, step.ending
+    return Step(
+        step.share, decision, step.alternatives, step.picks, step.address,
+        None if on is None else State(on.instance, None, broker),
+        None if end is None else end._replace(broker=broker), step.forwards,
+    )  # fmt: skip
 
 
 def _forwards(state: State, decision: Decision) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,9 +12,9 @@ from streams.analysis.paths.network import Ending, Step
 from streams.analysis.paths.outline import Branch, End, Outline
 from streams.analysis.paths.path import Outcome, Paths
 from streams.analysis.paths.ways import Way
+from streams.prose import counted, listed, percent, wrapped
 from streams.topology import Finding
 
-WIDTH = 100
 ENDS, FINDINGS = 10, 3
 """How many ends and how many findings are told apart in an outline."""
 _NAMES = 3
@@ -62,7 +61,7 @@ def path_text(paths: Paths) -> str:
 
 
 def _head(paths: Paths) -> str:
-    ways = "1 way" if paths.ways == 1 else f"{paths.ways:,} ways"
+    ways = counted(paths.ways, "way")
     return f"{paths.sender} -> {paths.to}: {paths.verdict.value}, {ways}"
 
 
@@ -127,20 +126,18 @@ def _node(branch: Branch, broker: str | None) -> _Node:
 def _ends(outline: Outline) -> Iterator[str]:
     yield "Where they end:"
     for end in outline.ends[:ENDS]:
-        yield from textwrap.wrap(
-            f"{_percent(end.share):>7}  {_ways(end)}: {_told(end)}", WIDTH, initial_indent="  ",
-            subsequent_indent=" " * 11, break_long_words=False, break_on_hyphens=False,
-        )  # fmt: skip
+        text = f"{percent(end.share):>7}  {_ways(end)}: {_told(end)}"
+        yield from wrapped(text, "  ", " " * 11)
     left = outline.ends[ENDS:]
     if left:
         share = sum((end.share for end in left), Fraction(0))
-        yield f"  {_percent(share):>7}  in {len(left)} other places"
+        yield f"  {percent(share):>7}  in {len(left)} other places"
 
 
 def _ways(end: End) -> str:
     least, most = end.hops
     hops = f"{least} to {most}" if least < most else f"{most}"
-    ways = "1 way" if end.ways == 1 else f"{end.ways:,} ways"
+    ways = counted(end.ways, "way")
     return f"{ways} over {hops} instances" if most > 1 else ways
 
 
@@ -158,13 +155,11 @@ def _drawn(node: _Node, indent: str) -> Iterator[str]:
     below = list(node.below.values())
     for number, child in enumerate(below):
         last = number == len(below) - 1
-        share = f"{_percent(child.share)}  " if len(below) > 1 else ""
+        share = f"{percent(child.share)}  " if len(below) > 1 else ""
         further = indent + ("   " if last else "│  ")
-        yield from textwrap.wrap(
-            share + child.label, WIDTH, initial_indent=f"{indent}{'└─' if last else '├─'} ",
-            subsequent_indent=f"{further}{'│' if child.below else ' '}    ", break_long_words=False,
-            break_on_hyphens=False,
-        )  # fmt: skip
+        first = f"{indent}{'└─' if last else '├─'} "
+        rest = f"{further}{'│' if child.below else ' '}    "
+        yield from wrapped(share + child.label, first, rest)
         yield from _drawn(child, further)
 
 
@@ -178,29 +173,16 @@ def _legend(rules: set[str]) -> list[str]:
     return ["" for _ in rules][:1] + [f"{rule:<{width}}  {_RULES[rule]}" for rule in sorted(rules)]
 
 
-def _percent(share: Fraction) -> str:
-    return f"{float(share) * 100:.3g} %"
-
-
 def _by(steps: Sequence[Step], known: str | None) -> str:
     """Return rule, route and broker id behind steps; the broker id only where it is chosen."""
     broker = steps[0].decision.broker
-    routes = _several(dict.fromkeys(filter(None, map(decided, steps))), "and")
+    routes = listed(dict.fromkeys(filter(None, map(decided, steps))), _NAMES)
     rule = " ".join(filter(None, (steps[0].decision.step, routes)))
     return rule if broker is None or broker == known else f"{rule}, broker id {broker}"
 
 
 def _any_of(names: Iterable[str]) -> str:
-    return _several(dict.fromkeys(names), "or")
-
-
-def _several(names: Iterable[str], word: str) -> str:
-    listed = list(names)
-    if len(listed) > _NAMES:
-        listed = [*listed[: _NAMES - 1], f"{len(listed) - _NAMES + 1} more"]
-    if len(listed) < 2:
-        return "".join(listed)
-    return f"{', '.join(listed[:-1])} {word} {listed[-1]}"
+    return listed(dict.fromkeys(names), _NAMES, "or")
 
 
 def _back(back: Way | None) -> str:
@@ -216,8 +198,4 @@ def _back(back: Way | None) -> str:
 
 
 def _finding(finding: Finding) -> list[str]:
-    wrapped = textwrap.wrap(
-        f"{finding.code}: {finding.message}.", WIDTH, subsequent_indent="  ",
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-    return [*wrapped, f"  {finding.remedy}"]
+    return [*wrapped(f"{finding.code}: {finding.message}.", "", "  "), f"  {finding.remedy}"]

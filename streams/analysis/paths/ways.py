@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from streams.analysis.paths.circles import Circles
 from streams.analysis.paths.moves import HOPS, Key, Move, Moves
@@ -26,8 +26,7 @@ KEYS = 10_000
 """How many keys circles may add to the states before only smaller ones are followed exactly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """What ways have in common that are counted together."""
 
     ending: Ending

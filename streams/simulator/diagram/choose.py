@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streams.errors import UsageError
+from streams.prose import counted, listed
 from streams.simulator.diagram.rows import Sight, seconds
 from streams.simulator.run import Simulation
 
@@ -64,8 +65,7 @@ def _near(sights: Sequence[Sight]) -> list[Sight]:
 
 
 def _tell(count: int, where: str) -> list[str]:
-    things = "1 thing" if count == 1 else f"{count:,} things"
-    return [f"{things} {where}"] if count else []
+    return [f"{counted(count, 'thing')} {where}"] if count else []
 
 
 def _find(asked: str, names: dict[uuid.UUID, str]) -> set[uuid.UUID]:
@@ -76,12 +76,7 @@ def _find(asked: str, names: dict[uuid.UUID, str]) -> set[uuid.UUID]:
     if not found:
         raise UsageError(
             f"there is no dialog '{asked}' in this run",
-            f"Name one of {_listed(names.values())}, or the first {_SHORTEST_ID} characters of a "
+            f"Name one of: {listed(names.values())}; or the first {_SHORTEST_ID} characters of a "
             "conversation id.",
         )
     return found
-
-
-def _listed(names: Iterable[str]) -> str:
-    listed = list(names)
-    return ", ".join([*listed[:5], f"... ({len(listed)})"] if len(listed) > 5 else listed)

@@ -6,10 +6,10 @@ any usual font no text reaches into another.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from streams.prose import wrapped
 from streams.simulator.diagram.rows import Diagram, Participant, Place, Row, arrives_late
 
 FONT = 12
@@ -71,7 +71,7 @@ def lay_out(diagram: Diagram) -> Layout:
     told = tuple(
         line
         for sentence in diagram.left_out
-        for line in textwrap.wrap(f"left out: {sentence}", int(width / (FONT * 0.66)))
+        for line in wrapped(f"left out: {sentence}", width=int(width / (FONT * 0.66)))
     )
     height = bottom + HEAD + MARGIN + len(told) * LINE
     return Layout(width, height, columns, slots, times, top, bottom, told)
@@ -135,7 +135,7 @@ def _lines(row: Row) -> tuple[str, ...]:
     text = row.text + (", lost" if row.is_lost else "")
     most = _ARROW_CHARACTERS if row.shape.is_arrow else _NOTE_CHARACTERS
     most = most * len(row.ends) if not row.shape.is_arrow else most
-    return tuple(textwrap.wrap(text, most)) or ("",)
+    return tuple(wrapped(text, width=most, break_words=True))
 
 
 def _box(row: Row) -> float:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from textwrap import wrap
 
+from streams.prose import counted, wrapped
 from streams.topology.findings import Skipped
 from streams.topology.importing.report import ImportReport
 from streams.topology.tsql import NO_DATABASE
 
-_WIDTH = 100
 _ROWS = 8
 _INSTANCES = 12
 _MORE = "--format json lists all"
@@ -24,7 +23,7 @@ def report_text(report: ImportReport) -> str:
 def _lines(report: ImportReport) -> Iterator[str]:
     scripts, instances = len(report.encodings), len(report.understood)
     yield (
-        f"{report.output}: {_count(instances, 'instance')} from {_count(scripts, 'script')}"
+        f"{report.output}: {counted(instances, 'instance')} from {counted(scripts, 'script')}"
         f"{_encodings(report)}"
     )
     yield from _understood(report)
@@ -35,7 +34,7 @@ def _lines(report: ImportReport) -> Iterator[str]:
         place = _place(report, remark.file, remark.line)
         yield f"  note: {remark.message}, {_times(remark.count)}, first at {place}"
     if len(report.remarks) > _ROWS:
-        yield f"  and {_count(len(report.remarks) - _ROWS, 'more note')}; {_MORE}"
+        yield f"  and {counted(len(report.remarks) - _ROWS, 'more note')}; {_MORE}"
     yield f"Next: hopline check {report.output}"
 
 
@@ -46,20 +45,17 @@ def _encodings(report: ImportReport) -> str:
     parts = []
     for encoding in found:
         files = [file for file, taken in report.encodings.items() if taken == encoding]
-        which = _relative(report, files[0]) if len(files) == 1 else _count(len(files), "script")
+        which = _relative(report, files[0]) if len(files) == 1 else counted(len(files), "script")
         parts.append(f"{which} read as {encoding}")
     return f"; {', '.join(parts)}"
 
 
 def _understood(report: ImportReport) -> Iterator[str]:
     total = report.total()
-    yield f"understood: {_count(total.total(), 'statement')}"
+    yield f"understood: {counted(total.total(), 'statement')}"
     for name, kinds in list(report.understood.items())[:_INSTANCES]:
         row = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items()) or "nothing"
-        yield from wrap(
-            f"{name}: {row}", _WIDTH, initial_indent="  ", subsequent_indent="    ",
-            break_long_words=False, break_on_hyphens=False,
-        )  # fmt: skip
+        yield from wrapped(f"{name}: {row}", "  ", "    ")
     if len(report.understood) > _INSTANCES:
         yield f"  and {len(report.understood) - _INSTANCES} more instances; {_MORE}"
 
@@ -67,7 +63,7 @@ def _understood(report: ImportReport) -> Iterator[str]:
 def _skipped(report: ImportReport) -> Iterator[str]:
     if not report.skipped:
         return
-    yield f"skipped: {_count(len(report.skipped), 'statement')}"
+    yield f"skipped: {counted(len(report.skipped), 'statement')}"
     kinds: dict[str, list[Skipped]] = {}
     for skipped in report.skipped:
         kinds.setdefault(skipped.kind, []).append(skipped)
@@ -76,7 +72,7 @@ def _skipped(report: ImportReport) -> Iterator[str]:
         yield f"  {_short(kind)} {len(found):,}: {_places(report, found)}"
     if len(rows) > _ROWS:
         rest = sum(len(found) for _, found in rows[_ROWS:])
-        yield f"  and {rest:,} of {_count(len(rows) - _ROWS, 'other kind')}; {_MORE}"
+        yield f"  and {rest:,} of {counted(len(rows) - _ROWS, 'other kind')}; {_MORE}"
 
 
 def _unresolved(report: ImportReport) -> Iterator[str]:
@@ -94,7 +90,7 @@ def _unresolved(report: ImportReport) -> Iterator[str]:
 def _wrong(report: ImportReport) -> Iterator[str]:
     bad = report.not_understood
     if bad:
-        yield f"not understood: {_count(len(bad), 'statement')}"
+        yield f"not understood: {counted(len(bad), 'statement')}"
     for finding in bad[:_ROWS]:
         message = finding.message.partition(": ")[2]
         yield f"  {_place(report, finding.file, finding.line)}: {message}"
@@ -102,7 +98,7 @@ def _wrong(report: ImportReport) -> Iterator[str]:
         yield f"  and {len(bad) - _ROWS:,} more; {_MORE}"
     others = len(report.findings) - len(bad)
     if others:
-        yield f"wrong or without effect: {_count(others, 'statement')}; hopline check says why"
+        yield f"wrong or without effect: {counted(others, 'statement')}; hopline check says why"
 
 
 def _places(report: ImportReport, found: Sequence[Skipped]) -> str:
@@ -125,10 +121,6 @@ def _relative(report: ImportReport, file: str) -> str:
 
 def _short(kind: str) -> str:
     return kind if len(kind) <= 60 else kind[:57] + "..."
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _times(count: int) -> str:

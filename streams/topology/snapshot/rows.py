@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from streams.topology.findings import Finding, Severity, Source
+from streams.topology.findings import Finding, Severity, Source, finding_at
 from streams.topology.snapshot.cells import read_cell
 from streams.topology.snapshot.views import VIEWS, Kind, Scope, View
 
@@ -69,9 +69,7 @@ class Rows:
 
     def note(self, message: str, remedy: str, at: Source, severity: Severity) -> None:
         """Add a finding about how the snapshot is written."""
-        self.findings.append(
-            Finding("TA-20", severity, message, remedy, self.subject, at.file, at.line, at.column)
-        )
+        self.findings.append(finding_at("TA-20", severity, message, remedy, self.subject, at))
 
     def add(self, raw: RawRow) -> None:
         """Read a row's cells and keep it; what is wrong with it becomes a finding."""

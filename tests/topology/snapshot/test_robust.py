@@ -16,9 +16,7 @@ from streams.topology.snapshot import VIEWS, load_snapshot
 from tests.snapshots import NOW, documents, endpoint, message, part
 from tests.topology.build import shipped
 
-FUZZ = settings(
-    derandomize=True, deadline=None, max_examples=150, suppress_health_check=list(HealthCheck)
-)
+FUZZ = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

@@ -1,0 +1,63 @@
+"""Everything that `make bench` measures, as one table: `python -m bench`.
+
+Each part runs in a process of its own and hands over its rows; ``python -m bench.PART`` prints the
+table of one. The exit code is 1 if a part has failed; a goal that was missed is no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import time
+
+from bench.part import ROUNDS, progress
+from bench.rows import Row, decode
+from bench.table import table
+
+PARTS = (
+    "routing",
+    "analysis",
+    "forwarder",
+    "endpoint",
+    "kafka_forwarder",
+    "kafka_latency",
+    "kafka_endpoint",
+    "kafka_end_to_end",
+)
+
+
+def run(part: str, rounds: int) -> tuple[list[Row], bool]:
+    """Run one part; return its rows, and whether it ended well."""
+    progress(f"--- {part}")
+    command = [sys.executable, "-m", f"bench.{part}", "--json", "--rounds", str(rounds)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    return [decode(line) for line in done.stdout.splitlines()], done.returncode == 0
+
+
+def main() -> int:
+    """Print the table of all parts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=PARTS, choices=[*PARTS, "kafka_memory"])
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds, baseline included")
+    given = parser.parse_args()
+    began, load = time.monotonic(), os.getloadavg()[0]
+    rows, failed = [], []
+    for part in given.parts:
+        found, well = run(part, given.rounds)
+        rows += found
+        failed += [] if well else [part]
+    print(
+        f"{os.cpu_count()} cores, load {load:.1f} before; Python {platform.python_version()}; "
+        f"{given.rounds} rounds, {(time.monotonic() - began) / 60:.0f} minutes\n"
+    )
+    print(table(rows))
+    if failed:
+        progress(f"failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""Send at a fixed rate whatever happens, and find out how long each message took.
+
+An open loop: message n is due at a moment that was fixed beforehand, and its latency counts from
+there, so that a stall is paid by every message that it has delayed. Body: when it was due and when
+it was sent, in nanoseconds, filled up to 400 bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from streams.kafka import Consumer
+
+SIZE = 400
+LATE = 1_000_000
+"""Nanoseconds after which a send counts as late."""
+_MOMENTS = struct.Struct("<QQ")
+_FILLING = os.urandom(SIZE - _MOMENTS.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """One message's moments: due, sent, read; nanoseconds."""
+
+    due: int
+    sent: int
+    read: int
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """What a load has found, in seconds; ``late`` is the share of sends that were late."""
+
+    p50: float
+    p95: float
+    p99: float
+    late: float
+
+
+def send(rate: float, count: int, give: Callable[[int, bytes], None]) -> None:
+    """Hand over so many bodies with their numbers, each when it is due and never earlier."""
+    start = time.time_ns() + 100_000_000
+    for number in range(count):
+        due = start + int(number / rate * 1e9)
+        wait = (due - time.time_ns()) / 1e9
+        if wait > 0:
+            time.sleep(wait)
+        give(number, _MOMENTS.pack(due, time.time_ns()) + _FILLING)
+
+
+def read(consumer: Consumer, count: int, patience: float = 60) -> list[Journey]:
+    """Read so many messages; raises TimeoutError where they do not come for so many seconds."""
+    found: list[Journey] = []
+    until = time.monotonic() + patience
+    while len(found) < count:
+        message = consumer.poll(0.1)
+        if time.monotonic() > until:
+            raise TimeoutError(f"{len(found)} of {count} messages came.")
+        body = message.value() if message is not None and message.error() is None else None
+        if isinstance(body, bytes) and len(body) == SIZE:
+            found.append(Journey(*_MOMENTS.unpack_from(body), time.time_ns()))
+    return found
+
+
+def latency(journeys: Sequence[Journey], skip: float = 0.1) -> Latency:
+    """Return how long they took; the first ones, while things warm up, are left out."""
+    kept = sorted(journeys, key=lambda each: each.due)[int(len(journeys) * skip) :]
+    took = sorted((each.read - each.due) / 1e9 for each in kept)
+    late = sum(1 for each in kept if each.sent - each.due > LATE)
+    return Latency(*(_at(took, share) for share in (0.50, 0.95, 0.99)), late / len(kept))
+
+
+def _at(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

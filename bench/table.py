@@ -1,0 +1,110 @@
+"""Print rows as one table of at most a hundred columns; pure.
+
+Rows of one group with the same baseline stand under one heading. A figure is the median of the
+rounds, with the smallest and the largest one in brackets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from statistics import median
+
+from bench.rows import Goal, Of, Row, Unit
+
+WIDTHS = (34, 20, 9, 21, 16)
+HEAD = ("", "found", "baseline", "compared", "goal")
+_SCALES = {
+    Unit.SECONDS: ((1.0, " s"), (1e-3, " ms"), (1e-6, " us"), (1e-9, " ns")),
+    Unit.RATE: ((1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")),
+    Unit.BYTES: ((1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B")),
+}
+_COUNTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+Scales = Sequence[tuple[float, str]]
+
+
+def table(rows: Iterable[Row]) -> str:
+    """Return the table of all rows, in their order, with a line that counts the goals."""
+    rows = tuple(rows)
+    lines = [_line(HEAD)]
+    for (group, baseline), members in groupby(rows, lambda row: (row.group, row.baseline)):
+        lines += [f"{group}; baseline: {baseline}"]
+        lines += [_line(_cells(row)) for row in members]
+    return "\n".join([*lines, "", _summary(rows)])
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    scales = _SCALES[row.unit]
+    return (
+        f"  {row.what}",
+        spread(row.found, scales),
+        figure(median(row.base), scales),
+        _compared(row),
+        _goal(row),
+    )
+
+
+def _compared(row: Row) -> str:
+    if row.goal is not None and row.goal.of is Of.MORE:
+        return spread(row.more, _SCALES[row.unit], sign="+")
+    return "x " + spread(row.ratios, _COUNTS)
+
+
+def _goal(row: Row) -> str:
+    if row.goal is None:
+        return ""
+    return f"{_wanted(row, row.goal)} {'met' if row.met else 'MISSED'}"
+
+
+def _wanted(row: Row, goal: Goal) -> str:
+    sign = ">=" if goal.least else "<="
+    if goal.of in (Of.RATIO, Of.SPREAD):
+        return f"{sign}x{row.limit:.4g}"
+    more = "+" if goal.of is Of.MORE else ""
+    size, name = _scale(row.limit, _SCALES[row.unit])
+    return f"{sign}{more}{_short(row.limit, size)}{name.strip()}"
+
+
+def spread(values: Sequence[float], scales: Scales, sign: str = "") -> str:
+    """Return the median of values, and in brackets the smallest and largest at its scale."""
+    middle = median(values)
+    size, name = _scale(middle, scales)
+    low, high = (_digits(value / size) for value in (min(values), max(values)))
+    plus, to = sign if middle >= 0 else "", "-" if min(values) >= 0 else ".."
+    return f"{plus}{_digits(middle / size)}{name} ({low}{to}{high})"
+
+
+def figure(value: float, scales: Scales) -> str:
+    """Return a value at the scale that suits it."""
+    size, name = _scale(value, scales)
+    return f"{_digits(value / size)}{name}"
+
+
+def _scale(value: float, scales: Scales) -> tuple[float, str]:
+    return next((each for each in scales if abs(value) >= each[0]), scales[-1])
+
+
+def _digits(value: float) -> str:
+    """Return about three digits that count, and all of those before the point."""
+    if 0 < abs(value) < 0.0995:
+        return f"{value:.2g}"
+    places = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
+    return f"{value:.{places}f}"
+
+
+def _short(value: float, size: float) -> str:
+    """Return a limit as briefly as it can be said."""
+    return f"{value / size:.3g}" if value / size < 1000 else f"{value / size:.0f}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    first, *others = cells
+    head = first.ljust(WIDTHS[0])
+    return (head + "".join(c.rjust(w) for c, w in zip(others, WIDTHS[1:], strict=True))).rstrip()
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    judged = [row for row in rows if row.met is not None]
+    missed = [f"  {row.group}: {row.what}, beside {row.baseline}" for row in judged if not row.met]
+    line = f"{len(judged) - len(missed)} of {len(judged)} goals met"
+    return "\n".join([f"{line}; missed:", *missed] if missed else [line])

@@ -1,0 +1,87 @@
+"""Which messages fare alike at a table: those that differ only by names which nothing there has.
+
+Rules compare a message's service and broker id with those of routes and databases (reference 2.2).
+A name that is none of these makes no difference, so what was decided for the first such message
+holds for the others, with their broker id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from streams import routing
+from streams.routing import (
+    CONFIGURATION_SERVICE,
+    SYSTEM_SERVICE,
+    AddressKind,
+    RoutingTable,
+    broker_key,
+)
+
+Table = tuple[str, str | None]
+"""Who decides: an instance, by the routes of a database, or (``None``) by those of msdb."""
+_OTHER = "\0other"
+"""Stands for every name that a table does not have."""
+
+
+class Kind(NamedTuple):
+    """What messages have in common that fare alike; a broker id is in the form of its key."""
+
+    table: Table
+    service: str
+    broker: str | None
+    from_initiator: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What a table and the databases beside it have; ``any_service``: every name matters."""
+
+    services: frozenset[str]
+    brokers: frozenset[str]
+    any_service: bool
+
+
+@dataclass(slots=True)
+class Likeness:
+    """The names that each table of a topology has, collected when somebody asks first."""
+
+    instances: Mapping[str, routing.Instance]
+    _names: dict[Table, _Names] = field(default_factory=dict)
+
+    def kind(
+        self, table: Table, service: str, broker: str | None, from_initiator: bool
+    ) -> Kind | None:
+        """Return what a message has in common with others; ``None`` where all of it matters."""
+        names = self._names.get(table)
+        if names is None:
+            names = self._names[table] = self._collect(table)
+        key = None if broker is None else broker_key(broker)
+        heard = names.any_service or service in names.services
+        named = key is None or key in names.brokers
+        if heard and named:
+            return None
+        return Kind(table, service if heard else _OTHER, key if named else _OTHER, from_initiator)
+
+    def _collect(self, table: Table) -> _Names:
+        here = self.instances[table[0]]
+        home = here.databases.get(table[1] or "")
+        # A message that loops back is decided by msdb, too (R9).
+        tables = (here.msdb,) if home is None else (here.msdb, home.routes)
+        routes = [route for one in tables for route in one.routes]
+        services = {route.service for route in routes if route.service is not None}
+        services |= {name for database in here.databases.values() for name in database.services}
+        brokers = {route.broker for route in routes if route.broker is not None}
+        brokers |= {database.broker_id for database in here.databases.values()}
+        return _Names(
+            frozenset(services | {CONFIGURATION_SERVICE, SYSTEM_SERVICE}),
+            frozenset(map(broker_key, brokers)),
+            any(map(_reads_the_name, tables)),
+        )
+
+
+def _reads_the_name(table: RoutingTable) -> bool:
+    """Tell whether a route for any service leads where the service's name says (R5.4)."""
+    return any(route.address.kind is AddressKind.TRANSPORT for route in table.last_resort())

@@ -1,0 +1,102 @@
+"""The dialogs of a partition: those that were touched lately, and the records of all others."""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+
+from streams.node.groups import DialogKey
+from streams.protocol import Dialog
+
+Unpack = Callable[[bytes, uuid.UUID, Mapping[int, bytes]], Dialog]
+"""Read the dialog of a conversation from its state record, and its chunks from theirs."""
+
+AWAKE = 10_000
+"""So many dialogs are kept as values; one takes ten times as much memory as its record."""
+
+
+class Dialogs(Mapping[DialogKey, Dialog]):
+    """Dialogs by key. What is idle is kept as the bytes of its state record.
+
+    A record that is asked for becomes a value again. Without ``unpack``, and without a record that
+    was written, a dialog is kept as a value. ``last_copy`` is what is said of a dialog of which it
+    is not known: it is not in the record.
+    """
+
+    def __init__(self, unpack: Unpack | None = None, awake: int = AWAKE) -> None:
+        self.last_copy = -1
+        self._unpack, self._limit = unpack, awake
+        self._awake: OrderedDict[DialogKey, Dialog] = OrderedDict()
+        self._records: dict[DialogKey, bytes | None] = {}
+        self._chunks: dict[DialogKey, dict[int, bytes]] = {}
+        self._copies: dict[DialogKey, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[DialogKey]:
+        return iter(self._records)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._records
+
+    def __getitem__(self, key: DialogKey) -> Dialog:
+        dialog = self._awake.get(key)
+        if dialog is None:
+            dialog = self._read(key, self._records[key])
+            self._keep(key, dialog)
+        return dialog
+
+    def get(self, key: DialogKey, default: Dialog | None = None) -> Dialog | None:  # type: ignore[override]
+        """Return a dialog, if it is there."""
+        dialog = self._awake.get(key)
+        if dialog is not None:
+            return dialog
+        return self[key] if key in self._records else default
+
+    def put(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> None:
+        """Take over a dialog that was touched, and the record that was written of it."""
+        self._records[key] = record
+        self._keep(key, dialog)
+
+    def load(self, key: DialogKey, record: bytes) -> Dialog:
+        """Take over a record that was read; returns what it says, and keeps the bytes only."""
+        self._awake.pop(key, None)
+        self._records[key] = record
+        return self._read(key, record)
+
+    def put_chunk(self, key: DialogKey, number: int, chunk: bytes | None) -> None:
+        """Take over a chunk's record; ``None``: there is none any more."""
+        if chunk is not None:
+            self._chunks.setdefault(key, {})[number] = chunk
+            return
+        chunks = self._chunks.get(key, {})
+        chunks.pop(number, None)
+        if not chunks:
+            self._chunks.pop(key, None)
+
+    def forget(self, key: DialogKey) -> Dialog | None:
+        """Drop a dialog; returns it, if it was there."""
+        dialog = self.get(key)
+        self._records.pop(key, None)
+        self._awake.pop(key, None)
+        self._chunks.pop(key, None)
+        self._copies.pop(key, None)
+        return dialog
+
+    def _read(self, key: DialogKey, record: bytes | None) -> Dialog:
+        assert record is not None and self._unpack is not None
+        dialog = self._unpack(record, key[1], self._chunks.get(key, {}))
+        dialog.last_copy = self._copies.get(key, self.last_copy)
+        return dialog
+
+    def _keep(self, key: DialogKey, dialog: Dialog) -> None:
+        self._awake[key] = dialog
+        self._awake.move_to_end(key)
+        if len(self._awake) > self._limit and self._unpack is not None:
+            oldest, dialog = self._awake.popitem(last=False)
+            if self._records[oldest] is None:
+                self._awake[oldest] = dialog
+            elif dialog.last_copy > self.last_copy:
+                self._copies[oldest] = dialog.last_copy

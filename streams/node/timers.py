@@ -1,0 +1,104 @@
+"""When each of a partition's dialogs is due, without ever looking at all of them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+NEAR = 3_600_000
+"""Milliseconds: what is due later than that waits in a drawer, not in the heap."""
+_DRAWER = 18
+"""A drawer holds what is due within the same 2**18 milliseconds, which is about four minutes."""
+AT_ONCE = 1_000
+"""So many keys are taken at a time, so that no transaction grows with the number of dialogs."""
+
+
+class Timers(Generic[K]):
+    """Moments (epoch milliseconds) by key, one each.
+
+    A key is either in the heap, which is in order, or in a drawer, which costs little: most dialogs
+    are due when their lifetime is over, and that may be in 68 years. A drawer is opened an hour
+    before its time. An entry of the heap that its key has outdated is dropped when it is reached.
+    """
+
+    def __init__(self) -> None:
+        self._due: dict[K, int] = {}
+        self._heap: list[tuple[int, int, K | None]] = []  # without a key: open a drawer
+        self._drawers: dict[int, dict[K, None]] = {}
+        self._far = float("inf")  # until somebody has said what time it is
+        self._ticket = 0
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    @property
+    def next_due(self) -> int | None:
+        """Return when the next one is due, early at worst; ``None``: never."""
+        return self._heap[0][0] if self._heap else None
+
+    def tell(self, now: int) -> None:
+        """Say what time it is."""
+        self._far = now + NEAR + (1 << _DRAWER)
+
+    def arm(self, key: K, due: int | None) -> None:
+        """Let a key be due at a moment, and not when it was before; ``None``: never."""
+        before = self._due.get(key)
+        if before == due:
+            return
+        if before is not None:
+            drawer = self._drawers.get(before >> _DRAWER)
+            if drawer is not None:
+                drawer.pop(key, None)
+        if due is None:
+            del self._due[key]
+            return
+        self._due[key] = due
+        if due < self._far:
+            self._push(due, key)
+        else:
+            self._lay_aside(due, key)
+
+    def take(self, now: int) -> list[K]:
+        """Take keys that are due, the earliest first; those beyond a thousand are left."""
+        self.tell(now)
+        keys: list[K] = []
+        while self._heap and self._heap[0][0] <= now and len(keys) < AT_ONCE:
+            due, number, key = heapq.heappop(self._heap)
+            if key is None:
+                self._open(number)
+            elif self._due.get(key) == due:
+                del self._due[key]
+                keys.append(key)
+        return keys
+
+    def _push(self, due: int, key: K) -> None:
+        self._ticket += 1
+        heapq.heappush(self._heap, (due, self._ticket, key))
+        # What a key has outdated leaves only when its time comes.
+        if len(self._heap) > 64 + 4 * len(self._due):
+            drawers = [(self._opens(number), number, None) for number in self._drawers]
+            near = ((due, key) for key, due in self._due.items() if not self._is_aside(due, key))
+            self._heap = [*drawers, *((due, n, key) for n, (due, key) in enumerate(near))]
+            heapq.heapify(self._heap)
+
+    def _lay_aside(self, due: int, key: K) -> None:
+        number = due >> _DRAWER
+        drawer = self._drawers.get(number)
+        if drawer is None:
+            drawer = self._drawers[number] = {}
+            heapq.heappush(self._heap, (self._opens(number), number, None))
+        drawer[key] = None
+
+    def _open(self, number: int) -> None:
+        for key in self._drawers.pop(number):
+            self._push(self._due[key], key)
+
+    def _is_aside(self, due: int, key: K) -> bool:
+        return key in self._drawers.get(due >> _DRAWER, ())
+
+    @staticmethod
+    def _opens(number: int) -> int:
+        return (number << _DRAWER) - NEAR

@@ -1,0 +1,51 @@
+"""How text for people is made: wrapped into lines, counted and listed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from fractions import Fraction
+
+WIDTH = 100
+"""The columns of what is printed."""
+
+
+def wrapped(
+    text: str,
+    first: str = "",
+    rest: str | None = None,
+    *,
+    width: int = WIDTH,
+    break_words: bool = False,
+) -> list[str]:
+    """Return a text as lines of at most ``width`` columns.
+
+    The first line begins with ``first``, the others with ``rest``: unless it is said, with as many
+    spaces. A word that is longer than a line stays whole, so that a path can be copied, unless
+    ``break_words``. No text is a line too.
+    """
+    lines = textwrap.wrap(
+        text, width, initial_indent=first,
+        subsequent_indent=" " * len(first) if rest is None else rest,
+        break_long_words=break_words, break_on_hyphens=False,
+    )  # fmt: skip
+    return lines or [first.rstrip()]
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things: ``1 way``, ``1,024 ways``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def listed(names: Iterable[str], most: int = 5, last: str = "and") -> str:
+    """Return names for a sentence, the first few of many: ``a, b and 9 more``."""
+    all_ = list(names)
+    shown = all_[:most]
+    if len(all_) > most:
+        shown.append(f"{len(all_) - most:,} more")
+    return f" {last} ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+
+
+def percent(share: Fraction) -> str:
+    """Return a share for people: ``33.3 %``."""
+    return f"{float(share) * 100:.3g} %"

@@ -1,0 +1,53 @@
+"""Text for people: wrapped, counted, listed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from streams.prose import counted, listed, percent, wrapped
+
+
+def test_a_folded_text_hangs_below_its_first_line() -> None:
+    assert wrapped("one two three", "> ", width=9) == ["> one two", "  three"]
+    assert wrapped("one two three", "", "  ", width=7) == ["one two", "  three"]
+
+
+def test_a_word_that_is_too_long_stays_whole() -> None:
+    path = "/a/very/long-path/to-a/file.sql"
+    assert wrapped(f"see {path}", width=12) == ["see", path]
+    assert all(len(line) <= 12 for line in wrapped(f"see {path}", width=12, break_words=True))
+
+
+def test_no_text_is_one_line() -> None:
+    assert wrapped("", "why   ") == ["why"]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 ways"), (1, "1 way"), (2, "2 ways"), (1024, "1,024 ways")]
+)
+def test_a_number_of_things(number: int, text: str) -> None:
+    assert counted(number, "way") == text
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ("", ""),
+        ("a", "a"),
+        ("ab", "a and b"),
+        ("abc", "a, b and c"),
+        ("abcde", "a, b, c and 2 more"),
+    ],
+)
+def test_many_names_are_cut(names: str, text: str) -> None:
+    assert listed(names, 3) == text
+
+
+def test_names_to_choose_from() -> None:
+    assert listed(["a", "b"], last="or") == "a or b"
+
+
+def test_a_share() -> None:
+    assert percent(Fraction(1, 3)) == "33.3 %"

@@ -1,0 +1,80 @@
+"""The short way of a forwarder: which records take it, and what is written then."""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+from typing import Any
+
+import pytest
+
+from streams.kafka import Headers, Message
+from streams.node import Forwarder, Lane, Place
+from streams.protocol import Flag, Header, Journey, Parties
+from streams.routing import Origin
+from streams.wire import Envelope, decode_journey, encode_header, encode_journey, encode_parties
+from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, ROUTE
+from streams.workers.express import Express, Input, Known
+from tests.node.test_lane import MS, WORLDS
+
+ROUTE_BYTES = encode_parties(Parties("To", "B", "From", "A", "DEFAULT", True))
+MESSAGE_BYTES = encode_header(Header(uuid.UUID(int=7), "DEFAULT", 0, MS, MS + 10**7, Flag.NONE))
+HOP_BYTES = encode_journey(Journey(16, MS + 60_000, 0, MS, 0, (("ServerA", MS),)))
+SAID: Headers = [(ROUTE, ROUTE_BYTES), (MESSAGE, MESSAGE_BYTES), (HOP, HOP_BYTES)]
+ANSWER: Headers = [(ROUTE, ROUTE_BYTES), (HOP, HOP_BYTES)]
+
+
+class Written:
+    """Stands where the forwarder's producer does."""
+
+    def __init__(self) -> None:
+        self.copies: list[tuple[str, Headers]] = []
+
+    def copy(self, _: Any, topic: str, value: Any, key: bytes, at: int, headers: Headers) -> None:
+        self.copies.append((topic, headers))
+
+
+def passed(headers: Headers) -> list[tuple[str, Headers]]:
+    """Return what becomes of a record where messages and answers have a lane each."""
+    written = Written()
+    express = Express(written)  # type: ignore[arg-type]
+    express.begin(Forwarder("ServerB", WORLDS["combined"], Envelope, lambda _: True), MS)
+    source = Input("txq", 0, Origin.OUTSIDE, partial(print))
+    source.lanes[ROUTE_BYTES] = Known(Lane(Place.IN, "ServerB", b"new", inside=True), "in")
+    source.acks[ROUTE_BYTES] = Known(Lane(Place.ACK, "ServerB", b"new"), "ack")
+    message = Message(topic="txq", partition=0, offset=0, key=b"id", value=b"x", timestamp=(1, MS))
+    assert express.take(source, message, headers) is bool(written.copies)
+    return written.copies
+
+
+def test_a_message_is_delivered_with_its_origin() -> None:
+    [(topic, headers)] = passed(SAID)
+    assert topic == "in"
+    assert headers[:2] == [(ROUTE, b"new"), (MESSAGE, MESSAGE_BYTES)]
+    assert headers[3:] == [(ORIGIN, INSIDE)]
+
+
+def test_an_acknowledgement_goes_where_acknowledgements_go() -> None:
+    [(topic, headers)] = passed(ANSWER)
+    assert topic == "ack"
+    (_, route), (name, hop) = headers
+    assert (route, name) == (b"new", HOP)
+    assert decode_journey(hop).path == (("ServerA", MS), ("ServerB", MS))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        SAID[:1],
+        SAID[:2],
+        [*SAID, (ORIGIN, INSIDE)],
+        [SAID[1], SAID[0], SAID[2]],
+        [SAID[2], SAID[0]],
+        [(ROUTE, b"another"), SAID[2]],
+        [SAID[0], (HOP, b"rubbish")],
+        [SAID[0], (HOP, None)],
+    ],
+)
+def test_what_looks_otherwise_takes_the_long_way(headers: Headers) -> None:
+    assert passed(headers) == []
