@@ -17,6 +17,7 @@ from streams.node.events import Event, event
 from streams.node.forwarder import Forwarder
 from streams.node.groups import DialogKey
 from streams.node.holding import Holding
+from streams.node.kafka_clock import KafkaClock
 from streams.node.lane import Lane
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
 from streams.node.outcome import HELD, Copy, Outcome, Place, Record
@@ -48,6 +49,7 @@ __all__ = [
     "Forwarder",
     "Holding",
     "HopView",
+    "KafkaClock",
     "Lane",
     "MessageType",
     "MirroredRoute",

@@ -1,4 +1,4 @@
-"""What all workers of a process share: the catalog as it is now, and who gives signs of life."""
+"""What all workers of a process share: the catalog, signs of life, and what time it is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streams.kafka import (
     TopicPartition,
     watermarks,
 )
-from streams.node import Presence, World, world_of
+from streams.node import KafkaClock, Presence, World, world_of
 from streams.wire import MalformedError, decode_presence, encode_presence
 
 log = logging.getLogger("hopline.control")
@@ -45,6 +45,7 @@ class Control:
         self._ready = threading.Event()
         self._catalog = CatalogState()
         self._presence = Presence(self._forwarders[0] if forwarders else "", time.monotonic())
+        self._clock = KafkaClock()
         self._world: World | None = None
         self._failure: Exception | None = None
         self._told = ""
@@ -133,6 +134,16 @@ class Control:
         """Tell whether an instance's forwarder gives signs of life."""
         return self._presence.reachable(instance, time.monotonic())
 
+    def now(self) -> int:
+        """Return the time by Kafka's clock (epoch milliseconds), by our own while it is unknown."""
+        known = self._clock.now(time.monotonic())
+        return _own_time() if known is None else known
+
+    @property
+    def skew(self) -> float:
+        """Return by how many seconds the machine's clock is ahead of Kafka's."""
+        return (_own_time() - self.now()) / 1000
+
     def _guarded(self) -> None:
         try:
             self._run()
@@ -159,7 +170,7 @@ class Control:
                 if now >= next_beat:
                     next_beat, count = now + HEARTBEAT, count + 1
                     for instance in self._forwarders:
-                        at = time.time_ns() // 1_000_000
+                        at = self.now()
                         value = encode_presence(instance, self._replica, count, at)
                         producer.produce(topics.presence, key=instance, value=value)
                 producer.poll(0)
@@ -172,6 +183,7 @@ class Control:
                         log.warning("control: %s", error)
                     elif message.topic() == topics.presence:
                         self._presence.end_read(time.monotonic())
+                        self._clock.end_read(time.monotonic())
                     else:
                         self._move(message.offset() or 0)
                         if self._world is not None:
@@ -180,6 +192,7 @@ class Control:
                     self._read_catalog(message)
                     self._move((message.offset() or 0) + 1)
                 else:
+                    self._clock.seen(appended(message), time.monotonic())
                     self._read_presence(message.value())
         finally:
             producer.flush(1)
@@ -208,3 +221,12 @@ class Control:
             log.warning("presence: %s", error)
             return
         self._presence.seen(seen["instance"], seen["replica"], seen["count"], time.monotonic())
+
+
+def appended(message: Message) -> int:
+    """Return when the broker appended a record of ``presence``, by its clock, in epoch ms."""
+    return message.timestamp()[1]
+
+
+def _own_time() -> int:
+    return time.time_ns() // 1_000_000

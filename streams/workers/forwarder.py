@@ -145,7 +145,7 @@ class ForwarderWorker:
         self._holding.limit = world.forward_bytes[self.instance]
 
     def _pass_on(self, batch: list[Message]) -> None:
-        now, read_at = time.time_ns() // 1_000_000, time.monotonic()
+        now, read_at = self._control.now(), time.monotonic()
         take, inputs = self._express.take, self._begin(now)
         for message in batch:
             error = message.error()
@@ -218,7 +218,7 @@ class ForwarderWorker:
 
     def _perform(self, message: Message, record: Record, outcome: Outcome) -> None:
         source = source_of(message)
-        stamp = min(max(message.timestamp()[1], 0), time.time_ns() // 1_000_000)
+        stamp = min(max(message.timestamp()[1], 0), self._control.now())
         for copy in outcome.copies:
             headers: Headers = [(ROUTE, copy.route), (HOP, copy.hop)]
             if record.message is not None:
@@ -269,7 +269,7 @@ class ForwarderWorker:
         return HELD if number is None else self._forwarder.refuse(record, number, now)
 
     def _release(self) -> None:
-        now = time.time_ns() // 1_000_000
+        now = self._control.now()
         for key, held in self._holding.items():
             outcome = self._forwarder.release(held.record, now)
             if outcome is not HELD:

@@ -25,6 +25,8 @@ from tests.faults.scenarios import ENDPOINTS, EVERYBODY, WORKERS, Scenario
 from tests.faults.shifted import Clock
 from tests.faults.stage import Happened, Stage, worker
 from tests.faults.verdict import Recovery, Verdict, judge, summed_up
+from tests.running import eventually
+from tests.workers.rig import pause
 
 PARTITIONS = 2
 SETTLE = 5.0
@@ -88,6 +90,9 @@ def _start(children: Supervisor, cluster: Cluster, clocks: dict[str, Clock]) -> 
         role, _, instance = name.partition("/")
         clock = clocks[instance].path if clocks else None
         children.start(name, *worker(role, instance, cluster, clock))
+    eventually(
+        lambda: children.have_said(WORKERS, "ready") or pause(), "all workers are ready", 120
+    )
     children.start("target", *_application(cluster, "target"))
 
 
