@@ -1,7 +1,7 @@
 """Applications that tests kill, each a process of its own: ``python -m tests.faults.applications``.
 
 Arguments: which of them, bootstrap, prefix; for ``inbox`` the database's URL, for ``source`` the
-load (messages, rate, dialogs, length) and when it began.
+load: messages, rate, dialogs, length.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ def source(cluster: Cluster, *load: str) -> None:
 
     One that was killed reads in ``cmd`` how far it had come: statements are committed in batches.
     """
-    messages, rate, dialogs, length, began = map(float, load)
+    messages, rate, dialogs, length = map(float, load)
     asked = Load(int(messages), rate, int(dialogs), int(length))
     where, group = (*ASKING, "InitiatorQueue"), f"{cluster.topics.prefix}source"
     with Exchange(cluster, *where, group, name="source", timeout=10) as queue:
-        said = _said(cluster)
+        said, began = _said(cluster)
         while True:
             due = min(asked.due(time.time() - began), said + _BATCH)
             for number in range(said, due):
@@ -117,9 +117,12 @@ def _ask(queue: Exchange, cluster: Cluster, asked: Load, number: int) -> None:
     queue.send(handle, spoken.body)
 
 
-def _said(cluster: Cluster) -> int:
-    """Return how many messages are in ``cmd``; waits for transactions that are still open."""
-    found = 0
+def _said(cluster: Cluster) -> tuple[int, float]:
+    """Return how many messages are in ``cmd``, and when the first was due: now if there is none.
+
+    Waits for transactions that are still open.
+    """
+    found, first = 0, time.time()
     for message in read_all(cluster, cluster.topics.cmd(ASKING[0]), to_high=True):
         try:
             command = read_command(message.key(), message.value(), headers_of(message), 0)
@@ -127,7 +130,8 @@ def _said(cluster: Cluster) -> int:
             continue
         if command.kind is CommandKind.SEND:
             found = max(found, number_in(command.body or b"") + 1)
-    return found
+            first = min(first, message.timestamp()[1] / 1000)
+    return found, first
 
 
 def _received(queue: Exchange, timeout: float) -> Iterator[Received]:

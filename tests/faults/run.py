@@ -103,9 +103,10 @@ def _application(cluster: Cluster, name: str, *rest: object) -> tuple[str, ...]:
 
 def _act(stage: Stage, asked: Load, faults: Sequence[Fault], observer: Observer, say: Say) -> None:
     """Let the load begin, and every fault happen at its time."""
-    began, told, left = time.time(), 0.0, list(faults)
-    numbers = (asked.messages, asked.rate, asked.dialogs, asked.length, began)
+    numbers = (asked.messages, asked.rate, asked.dialogs, asked.length)
     stage.children.start("source", *_application(stage.cluster, "source", *numbers))
+    eventually(lambda: observer.seen or pause(), "the first message arrives", 120)
+    began, told, left = time.time(), 0.0, list(faults)
     while left or time.time() - began < asked.seconds:
         now = time.time() - began
         if left and now >= left[0].at:

@@ -1,8 +1,8 @@
 """``hopline`` with a clock that somebody else sets: ``python -m tests.faults.shifted FILE ...``.
 
-The file holds by how many nanoseconds the clock is ahead; it is looked at whenever the time is
-asked for, so the clock can be stepped while the process runs. Monotonic time goes on as it is, and
-so does the clock of Kafka's client, which stamps records that nobody stamps.
+The file holds by how many nanoseconds the machine's clock is ahead, and Kafka's; it is looked at
+whenever the time is asked for, so clocks can be stepped while the process runs. Monotonic time goes
+on as it is, and so does the clock of Kafka's client, which stamps records that nobody stamps.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ import sys
 import time
 from pathlib import Path
 
-_LAYOUT = struct.Struct("<q")
+from streams.cli import main
+from streams.kafka import Message
+from streams.workers import control
+
+_LAYOUT = struct.Struct("<qq")
 
 
 class Clock:
@@ -21,30 +25,38 @@ class Clock:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.ahead = 0.0
+        self._machine = self._kafka = 0.0
         self.step(0.0)
 
     def step(self, seconds: float) -> None:
-        """Set the clock forward by so many seconds, or back."""
-        self.ahead += seconds
-        self.path.write_bytes(_LAYOUT.pack(int(self.ahead * 1e9)))
+        """Set the machine's clock forward by so many seconds, or back."""
+        self._machine += seconds
+        found = _LAYOUT.pack(int(self._machine * 1e9), int(self._kafka * 1e9))
+        self.path.write_bytes(found)
+
+    def let_pass(self, seconds: float) -> None:
+        """Let time pass, for the machine and for Kafka."""
+        self._kafka += seconds
+        self.step(seconds)
 
 
 def shift(path: Path) -> None:
-    """Let this process go by the clock of a file."""
-    real = time.time_ns
+    """Let this process go by the clocks of a file."""
+    real_time, real_appended = time.time_ns, control.appended
     with path.open("rb") as file:
         view = mmap.mmap(file.fileno(), _LAYOUT.size, prot=mmap.PROT_READ)
 
     def now() -> int:
-        return real() + int(_LAYOUT.unpack_from(view)[0])
+        return real_time() + int(_LAYOUT.unpack_from(view)[0])
+
+    def appended(message: Message) -> int:
+        return real_appended(message) + int(_LAYOUT.unpack_from(view)[1]) // 1_000_000
 
     time.time_ns = now
     time.time = lambda: now() / 1e9
+    control.appended = appended
 
 
 if __name__ == "__main__":
     shift(Path(sys.argv[1]))
-    from streams.cli import main
-
     main(sys.argv[2:], prog_name="hopline")

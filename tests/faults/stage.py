@@ -72,7 +72,7 @@ class Stage:
     def _away(self, fault: Fault) -> Mend:
         self.children.take_away(fault.victim)
         for clock in self.clocks.values():
-            clock.step(FORTY_MINUTES)
+            clock.let_pass(FORTY_MINUTES)
         return lambda: self.children.bring_back(fault.victim)
 
     def _clock(self, fault: Fault) -> Mend:
