@@ -33,18 +33,14 @@ class Sightings:
         self.sent.append(sent)
         self.seen.append(seen)
 
-    def delivered_after(self, at: int, over: int) -> int:
-        """Return how long after ``at`` the last message came that was handed over before ``over``.
+    def felt(self, at: int, over: int) -> int:
+        """Return the longest that a message had to wait that was under way between two moments.
 
-        0 where none of them was still missing then.
+        Waiting counts from ``at``, or from when it was handed over where that was later.
         """
         first = bisect_left(self.seen, at)
-        late = (
-            seen
-            for sent, seen in zip(self.sent[first:], self.seen[first:], strict=True)
-            if sent < over
-        )
-        return max((seen - at for seen in late), default=0)
+        under_way = zip(self.sent[first:], self.seen[first:], strict=False)
+        return max((seen - max(at, sent) for sent, seen in under_way if sent < over), default=0)
 
     def spoken_after(self, at: int) -> int:
         """Return how long after ``at`` the next message was handed over; 0 where none was."""

@@ -157,10 +157,10 @@ def _belongs(fault: Fault, wanted: Wanted) -> bool:
 
 
 def _milliseconds(happened: Happened, observer: Observer) -> int:
-    """Return how long it hurt: an application is back when it speaks, others when all arrives."""
+    """Return how long it was felt: an application is back when it speaks again."""
     both = (observer.by_initiator, observer.by_target)
     if happened.fault.victim == "source":
         return observer.by_initiator.spoken_after(happened.at)
     if happened.fault.victim == "target":
         return observer.by_target.spoken_after(happened.at)
-    return max(each.delivered_after(happened.at, happened.over) for each in both)
+    return max(each.felt(happened.at, happened.over) for each in both)

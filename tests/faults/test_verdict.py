@@ -88,11 +88,13 @@ def seen(*rows: tuple[int, int]) -> Sightings:
     return found
 
 
-def test_a_fault_is_over_when_all_came_that_was_handed_over_before() -> None:
+def test_a_fault_is_felt_by_who_waits_longest() -> None:
+    """Who waited before it began waits because of it from then on only."""
     sightings = seen((10, 12), (20, 130), (95, 140), (101, 150), (300, 301))
-    assert sightings.delivered_after(100, 100) == 40
-    assert sightings.delivered_after(100, 120) == 50
-    assert sightings.delivered_after(200, 200) == 0
+    assert sightings.felt(100, 100) == 40
+    assert sightings.felt(100, 120) == 49
+    assert sightings.felt(200, 301) == 1
+    assert sightings.felt(400, 500) == 0
 
 
 def test_an_application_is_back_when_it_speaks() -> None:
