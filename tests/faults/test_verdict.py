@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
-from streams.report.facts import Accepted, Delivered, Endpoint, Side
+from streams.report.facts import Accepted, Delivered, EndpointKey, Side
 from streams.report.ledger import balance
 from streams.report.read import digest_of
 from tests.faults.load import Load
@@ -18,10 +18,10 @@ from tests.faults.verdict import Recovery, Verdict, judge, summed_up
 
 LOAD = Load(4, 1.0, dialogs=1, length=4)
 DIALOG = uuid.UUID(int=1)
-ASKER, ANSWERER = Endpoint("A/A", DIALOG, True), Endpoint("B/B", DIALOG, False)
+ASKER, ANSWERER = EndpointKey("A/A", DIALOG, True), EndpointKey("B/B", DIALOG, False)
 
 
-def said(sender: Endpoint, bodies: list[bytes]) -> list[Accepted]:
+def said(sender: EndpointKey, bodies: list[bytes]) -> list[Accepted]:
     return [
         Accepted(sender, uuid.uuid5(DIALOG, f"{sender.place}{n}"), n, digest_of(body))
         for n, body in enumerate(bodies)
