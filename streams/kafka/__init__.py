@@ -20,6 +20,7 @@ from streams.kafka.cluster import (
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
 from streams.kafka.lag import Lags, Positions, read_ends, read_lags, read_positions
+from streams.kafka.patience import StuckError, in_time
 from streams.kafka.reader import (
     CACHE_BYTES,
     Fetcher,
@@ -53,6 +54,7 @@ __all__ = [
     "Outgoing",
     "Positions",
     "Producer",
+    "StuckError",
     "TopicPartition",
     "Transactor",
     "change_for",
@@ -61,6 +63,7 @@ __all__ = [
     "demand",
     "deploy",
     "headers_of",
+    "in_time",
     "partitions_of",
     "preview",
     "publish",
