@@ -7,6 +7,7 @@ anything but zeros.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.faults.scenarios import SCENARIOS, WHOLE, Scenario
 def main(arguments: list[str]) -> int:
     """Run what is asked for; returns the exit code."""
     asked = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing that was started is left
     chosen = [s for s in SCENARIOS if not asked.only or s.name in asked.only]
     rate = asked.messages / (asked.seconds * SCENARIOS[0].share)
     outcomes = [_run(s, asked.seconds, rate, asked.seed, asked.keep) for s in chosen]
