@@ -1,6 +1,8 @@
 # make setup   everything into .venv, locked; Kafka's and Spark's jars into the user's cache
 # make test    what CI runs
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
+# make soak    every kind of fault on real Kafka, 30 minutes, writes docs/faults.md; SECONDS=N of
+#              load, MESSAGES=N in the first run, SEED=S
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way
 # make bench   what everything costs, one table in 20 minutes; ROUNDS=N changes how exactly
 #              bench-routing, ... (bench/): one part; bench-kafka_memory: apart
@@ -14,7 +16,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHES := $(addprefix bench-,routing analysis forwarder endpoint kafka_forwarder kafka_latency \
   kafka_endpoint kafka_end_to_end open_dialogs kafka_memory)
 
-.PHONY: setup test explore demo bench $(BENCHES) lock clean
+.PHONY: setup test explore soak demo bench $(BENCHES) lock clean
 
 setup: $(STAMP)
 	@$(BIN)/python requirements/check.py
@@ -36,6 +38,10 @@ test: setup
 
 explore: setup
 	$(BIN)/hopline simulate --explore $(or $(SEEDS),10000) --seed $(or $(SEED),0)
+
+soak: setup
+	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1500) \
+	  --messages $(or $(MESSAGES),200000) --seed $(or $(SEED),1)
 
 demo: setup
 	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage)

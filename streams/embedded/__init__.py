@@ -1,9 +1,11 @@
 """A real Kafka broker on this machine, without an image or an archive; and Spark's jars.
 
-``with Broker(folder) as broker: broker.bootstrap`` is all that most need.
+``with Broker(folder) as broker: broker.bootstrap`` is all that most need;
+:class:`Brokers` are several of them.
 """
 
 from streams.embedded.broker import Broker, prepare
+from streams.embedded.brokers import Brokers
 from streams.embedded.cache import cache_dir
 from streams.embedded.jars import KAFKA_VERSION, SPARK_VERSION, kafka_jars, spark_jars
 from streams.embedded.java import Java, find_java
@@ -13,6 +15,7 @@ __all__ = [
     "KAFKA_VERSION",
     "SPARK_VERSION",
     "Broker",
+    "Brokers",
     "Condition",
     "Java",
     "Running",

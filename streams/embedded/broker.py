@@ -1,4 +1,4 @@
-"""One Apache Kafka broker (KRaft, broker and controller in one) on this machine's loopback."""
+"""An Apache Kafka broker (KRaft, broker and controller in one) on this machine's loopback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streams.embedded.jars import kafka_jars
 from streams.embedded.java import Java, find_java
 from streams.embedded.probe import HOST, free_ports, is_free
 from streams.embedded.process import end, environment, spawn, wait_until
-from streams.embedded.properties import server_properties
+from streams.embedded.properties import Node, server_properties
 from streams.embedded.state import Condition, DataDir, Running, is_locked
 from streams.errors import SurroundingsError, UsageError
 
@@ -46,10 +46,16 @@ class Broker:
     manager it starts on entry and is stopped on exit.
     """
 
-    def __init__(self, data: Path, *, port: int = 0) -> None:
-        """Name the data folder, and the port to listen on: 0 takes a free one."""
+    def __init__(
+        self, data: Path, *, port: int = 0, node: Node | None = None, cluster: str = ""
+    ) -> None:
+        """Name the data folder, and the port to listen on: 0 takes a free one.
+
+        One of several brokers is a ``node`` among them, all of one ``cluster``.
+        """
         self.data = DataDir(data.absolute())
         self.port = port
+        self._node, self._cluster = node, cluster or new_cluster()
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
@@ -126,17 +132,15 @@ class Broker:
             )
 
     def _format(self, java: Java, jars: tuple[Path, ...]) -> str:
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if cluster.startswith("-"):  # would read as an option of the tool
-            cluster = "A" + cluster[1:]
         # Formatted beside its place and renamed: a half-formatted folder cannot be left behind.
         scratch = Path(tempfile.mkdtemp(dir=self.data.path, prefix=".format-"))
         try:
             config = scratch / "server.properties"
             # The ports are in the file because the tool wants them; they are not kept.
-            config.write_text(server_properties(scratch / "log", 1, 2), encoding="ascii")
+            text = server_properties(scratch / "log", 1, self._node or Node(1, (2,)))
+            config.write_text(text, encoding="ascii")
             options = [*_TOOL_JVM, *archive.using(archive.archive_path(java, jars))]
-            tool = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config)]
+            tool = ["kafka.tools.StorageTool", "format", "-t", self._cluster, "-c", str(config)]
             done = subprocess.run(
                 _java(java, options, jars, tool),
                 stdin=subprocess.DEVNULL,
@@ -151,14 +155,15 @@ class Broker:
             os.replace(scratch / "log", self.data.log_dir)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        return cluster
+        return self._cluster
 
     def _launch(
         self, java: Java, jars: tuple[Path, ...], options: list[str], cluster: str, timeout: float
     ) -> Running:
         chosen, controller = free_ports(2)
         port = self.port or chosen
-        text = server_properties(self.data.log_dir, port, controller)
+        node = self._node or Node(1, (controller,))
+        text = server_properties(self.data.log_dir, port, node)
         self.data.properties.write_text(text, encoding="ascii")
         main = ["kafka.Kafka", str(self.data.properties)]
         command = _java(java, [*_BROKER_JVM, *_LOGGING, *options], jars, main)
@@ -225,6 +230,13 @@ def prepare() -> bool:
         if scratch.is_file():  # a JVM without the feature goes without
             archive.install(scratch, target)
     return True
+
+
+def new_cluster() -> str:
+    """Return an id for a cluster that is to be formatted."""
+    cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    # A leading dash would read as an option of the tool.
+    return "A" + cluster[1:] if cluster.startswith("-") else cluster
 
 
 def _java(java: Java, options: list[str], jars: tuple[Path, ...], main: list[str]) -> list[str]:

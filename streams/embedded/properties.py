@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from streams.embedded.probe import HOST
@@ -9,20 +10,12 @@ from streams.errors import UsageError
 
 _FIXED = {
     "process.roles": "broker,controller",
-    "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
     # Only `apply` creates topics; a misspelt name must not become one.
     "auto.create.topics.enable": "false",
-    # One broker: its internal topics cannot be replicated.
-    "min.insync.replicas": "1",
-    "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "4",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
     "transaction.state.log.num.partitions": "4",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "4",
     # An open transaction blocks every read_committed reader: end a dead worker's soon.
     "transaction.max.timeout.ms": "15000",
@@ -37,21 +30,43 @@ _FIXED = {
 }
 
 
-def server_properties(log_dir: Path, port: int, controller_port: int) -> str:
+_COPIES = ("default", "offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+_IN_SYNC = (
+    "min.insync.replicas",
+    "transaction.state.log.min.isr",
+    "share.coordinator.state.topic.min.isr",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A broker among its likes: its ``number`` from 1 on, and the ports of all controllers."""
+
+    number: int
+    controllers: tuple[int, ...]
+
+
+def server_properties(log_dir: Path, port: int, node: Node) -> str:
     """Return the file's text. Loopback only; ``log_dir`` is where Kafka keeps its data.
 
     The quorum's voters are static: their address is then configuration, and a data folder can be
     started again on other ports. With a dynamic quorum the first port stays in the data for ever.
+    Everything is on all brokers, and what is written must be on all but one of them.
     """
     if "," in str(log_dir):
         raise UsageError(
             f"The data folder {log_dir} has a comma in its path, which Kafka cannot use.",
             "Choose another folder with --data.",
         )
+    count, own = len(node.controllers), node.controllers[node.number - 1]
+    voters = (f"{n}@{HOST}:{p}" for n, p in enumerate(node.controllers, 1))
     settings = {
         **_FIXED,
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
-        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "node.id": str(node.number),
+        **{f"{topic}.replication.factor": str(count) for topic in _COPIES},
+        **{name: str(max(1, count - 1)) for name in _IN_SYNC},
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{own}",
+        "controller.quorum.voters": ",".join(voters),
         "log.dir": log_dir.as_posix(),
     }
     return "".join(f"{name}={_escape(value)}\n" for name, value in settings.items())

@@ -28,6 +28,7 @@ from streams.kafka.lag import (
     read_notes,
     read_positions,
 )
+from streams.kafka.patience import StuckError, in_time
 from streams.kafka.reader import (
     CACHE_BYTES,
     Fetcher,
@@ -63,6 +64,7 @@ __all__ = [
     "Outgoing",
     "Positions",
     "Producer",
+    "StuckError",
     "TopicPartition",
     "Transactor",
     "change_for",
@@ -71,6 +73,7 @@ __all__ = [
     "demand",
     "deploy",
     "headers_of",
+    "in_time",
     "partitions_of",
     "preview",
     "publish",

@@ -15,10 +15,11 @@ _PASSING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_PARTITION,
     KafkaError._TIMED_OUT,
     KafkaError._TRANSPORT,
 )
-"""What a broker answers about a topic that it has only just made."""
+"""What a broker, or the client, answers about a topic that it has only just heard of."""
 
 
 def partitions_of(cluster: Cluster, topic: str, *, timeout: float = 30) -> list[int]:

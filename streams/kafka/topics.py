@@ -94,7 +94,13 @@ def compare(cluster: Cluster, specs: Iterable[TopicSpec]) -> list[Mismatch]:
         return mismatches
     resources = [ConfigResource(ResourceType.TOPIC, s.name) for s in found]
     for resource, future in admin.describe_configs(resources).items():
-        config = future.result()
+        try:
+            config = future.result()
+        except KafkaException as error:  # the broker that was asked has not heard of it
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+            mismatches.append(Mismatch(resource.name, "does not exist", missing=True))
+            continue
         for name, value in wanted[resource.name].config.items():
             entry = config[name]
             if entry.value != value:

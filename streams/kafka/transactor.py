@@ -16,6 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Headers
+from streams.kafka.patience import StuckError, in_time
 
 FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 """How Kafka says that somebody else has taken over a transactional id."""
@@ -74,17 +75,27 @@ class Transactor:
             for record in records:
                 self._produce(record)
             if offsets:
-                parts = list(offsets)
-                self._certainly(
-                    lambda: self._producer.send_offsets_to_transaction(parts, member, _STEP)
-                )
+                self._send(list(offsets), member)
             self._certainly(lambda: self._producer.commit_transaction(_STEP))
+        except StuckError as error:
+            self._begin_anew()
+            raise AbortedError(
+                f"Kafka has taken nothing of a transaction: {error}.", "It can be tried again."
+            ) from error
         except KafkaException as error:
             self._abort()
             raise AbortedError(
                 f"Kafka has taken nothing of a transaction: {error.args[0].str()}.",
                 "It can be tried again. Unknown topic: run 'hopline apply TOPOLOGY'.",
             ) from error
+
+    def _send(self, offsets: list[TopicPartition], member: Any) -> None:
+        producer = self._producer
+
+        def send() -> None:
+            producer.send_offsets_to_transaction(offsets, member, _STEP)
+
+        in_time(lambda: self._certainly(send), self._timeout)
 
     def _produce(self, record: Outgoing) -> None:
         deadline = time.monotonic() + self._timeout

@@ -18,6 +18,7 @@ from streams.node.far_presence import FarPresence
 from streams.node.forwarder import Forwarder
 from streams.node.groups import DialogKey
 from streams.node.holding import Holding
+from streams.node.kafka_clock import KafkaClock
 from streams.node.lane import Lane
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
 from streams.node.outcome import HELD, Copy, Outcome, Place, Record
@@ -50,6 +51,7 @@ __all__ = [
     "Forwarder",
     "Holding",
     "HopView",
+    "KafkaClock",
     "Lane",
     "MessageType",
     "MirroredRoute",

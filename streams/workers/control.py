@@ -1,4 +1,4 @@
-"""What all workers of a process share: the catalog as it is now, and who gives signs of life."""
+"""What all workers of a process share: the catalog, signs of life, and what time it is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streams.kafka import (
     TopicPartition,
     watermarks,
 )
-from streams.node import SILENCE, Presence, World, world_of
+from streams.node import SILENCE, KafkaClock, Presence, World, world_of
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import MalformedError, decode_presence, encode_presence
 from streams.workers.abroad import Abroad
@@ -58,6 +58,7 @@ class Control:
         self._ready = threading.Event()
         self._catalog = CatalogState()
         self._presence = Presence(self._signs[0] if self._signs else "", time.monotonic())
+        self._clock = KafkaClock()
         self.abroad = Abroad(cluster.topics, credentials)
         self._world: World | None = None
         self._failure: Exception | None = None
@@ -159,6 +160,16 @@ class Control:
         self._signs = (*self._signs, name)
         self._beat_at = 0.0
 
+    def now(self) -> int:
+        """Return the time by Kafka's clock (epoch milliseconds), by our own while it is unknown."""
+        known = self._clock.now(time.monotonic())
+        return _own_time() if known is None else known
+
+    @property
+    def skew(self) -> float:
+        """Return by how many seconds the machine's clock is ahead of Kafka's."""
+        return (_own_time() - self.now()) / 1000
+
     def _guarded(self) -> None:
         try:
             self._run()
@@ -185,7 +196,7 @@ class Control:
                 if now >= self._beat_at:
                     self._beat_at, count = now + HEARTBEAT, count + 1
                     for instance in self._signs:
-                        at = time.time_ns() // 1_000_000
+                        at = self.now()
                         value = encode_presence(instance, self._replica, count, at)
                         producer.produce(topics.presence, key=instance, value=value)
                 producer.poll(0)
@@ -198,6 +209,7 @@ class Control:
                         log.warning("control: %s", error)
                     elif message.topic() == topics.presence:
                         self._presence.end_read(time.monotonic())
+                        self._clock.end_read(time.monotonic())
                     else:
                         self._move(message.offset() or 0)
                         if self._world is not None:
@@ -207,6 +219,7 @@ class Control:
                     self._read_catalog(message)
                     self._move((message.offset() or 0) + 1)
                 else:
+                    self._clock.seen(appended(message), time.monotonic())
                     self._read_presence(message.value())
         finally:
             producer.flush(1)
@@ -242,3 +255,12 @@ class Control:
         now = time.monotonic()
         if self._presence.seen(seen["instance"], seen["replica"], seen["count"], now):
             self.abroad.beat(now)
+
+
+def appended(message: Message) -> int:
+    """Return when the broker appended a record of ``presence``, by its clock, in epoch ms."""
+    return message.timestamp()[1]
+
+
+def _own_time() -> int:
+    return time.time_ns() // 1_000_000

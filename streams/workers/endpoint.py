@@ -126,8 +126,10 @@ class EndpointWorker:
         self._read_at = time.monotonic()
         for owned in list(self.partitions.owned.values()):
             self._follow_catalog(owned)
-            self.partitions.know_progress(owned, _now())
-            work = Work(owned.take_pending(), owned.take_due(_now()), owned.wants_probes)
+            self.partitions.know_progress(owned, self._control.now())
+            work = Work(
+                owned.take_pending(), owned.take_due(self._control.now()), owned.wants_probes
+            )
             if work.is_nothing or self._apply(owned, work):
                 owned.read_ends()
             else:
@@ -174,7 +176,7 @@ class EndpointWorker:
         """Apply work, or with ``refusal`` tell that it cannot be applied; ``False``: aborted."""
         endpoint = owned.endpoint
         timers = work.timers and refusal is None
-        tx = endpoint.begin(owned.bodies, _now(), timers=timers, due=work.due)
+        tx = endpoint.begin(owned.bodies, self._control.now(), timers=timers, due=work.due)
         positions = dict(owned.positions)
         try:
             for message in work.messages:
@@ -235,7 +237,3 @@ class EndpointWorker:
             raise SurroundingsError(f"{self.instance}: {error.str()}")
         else:
             log.warning("%s: %s", self.instance, error.str())
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -150,7 +150,7 @@ class ForwarderWorker:
         self._crossings.limit(size)
 
     def _pass_on(self, batch: list[Message]) -> None:
-        now, read_at = time.time_ns() // 1_000_000, time.monotonic()
+        now, read_at = self._control.now(), time.monotonic()
         take, inputs = self._express.take, self._begin(now)
         for message in batch:
             error = message.error()
@@ -222,7 +222,7 @@ class ForwarderWorker:
 
     def _perform(self, message: Message, record: Record, outcome: Outcome) -> None:
         source = source_of(message)
-        stamp = min(max(message.timestamp()[1], 0), time.time_ns() // 1_000_000)
+        stamp = min(max(message.timestamp()[1], 0), self._control.now())
         for copy in outcome.copies:
             headers: Headers = [(ROUTE, copy.route), (HOP, copy.hop)]
             if record.message is not None:
@@ -278,7 +278,7 @@ class ForwarderWorker:
         return HELD if number is None else self._forwarder.refuse(record, number, now)
 
     def _release(self) -> None:
-        now = time.time_ns() // 1_000_000
+        now = self._control.now()
         for held in self._waiting.due(now):
             outcome = self._forwarder.release(held.record, now)
             if outcome is HELD:
@@ -298,7 +298,7 @@ class ForwarderWorker:
     def _hold_back(self, crossed: Crossed) -> None:
         """Hold what another cluster did not take; what began here its dialog keeps and retries."""
         message, record = crossed.message, crossed.record
-        now = time.time_ns() // 1_000_000
+        now = self._control.now()
         if record.origin is Origin.OUTSIDE:
             self._waiting.refused(crossed.instance)
             self._perform(message, record, self._hold(message, record, now))

@@ -168,7 +168,7 @@ class Partitions:
             Dialogs(unpack_dialog),
             fits=partial(self._is_in, number),
         )
-        endpoint.tell(time.time_ns() // 1_000_000)
+        endpoint.tell(self._control.now())
         topic = self._cluster.topics.dialog(self._instance)
         return Replay(self._cluster, topic, number, endpoint, self._control.catch_up)
 

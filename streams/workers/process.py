@@ -89,6 +89,7 @@ class Process:
         self._cluster = cluster
         self._plan = plan
         self._limits = limits
+        self._clocks_differ = (limits or Limits()).time_to_live / 4000
         self._timeout = timeout
         self._credentials = credentials
         self._stop = threading.Event()
@@ -119,6 +120,8 @@ class Process:
             yield "The catalog is not read yet."
         elif not self.workers:
             yield "The workers are not started yet."
+        if self._control is not None and abs(self._control.skew) > self._clocks_differ:
+            yield f"The clock is {self._control.skew:+.0f} s off Kafka's."
         for worker in self.workers:
             if not worker.assigned:
                 yield f"The {worker.role} of {worker.instance} has no partitions yet."

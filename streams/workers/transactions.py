@@ -2,7 +2,8 @@
 
 A transaction carries the next offsets of ``cmd``, ``in`` and ``ack`` - always all three: only that
 fences a predecessor that was declared dead but is not. A commit that timed out is called again, and
-never taken for an abort.
+never taken for an abort. A client that does not come back before the commit is replaced: whoever
+begins anew under its name ends what it has left open.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from streams.errors import Number, SurroundingsError
-from streams.kafka import FENCED, Cluster, KafkaError, KafkaException, TopicPartition
+from streams.kafka import (
+    FENCED,
+    Cluster,
+    KafkaError,
+    KafkaException,
+    StuckError,
+    TopicPartition,
+    in_time,
+)
 from streams.node import Transaction
 from streams.wire.state import Positions
 from streams.workers.inputs import Inputs
@@ -32,6 +41,10 @@ REFUSED = {
 
 Whatever else aborts a transaction says nothing about the records in it: they are read again.
 """
+
+
+STUCK_AFTER = 10.0
+"""Seconds in which offsets are sent, or the client is replaced; while Kafka is away it may be."""
 
 
 class FencedError(Exception):
@@ -76,6 +89,10 @@ class Transactions:
             self._write(tx, partition, positions, member)
             self._send_offsets(partition, positions, member)
             self._guard(lambda: self._producer.commit_transaction(15))
+        except StuckError as error:
+            log.warning("%s: sending offsets: %s, beginning anew", self._instance, error)
+            self._begin_anew()
+            return None
         except KafkaException as error:
             cause = error.args[0]
             if cause.code() in FENCED or cause.fatal():
@@ -108,7 +125,11 @@ class Transactions:
 
     def _send_offsets(self, partition: int, positions: Mapping[str, int], member: Any) -> None:
         offsets = [TopicPartition(t, partition, positions[t]) for t in self._inputs]
-        self._guard(lambda: self._producer.send_offsets_to_transaction(offsets, member, 15))
+        producer = self._producer
+        in_time(
+            lambda: self._guard(lambda: producer.send_offsets_to_transaction(offsets, member, 5)),
+            STUCK_AFTER,
+        )
 
     def _abort(self) -> None:
         self._guard(lambda: self._producer.abort_transaction(15))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter, defaultdict
@@ -22,41 +20,14 @@ from streams.client import Conversation, Receiver
 from streams.client import inbox as inbox_tables
 from streams.client.outbox import METADATA, Outbox
 from tests.faults.applications import ARRIVED, ORDERS, ROWS
+from tests.faults.processes import Child
 from tests.running import System, running
 
-ROOT = Path(__file__).parents[2]
 AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
 SERVICES = ("InitiatorService", "TargetService")
 ORDERED, DIALOGS, KILLS = 3_000, 60, 6
 AHEAD = 400
 """So many messages at most are under way, so that every kill hits some."""
-
-
-class Child:
-    """A process that is started again whenever it is killed."""
-
-    def __init__(self, log: Path, *arguments: str) -> None:
-        self._log, self._command = log, [sys.executable, "-m", *arguments]
-        self._start()
-
-    def _start(self) -> None:
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, cwd=ROOT, stdout=log, stderr=log)
-
-    def check(self) -> None:
-        """Fail where it has ended by itself."""
-        assert self._process.poll() is None, self._log.read_text()[-2000:]
-
-    def kill(self) -> None:
-        """Kill it with SIGKILL and start it again."""
-        self.check()
-        self.stop()
-        self._start()
-
-    def stop(self) -> None:
-        """Kill it for good."""
-        self._process.kill()
-        self._process.wait()
 
 
 def options(system: System) -> tuple[str, str]:

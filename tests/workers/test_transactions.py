@@ -14,7 +14,7 @@ from streams.kafka import KafkaException
 from streams.protocol import Command, CommandKind, Limits
 from streams.wire import decode_journey, decode_result
 from streams.wire.records import HOP, command_record, header_of
-from tests.workers.rig import Rig, eventually, limit_size
+from tests.workers.rig import Gate, Rig, eventually, limit_size
 
 PATIENT = Limits(retries=(60_000,))
 
@@ -118,6 +118,31 @@ def test_a_commit_that_timed_out_is_called_again_and_taken_for_no_abort(two: Rig
     assert "timed out" in calls
     assert "abort" not in calls
     assert bodies(two, two.topics.out("A")) == [b"%d" % n for n in range(5)]
+    assert first.failure is None
+
+
+def test_a_client_that_does_not_come_back_is_replaced(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a group's coordinator moves, sending offsets may take for ever (librdkafka 5456)."""
+    monkeypatch.setattr("streams.workers.transactions.STUCK_AFTER", 0.5)
+    first = two.endpoint(limits=PATIENT)
+    [dialog] = begin(two)
+    stuck = Gate()
+
+    def once(method: Any, *args: Any) -> Any:
+        first.hooks.clear()
+        return stuck(method, *args)
+
+    first.hooks["send_offsets_to_transaction"] = once
+    hand_over(two, *(command(dialog, b"%d" % n) for n in range(3)))
+    stuck.wait()
+    two.until(two.topics.result("A"), 3, mine)
+    assert bodies(two, two.topics.out("A")) == [b"0", b"1", b"2"]
+    stuck.open()
+    hand_over(two, command(dialog, b"3"))
+    two.until(two.topics.out("A"), 1, lambda m: m.value() == b"3")
+    assert bodies(two, two.topics.out("A")) == [b"0", b"1", b"2", b"3"]
     assert first.failure is None
 
 

@@ -1,0 +1,69 @@
+"""Several brokers that replicate among themselves, all on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from streams.embedded.broker import STOP_TIMEOUT_S, Broker, new_cluster
+from streams.embedded.probe import HOST, free_ports
+from streams.embedded.properties import Node
+from streams.embedded.state import DataDir
+
+
+class Brokers:
+    """A cluster of brokers, each in a folder of its own below ``data``; a context manager.
+
+    Every topic is on all of them, and a record counts when all but one have it, so with three
+    brokers any one may be killed. ``brokers`` are started and stopped one by one too: their ports
+    stay the same.
+    """
+
+    def __init__(self, data: Path, count: int = 3) -> None:
+        """Name the folder for all data, and how many brokers there are."""
+        ports = free_ports(2 * count)
+        controllers = tuple(ports[count:])
+        folders = [data / str(number) for number in range(1, count + 1)]
+        cluster = DataDir(folders[0].absolute()).cluster() or new_cluster()
+        self.brokers = tuple(
+            Broker(folder, port=port, node=Node(number, controllers), cluster=cluster)
+            for number, (folder, port) in enumerate(zip(folders, ports, strict=False), 1)
+        )
+
+    @property
+    def bootstrap(self) -> str:
+        """Return the addresses of all brokers, also of those that do not run."""
+        return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
+
+    def start(self) -> None:
+        """Start all of them and return when all answer: one alone waits for a majority."""
+        self._each(lambda broker: broker.start())
+
+    def stop(self, timeout: float = STOP_TIMEOUT_S) -> None:
+        """Stop all of them, each the hard way after ``timeout`` seconds."""
+        self._each(lambda broker: broker.stop(timeout))
+
+    def _each(self, act: Callable[[Broker], object]) -> None:
+        with ThreadPoolExecutor(len(self.brokers)) as pool:
+            list(pool.map(act, self.brokers))
+
+    def __enter__(self) -> Self:
+        """Start the brokers; none is left behind where one does not."""
+        try:
+            self.start()
+        except BaseException:
+            self.stop(5.0)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the brokers; the last ones find no majority any more, and are not waited for."""
+        self.stop(5.0)

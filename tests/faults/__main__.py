@@ -1,0 +1,66 @@
+"""``python -m tests.faults``: the long fault suite; ``make soak`` runs it.
+
+It writes docs/faults.md where all of its runs were asked for, and ends with 1 where a run has shown
+anything but zeros.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.faults.load import Load
+from tests.faults.page import PAGE, Terms, rewrite
+from tests.faults.run import Outcome, run
+from tests.faults.scenarios import SCENARIOS, WHOLE, Scenario
+
+
+def main(arguments: list[str]) -> int:
+    """Run what is asked for; returns the exit code."""
+    asked = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing that was started is left
+    chosen = [s for s in SCENARIOS if not asked.only or s.name in asked.only]
+    rate = asked.messages / (asked.seconds * SCENARIOS[0].share)
+    outcomes = [_run(s, asked.seconds, rate, asked.seed, asked.keep) for s in chosen]
+    if not asked.only:
+        terms = Terms(asked.seconds, asked.seed, rate)
+        PAGE.write_text(rewrite(PAGE.read_text("utf-8"), outcomes, terms), "utf-8")
+    bad = [o.scenario.name for o in outcomes if o.verdict.faults]
+    _say(f"not as it must be: {', '.join(bad)}" if bad else "nothing lost")
+    return 1 if bad else 0
+
+
+def _run(scenario: Scenario, seconds: float, rate: float, seed: int, keep: str | None) -> Outcome:
+    seconds *= scenario.share
+    load = Load(max(1, round(rate * seconds)), rate)
+    scaled = scenario.scaled(seconds / (WHOLE * scenario.share))
+    _say(f"{scenario.name}: {load.messages:,} messages in {seconds:.0f} s")
+    with tempfile.TemporaryDirectory(prefix="soak-") as made:
+        folder = Path(made if keep is None else f"{keep}/{scenario.name}")
+        folder.mkdir(parents=True, exist_ok=True)
+        outcome = run(scaled, load, seed, folder, _say)
+    _say(f"{scenario.name}: {outcome.verdict} in {outcome.seconds:.0f} s")
+    for wanted, recovery in zip(scaled.wanted, outcome.recoveries, strict=True):
+        _say(f"  {wanted.words}: {recovery}")
+    return outcome
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=WHOLE, help="of load, in all runs")
+    parser.add_argument("--messages", type=int, default=200_000, help="in the first run")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", action="append", choices=[s.name for s in SCENARIOS])
+    parser.add_argument("--keep", help="keep logs and data of Kafka in this folder")
+    return parser
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""The load: numbered messages in dialogs that open, converse and end, each due at its time.
+
+What message ``k`` is follows from ``k`` alone, so an application that was killed needs to know one
+number to go on, and the verdict needs none.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_NAMESPACE = uuid.UUID("5f0a4a5e-6a43-4a35-9a26-5d7e6a4bcb0f")
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What message ``number`` is: the ``index``-th of its dialog, and whether the last one."""
+
+    number: int
+    dialog: int
+    index: int
+    last: bool
+
+    @property
+    def body(self) -> bytes:
+        """Return the body: number, and whether the target is to end the dialog."""
+        return b"%d %s" % (self.number, b"last" if self.last else b"more")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """``dialogs`` are open at a time, each of ``length`` messages; ``rate`` messages a second.
+
+    The target answers every ``answer``-th message, and ends a dialog after its last one; then the
+    initiator ends it.
+    """
+
+    messages: int
+    rate: float
+    dialogs: int = 100
+    length: int = 20
+    answer: int = 4
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it takes."""
+        return self.messages / self.rate
+
+    def spoken(self, number: int) -> Spoken:
+        """Return what a message is: dialogs take turns, and a whole crowd begins when one ends."""
+        crowd, turn = divmod(number, self.dialogs * self.length)
+        index, place = divmod(turn, self.dialogs)
+        last = index == self.length - 1 or number + self.dialogs >= self.messages
+        return Spoken(number, crowd * self.dialogs + place, index, last)
+
+    def due(self, seconds: float) -> int:
+        """Return how many messages are due so many seconds after the beginning."""
+        return min(self.messages, int(max(0.0, seconds) * self.rate))
+
+    def questions(self) -> Iterator[bytes]:
+        """Yield the bodies of all messages of the initiators."""
+        return (self.spoken(number).body for number in range(self.messages))
+
+    def answers(self) -> Iterator[bytes]:
+        """Yield the bodies of all messages of the targets."""
+        return (b"%d" % number for number in range(0, self.messages, self.answer))
+
+    @property
+    def talks(self) -> int:
+        """Return how many dialogs there are."""
+        return 1 + max((self.spoken(n).dialog for n in self._tail()), default=-1)
+
+    def _tail(self) -> range:
+        return range(max(0, self.messages - self.dialogs * self.length), self.messages)
+
+
+def conversation(prefix: str, dialog: int) -> uuid.UUID:
+    """Return a dialog's id, the same at every start of the application."""
+    return uuid.uuid5(_NAMESPACE, f"{prefix}{dialog}")
+
+
+def number_in(body: bytes) -> int:
+    """Return a message's number."""
+    return int(body.partition(b" ")[0])

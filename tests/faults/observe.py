@@ -1,0 +1,105 @@
+"""Watching from outside: when each message could be received, measured by one clock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from streams.errors import EventKind
+from streams.kafka import Cluster, TopicPartition, headers_of, partitions_of
+from streams.wire import MalformedError, decode_event
+from streams.wire.records import read_queued
+
+_BEGINNING = -2
+_END_ACKNOWLEDGED = 10
+
+
+@dataclass(slots=True)
+class Sightings:
+    """Messages of one direction: when each was handed over, and when it was seen (epoch ms).
+
+    In the order in which they were seen, which is roughly that of their sending.
+    """
+
+    sent: array[int] = field(default_factory=lambda: array("q"))
+    seen: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, sent: int, seen: int) -> None:
+        """Note a message."""
+        self.sent.append(sent)
+        self.seen.append(seen)
+
+    def felt(self, at: int, over: int) -> int:
+        """Return the longest that a message had to wait that was under way between two moments.
+
+        Waiting counts from ``at``, or from when it was handed over where that was later.
+        """
+        first = bisect_left(self.seen, at)
+        under_way = zip(self.sent[first:], self.seen[first:], strict=False)
+        return max((seen - max(at, sent) for sent, seen in under_way if sent < over), default=0)
+
+    def spoken_after(self, at: int) -> int:
+        """Return how long after ``at`` the next message was handed over; 0 where none was."""
+        first = bisect_left(self.seen, at)
+        return min((sent - at for sent in self.sent[first:] if sent > at), default=0)
+
+
+class Observer:
+    """A thread that reads queues as an application would, and events; a context manager."""
+
+    def __init__(self, cluster: Cluster, queues: Sequence[str]) -> None:
+        self._cluster, self._queues = cluster, tuple(queues)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
+        self.by_initiator, self.by_target = Sightings(), Sightings()
+        self.ended = 0
+
+    def __enter__(self) -> Observer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(10)
+
+    @property
+    def seen(self) -> int:
+        """Return how many messages were seen."""
+        return len(self.by_initiator.seen) + len(self.by_target.seen)
+
+    def _run(self) -> None:
+        events = self._cluster.topics.event
+        consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}observer")
+        consumer.assign(
+            [
+                TopicPartition(topic, p, _BEGINNING)
+                for topic in (*self._queues, events)
+                for p in partitions_of(self._cluster, topic)
+            ]
+        )
+        while not self._stop.is_set():
+            for message in consumer.consume(1000, 0.05):
+                if message.error() is not None:
+                    continue
+                try:
+                    if message.topic() == events:
+                        self._note_event(message.value())
+                    else:
+                        self._note(message.value(), headers_of(message))
+                except MalformedError:
+                    continue
+        consumer.close()
+
+    def _note(self, value: bytes | None, headers: list[tuple[str, bytes | None]]) -> None:
+        frame = read_queued(value, headers)
+        sightings = self.by_initiator if frame.parties.from_initiator else self.by_target
+        sightings.add(frame.header.enqueued_at, time.time_ns() // 1_000_000)
+
+    def _note_event(self, value: bytes | None) -> None:
+        told = decode_event(value)
+        kind = (told["event"], told["subclass"], told["error"])
+        self.ended += kind == (EventKind.CONVERSATION, _END_ACKNOWLEDGED, 0)

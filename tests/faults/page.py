@@ -1,0 +1,77 @@
+"""The generated part of docs/faults.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.faults.run import Outcome
+from tests.faults.verdict import Recovery
+
+PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
+BEGIN, END = "<!-- soak: generated -->", "<!-- end -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the runs were asked for: seconds of load in all, the seed, messages a second."""
+
+    seconds: float
+    seed: int
+    rate: float
+
+
+def rewrite(page: str, outcomes: Sequence[Outcome], terms: Terms) -> str:
+    """Return the page with what the runs have shown."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{generated(outcomes, terms)}\n{END}{after}"
+
+
+def generated(outcomes: Sequence[Outcome], terms: Terms) -> str:
+    """Return the tables: what was lost, and how long each kind of fault was felt."""
+    total = sum(o.seconds for o in outcomes) / 60
+    return "\n".join(
+        [
+            f"{terms.seconds:,.0f} s of load at {terms.rate:.0f} messages a second, seed "
+            f"{terms.seed}; {total:.0f} minutes in all.",
+            "",
+            "| run | messages | dialogs | lost | delivered twice | out of order | not finished |"
+            " anything else |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+            *map(_verdict, outcomes),
+            "",
+            "| run | fault | who | how often | median | worst |",
+            "| --- | --- | --- | --- | --- | --- |",
+            *(line for outcome in outcomes for line in _faults(outcome)),
+        ]
+    )
+
+
+def _verdict(outcome: Outcome) -> str:
+    v = outcome.verdict
+    named = ("lost", "twice", "disordered", "unfinished")
+    others = ", ".join(f"{n} {c:,}" for n, c in v.faults.items() if n not in named)
+    counts = " | ".join(f"{getattr(v, name):,}" for name in named)
+    return f"| {outcome.scenario.title} | {v.messages:,} | {v.dialogs:,} | {counts} | {others} |"
+
+
+def _faults(outcome: Outcome) -> Iterator[str]:
+    for wanted, recovery in zip(outcome.scenario.wanted, outcome.recoveries, strict=True):
+        who = ", ".join(_who(wanted.victims))
+        row = f"| {outcome.scenario.title} | {wanted.words} | {who} | {recovery.count}"
+        yield f"{row} | {_seconds(recovery)} |"
+
+
+def _who(victims: Sequence[str]) -> list[str]:
+    """Return roles instead of names: forwarder, endpoint, source, target; brokers and instances."""
+    roles = dict.fromkeys(v.partition("/")[0] for v in victims)
+    names = {"source": "sending application", "target": "receiving application"}
+    if all(role.isdigit() for role in roles):
+        return ["the broker"] if len(roles) == 1 else [f"one of {len(roles)} brokers"]
+    return [names.get(role, role) for role in roles]
+
+
+def _seconds(recovery: Recovery) -> str:
+    return f"{recovery.middle:.1f} s | {recovery.worst:.1f} s"

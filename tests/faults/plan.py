@@ -1,0 +1,98 @@
+"""Which faults happen, when, and to whom: a value that a seed decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from streams.chance import Chance
+
+T = TypeVar("T")
+
+
+class Kind(Enum):
+    """A fault, in the words of the report."""
+
+    KILL = "killed with SIGKILL and started again"
+    PAUSE = "stopped with SIGSTOP for {0:g} to {1:g} s"
+    FENCE = "its producer fenced by another one"
+    ABANDON = "a transaction on its topics left open by a dead producer"
+    CROWD = "a storm of rebalances in its group"
+    BROKER_KILL = "Kafka killed with SIGKILL, away for {0:g} to {1:g} s"
+    BROKER_RESTART = "Kafka stopped in order, away for {0:g} to {1:g} s"
+    DISK_FULL = "Kafka's disk full, then started again with room"
+    CLOCK = "its clock wrong by up to {2:g} s for {0:g} to {1:g} s"
+    AWAY = "away for 40 minutes by everybody's clock"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault: ``at`` seconds after the load began, for ``lasts`` seconds.
+
+    ``step``: by how many seconds a clock is set forward, or back where it is negative.
+    """
+
+    at: float
+    kind: Kind
+    victim: str
+    lasts: float = 0.0
+    step: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """So many faults of a kind, dealt evenly to the victims; ``lasts`` from and to seconds."""
+
+    kind: Kind
+    victims: Sequence[str]
+    count: int
+    lasts: tuple[float, float] = (0.0, 0.0)
+    step: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """Return the fault in words."""
+        return self.kind.value.format(*self.lasts, self.step)
+
+
+def draw(seed: int, wanted: Sequence[Wanted], begin: float, end: float) -> tuple[Fault, ...]:
+    """Deal faults over the time from ``begin`` to ``end``: one in each of as many equal spans.
+
+    Which kind and victim a span gets, and when in it, is chance's; every victim of a kind is hit
+    as often as the others, or once more.
+    """
+    chance = Chance(seed)
+    dealt = [(one, victim) for one in wanted for victim in _victims(chance, one)]
+    _shuffle(chance, dealt)
+    span = (end - begin) / max(1, len(dealt))
+    return tuple(
+        Fault(
+            begin + span * (number + _share(chance)),
+            one.kind,
+            victim,
+            one.lasts[0] + (one.lasts[1] - one.lasts[0]) * _share(chance),
+            one.step * (2 * _share(chance) - 1),
+        )
+        for number, (one, victim) in enumerate(dealt)
+    )
+
+
+def _victims(chance: Chance, wanted: Wanted) -> list[str]:
+    found: list[str] = []
+    while len(found) < wanted.count:
+        turn = list(wanted.victims)
+        _shuffle(chance, turn)
+        found += turn
+    return found[: wanted.count]
+
+
+def _shuffle(chance: Chance, items: list[T]) -> None:
+    for last in range(len(items) - 1, 0, -1):
+        other = chance.below(last + 1)
+        items[last], items[other] = items[other], items[last]
+
+
+def _share(chance: Chance) -> float:
+    return chance.below(1 << 30) / (1 << 30)

@@ -1,0 +1,153 @@
+"""Processes that are killed, stopped and continued, and start again whenever they end."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_PAUSE = 1.0
+"""Seconds before a process that has ended by itself is started again, as who keeps it would do."""
+_MOST = 60
+"""So often in a row at most: then something is broken that no start mends."""
+
+
+class Child:
+    """A process that is started again whenever it is killed."""
+
+    def __init__(self, log: Path, *arguments: str) -> None:
+        self._log, self._command = log, [sys.executable, "-X", "faulthandler", "-m", *arguments]
+        self.start()
+
+    def start(self) -> None:
+        """Start it."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    @property
+    def code(self) -> int | None:
+        """Return its exit code; ``None`` while it runs."""
+        return self._process.poll()
+
+    def check(self) -> None:
+        """Fail where it has ended by itself."""
+        assert self.code is None, self.last_words
+
+    def has_said(self, text: str) -> bool:
+        """Tell whether a text is in its log."""
+        return text in self._log.read_text(errors="replace")
+
+    @property
+    def last_words(self) -> str:
+        """Return the end of its log."""
+        return self._log.read_text(errors="replace")[-2000:]
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL and start it again."""
+        self.check()
+        self.stop()
+        self.start()
+
+    def stop(self) -> None:
+        """Kill it for good."""
+        self._process.kill()
+        self._process.wait()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+
+class Supervisor:
+    """Children by name; one that ends by itself is started again, as compose or systemd would."""
+
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+        self._children: dict[str, Child] = {}
+        self._away: set[str] = set()
+        self._start_at: dict[str, float] = {}
+        self._hard = Counter[str]()
+        self.ended = Counter[str]()
+
+    def start(self, name: str, *arguments: str) -> None:
+        """Start a child: the module and its arguments."""
+        self._children[name] = Child(self._logs / f"{name.replace('/', '-')}.log", *arguments)
+
+    def have_said(self, names: Sequence[str], text: str) -> bool:
+        """Tell whether each of these children has a text in its log."""
+        self.look()
+        return all(self._children[name].has_said(text) for name in names)
+
+    def look(self) -> None:
+        """Start again what has ended by itself; fails where that mends nothing."""
+        now = time.monotonic()
+        for name, child in self._children.items():
+            if name in self._away or child.code is None:
+                continue
+            due = self._start_at.setdefault(name, now + _PAUSE)
+            if now >= due:
+                del self._start_at[name]
+                self.ended[name] += 1
+                assert self.ended[name] < _MOST, f"{name} ends again and again: {child.last_words}"
+                child.start()
+
+    def kill(self, name: str) -> None:
+        """Kill a child with SIGKILL, and start it again."""
+        self._children[name].stop()
+        self._start_at.pop(name, None)
+        self._children[name].start()
+
+    def take_away(self, name: str) -> None:
+        """Kill a child with SIGKILL; :meth:`bring_back` starts it again."""
+        self._away.add(name)
+        self._children[name].stop()
+
+    def bring_back(self, name: str) -> None:
+        """Start a child again that was taken away."""
+        self._children[name].start()
+        self._away.discard(name)
+
+    def pause(self, name: str) -> None:
+        """Stop a child as it stands."""
+        self._children[name].signal(signal.SIGSTOP)
+
+    def resume(self, name: str) -> None:
+        """Let a child go on that was stopped; one that was killed meanwhile has begun anew."""
+        self._children[name].signal(signal.SIGCONT)
+
+    def last_words(self, asking: Sequence[str] = ()) -> str:
+        """Return the ends of all logs; who is asked says where it stands, and dies of it."""
+        for name in asking:
+            self._children[name].signal(signal.SIGABRT)
+        time.sleep(1)
+        return "\n".join(f"{name}: {c.last_words[-1200:]}" for name, c in self._children.items())
+
+    def stop(self) -> None:
+        """Let all of them drain and leave; who does not within 15 s is killed."""
+        children = list(self._children.values())
+        for child in children:
+            child.signal(signal.SIGCONT)
+            child.signal(signal.SIGTERM)
+        deadline = time.monotonic() + 15
+        while any(child.code is None for child in children) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        for child in children:
+            child.stop()
+
+
+@contextmanager
+def supervised(logs: Path) -> Iterator[Supervisor]:
+    """Yield a supervisor; none of its children outlives the block."""
+    supervisor = Supervisor(logs)
+    try:
+        yield supervisor
+    finally:
+        supervisor.stop()

@@ -1,0 +1,114 @@
+"""The runs of the fault suite: which faults meet which system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tests.faults.plan import Kind, Wanted
+
+FORWARDERS = (
+    "forwarder/ServerA",
+    "forwarder/GatewayA",
+    "forwarder/GatewayB",
+    "forwarder/ServerB",
+)
+ENDPOINTS = ("endpoint/ServerA", "endpoint/ServerB")
+WORKERS = (*FORWARDERS, *ENDPOINTS)
+APPLICATIONS = ("source", "target")
+EVERYBODY = (*WORKERS, *APPLICATIONS)
+ONE, THREE = ("1",), ("1", "2", "3")
+WHOLE = 1_500.0
+"""Seconds of load for which the numbers below are meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One run: its faults, how many brokers it has, which share of the time it gets.
+
+    ``junk``: so many of a hundred records are rubbish. ``shifted``: processes go by clocks of ours.
+    """
+
+    name: str
+    title: str
+    wanted: Sequence[Wanted]
+    share: float
+    brokers: int = 1
+    junk: float = 0.0
+    shifted: bool = False
+
+    def scaled(self, factor: float) -> Scenario:
+        """Return it for a shorter or longer time: as many faults per second, each once at least."""
+        wanted = [replace(w, count=max(1, round(w.count * factor))) for w in self.wanted]
+        return replace(self, wanted=tuple(wanted))
+
+
+SCENARIOS = (
+    Scenario(
+        "roles",
+        "Every role dies",
+        (
+            Wanted(Kind.KILL, FORWARDERS, 100),
+            Wanted(Kind.KILL, ENDPOINTS, 60),
+            Wanted(Kind.KILL, APPLICATIONS, 40),
+            Wanted(Kind.PAUSE, EVERYBODY, 40, (1.0, 15.0)),
+        ),
+        share=0.6,
+    ),
+    Scenario(
+        "kafka",
+        "One broker comes and goes",
+        (
+            Wanted(Kind.BROKER_KILL, ONE, 3, (1.0, 8.0)),
+            Wanted(Kind.BROKER_RESTART, ONE, 3, (1.0, 8.0)),
+            Wanted(Kind.DISK_FULL, ONE, 2, (2.0, 8.0)),
+        ),
+        share=0.12,
+    ),
+    Scenario(
+        "replicas",
+        "Three brokers: leaders die, coordinators move",
+        (
+            Wanted(Kind.BROKER_KILL, THREE, 4, (5.0, 12.0)),
+            Wanted(Kind.BROKER_RESTART, THREE, 2, (5.0, 12.0)),
+        ),
+        share=0.12,
+        brokers=3,
+    ),
+    Scenario(
+        "groups",
+        "Transactions, groups and rubbish",
+        (
+            Wanted(Kind.FENCE, ENDPOINTS, 6),
+            Wanted(Kind.ABANDON, ENDPOINTS, 3),
+            Wanted(Kind.CROWD, WORKERS, 8),
+        ),
+        share=0.08,
+        junk=1.0,
+    ),
+    Scenario(
+        "clocks",
+        "Clocks are wrong",
+        (
+            Wanted(Kind.CLOCK, ("ServerA", "GatewayA", "GatewayB", "ServerB"), 4, (10, 20), 600),
+            Wanted(Kind.AWAY, WORKERS, 2, (8.0, 12.0)),
+        ),
+        share=0.08,
+        shifted=True,
+    ),
+)
+
+SHORT = Scenario(
+    "short",
+    "A little of each",
+    (
+        Wanted(Kind.KILL, EVERYBODY, 8),
+        Wanted(Kind.PAUSE, WORKERS, 2, (1.0, 3.0)),
+        Wanted(Kind.FENCE, ENDPOINTS, 1),
+        Wanted(Kind.ABANDON, ENDPOINTS, 1),
+        Wanted(Kind.CROWD, WORKERS, 1),
+        Wanted(Kind.BROKER_KILL, ONE, 1, (0.0, 1.0)),
+    ),
+    share=1.0,
+    junk=1.0,
+)

@@ -1,0 +1,177 @@
+"""Performing faults: on workers and applications, on their topics and groups, on Kafka itself."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from streams.embedded import Broker, Brokers, Condition
+from streams.kafka import Cluster, partitions_of
+from tests.faults.plan import Fault, Kind
+from tests.faults.processes import Supervisor
+from tests.faults.shifted import Clock
+from tests.running import eventually
+from tests.workers.rig import pause
+
+Mend = Callable[[], None]
+FORTY_MINUTES = 2_400.0
+_JOINS = 3
+_DISK = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A fault that happened: ``at`` and ``over`` are epoch milliseconds."""
+
+    fault: Fault
+    at: int
+    over: int
+
+
+@dataclass(slots=True)
+class Stage:
+    """A system under faults. ``clocks``: by instance, where the processes go by them."""
+
+    kafka: Brokers
+    cluster: Cluster
+    children: Supervisor
+    clocks: Mapping[str, Clock] = field(default_factory=dict)
+    happened: list[Happened] = field(default_factory=list)
+    _mends: list[tuple[float, Fault, int, Mend]] = field(default_factory=list)
+
+    def strike(self, fault: Fault) -> None:
+        """Let a fault happen; what ends it comes when its time is over."""
+        at = _now()
+        mend = _DEEDS[fault.kind](self, fault)
+        if mend is None:
+            self.happened.append(Happened(fault, at, _now()))
+        else:
+            self._mends.append((time.monotonic() + fault.lasts, fault, at, mend))
+
+    def mend(self, *, everything: bool = False) -> None:
+        """End the faults whose time is over, or all of them."""
+        now = time.monotonic()
+        due = [each for each in self._mends if everything or each[0] <= now]
+        self._mends = [each for each in self._mends if each not in due]
+        for _, fault, at, mend in due:
+            mend()
+            self.happened.append(Happened(fault, at, _now()))
+
+    # --- processes -------------------------------------------------------------------------------
+
+    def _kill(self, fault: Fault) -> None:
+        self.children.kill(fault.victim)
+
+    def _pause(self, fault: Fault) -> Mend:
+        self.children.pause(fault.victim)
+        return lambda: self.children.resume(fault.victim)
+
+    def _away(self, fault: Fault) -> Mend:
+        self.children.take_away(fault.victim)
+        for clock in self.clocks.values():
+            clock.let_pass(FORTY_MINUTES)
+        return lambda: self.children.bring_back(fault.victim)
+
+    def _clock(self, fault: Fault) -> Mend:
+        clock = self.clocks[fault.victim]
+        clock.step(fault.step)
+        return lambda: clock.step(-fault.step)
+
+    # --- topics and groups -----------------------------------------------------------------------
+
+    def _fence(self, fault: Fault) -> None:
+        """Take the worker's transactional id, as a second one with its slot would."""
+        self.cluster.producer(transactional_id=self._group(fault) + ".0").init_transactions(30)
+
+    def _abandon(self, fault: Fault) -> None:
+        """Leave a transaction open on all topics that the worker reads and writes.
+
+        The producer is forgotten without a word, as if it had been killed: Kafka ends the
+        transaction after 15 s, and nobody reads behind its records before that.
+        """
+        names, instance = self.cluster.topics, fault.victim.partition("/")[2]
+        producer = self.cluster.producer(transactional_id=f"{names.prefix}dead.{time.time_ns()}")
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for kind in ("cmd", "out", "in", "ack", "dialog"):
+            topic = names.name(kind, instance)
+            for partition in partitions_of(self.cluster, topic):
+                producer.produce(topic, key=b"nobody", value=b"never", partition=partition)
+        assert producer.flush(30) == 0
+
+    def _crowd(self, fault: Fault) -> None:
+        """Let strangers join the worker's group, take partitions and leave, one after the other."""
+        names, (role, _, instance) = self.cluster.topics, fault.victim.partition("/")
+        kinds = ("cmd", "in", "ack") if role == "endpoint" else ("out", "txq")
+        how = "range" if role == "endpoint" else "cooperative-sticky"
+        for _ in range(_JOINS):
+            stranger = self.cluster.consumer(self._group(fault), partition_assignment_strategy=how)
+            stranger.subscribe([names.name(kind, instance) for kind in kinds])
+            until = time.monotonic() + 3
+            while time.monotonic() < until and not stranger.assignment():
+                stranger.poll(0.1)
+            stranger.close()
+
+    def _group(self, fault: Fault) -> str:
+        return self.cluster.topics.prefix + fault.victim.replace("/", ".")
+
+    # --- Kafka -----------------------------------------------------------------------------------
+
+    def _broker_kill(self, fault: Fault) -> Mend:
+        broker = self._broker(fault)
+        broker.kill()
+        return lambda: _start(broker)
+
+    def _broker_restart(self, fault: Fault) -> Mend:
+        broker = self._broker(fault)
+        broker.stop()
+        return lambda: _start(broker)
+
+    def _disk_full(self, fault: Fault) -> Mend:
+        """Let no file of the broker grow: the next record that it writes fails, and it gives up.
+
+        That is what it does on a full disk too, and unlike one it can be had without being root.
+        """
+        broker = self._broker(fault)
+        running = broker.data.recorded()
+        assert running is not None
+        resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        over = lambda: broker.condition() is Condition.STALE or pause()  # noqa: E731
+        eventually(over, "the broker gives up", _DISK)
+        return lambda: _start(broker)
+
+    def _broker(self, fault: Fault) -> Broker:
+        return self.kafka.brokers[int(fault.victim) - 1]
+
+
+def _start(broker: Broker) -> None:
+    if broker.condition() is not Condition.RUNNING:
+        broker.start()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+_DEEDS: Mapping[Kind, Callable[[Stage, Fault], Mend | None]] = {
+    Kind.KILL: Stage._kill,
+    Kind.PAUSE: Stage._pause,
+    Kind.FENCE: Stage._fence,
+    Kind.ABANDON: Stage._abandon,
+    Kind.CROWD: Stage._crowd,
+    Kind.BROKER_KILL: Stage._broker_kill,
+    Kind.BROKER_RESTART: Stage._broker_restart,
+    Kind.DISK_FULL: Stage._disk_full,
+    Kind.CLOCK: Stage._clock,
+    Kind.AWAY: Stage._away,
+}
+
+
+def worker(role: str, instance: str, cluster: Cluster, clock: Path | None) -> tuple[str, ...]:
+    """Return the module and arguments that run one worker."""
+    module = ("streams",) if clock is None else ("tests.faults.shifted", str(clock))
+    where = ("--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix)
+    return (*module, "worker", role, "--instance", instance, "--verbose", *where)

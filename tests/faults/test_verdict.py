@@ -1,0 +1,136 @@
+"""What a run of the fault suite has shown is judged from rows, and told in a page."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+from streams.report.facts import Accepted, Delivered, EndpointKey, Side
+from streams.report.ledger import balance
+from streams.report.read import digest_of
+from tests.faults.load import Load
+from tests.faults.observe import Sightings
+from tests.faults.page import BEGIN, END, Terms, generated, rewrite
+from tests.faults.plan import Kind, Wanted
+from tests.faults.run import Outcome
+from tests.faults.scenarios import SCENARIOS, SHORT, Scenario
+from tests.faults.verdict import Recovery, Verdict, judge, summed_up
+
+LOAD = Load(4, 1.0, dialogs=1, length=4)
+DIALOG = uuid.UUID(int=1)
+ASKER, ANSWERER = EndpointKey("A/A", DIALOG, True), EndpointKey("B/B", DIALOG, False)
+
+
+def said(sender: EndpointKey, bodies: list[bytes]) -> list[Accepted]:
+    return [
+        Accepted(sender, uuid.uuid5(DIALOG, f"{sender.place}{n}"), n, digest_of(body))
+        for n, body in enumerate(bodies)
+    ]
+
+
+def arrived(messages: list[Accepted], place: str) -> list[Delivered]:
+    return [
+        Delivered(
+            *(DIALOG, m.sender.is_initiator, m.message_id, m.sequence, m.digest),
+            *(place, offset, 1, (), 1),
+        )
+        for offset, m in enumerate(messages)
+    ]
+
+
+QUESTIONS = said(ASKER, list(LOAD.questions()))
+ANSWERS = said(ANSWERER, list(LOAD.answers()))
+SIDES = [Side(ASKER, "CD", "B/B", 4), Side(ANSWERER, "CD", "A/A", 1)]
+
+
+def verdict(
+    accepted: list[Accepted], delivered: list[Delivered], sides: list[Side] = SIDES
+) -> Verdict:
+    return judge(LOAD, balance(accepted, delivered, sides), accepted, sides)
+
+
+def all_of_it() -> list[Delivered]:
+    return arrived(QUESTIONS, "B/B") + arrived(ANSWERS, "A/A")
+
+
+def test_all_is_well() -> None:
+    found = verdict(QUESTIONS + ANSWERS, all_of_it())
+    assert (found.messages, found.dialogs, found.faults) == (5, 1, {})
+
+
+def test_what_is_lost_twice_or_out_of_order_is_found() -> None:
+    first, second, *rest = all_of_it()
+    accepted = QUESTIONS + ANSWERS
+    assert verdict(accepted, [first, *rest]).faults == {"lost": 1}
+    again = replace(second, offset=77)
+    assert verdict(accepted, [first, second, *rest, again]).faults["twice"] == 1
+    swapped = [replace(first, offset=1), replace(second, offset=0), *rest]
+    assert verdict(accepted, swapped).faults == {"disordered": 1}
+
+
+def test_a_dialog_that_is_open_is_not_finished() -> None:
+    open_side = [SIDES[0], replace(SIDES[1], state="CO")]
+    assert verdict(QUESTIONS + ANSWERS, all_of_it(), open_side).faults == {"unfinished": 1}
+
+
+def test_an_application_that_forgot_or_repeated_itself_is_found() -> None:
+    delivered = arrived(QUESTIONS[:3], "B/B") + arrived(ANSWERS, "A/A")
+    assert verdict(QUESTIONS[:3] + ANSWERS, delivered).faults == {"unsaid": 1}
+    twice = said(ANSWERER, [b"0", b"0"])
+    found = verdict(QUESTIONS + twice, arrived(QUESTIONS, "B/B") + arrived(twice, "A/A"))
+    assert found.faults == {"said_twice": 1}
+
+
+def seen(*rows: tuple[int, int]) -> Sightings:
+    found = Sightings()
+    for sent, at in rows:
+        found.add(sent, at)
+    return found
+
+
+def test_a_fault_is_felt_by_who_waits_longest() -> None:
+    """Who waited before it began waits because of it from then on only."""
+    sightings = seen((10, 12), (20, 130), (95, 140), (101, 150), (300, 301))
+    assert sightings.felt(100, 100) == 40
+    assert sightings.felt(100, 120) == 49
+    assert sightings.felt(200, 301) == 1
+    assert sightings.felt(400, 500) == 0
+
+
+def test_an_application_is_back_when_it_speaks() -> None:
+    sightings = seen((10, 12), (95, 140), (101, 150), (300, 301))
+    assert sightings.spoken_after(100) == 1
+    assert sightings.spoken_after(102) == 198
+    assert sightings.spoken_after(900) == 0
+
+
+def test_recoveries_are_summed_up() -> None:
+    assert summed_up([1_000, 9_000, 2_000]) == Recovery(3, 2.0, 9.0)
+    assert summed_up([]) == Recovery(0, 0.0, 0.0)
+
+
+def test_the_page_shows_every_fault_of_every_run() -> None:
+    scenario = Scenario(
+        "x", "A run", (Wanted(Kind.PAUSE, ("source", "forwarder/A"), 2, (1, 5)),), 1
+    )
+    outcome = Outcome(
+        scenario, Verdict(1000, 7, 0, 1, 0, 0, changed=2), (Recovery(2, 0.25, 9),), 60
+    )
+    text = generated([outcome], Terms(30, 7, 50))
+    assert "| A run | 1,000 | 7 | 0 | 1 | 0 | 0 | changed 2 |" in text
+    assert (
+        "| A run | stopped with SIGSTOP for 1 to 5 s | sending application, forwarder | 2 "
+        "| 0.2 s | 9.0 s |" in text
+    )
+    page = rewrite(f"before {BEGIN} old {END} after", [outcome], Terms(30, 7, 50))
+    assert page == f"before {BEGIN}\n{text}\n{END} after"
+
+
+def test_every_kind_of_fault_is_in_the_long_suite() -> None:
+    wanted = [w for s in SCENARIOS for w in s.wanted]
+    assert {w.kind for w in wanted} == set(Kind)
+    assert sum(w.count for w in wanted if w.kind is Kind.KILL) == 200
+    assert abs(sum(s.share for s in SCENARIOS)) > 0.9
+    scaled = SCENARIOS[0].scaled(0.1)
+    assert [w.count for w in scaled.wanted] == [10, 6, 4, 4]
+    assert all(w.count >= 1 for w in SHORT.scaled(0.0).wanted)

@@ -1,0 +1,80 @@
+"""What a run has shown: read from the topics, held against what was to be said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from streams.report.facts import Accepted, Side
+from streams.report.ledger import Ledger
+from streams.report.read import digest_of
+from tests.faults.load import Load
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The account of a run; every number but ``messages`` and ``dialogs`` must be 0.
+
+    ``unsaid`` and ``said_twice`` are about the applications: what they have committed is not what
+    they were to say, each thing once.
+    """
+
+    messages: int
+    dialogs: int
+    lost: int
+    twice: int
+    disordered: int
+    unfinished: int
+    changed: int = 0
+    waiting: int = 0
+    discarded: int = 0
+    unsaid: int = 0
+    said_twice: int = 0
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """Return what is not as it must be."""
+        counted = {name: getattr(self, name) for name in self.__slots__}
+        return {n: v for n, v in counted.items() if v and n not in ("messages", "dialogs")}
+
+
+def judge(
+    load: Load, ledger: Ledger, accepted: Sequence[Accepted], sides: Sequence[Side]
+) -> Verdict:
+    """Hold what the topics say against the load: ledger, applications, ends of dialogs."""
+    said = Counter((m.sender.is_initiator, m.digest) for m in accepted)
+    wanted = Counter(_digests(True, load.questions())) + Counter(_digests(False, load.answers()))
+    return Verdict(
+        messages=ledger.accepted,
+        dialogs=load.talks,
+        lost=len(ledger.lost),
+        twice=len(ledger.twice),
+        disordered=len(ledger.disordered),
+        unfinished=sum(1 for side in sides if side.state != "CD"),
+        changed=len(ledger.changed) + ledger.unknown,
+        waiting=ledger.waiting,
+        discarded=ledger.discarded,
+        unsaid=(wanted - said).total(),
+        said_twice=(said - wanted).total(),
+    )
+
+
+def _digests(from_initiator: bool, bodies: Iterable[bytes]) -> Iterable[tuple[bool, bytes]]:
+    return ((from_initiator, digest_of(body)) for body in bodies)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """How long it took until faults were over, in seconds: the median, and the worst."""
+
+    count: int
+    middle: float
+    worst: float
+
+
+def summed_up(milliseconds: Sequence[int]) -> Recovery:
+    """Sum up the recoveries from one kind of fault."""
+    found = [each / 1000 for each in milliseconds] or [0.0]
+    return Recovery(len(milliseconds), median(found), max(found))
