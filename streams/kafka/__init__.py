@@ -29,7 +29,7 @@ from streams.kafka.reader import (
     read_live,
     watermarks,
 )
-from streams.kafka.topics import Mismatch, compare, create, demand
+from streams.kafka.topics import Mismatch, compare, create, demand, topic_id
 from streams.kafka.transactor import FENCED, AbortedError, FencedError, Outgoing, Transactor
 
 __all__ = [
@@ -71,5 +71,6 @@ __all__ = [
     "read_live",
     "read_positions",
     "specs_of",
+    "topic_id",
     "watermarks",
 ]
