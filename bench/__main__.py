@@ -26,6 +26,7 @@ PARTS = (
     "kafka_latency",
     "kafka_endpoint",
     "kafka_end_to_end",
+    "kafka_agents",
 )
 
 

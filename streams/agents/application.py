@@ -68,7 +68,8 @@ class HoplineApp(faust.App):
 
     async def on_first_start(self) -> None:
         """Find the queues of all services before anything is read."""
-        await super().on_first_start()
+        if self.conf.store.scheme != "memory":  # else nothing is kept in a folder
+            await super().on_first_start()
         if not (self.client_only or self.producer_only):
             await asyncio.to_thread(self._locate)
 
@@ -147,7 +148,9 @@ def hopline_app(
         "broker_session_timeout": _SESSION,
         "consumer_group_instance_id": member,
         "producer_request_timeout": _PATIENCE,
+        "stream_wait_empty": False,  # a handler that waits for its queue would wait for ever
         "topic_disable_leader": True,
+        "topic_partitions": 1,  # of a table, as of every queue
     }
     return HoplineApp(
         name, cluster=cluster, instance=instance, database=database, **{**defaults, **options}

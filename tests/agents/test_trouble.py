@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from streams.agents import Dialog, Received
+from streams.agents import Dialog, HoplineApp, Received
 from streams.agents.dialog import NotConfirmedError
+from streams.agents.served import locate
 from streams.errors import UsageError
 from streams.kafka import Cluster
 from streams.live.statements import Script, plan_script, publish_script
@@ -87,25 +88,35 @@ def test_what_kafka_does_not_take_stops_the_application(system: System) -> None:
 
 
 def test_a_handler_that_fails_rolls_back_and_five_times_turn_the_queue_off(system: System) -> None:
-    """Nothing that it has said was said; the message stays, and the next ones behind it."""
-    app, seen, mended = application(system), list[bytes](), threading.Event()
+    """Nothing that it has said was said; the message stays, and the next ones behind it.
 
-    @app.service(ORDERS)
-    async def orders(dialog: Dialog, message: Received) -> None:
-        seen.append(message.body)
-        await dialog.send(message.body + b"!", type=ACCEPTED)
-        if message.body == b"poison" and not mended.is_set():
-            raise ValueError("not today")
+    Who starts while the queue is off waits until it is on.
+    """
+    seen, mended = list[bytes](), threading.Event()
 
-    with system.client() as client, serving(app):
-        order(client, b"good", b"poison", b"behind")
-        [event] = system.events(143)
-        assert (event["instance"], event["error"]) == ("ServerB", 9617)
-        assert answers(system, 1) == ["good!"]
+    def failing() -> HoplineApp:
+        app = application(system)
+
+        @app.service(ORDERS)
+        async def orders(dialog: Dialog, message: Received) -> None:
+            seen.append(message.body)
+            await dialog.send(message.body + b"!", type=ACCEPTED)
+            if message.body == b"poison" and not mended.is_set():
+                raise ValueError("not today")
+
+        return app
+
+    with system.client() as client:
+        with serving(failing()):
+            order(client, b"good", b"poison", b"behind")
+            [event] = system.events(143)
+            assert (event["instance"], event["error"]) == ("ServerB", 9617)
+            assert answers(system, 1) == ["good!"]
         assert seen == [b"good", *[b"poison"] * 5]
         mended.set()
-        turn_on(system)
-        assert answers(system, 3) == ["good!", "poison!", "behind!"]
+        with serving(failing()):
+            turn_on(system)
+            assert answers(system, 3) == ["good!", "poison!", "behind!"]
     assert seen == [b"good", *[b"poison"] * 6, b"behind"]
 
 
@@ -125,10 +136,5 @@ def turn_on(system: System) -> None:
 def test_what_the_catalog_does_not_have_is_told_at_the_start(
     system: System, names: tuple[str, ...], contract: str | None, says: str
 ) -> None:
-    app = application(system)
-
-    @app.service(*names, contract=contract)
-    async def nothing(dialog: Dialog, message: Received) -> None: ...
-
-    with pytest.raises(UsageError, match=says), serving(app):
-        pass
+    with pytest.raises(UsageError, match=says):
+        locate(system.cluster, *AT_B, names, contract)

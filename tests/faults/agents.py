@@ -1,4 +1,4 @@
-"""Agents that tests kill: ``python -m tests.faults.agents NAME FOLDER worker``.
+"""Agents that tests kill: ``python -m tests.faults.agents NAME worker``.
 
 HOPLINE_BOOTSTRAP and HOPLINE_PREFIX say where; the rest is Faust's command line.
 """
@@ -15,15 +15,13 @@ ENDS = b"end"
 """What an order begins with whose dialog the application ``one`` ends."""
 
 
-def main(name: str, folder: str) -> None:
+def main(name: str) -> None:
     """Answer every order with the application's name in front."""
     app = hopline_app(
         f"{os.environ['HOPLINE_PREFIX']}{name}",
         instance="ServerB",
         database="DatabaseB",
         member=name,
-        datadir=folder,
-        web_enabled=False,
     )
 
     @app.service(ORDERS)
@@ -39,4 +37,4 @@ def main(name: str, folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*(sys.argv.pop(1) for _ in range(2)))
+    main(sys.argv.pop(1))

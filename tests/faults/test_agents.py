@@ -89,7 +89,7 @@ def test_agents_that_are_killed_answer_everything_once(
         children = [
             Child(
                 *(tmp_path / f"{name}.log", "tests.faults.agents", name),
-                *(str(tmp_path / name), "worker", "--loglevel=warning"),
+                *("worker", "--loglevel=warn", "--without-web"),
             )
             for name in APPLICATIONS
         ]
@@ -98,7 +98,7 @@ def test_agents_that_are_killed_answer_everything_once(
         marks = [(point, children[n % 2]) for n, point in enumerate(points)]
         customer = Customer(system, receiver)
         try:
-            kill_at(marks, customer.answered, ASKED, children)
+            kill_at(marks, customer.answered, ASKED, children, 200 + ASKED / 10)
         finally:
             for child in children:
                 child.stop()
