@@ -53,6 +53,9 @@ PURE_MODULES = {
     "uuid",
 }
 """What a pure package may import of the standard library: no time, chance, log, system, thread."""
+DECIDING = ("node", "services", "topology", "analysis")
+OUTSIDE = {"asyncio", "logging", "random", "secrets", "socket", "subprocess", "threading", "time"}
+"""What is no business of a package that decides: it is given time, chance and identity."""
 IDENTITY = {"uuid1", "uuid4", "uuid6", "uuid7", "uuid8", "getnode"}
 
 
@@ -113,6 +116,17 @@ def test_routing_and_protocol_are_pure(path: Path) -> None:
         else:
             assert module in PURE_MODULES, f"{package} imports {module}"
     assert not names(path) & {*IDENTITY, "open", "print", "input", "__import__"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for package in DECIDING for path in modules(PACKAGE / package)],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_what_decides_takes_no_time_no_chance_and_no_identity(path: Path) -> None:
+    assert not set(imports(path)) & OUTSIDE
+    assert not names(path) & {*IDENTITY, "utcnow", "today"}
+    assert "datetime.now(" not in path.read_text(encoding="utf-8")
 
 
 def test_the_package_itself_imports_nothing() -> None:

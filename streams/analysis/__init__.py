@@ -18,8 +18,9 @@ from streams.analysis.flows.survey import Survey, survey_flows
 from streams.analysis.flows.survey_mermaid import survey_mermaid
 from streams.analysis.flows.survey_text import survey_text
 from streams.analysis.paths.mermaid import path_mermaid
-from streams.analysis.paths.path import LIMIT, Outcome, Paths, PathVerdict, find_paths
+from streams.analysis.paths.path import LIMIT, Outcome, Paths, find_paths
 from streams.analysis.paths.tree import path_text
+from streams.analysis.paths.verdict import PathVerdict
 from streams.analysis.places import Place, find_at, find_sender
 from streams.analysis.questions import Questions, ask
 

@@ -14,7 +14,7 @@ from streams.capture.record import Header
 from streams.capture.schedule import Due, stamped
 from streams.errors import SurroundingsError
 
-__all__ = ["Clock", "Outcome", "Progress", "Rejection", "Sink", "replay"]
+__all__ = ["Clock", "Progress", "Rejection", "Replayed", "Sink", "replay"]
 
 _SLICE = 0.1  # seconds: the longest pause, so that a signal and a failed delivery are seen soon
 _PROGRESS_EVERY = 1.0
@@ -71,7 +71,7 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Replayed:
     """How a replay went: ``sent`` = delivered + ``failed`` + ``unconfirmed``.
 
     ``behind`` is by how many seconds the latest record missed its time (0 without times);
@@ -136,7 +136,7 @@ def replay(
     *,
     stopped: Callable[[], bool] = lambda: False,
     report: Callable[[Progress], None] = lambda _: None,
-) -> Outcome:
+) -> Replayed:
     """Send what is due when it is due, until the end or until ``stopped``; wait for deliveries."""
     now = clock.monotonic()
     tally = _Tally(now, now)
@@ -151,7 +151,7 @@ def replay(
     unconfirmed = sink.flush()
     now = clock.monotonic()
     report(tally.progress(now))
-    return Outcome(
+    return Replayed(
         tally.sent,
         tally.failed,
         unconfirmed,

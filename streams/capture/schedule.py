@@ -23,14 +23,14 @@ from streams.wire import MalformedError
 from streams.wire.codecs import COMMAND
 from streams.wire.topics import MAX_LENGTH
 
-__all__ = ["Due", "Survey", "plan", "renamed", "stamped", "survey"]
+__all__ = ["Contents", "Due", "contents_of", "plan", "renamed", "stamped"]
 
 COMMAND_HEADER = "sb-command"
 _WINDOW = 10_000  # records in memory while they are put into the order of their times
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class Contents:
     """What a file holds for a replay; ``topics`` has the number of commands of each.
 
     ``first`` and ``last`` are epoch milliseconds, 0 where no command has a timestamp.
@@ -56,7 +56,7 @@ class Due:
     record: Record
 
 
-def survey(records: Iterable[Record], prefix: str) -> Survey:
+def contents_of(records: Iterable[Record], prefix: str) -> Contents:
     """Count what a replay of the records would send."""
     topics: Counter[str] = Counter()
     dialogs: set[bytes | None] = set()
@@ -70,7 +70,7 @@ def survey(records: Iterable[Record], prefix: str) -> Survey:
         if record.timestamp >= 0:
             first = record.timestamp if first < 0 else min(first, record.timestamp)
             last = max(last, record.timestamp)
-    return Survey(
+    return Contents(
         topics.total(),
         len(dialogs),
         skipped,

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 import click
 
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.topology_argument import TopologyArgument
 from streams.errors import UsageError
@@ -25,8 +26,8 @@ _MOST = 10
 @click.option("--prune", is_flag=True, help="Remove what the topology does not have.")
 @click.option("--force", is_flag=True, help="Apply it even if it breaks open dialogs.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@timeout_option()
+@format_option()
 @cluster_options
 @click.pass_context
 def apply(

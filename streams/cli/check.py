@@ -18,6 +18,7 @@ from streams.analysis.check import (
     report_text,
 )
 from streams.analysis.places import unknown
+from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
 from streams.cli.group import version
 from streams.cli.topology_argument import ensure_something, find_folder
@@ -29,10 +30,7 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "b
 
 @click.command()
 @click.argument("topology", required=False)
-@click.option(
-    "--format", "format_", default="text", type=click.Choice(["text", "json", "sarif"]),
-    help="sarif: SARIF 2.1.0, for code hosts and editors.",
-)  # fmt: skip
+@format_option(("text", "json", "sarif"), "sarif: SARIF 2.1.0, for code hosts and editors.")
 @click.option(
     "--fail-on", default="error", show_default=True,
     type=click.Choice([severity.value for severity in Severity]),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import click
 
+from streams.cli.answer_options import format_option
 from streams.cli.settings import (
     SettingOption,
     config_option,
@@ -34,7 +35,7 @@ def config() -> None:
 @section_options("worker")
 @properties_option
 @config_option
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@format_option()
 @click.pass_context
 def show(ctx: click.Context, /, format_: str, **_: object) -> None:
     """Show every setting: its value, and whether that is from the file, a variable, or the default.

@@ -10,6 +10,7 @@ import click
 
 from streams.analysis.diagnose import diagnose as diagnose_snapshot
 from streams.analysis.diagnose import diagnoses_text
+from streams.cli.answer_options import format_option
 from streams.cli.topology_argument import TopologyArgument
 from streams.topology import Topology
 from streams.topology.snapshot import csv_script, json_script, load_snapshot
@@ -20,7 +21,7 @@ _SCRIPTS = {"json": json_script, "csv": csv_script}
 
 @click.command()
 @click.argument("snapshot", required=False, type=click.Path(path_type=Path))
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@format_option()
 @click.option(
     "--topology",
     "around",

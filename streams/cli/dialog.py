@@ -13,7 +13,7 @@ from streams.cli.statement import (
     at_option,
     common_options,
     conversation_option,
-    place_of,
+    database_at,
     reached,
     target_option,
 )
@@ -73,7 +73,7 @@ def begin(
     if related is not None and group_id is not None:
         raise click.UsageError("--related and --group-id exclude each other.")
     cluster = reached(bootstrap, prefix, timeout)
-    instance, database = place_of(cluster, at)
+    instance, database = database_at(cluster, at)
     beside = None if related is None else Conversation(instance.name, database.name, related)
     with Client(cluster, timeout=timeout) as client:
         made = client.new_id(beside)
@@ -121,7 +121,7 @@ def send(
     """
     content = _body(body, file)
     cluster = reached(bootstrap, prefix, timeout)
-    instance, database = place_of(cluster, at)
+    instance, database = database_at(cluster, at)
     side = Conversation(instance.name, database.name, conversation, not target)
     with (
         answered(format_, conversation) as answer,
@@ -159,7 +159,7 @@ def end(
     if error is not None and cleanup:
         raise click.UsageError("--error and --cleanup exclude each other.")
     cluster = reached(bootstrap, prefix, timeout)
-    instance, database = place_of(cluster, at)
+    instance, database = database_at(cluster, at)
     side = Conversation(instance.name, database.name, conversation, not target)
     with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
         client.end(side, error=error, cleanup=cleanup, wait=True)
@@ -187,7 +187,7 @@ def timer(
     while nobody receives, and survives restarts.
     """
     cluster = reached(bootstrap, prefix, timeout)
-    instance, database = place_of(cluster, at)
+    instance, database = database_at(cluster, at)
     side = Conversation(instance.name, database.name, conversation, not target)
     with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
         client.timer(side, seconds, wait=True)
@@ -221,7 +221,7 @@ def move(
     stays in the old group; what arrives from now on belongs to the new one.
     """
     cluster = reached(bootstrap, prefix, timeout)
-    instance, database = place_of(cluster, at)
+    instance, database = database_at(cluster, at)
     side = Conversation(instance.name, database.name, conversation, not target)
     with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
         client.move(side, group_id, wait=True)

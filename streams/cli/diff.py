@@ -12,7 +12,9 @@ import click
 
 from streams.analysis.diff import compare_topologies, difference_text, remove
 from streams.analysis.estate import Estate
+from streams.cli.answer_options import format_option
 from streams.cli.topology_argument import TopologyArgument
+from streams.errors import UsageError
 from streams.topology import Topology
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ _UNJUDGED = {
 @click.option(
     "--master", default="local[*]", show_default=True, metavar="URL", help="Spark's master."
 )
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@format_option()
 @click.pass_context
 def diff(
     ctx: click.Context,
@@ -76,6 +78,10 @@ def diff(
 
     The exit code is 1 where anything changes.
     """
+    if engine == "spark" and not captures:
+        raise UsageError(
+            "--engine spark has nothing to read without a capture", "Add --capture FILE."
+        )
     now = time.time()
     changed = reduce(remove, without, old if new is None else new)
     tally = _tally(captures, old, changed, now, engine, master) if captures else None

@@ -9,6 +9,7 @@ import uuid
 import click
 
 from streams.analysis import Question, explain_decision, explain_text, find_at
+from streams.cli.answer_options import format_option
 from streams.cli.topology_argument import ConversationId, TopologyArgument
 from streams.topology import Topology
 
@@ -25,7 +26,7 @@ _BAD_NEWS = 1
 )
 @click.option("--outside", is_flag=True, help="It came from the network: msdb decides.")
 @click.option("--from-target", is_flag=True, help="The target's side sent it: a reply.")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@format_option()
 @click.pass_context
 def explain(
     ctx: click.Context,

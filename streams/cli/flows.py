@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 import click
 
 from streams.analysis import Survey, survey_flows, survey_mermaid, survey_text
+from streams.cli.answer_options import format_option
 from streams.cli.topology_argument import TopologyArgument, ensure_something
 from streams.errors import UsageError
 from streams.topology import Topology
@@ -37,7 +38,7 @@ _FORMATS: Mapping[str, Callable[[Survey], str]] = {
     "--to", "targets", multiple=True, metavar="PATTERN",
     help="Flows to a service, or to an Instance[/Database] that they reach, with * and ?.",
 )  # fmt: skip
-@click.option("--format", "format_", default="text", type=click.Choice(list(_FORMATS)))
+@format_option(_FORMATS)
 @click.pass_context
 def flows(
     ctx: click.Context,

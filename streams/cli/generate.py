@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from streams.capture.generate import Traffic, write_traffic
+from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
 from streams.cli.output_folder import output_folder, write_text
 from streams.errors import UsageError
 from streams.topology import FILE
-from streams.topology.generate import Defect, Estate, Wish, generate_estate
+from streams.topology.generate import Defect, GeneratedEstate, Wish, generate_estate
 from streams.topology.records import encode
 from streams.topology.yaml_file import write_document
 
@@ -54,14 +55,7 @@ def generate() -> None:
     show_default=True,
     help="Name of the topology it is meant for.",
 )
-@click.option(
-    "--format",
-    "format_",
-    default="text",
-    show_default=True,
-    type=click.Choice(["text", "json"]),
-    help="How to print the result.",
-)
+@format_option()
 def traffic(
     output: Path,
     dialogs: int,
@@ -126,14 +120,7 @@ def traffic(
     "--defects", default=0, show_default=True, help="How much is wrong, told in DEFECTS.json."
 )
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
-@click.option(
-    "--format",
-    "format_",
-    default="text",
-    show_default=True,
-    type=click.Choice(["text", "json"]),
-    help="How to print the result.",
-)
+@format_option()
 def estate(
     output: Path, instances: int, routes: int, seed: int, defects: int, force: bool, format_: str
 ) -> None:
@@ -158,7 +145,7 @@ def estate(
     )
 
 
-def _counts(made: Estate, routes: int) -> dict[str, int]:
+def _counts(made: GeneratedEstate, routes: int) -> dict[str, int]:
     return {
         "instances": len(made.topology.instances),
         "routes": routes,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -104,8 +105,22 @@ def _worded(ctx: click.Context) -> Iterator[None]:
 
 
 def _fail(ctx: click.Context, sentence: str, code: int) -> None:
-    click.echo(f"hopline: {sentence}", err=True)
+    click.echo(_folded(f"hopline: {sentence}"), err=True)
     ctx.exit(code)
+
+
+def _folded(text: str) -> str:
+    """Fold lines to the terminal; what a script reads keeps them whole."""
+    if not sys.stderr.isatty():
+        return text
+    from streams.prose import wrapped  # only who fails pays for it
+
+    width = shutil.get_terminal_size().columns
+    lines = (
+        wrapped(line.lstrip(), " " * (len(line) - len(line.lstrip())), "  ", width=width)
+        for line in text.splitlines()
+    )
+    return "\n".join(row for rows in lines for row in rows)
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from streams.cli.answer_options import format_option
 from streams.cli.output_folder import ensure_usable
 from streams.topology import load_with_notes
 from streams.topology.importing import (
@@ -31,7 +32,7 @@ _BAD_NEWS = 1
 @click.option(
     "--database", metavar="NAME", help="Where scripts begin that select no database with USE."
 )
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@format_option()
 @click.pass_context
 def import_(
     ctx: click.Context,

@@ -8,6 +8,7 @@ import threading
 
 import click
 
+from streams.cli.answer_options import timeout_option
 from streams.cli.log import log_to_stderr
 from streams.cli.options import cluster_of, cluster_options
 from streams.errors import UsageError
@@ -28,9 +29,7 @@ from streams.workers.relay import Relay
 @click.option(
     "--poll", default=0.1, show_default=True, help="Seconds between looks at an empty outbox."
 )
-@click.option(
-    "--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka at a time."
-)
+@timeout_option(30.0, "Seconds to wait for Kafka at a time.")
 @click.option(
     "--ddl",
     "dialect",

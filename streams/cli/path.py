@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import click
 
 from streams.analysis import LIMIT, Paths, find_paths, find_sender, path_mermaid, path_text
+from streams.cli.answer_options import format_option
 from streams.cli.topology_argument import ConversationId, TopologyArgument
 from streams.topology import Topology
 
@@ -48,7 +49,7 @@ _FORMATS: Mapping[str, Callable[[Paths], str]] = {
     type=click.IntRange(min=0),
     help="How many ways are listed one by one; all of them are counted.",
 )
-@click.option("--format", "format_", default="text", type=click.Choice(list(_FORMATS)))
+@format_option(_FORMATS)
 @click.pass_context
 def path(
     ctx: click.Context,
@@ -67,7 +68,7 @@ def path(
     there are more ways than --limit, those that are alike share a line.
 
     The exit code is 1 where the verdict is `broken` (something does not arrive) or `hazard` (it
-    arrives, with a danger).
+    arrives, and `check` has an error about it: TA-12, TA-17, TA-31, TA-39).
     """
     place = find_sender(topology, sender, to)
     paths = find_paths(

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.table import table
 from streams.cli.value_text import instant
@@ -39,8 +40,8 @@ class _Question(click.ParamType):
 @click.command(epilog=f"Views: {', '.join(VIEWS)}.")
 @click.argument("question", type=_Question(), metavar="VIEW|SELECT")
 @click.option("--at", metavar="INSTANCE[/DATABASE]", help="Only there. [default: everywhere]")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@timeout_option()
+@format_option()
 @cluster_options
 def query(
     question: str, at: str | None, timeout: float, format_: str, bootstrap: str, prefix: str

@@ -9,9 +9,10 @@ import uuid
 import click
 
 from streams.analysis.places import unknown
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_options
 from streams.cli.record_text import said
-from streams.cli.statement import at_option, place_of, reached, target_option
+from streams.cli.statement import at_option, database_at, reached, target_option
 from streams.cli.topology_argument import ConversationId
 from streams.client import Client, Conversation, Received, Receiver, StatementError
 from streams.topology import Database, Instance, queue_named, queues_of
@@ -45,13 +46,11 @@ _BAD_NEWS = 1
     metavar="ID",
     help="WHERE: only this conversation group.",
 )
-@click.option(
-    "--timeout", default=10.0, show_default=True, help="Seconds to wait for the next message."
-)
+@timeout_option(10.0, "Seconds to wait for the next message.")
 @click.option(
     "--end-when-ended", is_flag=True, help="END CONVERSATION where the other side has ended."
 )
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@format_option()
 @cluster_options
 @click.pass_context
 def receive(
@@ -81,7 +80,7 @@ def receive(
     if target and conversation is None:
         raise click.UsageError("--target says which side --conversation means.")
     cluster = reached(bootstrap, prefix, max(timeout, 5.0))
-    instance, database = place_of(cluster, at)
+    instance, database = database_at(cluster, at)
     name = _queue(instance, database, queue)
     side = None
     if conversation is not None:

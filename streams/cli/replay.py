@@ -15,9 +15,10 @@ import click
 
 from streams.capture.container import CaptureReader
 from streams.capture.destination import KafkaSink, demand_topics
-from streams.capture.replay import Clock, Outcome, Progress
+from streams.capture.replay import Clock, Progress, Replayed
 from streams.capture.replay import replay as run
-from streams.capture.schedule import Due, Survey, plan, renamed, survey
+from streams.capture.schedule import Contents, Due, contents_of, plan, renamed
+from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
 from streams.cli.options import cluster_of
 from streams.cli.settings import config_option, properties_option, setting_option
@@ -41,14 +42,7 @@ _BAD_NEWS, _INTERRUPTED = 1, 130
     type=DURATION,
     help="How long Kafka may be silent.",
 )
-@click.option(
-    "--format",
-    "format_",
-    default="text",
-    show_default=True,
-    type=click.Choice(["text", "json"]),
-    help="How to print the result.",
-)
+@format_option()
 @click.pass_context
 def replay(
     ctx: click.Context,
@@ -83,8 +77,8 @@ def replay(
     ctx.exit(_BAD_NEWS if not outcome.good else _INTERRUPTED if outcome.stopped else 0)
 
 
-def _commands(reader: CaptureReader) -> Survey:
-    found = survey(reader, reader.metadata.prefix)
+def _commands(reader: CaptureReader) -> Contents:
+    found = contents_of(reader, reader.metadata.prefix)
     if not found.commands:
         raise InputError(
             f"the capture has {found.skipped} records and no command among them",
@@ -94,7 +88,7 @@ def _commands(reader: CaptureReader) -> Survey:
     return found
 
 
-def _send(dues: Iterable[Due], sink: KafkaSink, total: int) -> Outcome:
+def _send(dues: Iterable[Due], sink: KafkaSink, total: int) -> Replayed:
     clock = Clock(time.monotonic, lambda: time.time_ns() // 1_000_000, time.sleep)
     width = len(f"{total:,}")
 
@@ -126,7 +120,7 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _show(file: str, found: Survey, outcome: Outcome, format_: str) -> None:
+def _show(file: str, found: Contents, outcome: Replayed, format_: str) -> None:
     if format_ == "json":
         result = {
             "file": file,
@@ -148,7 +142,7 @@ def _show(file: str, found: Survey, outcome: Outcome, format_: str) -> None:
         click.echo(line)
 
 
-def _summary(found: Survey, outcome: Outcome) -> Iterator[str]:
+def _summary(found: Contents, outcome: Replayed) -> Iterator[str]:
     yield (
         f"{'Stopped: ' if outcome.stopped else ''}{outcome.delivered:,} of {found.commands:,} "
         f"commands delivered, {outcome.dialogs:,} dialogs, {outcome.seconds:.1f} s, "
@@ -162,7 +156,7 @@ def _summary(found: Survey, outcome: Outcome) -> Iterator[str]:
         yield f"{found.skipped:,} other records skipped: only commands are replayed"
 
 
-def _rate(outcome: Outcome) -> float:
+def _rate(outcome: Replayed) -> float:
     return round(outcome.delivered / max(outcome.seconds, 1e-9), 1)
 
 

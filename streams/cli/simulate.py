@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from streams.cli.answer_options import format_option
 from streams.cli.diagram_file import DiagramFile, write_diagram
 from streams.cli.duration import DURATION
 from streams.cli.explore import run_exploration
@@ -37,7 +38,7 @@ class ScenarioFile(click.ParamType):
 @click.command()
 @click.argument("scenario", required=False, type=ScenarioFile())
 @click.option("--seed", default=0, show_default=True, help="Of all chance in the run.")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@format_option()
 @click.option(
     "--diagram",
     type=DiagramFile(),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
 from streams.errors import UsageError
 from streams.live.statements import (
@@ -33,8 +34,8 @@ _BAD_NEWS = 1
     help="Read the statements from this file.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change and change nothing.")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@timeout_option()
+@format_option()
 @cluster_options
 @click.pass_context
 def sql(

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from streams.analysis import find_at
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.topology_argument import ConversationId
 from streams.client import StatementError
@@ -33,15 +34,8 @@ target_option = click.option(
 
 def common_options(command: F) -> F:
     """Add the options that every statement has."""
-    format_ = click.option(
-        "--format", "format_", default="text", type=click.Choice(["text", "json"])
-    )
-    timeout = click.option(
-        "--timeout",
-        default=30.0,
-        show_default=True,
-        help="Seconds to wait for Kafka and for the answer.",
-    )
+    format_ = format_option()
+    timeout = timeout_option(help="Seconds to wait for Kafka and for the answer.")
     return timeout(format_(cluster_options(command)))
 
 
@@ -52,7 +46,7 @@ def reached(bootstrap: str, prefix: str, timeout: float) -> Cluster:
     return cluster
 
 
-def place_of(cluster: Cluster, at: str) -> tuple[Instance, Database]:
+def database_at(cluster: Cluster, at: str) -> tuple[Instance, Database]:
     """Find the database in the catalog, so that a typo does not wait for an answer."""
     topology = read_catalog(cluster).topology
     if topology is None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
 import click
 
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.record_text import what, where
 from streams.cli.value_text import clock, day, middle, shorten
@@ -47,8 +48,8 @@ _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
     type=click.IntRange(min=0),
     help="Begin about that many before each end. [default: all]",
 )
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@timeout_option()
+@format_option()
 @cluster_options
 @click.pass_context
 def tail(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import click
 
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.topology_argument import TopologyArgument
 from streams.kafka import specs_of
@@ -23,8 +24,8 @@ _HOUR_MS = 3600 * 1000
 @click.command()
 @click.argument("topology", type=TopologyArgument())
 @click.option("--check", is_flag=True, help="Compare with the cluster; exit code 1 if it differs.")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@timeout_option()
+@format_option()
 @cluster_options
 @click.pass_context
 def topics(

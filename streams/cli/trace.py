@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from streams.analysis import find_sender
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.topology_argument import ConversationId
 from streams.kafka import read_catalog
@@ -38,10 +39,8 @@ _BAD_NEWS = 1
 @click.option(
     "--count", default=5, show_default=True, type=click.IntRange(min=1), help="Number of probes."
 )
-@click.option(
-    "--timeout", default=10.0, show_default=True, help="Seconds to wait for Kafka and for a probe."
-)
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@timeout_option(10.0, "Seconds to wait for Kafka and for a probe.")
+@format_option()
 @cluster_options
 @click.pass_context
 def trace(

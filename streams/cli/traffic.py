@@ -8,6 +8,7 @@ import re
 import click
 
 from streams.analysis import find_sender
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.duration import DURATION
 from streams.cli.options import cluster_options
 from streams.cli.statement import reached
@@ -63,8 +64,8 @@ class _Size(click.ParamType):
 @click.option("--contract", metavar="NAME", help="Contract of the dialogs.  [default: DEFAULT]")
 @click.option("--type", "type_", metavar="NAME", help="Message type.  [default: DEFAULT]")
 @click.option("--seed", default=1, show_default=True, help="Same seed, same sizes.")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@timeout_option()
+@format_option()
 @cluster_options
 def traffic(
     sender: str,

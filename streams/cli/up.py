@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.apply import refuse_broken
 from streams.cli.options import DEFAULT_PREFIX, prefix_option
 from streams.cli.topology_argument import find_folder
@@ -27,9 +28,7 @@ def _common(command: F) -> F:
         metavar="DIR",
         help="Folder of the system: Kafka's data, logs, who runs  [default: .hopline/up]",
     )
-    format_ = click.option(
-        "--format", "format_", default="text", type=click.Choice(["text", "json"])
-    )
+    format_ = format_option()
     return data(format_(command))
 
 
@@ -48,9 +47,7 @@ def _common(command: F) -> F:
     show_default=True,
     help="Port of the embedded broker; 0 takes a free one.",
 )
-@click.option(
-    "--timeout", default=120.0, show_default=True, help="Seconds to wait for Kafka and workers."
-)
+@timeout_option(120.0, "Seconds to wait for Kafka and workers.")
 @_common
 def up(
     topology: str,
@@ -114,7 +111,7 @@ def down(data: Path | None, format_: str) -> None:
 
 
 @click.command()
-@click.option("--timeout", default=10.0, show_default=True, help="Seconds to wait for Kafka.")
+@timeout_option(10.0)
 @_common
 @click.pass_context
 def status(ctx: click.Context, timeout: float, data: Path | None, format_: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from streams.analysis import find_paths, find_sender, path_text
 from streams.capture.container import CaptureReader
-from streams.capture.schedule import survey
+from streams.capture.schedule import contents_of
 from streams.client import Client
 from streams.demo import text
 from streams.demo.children import Children
@@ -144,7 +144,7 @@ def _replay_and_kill(
 ) -> Killed:
     """Replay the traffic, kill the gateway when half has arrived, wait until all dialogs ended."""
     reader = CaptureReader(traffic)
-    extent = survey(reader, reader.metadata.prefix)
+    extent = contents_of(reader, reader.metadata.prefix)
     messages = extent.commands - 2 * extent.dialogs  # each dialog has one BEGIN and one END
     stage.say(text.replaying(traffic, messages, extent.dialogs, stage.options.speed))
     children.start(

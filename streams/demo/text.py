@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streams.errors import Number, text_of
-from streams.report import DISCARDED, WAITING, Delivered, Facts, Ledger, Outcome
+from streams.report import DISCARDED, WAITING, Delivered, Facts, Fate, Ledger
 from streams.store import Report, percentile
 from streams.topology import Topology
 
@@ -149,7 +149,7 @@ def _row(name: str, value: str) -> str:
     return f"  {name:<{_NAME}}{value}"
 
 
-def _outcomes(ledger: Ledger, wanted: Sequence[Outcome]) -> str:
+def _outcomes(ledger: Ledger, wanted: Sequence[Fate]) -> str:
     rows = [f"{n:,} {outcome.value}" for outcome in wanted if (n := ledger.outcomes[outcome])]
     return f"\n{'':<{_NAME + 2}}".join(rows) or "0"
 

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 
-from streams.errors import EventKind, Progress
+from streams.errors import ConversationEvent, EventKind
 from streams.kafka import Cluster, TopicPartition
 from streams.wire import MalformedError, decode_event
 
@@ -35,7 +35,7 @@ class Watch:
     @property
     def ended(self) -> int:
         """Return how many dialogs have had the end of theirs acknowledged."""
-        return self.events[EventKind.CONVERSATION, Progress.END_ACKNOWLEDGED, 0]
+        return self.events[EventKind.CONVERSATION, ConversationEvent.END_ACKNOWLEDGED, 0]
 
     def count(self, kind: EventKind, error: int) -> int:
         """Return how many events there were of a kind with an error number."""

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 POLL_S = 0.02
 
@@ -39,24 +40,18 @@ def _forget_ended() -> None:
 
 
 def _popen(command: list[str], log: Path, mode: str) -> subprocess.Popen[bytes]:
+    apart: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS
+        apart = {"creationflags": flags}
     with log.open(mode) as output:
-        if sys.platform == "win32":
-            apart = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS
-            return subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=environment(),
-                creationflags=apart,
-            )
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=environment(),
-            start_new_session=True,
+            **apart,
         )
 
 

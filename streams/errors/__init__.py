@@ -5,16 +5,16 @@ topology is a finding. The exceptions here are for misuse and for broken surroun
 them ends as one clear sentence on stderr and an exit code, never as a traceback.
 """
 
-from streams.errors.events import EventKind, Progress
+from streams.errors.events import ConversationEvent, EventKind
 from streams.errors.exceptions import HoplineError, InputError, SurroundingsError, UsageError
 from streams.errors.numbers import Number, text_of
 
 __all__ = [
+    "ConversationEvent",
     "EventKind",
     "HoplineError",
     "InputError",
     "Number",
-    "Progress",
     "SurroundingsError",
     "UsageError",
     "text_of",

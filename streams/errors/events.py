@@ -29,7 +29,7 @@ class EventKind(IntEnum):
         return "Broker:" + self.name.replace("_", " ").title()
 
 
-class Progress(IntEnum):
+class ConversationEvent(IntEnum):
     """What happened to a conversation: the subclasses of event 124 that Hopline tells."""
 
     FAILED = 0  # no subclass of SQL Trace: the error of the event says what
@@ -47,16 +47,16 @@ class Progress(IntEnum):
 
 SUBCLASSES: Mapping[EventKind, Mapping[int, str]] = {
     EventKind.CONVERSATION: {
-        Progress.ENDED: "END CONVERSATION",
-        Progress.ENDED_WITH_ERROR: "END CONVERSATION WITH ERROR",
-        Progress.TERMINATED: "dialog terminated",
-        Progress.END_RECEIVED: "received END CONVERSATION",
-        Progress.ERROR_RECEIVED: "received END CONVERSATION WITH ERROR",
-        Progress.BROKER_ERROR_RECEIVED: "received a broker Error",
-        Progress.END_ACKNOWLEDGED: "END CONVERSATION acknowledged",
-        Progress.BEGUN: "BEGIN DIALOG",
-        Progress.CREATED: "endpoint created",
-        Progress.CLEANED_UP: "END CONVERSATION WITH CLEANUP",
+        ConversationEvent.ENDED: "END CONVERSATION",
+        ConversationEvent.ENDED_WITH_ERROR: "END CONVERSATION WITH ERROR",
+        ConversationEvent.TERMINATED: "dialog terminated",
+        ConversationEvent.END_RECEIVED: "received END CONVERSATION",
+        ConversationEvent.ERROR_RECEIVED: "received END CONVERSATION WITH ERROR",
+        ConversationEvent.BROKER_ERROR_RECEIVED: "received a broker Error",
+        ConversationEvent.END_ACKNOWLEDGED: "END CONVERSATION acknowledged",
+        ConversationEvent.BEGUN: "BEGIN DIALOG",
+        ConversationEvent.CREATED: "endpoint created",
+        ConversationEvent.CLEANED_UP: "END CONVERSATION WITH CLEANUP",
     },
     EventKind.MESSAGE_CLASSIFY: {1: "local", 2: "remote", 3: "delayed"},
     EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT: {4: "acknowledgement received, broker id locked"},

@@ -8,7 +8,7 @@ from contextlib import suppress
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, Fetcher, headers_of, partitions_of
 from streams.live.places import Asked, Row
-from streams.node.views import conversation_endpoint, parked, transmission_queue
+from streams.node.views import conversation_endpoint, parked_messages, transmission_queue
 from streams.protocol import Command, Dialog
 from streams.protocol import Message as Frame
 from streams.topology import Database, Instance
@@ -54,7 +54,7 @@ def transmission_queues(asked: Asked) -> Iterator[Row]:
                     bodies[partition] = _Bodies(asked.cluster, name, partition)
                 stored = bodies[partition]
                 yield from transmission_queue(name, dialog, stored.command)
-                yield from parked(name, dialog, stored.frame)
+                yield from parked_messages(name, dialog, stored.frame)
         finally:
             for stored in bodies.values():
                 stored.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streams.errors import Number, Progress
+from streams.errors import ConversationEvent, Number
 from streams.node.commands import begin, check_end, check_send
 from streams.protocol import Command, CommandKind, Machine
 
@@ -40,7 +40,7 @@ def _begin(tx: Transaction, command: Command) -> Number | None:
     if isinstance(made, Number):
         return made
     tx.adopt(sides[0], made)
-    tx.report(sides[0], Progress.BEGUN)
+    tx.report(sides[0], ConversationEvent.BEGUN)
     return None
 
 
@@ -68,11 +68,11 @@ def _end(
     tx: Transaction, position: int, command: Command, key: DialogKey, machine: Machine
 ) -> Number | None:
     if command.cleanup:
-        number, subclass = machine.cleanup(), Progress.CLEANED_UP
+        number, subclass = machine.cleanup(), ConversationEvent.CLEANED_UP
     else:
         number = check_end(command)
         with_error = command.error_code is not None
-        subclass = Progress.ENDED_WITH_ERROR if with_error else Progress.ENDED
+        subclass = ConversationEvent.ENDED_WITH_ERROR if with_error else ConversationEvent.ENDED
         if number is None:
             number = machine.end(position, with_error=with_error)
     if number is None:

@@ -35,8 +35,14 @@ class _Leaf:
 
 @dataclass(slots=True)
 class _Way:
-    """A plan with its prepared leaves; ``only`` where every dialog takes the same one."""
+    """A plan with its prepared leaves; ``only`` where every dialog takes the same one.
 
+    It holds from ``since`` until before ``until``. A clock may go back: a route that had expired
+    is there again, as for a forwarder that has just been started. A past decides nothing (5.1-4).
+    """
+
+    since: int
+    until: float
     plan: Plan
     parties: Parties
     only: _Leaf | None = None
@@ -80,7 +86,7 @@ class Forwarder:
     def handle(self, record: Record, now: int) -> Outcome:
         """Decide one record; raises MalformedError (of the codec) where its envelope is rubbish."""
         way = self._ways.get((record.origin, record.route))
-        if way is None or now >= way.plan.valid_until * 1000:
+        if way is None or not way.since <= now < way.until:
             way = self._plan(record, now)
         leaf = way.only or self._balanced(way, record)
         hop = self._codec.hop(record.hop)
@@ -109,7 +115,7 @@ class Forwarder:
         :meth:`handle` would do the same with each of them. It has seen the route before.
         """
         way = self._ways.get((record.origin, record.route))
-        if way is None or way.only is None or now >= way.plan.valid_until * 1000:
+        if way is None or way.only is None or not way.since <= now < way.until:
             return None
         leaf, inside = way.only, record.origin is Origin.INSIDE
         verdict, looped = leaf.decision.verdict, leaf.decision.looped_back
@@ -235,7 +241,8 @@ class Forwarder:
             home,
             parties.from_initiator,
         )
-        way = _Way(plan(self._here, query, now / 1000), parties)
+        made = plan(self._here, query, now / 1000)
+        way = _Way(now, made.valid_until * 1000, made, parties)
         if len(way.plan.decisions) == 1:
             only = way.plan.decisions[0]
             way.only = self._leaf(way, only, record.route) if isinstance(only, Decision) else None

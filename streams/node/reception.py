@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streams.errors import EventKind, Number, Progress
+from streams.errors import ConversationEvent, EventKind, Number
 from streams.node.commands import BROKER_UNITS, NAME_UNITS, new_endpoint, units
 from streams.node.owners import locate
 from streams.node.perform import send_ack, send_error
@@ -118,7 +118,7 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
     )
     key = (database, message.conversation, False)
     machine = tx.adopt(key, dialog)
-    tx.report(key, Progress.CREATED)
+    tx.report(key, ConversationEvent.CREATED)
     return machine
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from weakref import proxy
 
-from streams.errors import EventKind, Number, Progress, text_of
+from streams.errors import ConversationEvent, EventKind, Number, text_of
 from streams.node.events import Event, event
 from streams.node.execute import execute
 from streams.node.groups import DialogKey
@@ -284,7 +284,7 @@ class Transaction:
             event(kind, at=self.now, instance=self.endpoint.instance, **fields)  # type: ignore[arg-type]
         )
 
-    def report(self, key: DialogKey, subclass: Progress) -> None:
+    def report(self, key: DialogKey, subclass: ConversationEvent) -> None:
         """Tell what has become of a conversation (event 124)."""
         dialog = self.machines[key].dialog
         self.tell(

@@ -109,7 +109,9 @@ def transmission_queue(
         }
 
 
-def parked(instance: str, dialog: Dialog, frame: Callable[[int], Message | None]) -> Iterator[Row]:
+def parked_messages(
+    instance: str, dialog: Dialog, frame: Callable[[int], Message | None]
+) -> Iterator[Row]:
     """Yield a dialog's other rows of ``sys.transmission_queue``: what waits for a queue to be on.
 
     It came from the other side and is acknowledged (U-31). ``frame`` returns what is at a position

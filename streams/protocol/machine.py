@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from streams.errors.events import EventKind, Progress
+from streams.errors.events import ConversationEvent, EventKind
 from streams.errors.numbers import Number
 from streams.protocol.closing import Closing
 from streams.protocol.dialog import Dialog, Limits
@@ -160,7 +160,7 @@ class Machine:
         if not self._lock.admits(message.parties, header, journey.attempt):
             return
         if not header.sequenced:
-            self._peer_error(message, position, Progress.BROKER_ERROR_RECEIVED)
+            self._peer_error(message, position, ConversationEvent.BROKER_ERROR_RECEIVED)
         elif self._receiver.is_duplicate(message):
             self._undeliverable(Number.DUPLICATE, message)
             if journey.attempt:  # our acknowledgement did not arrive: it tries another address
@@ -179,7 +179,7 @@ class Machine:
         elif header.is_a(Flag.SKIPS):
             self._receiver.skip_to(message)
             self._owe(journey)
-            self._peer_error(message, position, Progress.ERROR_RECEIVED)
+            self._peer_error(message, position, ConversationEvent.ERROR_RECEIVED)
         else:
             stored = self._receiver.store(message, position)
             if stored is not None:
@@ -200,7 +200,7 @@ class Machine:
             self._sender.progress(ack)
             if dialog.all_acknowledged and self._move(Input.LAST_ACKNOWLEDGED):
                 self._closing.close()
-                self._report_state(Progress.END_ACKNOWLEDGED)
+                self._report_state(ConversationEvent.END_ACKNOWLEDGED)
         if dialog.is_initiator and dialog.state is State.CD and self._receiver.owed is None:
             self._receiver.owe(ack.attempt, ack.first_hop)  # somebody asks whether it is closed
 
@@ -215,7 +215,7 @@ class Machine:
         dialog = self.dialog
         if dialog.expires_at <= self.now and self._move(Input.EXPIRED):
             self._fail(Number.LIFETIME_EXCEEDED)
-            self._report_state(Progress.FAILED, Number.LIFETIME_EXCEEDED)
+            self._report_state(ConversationEvent.FAILED, Number.LIFETIME_EXCEEDED)
         if dialog.timer_at is not None and dialog.timer_at <= self.now:
             dialog.timer_at = None
             self._parking.show_own(TIMER)
@@ -247,7 +247,7 @@ class Machine:
                 self._tell_peer(told, 0)
                 self.dialog.refusal = int(told)
             self._fail(number)
-            self._report_state(Progress.FAILED, number)
+            self._report_state(ConversationEvent.FAILED, number)
 
     def service_dropped(self) -> None:
         """Go with the service: nobody is left to be told here, the other side is (-8470)."""
@@ -256,7 +256,7 @@ class Machine:
             self._stop_listening()
             self._sender.discard()
             self._closing.close(tell=False)
-            self._report_state(Progress.TERMINATED, Number.SERVICE_DROPPED_HERE)
+            self._report_state(ConversationEvent.TERMINATED, Number.SERVICE_DROPPED_HERE)
 
     @property
     def forgotten(self) -> bool:
@@ -292,7 +292,7 @@ class Machine:
         if message.header.is_a(Flag.END) and self._move(Input.PEER_ENDED):
             if self.dialog.state is State.DI:
                 self._sender.stop()
-            self._report_state(Progress.END_RECEIVED)
+            self._report_state(ConversationEvent.END_RECEIVED)
 
     def _refuse(self, message: Message, refusal: Refusal) -> None:
         """Acknowledge but do not show: the dialog ends in error on both sides (5.3)."""
@@ -303,9 +303,9 @@ class Machine:
         self._move(Input.REFUSED)
         self._tell_peer(refusal.error, message.journey.attempt)
         self._fail(refusal.error)
-        self._report_state(Progress.FAILED, refusal.error)
+        self._report_state(ConversationEvent.FAILED, refusal.error)
 
-    def _peer_error(self, message: Message, position: int, subclass: Progress) -> None:
+    def _peer_error(self, message: Message, position: int, subclass: ConversationEvent) -> None:
         header = message.header
         if not header.is_a(Flag.ERROR) or not self._move(Input.PEER_ERROR):
             return
@@ -348,7 +348,7 @@ class Machine:
         attempt, broker = message.journey.attempt, message.parties.from_broker
         self.effects.append(undeliverable(number, message.header, attempt, broker))
 
-    def _report_state(self, subclass: Progress, error: int = 0) -> None:
+    def _report_state(self, subclass: ConversationEvent, error: int = 0) -> None:
         self.effects.append(Report(EventKind.CONVERSATION, subclass, error))
 
     def _move(self, happened: Input) -> bool:

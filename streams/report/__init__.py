@@ -1,9 +1,9 @@
 """What became of every message: the ledger, from data read back from Kafka."""
 
-from streams.report.facts import Accepted, Delivered, Ending, Endpoint, Missing, Side
+from streams.report.facts import Accepted, Delivered, Ending, EndpointKey, Missing, Side
 from streams.report.ledger import Ledger, balance
 from streams.report.read import Facts, read_dialogs, read_facts
-from streams.report.reasons import DISCARDED, WAITING, Endings, Outcome
+from streams.report.reasons import DISCARDED, WAITING, Endings, Fate
 
 __all__ = [
     "DISCARDED",
@@ -12,11 +12,11 @@ __all__ = [
     "Delivered",
     "Ending",
     "Endings",
-    "Endpoint",
+    "EndpointKey",
     "Facts",
+    "Fate",
     "Ledger",
     "Missing",
-    "Outcome",
     "Side",
     "balance",
     "read_dialogs",

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Endpoint(NamedTuple):
+class EndpointKey(NamedTuple):
     """One side of a conversation, at its ``instance/database``.
 
     The place belongs to it: with several targets one conversation has several target endpoints,
@@ -28,7 +28,7 @@ class Accepted:
     refused.
     """
 
-    sender: Endpoint
+    sender: EndpointKey
     message_id: uuid.UUID
     sequence: int
     digest: bytes
@@ -64,7 +64,7 @@ class Side:
     the other side's messages to nobody; those in ``parked`` wait for a queue that is off.
     """
 
-    endpoint: Endpoint
+    endpoint: EndpointKey
     state: str
     peer: str | None
     acknowledged: int

@@ -18,15 +18,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from streams.report.facts import Accepted, Delivered, Endpoint, Missing, Side
-from streams.report.reasons import DISCARDED, WAITING, Endings, Outcome
+from streams.report.facts import Accepted, Delivered, EndpointKey, Missing, Side
+from streams.report.reasons import DISCARDED, WAITING, Endings, Fate
 
 
 @dataclass(slots=True)
 class Ledger:
     """The account; ``balanced`` is the verdict "nothing lost"."""
 
-    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    outcomes: Counter[Fate] = field(default_factory=Counter)
     lost: list[Missing] = field(default_factory=list)
     twice: list[Missing] = field(default_factory=list)
     disordered: list[Missing] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Ledger:
     @property
     def delivered(self) -> int:
         """Return how many are in the queue of their locked target; each counts once."""
-        return self.outcomes[Outcome.DELIVERED]
+        return self.outcomes[Fate.DELIVERED]
 
     @property
     def waiting(self) -> int:
@@ -88,13 +88,13 @@ def balance(
     """Hold what was accepted against what is in the queues and in the endpoints' state."""
     ledger = Ledger()
     by_endpoint = {side.endpoint: side for side in sides}
-    sent: defaultdict[Endpoint, list[Accepted]] = defaultdict(list)
-    senders: dict[tuple[uuid.UUID, bool, uuid.UUID], Endpoint] = {}
+    sent: defaultdict[EndpointKey, list[Accepted]] = defaultdict(list)
+    senders: dict[tuple[uuid.UUID, bool, uuid.UUID], EndpointKey] = {}
     for message in accepted:
         sender = message.sender
         sent[sender].append(message)
         senders[sender.conversation, sender.is_initiator, message.message_id] = sender
-    arrived: defaultdict[Endpoint, list[Delivered]] = defaultdict(list)
+    arrived: defaultdict[EndpointKey, list[Delivered]] = defaultdict(list)
     for row in delivered:
         known = senders.get((row.conversation, row.from_initiator, row.message_id))
         if known is None:
@@ -116,7 +116,7 @@ def _account(
     messages: Sequence[Accepted],
     arrived: Sequence[Delivered],
     endings: Endings,
-    sides: Mapping[Endpoint, Side],
+    sides: Mapping[EndpointKey, Side],
 ) -> None:
     """Account for what one endpoint has sent."""
     place = _target(side, arrived)
@@ -131,17 +131,17 @@ def _account(
         row_of = _missing(message)
         copies = found[message.message_id]
         if copies:
-            outcome = Outcome.DELIVERED
+            outcome = Fate.DELIVERED
             if len(copies) > 1:
                 ledger.twice.append(row_of)
             if copies[0].digest != message.digest or copies[0].sequence != message.sequence:
                 ledger.changed.append(row_of)
         elif message.sequence < last:  # in order: what is missing before it can have no reason
-            outcome = Outcome.LOST
+            outcome = Fate.LOST
         else:
             outcome = endings.outcome(message, side, receivers, sides)
         ledger.outcomes[outcome] += 1
-        if outcome is Outcome.LOST:
+        if outcome is Fate.LOST:
             ledger.lost.append(row_of)
     ledger.disordered += [
         Missing(after.conversation, after.from_initiator, after.sequence, after.message_id)
@@ -158,7 +158,7 @@ def _target(side: Side | None, arrived: Sequence[Delivered]) -> str | None:
     return next((place for place, _ in counts.most_common(1)), None)
 
 
-def _receivers(sender: Endpoint, place: str | None, endings: Endings) -> Sequence[str]:
+def _receivers(sender: EndpointKey, place: str | None, endings: Endings) -> Sequence[str]:
     """Return where the other side is: the target, else wherever somebody has spoken for it."""
     if place is not None:
         return (place,)

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from streams.errors import EventKind, Progress
+from streams.errors import ConversationEvent, EventKind
 from streams.kafka import Cluster, headers_of, partitions_of, read_all, read_live
 from streams.protocol import ERROR, Command, CommandKind, Dialog, Flag, Message, Source
-from streams.report.facts import Accepted, Delivered, Ending, Endpoint, Side
+from streams.report.facts import Accepted, Delivered, Ending, EndpointKey, Side
 from streams.report.ledger import Ledger, balance
 from streams.report.reasons import Endings
 from streams.routing import broker_key
@@ -40,7 +40,7 @@ from streams.wire.state import (
 DialogKey = tuple[str, uuid.UUID, bool]
 """(database, conversation, is initiator)"""
 
-_ERROR_RECEIVED = (Progress.ERROR_RECEIVED, Progress.BROKER_ERROR_RECEIVED)
+_ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
 """Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""
 _CODE = re.compile(rb"<Code>(-?\d+)</Code>")
 
@@ -53,15 +53,14 @@ class Facts:
     delivered: list[Delivered] = field(default_factory=list)
     sides: list[Side] = field(default_factory=list)
     dialogs: dict[tuple[str, str, uuid.UUID, bool], Dialog] = field(default_factory=dict)
-    said: dict[Endpoint, Ending] = field(default_factory=dict)
-    errors: dict[Endpoint, int] = field(default_factory=dict)
-    end_dialogs: set[Endpoint] = field(default_factory=set)
+    said: dict[EndpointKey, Ending] = field(default_factory=dict)
+    errors: dict[EndpointKey, int] = field(default_factory=dict)
+    end_dialogs: set[EndpointKey] = field(default_factory=set)
     expired: set[uuid.UUID] = field(default_factory=set)
-    ended: dict[Endpoint, int] = field(default_factory=dict)
+    ended: dict[EndpointKey, int] = field(default_factory=dict)
     duplicates: Counter[str] = field(default_factory=Counter)
     drops: Counter[int] = field(default_factory=Counter)
     delays: Counter[int] = field(default_factory=Counter)
-    corrupted: int = 0
     refused: set[str] = field(default_factory=set)
     events: list[dict[str, object]] = field(default_factory=list)
 
@@ -139,7 +138,7 @@ def _note_sides(facts: Facts, topology: Topology) -> None:
         locked = dialog.locked and dialog.far_broker is not None
         facts.sides.append(
             Side(
-                Endpoint(f"{instance}/{database}", conversation, is_initiator),
+                EndpointKey(f"{instance}/{database}", conversation, is_initiator),
                 dialog.state.name,
                 places.get(broker_key(dialog.far_broker or "")) if locked else None,
                 dialog.acknowledged[0],
@@ -161,7 +160,7 @@ def _read_queue(facts: Facts, cluster: Cluster, place: str, queue: tuple[str, st
         except MalformedError:
             continue  # nobody of ours wrote it: no message of any dialog
         header, parties = frame.header, frame.parties
-        receiver = Endpoint(place, frame.conversation, not parties.from_initiator)
+        receiver = EndpointKey(place, frame.conversation, not parties.from_initiator)
         if header.type == ERROR:
             code = _CODE.search(frame.body)
             facts.errors[receiver] = int(code[1]) if code else 0
@@ -218,15 +217,15 @@ def _commands(
 
 
 def _note_commands(facts: Facts, commands: list[tuple[str, Command, bool]], now: int) -> None:
-    numbers: defaultdict[Endpoint, int] = defaultdict(int)
+    numbers: defaultdict[EndpointKey, int] = defaultdict(int)
     for instance, command, read in commands:
         if str(command.command_id) in facts.refused:
             continue
         place = f"{instance}/{command.database}"
-        said_by = Endpoint(place, command.conversation, command.from_initiator)
+        said_by = EndpointKey(place, command.conversation, command.from_initiator)
         if command.kind is CommandKind.SEND:
             for conversation in (command.conversation, *command.also):
-                sender = Endpoint(place, conversation, command.from_initiator)
+                sender = EndpointKey(place, conversation, command.from_initiator)
                 message_id, number = command.message_id(conversation), numbers[sender]
                 body = command.body or b""
                 facts.accepted.append(Accepted(sender, message_id, number, body, read))
@@ -238,7 +237,7 @@ def _note_commands(facts: Facts, commands: list[tuple[str, Command, bool]], now:
             _note_ending(facts.said, said_by, command)
 
 
-def _note_ending(said: dict[Endpoint, Ending], by: Endpoint, command: Command) -> None:
+def _note_ending(said: dict[EndpointKey, Ending], by: EndpointKey, command: Command) -> None:
     """Note how a side ended; what WITH ERROR has discarded is not discarded once more."""
     if said.get(by) is Ending.WITH_ERROR:
         return
@@ -267,8 +266,6 @@ def _note(facts: Facts, event: dict[str, object]) -> None:
     elif kind == EventKind.MESSAGE_UNDELIVERABLE and error == 11218:
         cause = "retries" if event["attempt"] else "sent again after a retry, or by a forwarder"
         facts.duplicates[cause] += 1
-    elif kind == EventKind.CORRUPTED_MESSAGE:
-        facts.corrupted += 1
     elif kind in (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
         facts.drops[error] += 1
     elif kind == EventKind.MESSAGE_CLASSIFY and error:
@@ -285,5 +282,5 @@ def _note_conversation(facts: Facts, event: dict[str, object], error: int) -> No
         place = f"{event['instance']}/{event['database']}"
         with suppress(ValueError):  # nobody of ours wrote it: no id of any dialog
             conversation = uuid.UUID(str(event["conversation"]))
-            ended = Endpoint(place, conversation, bool(event["from_initiator"]))
+            ended = EndpointKey(place, conversation, bool(event["from_initiator"]))
             facts.ended.setdefault(ended, error)

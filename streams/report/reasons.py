@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from streams.errors import Number
-from streams.report.facts import Accepted, Ending, Endpoint, Side
+from streams.report.facts import Accepted, Ending, EndpointKey, Side
 
 
-class Outcome(Enum):
+class Fate(Enum):
     """What became of an accepted message: exactly one of these."""
 
     DELIVERED = "at the locked target"
@@ -31,14 +31,14 @@ class Outcome(Enum):
     LOST = "lost"
 
 
-WAITING = (Outcome.IN_TRANSMISSION_QUEUE, Outcome.UNREAD, Outcome.PARKED)
+WAITING = (Fate.IN_TRANSMISSION_QUEUE, Fate.UNREAD, Fate.PARKED)
 DISCARDED = (
-    Outcome.EXPIRED,
-    Outcome.ERROR_RECEIVED,
-    Outcome.PEER_ENDED,
-    Outcome.ENDED_WITH_ERROR,
-    Outcome.CLEANED_UP,
-    Outcome.NEW_BROKER,
+    Fate.EXPIRED,
+    Fate.ERROR_RECEIVED,
+    Fate.PEER_ENDED,
+    Fate.ENDED_WITH_ERROR,
+    Fate.CLEANED_UP,
+    Fate.NEW_BROKER,
 )
 
 
@@ -56,19 +56,19 @@ class Endings:
     endpoint has told its end in error, 0 for the other side's; kept for as long as events are.
     """
 
-    said: Mapping[Endpoint, Ending] = field(default_factory=dict)
-    errors: Mapping[Endpoint, int] = field(default_factory=dict)
-    end_dialogs: Collection[Endpoint] = ()
+    said: Mapping[EndpointKey, Ending] = field(default_factory=dict)
+    errors: Mapping[EndpointKey, int] = field(default_factory=dict)
+    end_dialogs: Collection[EndpointKey] = ()
     expired: Collection[uuid.UUID] = ()
-    events: Mapping[Endpoint, int] = field(default_factory=dict)
+    events: Mapping[EndpointKey, int] = field(default_factory=dict)
 
     def outcome(
         self,
         message: Accepted,
         side: Side | None,
         receivers: Collection[str],
-        sides: Mapping[Endpoint, Side],
-    ) -> Outcome:
+        sides: Mapping[EndpointKey, Side],
+    ) -> Fate:
         """Return why a message is in none of its receivers' queues, or that it is lost.
 
         ``side`` is ``None`` where the sender's state is forgotten: it was closed, and then only
@@ -76,52 +76,52 @@ class Endings:
         the dialog's other side is or was.
         """
         if not message.read:
-            return Outcome.UNREAD
+            return Fate.UNREAD
         if side is not None and message.sequence >= side.acknowledged:
-            return Outcome.IN_TRANSMISSION_QUEUE
+            return Fate.IN_TRANSMISSION_QUEUE
         if side is not None and side.has_discarded(message.sequence):
             return self._discarded(side)
         sender = message.sender
         for place in receivers:
-            receiver = Endpoint(place, sender.conversation, not sender.is_initiator)
+            receiver = EndpointKey(place, sender.conversation, not sender.is_initiator)
             known = sides.get(receiver)
             if known is not None and message.sequence in known.parked:
-                return Outcome.PARKED
+                return Fate.PARKED
             if self._is_deaf(receiver, known, message.sequence):
-                return Outcome.PEER_ENDED
-        return Outcome.LOST if side is not None else self._forgotten(message.sender)
+                return Fate.PEER_ENDED
+        return Fate.LOST if side is not None else self._forgotten(message.sender)
 
-    def _discarded(self, side: Side) -> Outcome:
+    def _discarded(self, side: Side) -> Fate:
         told = self._told(side.endpoint)
         if told is not None:
             return told
         if side.expired:
-            return Outcome.EXPIRED
+            return Fate.EXPIRED
         if side.endpoint in self.events:
             return _reason(self.events[side.endpoint])
         # Nobody has ended it and it is closed: its database has another broker id by now.
         alone = side.endpoint not in self.said and side.state == "CD"
-        return Outcome.NEW_BROKER if alone else Outcome.ERROR_RECEIVED
+        return Fate.NEW_BROKER if alone else Fate.ERROR_RECEIVED
 
-    def _forgotten(self, sender: Endpoint) -> Outcome:
+    def _forgotten(self, sender: EndpointKey) -> Fate:
         told = self._told(sender)
         if told is not None:
             return told
         if sender.conversation in self.expired:
-            return Outcome.EXPIRED
-        return _reason(self.events[sender]) if sender in self.events else Outcome.LOST
+            return Fate.EXPIRED
+        return _reason(self.events[sender]) if sender in self.events else Fate.LOST
 
-    def _told(self, sender: Endpoint) -> Outcome | None:
+    def _told(self, sender: EndpointKey) -> Fate | None:
         """Return what the sender's queue and application say about its end."""
         code = self.errors.get(sender)
         if code is not None:
             return _reason(-code)
         return {
-            Ending.WITH_ERROR: Outcome.ENDED_WITH_ERROR,
-            Ending.WITH_CLEANUP: Outcome.CLEANED_UP,
+            Ending.WITH_ERROR: Fate.ENDED_WITH_ERROR,
+            Ending.WITH_CLEANUP: Fate.CLEANED_UP,
         }.get(self.said.get(sender, Ending.PLAIN))
 
-    def _is_deaf(self, receiver: Endpoint, side: Side | None, sequence: int) -> bool:
+    def _is_deaf(self, receiver: EndpointKey, side: Side | None, sequence: int) -> bool:
         """Tell whether the receiver acknowledges a message and shows it to nobody.
 
         Its application had ended, unaware that more would come, or it has refused a message. Where
@@ -133,8 +133,8 @@ class Endings:
         return receiver in self.said and receiver not in self.end_dialogs
 
 
-def _reason(number: int) -> Outcome:
+def _reason(number: int) -> Fate:
     """Return what an Error has discarded messages for."""
     if number == Number.LIFETIME_EXCEEDED:
-        return Outcome.EXPIRED
-    return Outcome.NEW_BROKER if number in _OWN else Outcome.ERROR_RECEIVED
+        return Fate.EXPIRED
+    return Fate.NEW_BROKER if number in _OWN else Fate.ERROR_RECEIVED

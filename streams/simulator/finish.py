@@ -56,7 +56,9 @@ def judge_finish(run: Simulation) -> None:
 def calm_at(scenario: Scenario) -> int | None:
     """Return when the last fault, change and chance is over; ``None``: chance never ends."""
     links = (scenario.network.link, *scenario.network.links.values())
-    rough = scenario.aborts or any(k.loss or k.duplicate or k.reorder for k in links)
+    rough = scenario.aborts or any(
+        k.loss or k.duplicate or k.reorder or k.latency.heavy for k in links
+    )
     if rough and scenario.network.until is None:
         return None
     return max([scenario.network.until or 0 if rough else 0, *(s.at for s in scenario.steps)])

@@ -93,7 +93,7 @@ class Network:
             link = self._settings.links.get(_ends(sender, receiver), self._settings.link)
             way = self._ways[sender, receiver] = _Way(link)
         link = way.link
-        due = self._clock.now + self._latency(link.latency)
+        due = self._due(link.latency)
         if not self.calm:
             if self._chance.happens(link.loss):
                 return
@@ -111,10 +111,15 @@ class Network:
         self.passages.append(copy)
         return copy
 
-    def _latency(self, latency: scenario.Latency) -> int:
+    def _due(self, latency: scenario.Latency) -> int:
         spread = latency.most - latency.least
-        drawn = latency.least + (self._chance.below(spread + 1) if spread else 0)
-        return drawn + (self._chance.heavy(latency.heavy) if latency.heavy else 0)
+        usual = latency.least + (self._chance.below(spread + 1) if spread else 0)
+        if not latency.heavy:
+            return self._clock.now + usual
+        due = self._clock.now + usual + self._chance.heavy(latency.heavy)
+        until = self._settings.until
+        # One draw in many millions is minutes, and all behind it wait: chance ends for it too.
+        return due if until is None else min(due, max(until, self._clock.now) + usual)
 
     def _lateness(self) -> int:
         return self._chance.heavy(self._chance.pick(LATE))

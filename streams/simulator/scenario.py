@@ -42,7 +42,8 @@ class Link:
 class Network:
     """All links, those that differ by their two ends in order, and when chance ends.
 
-    ``until``: from then on nothing is lost, doubled, reordered or aborted by chance any more.
+    ``until``: from then on nothing is lost, doubled, reordered, aborted or unusually late by chance
+    any more.
     """
 
     link: Link = Link()

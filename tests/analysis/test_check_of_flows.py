@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from streams.analysis.check import check_topology
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import answers_of, locked
-from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.verdict import PathVerdict
 from streams.topology import Finding, Severity, Topology, load
 from tests.topology.build import NOW, SHIPPED, shipped, write
 
@@ -187,6 +187,14 @@ def test_acknowledgements_that_leave_the_topology_are_a_warning(tmp_path: Path) 
     sender = SENDER.replace("tcp://G", "tcp://B") % (1, 1)
     [found] = findings(small(tmp_path, sender + TARGET % "gone"), "TA-09")
     assert found.severity is Severity.WARNING and "tcp://gone:4022" in found.message
+
+
+def test_a_wrong_port_on_the_way_back_is_told_once(tmp_path: Path) -> None:
+    """At the route, which is to be mended; that acknowledgements are lost follows from it."""
+    sender = SENDER.replace("tcp://G", "tcp://B") % (1, 1)
+    target = TARGET.replace("tcp://%s", "tcp://%s:1433") % "A1"
+    assert errors(small(tmp_path, sender + target)) == {"TA-06"}
+    assert not findings(small(tmp_path, sender + target), "TA-09")
 
 
 def test_of_those_who_may_begin_one_that_is_answered_is_enough(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from streams.analysis import FlowAnswer, answer_flow, find_paths, flows_of
 from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import answers_of, locked, routes_of
-from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.verdict import PathVerdict
 from streams.topology import Topology, load
 from tests.topology.build import NOW, SHIPPED, shipped, write
 

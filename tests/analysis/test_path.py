@@ -11,7 +11,14 @@ import pytest
 
 from bench.layers import CASES, TARGET
 from bench.layers import SENDER as BENCH_SENDER
-from streams.analysis import find_paths, find_sender, path_mermaid, path_text
+from streams.analysis import (
+    find_paths,
+    find_sender,
+    path_mermaid,
+    path_text,
+    survey_flows,
+    survey_text,
+)
 from streams.errors import UsageError
 from streams.topology import Topology, load
 from tests.topology.build import NOW, SHIPPED, shipped, write
@@ -126,6 +133,9 @@ def test_an_address_of_nobody_is_unknown(tmp_path: Path) -> None:
     outcome = ask(topology, "A/D", "S")["outcomes"][0]
     assert (outcome["disposition"], outcome["at"], outcome["error"]) == ("unknown", "A", None)
     assert outcome["hops"][0]["next_hop"] == "tcp://gone:4022"
+    text = path_text(find_paths(topology, find_sender(topology, "A/D", "S"), "S", NOW))
+    assert "No instance of this topology listens at tcp://gone:4022: what becomes" in text
+    assert "Import the instance" in survey_text(survey_flows(topology, NOW))
 
 
 CHAIN = """

@@ -9,7 +9,7 @@ import pytest
 
 from streams.analysis import Survey, survey_flows, survey_mermaid, survey_text
 from streams.analysis.check import check_topology
-from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.verdict import PathVerdict
 from streams.topology import load
 from tests.topology.build import NOW, SHIPPED, shipped, write
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from streams.capture import Record, TimestampType
 from streams.capture.record import Header
-from streams.capture.replay import Clock, Outcome, Progress, replay
+from streams.capture.replay import Clock, Progress, Replayed, replay
 from streams.capture.schedule import Due
 from streams.errors import SurroundingsError
 
@@ -155,7 +155,7 @@ def test_a_broken_destination_ends_with_what_was_sent() -> None:
 def test_progress_is_told_about_once_a_second_and_at_the_end() -> None:
     time = Time()
     told: list[Progress] = []
-    outcome: Outcome = replay(
+    outcome: Replayed = replay(
         [due(n / 10, n, b"%d" % (n % 3)) for n in range(51)],
         Memory(time),
         time.clock,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streams.capture import Record, TimestampType
 from streams.capture.generate import Traffic, generate
-from streams.capture.schedule import Due, Survey, plan, renamed, stamped, survey
+from streams.capture.schedule import Contents, Due, contents_of, plan, renamed, stamped
 from streams.errors import UsageError
 from streams.wire import decode_command
 
@@ -21,7 +21,7 @@ def record(key: str, at: int, n: int = 0, topic: str = "ssb.cmd.A") -> Record:
 
 
 def planned(records: list[Record], speed: float | None = 1.0) -> list[Due]:
-    first = survey(records, "ssb.").first
+    first = contents_of(records, "ssb.").first
     return list(plan(records, prefix="ssb.", to_prefix="ssb.", first=first, speed=speed))
 
 
@@ -79,14 +79,14 @@ def test_other_records_are_skipped_and_counted() -> None:
         record("b", 3_000, topic="ssb.cmd.B"),
         record("b", 4_000, topic="ssb.commander"),
     ]
-    assert survey(records, "ssb.") == Survey(
+    assert contents_of(records, "ssb.") == Contents(
         2, 2, 2, (("ssb.cmd.A", 1), ("ssb.cmd.B", 1)), 2_000, 3_000
     )
     assert [due.number for due in planned(records)] == [1, 3]
 
 
 def test_nothing_to_send() -> None:
-    assert survey([], "ssb.") == Survey(0, 0, 0, (), 0, 0)
+    assert contents_of([], "ssb.") == Contents(0, 0, 0, (), 0, 0)
     assert planned([]) == []
 
 

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from streams.cli import main
 from streams.client import LARGEST_BODY
+from tests.command import said
 from tests.running import System, eventually, running
 
 A, B = "ServerA/DatabaseA", "ServerB/DatabaseB"
@@ -24,11 +23,7 @@ def hopline(
     *args: object, system: System | None = None, stdin: bytes = b""
 ) -> tuple[int, str, str]:
     options = system.options if system is not None else ()
-    runner = CliRunner(env={"COLUMNS": "100"})
-    result = runner.invoke(main, [*map(str, args), *options], input=stdin)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
+    return said(*args, *options, given=stdin)
 
 
 @pytest.fixture(scope="module")

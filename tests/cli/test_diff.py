@@ -26,6 +26,12 @@ def test_nothing_changed_is_one_sentence() -> None:
     assert (result.exit_code, result.stdout) == (0, "Nothing changes for the one flow.\n")
 
 
+def test_spark_without_a_capture_is_refused() -> None:
+    """It would read nothing, and nobody would notice."""
+    result = run("combined", "--engine", "spark")
+    assert (result.exit_code, result.stdout) == (2, "") and "--capture FILE" in result.stderr
+
+
 def test_losing_one_gateway() -> None:
     """The contract's keys, and exit code 1 although no flow stops."""
     result = run("combined", "--without", "GatewayA", "--format", "json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from streams.cli import main
 from streams.cli.commands import COMMANDS, EXTRAS, Entry, Section
-from streams.cli.group import LazyGroup
+from streams.cli.group import LazyGroup, _folded
 from streams.errors import InputError, SurroundingsError, UsageError
 
 Invoke = Callable[[Callable[[], object]], Result]
@@ -108,6 +109,24 @@ def test_a_failure_is_a_sentence_on_stderr(
     assert result.stdout == ""
     assert result.stderr.startswith("hopline: ")
     assert said in result.stderr
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_failure_is_folded_to_the_terminal(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Remedies that list names are long; what a script reads has each on one line."""
+    text = f"hopline: No such place.\n  It has: {', '.join(['Instance'] * 30)}."
+    assert _folded(text) == text
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    first, *remedy = _folded(text).splitlines()
+    assert first == "hopline: No such place." and len(remedy) > 4
+    assert all(len(line) <= 60 and line.startswith("  ") for line in remedy)
 
 
 def test_a_module_of_our_own_that_is_missing_is_a_bug_and_looks_like_one(invoke: Invoke) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from streams.cli import main
 from streams.cli.table import table
 from streams.client import Conversation
 from streams.kafka import deploy
 from streams.topology import apply_sql
+from tests.command import rows, said
 from tests.running import System, eventually, running
 
 AT_A = ("ServerA", "DatabaseA")
@@ -23,18 +21,7 @@ SERVICES = ("InitiatorService", "TargetService")
 
 
 def run(system: System, view: str, *args: str) -> tuple[int, str, str]:
-    runner = CliRunner(env={"COLUMNS": "100"})
-    result = runner.invoke(main, ["query", view, *args, *system.options])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
-
-
-def rows(system: System, view: str, *args: str) -> list[dict[str, Any]]:
-    code, out, err = run(system, view, *args, "--format", "json")
-    assert code == 0, err
-    found: list[dict[str, Any]] = json.loads(out)
-    return found
+    return said("query", view, *args, *system.options)
 
 
 @pytest.fixture(scope="module")

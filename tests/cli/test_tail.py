@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from streams.cli import main
 from streams.cli.tail import choose
 from streams.errors import UsageError
 from streams.kafka import Cluster, create
 from streams.wire import Topics, encode_event
 from streams.wire.specs import TopicSpec
+from tests.command import said
 from tests.running import System, eventually, running
 from tests.workers.raw_produce import produce_raw
 
@@ -33,11 +32,7 @@ def run(system: System, *args: object) -> tuple[int, str, str]:
 
 
 def tail(*args: object) -> tuple[int, str, str]:
-    runner = CliRunner(env={"COLUMNS": str(WIDTH)})
-    result = runner.invoke(main, ["tail", *map(str, args)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
+    return said("tail", *args, columns=WIDTH)
 
 
 def records(system: System, *args: object) -> list[dict[str, Any]]:

@@ -10,10 +10,21 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 
 LEVELS = {
-    "decision": ("routing", "analysis", "topology"),
+    "decision": ("routing", "analysis", "topology", "findings"),
     "in memory": ("protocol", "node", "wire", "services"),
     "simulator": ("simulator",),
-    "Kafka": ("workers", "client", "cli", "report", "faults", "demo", "kafka", "capture", "parity"),
+    "Kafka": (
+        "workers",
+        "client",
+        "cli",
+        "report",
+        "faults",
+        "demo",
+        "kafka",
+        "capture",
+        "parity",
+        "live",
+    ),
 }
 """How real what a test runs is, by its folder: a pure decision; the pure parts that decide for
 workers, joined by a test; the simulator; workers on a real broker."""

@@ -1,9 +1,9 @@
 """The reference, rule by rule: ``reference.yaml`` has one line for each, with its verdict.
 
 What shows a rule is found: tests that say ``shows`` with its id, rows of the routing table that
-show it or are named after it; what the line names besides: other ids (``by``) and tests
-(``tests``). So a line cannot claim what nothing shows, and one that says "not yet" goes red as soon
-as something does.
+show it or are named after it, the two topologies of a finding; what the line names besides: other
+ids (``by``) and tests (``tests``). So a line cannot claim what nothing shows, and one that says
+"not yet" goes red as soon as something does.
 """
 
 from __future__ import annotations
@@ -16,12 +16,18 @@ from typing import Any
 
 import yaml
 
+from tests.findings.folders import FOLDERS
 from tests.routing.conformance import ROWS
 
 from .evidence import LEVELS, evidence, level_of
 from .page import table
 
 FILE = Path(__file__).with_name("reference.yaml")
+CHECKED = tuple(
+    f"findings/test_findings::{test}"
+    for test in ("test_one_topology_triggers_it", "test_the_other_does_not")
+)
+"""What shows a rule of 8.4: a topology that triggers its finding, and one that does not."""
 SHOWN = ("same", "stronger", "weaker")
 VERDICTS = (*SHOWN, "left out", "not yet")
 
@@ -48,7 +54,8 @@ class Rule:
         """Return every test that shows it; a row of the routing table is one of them."""
         found = [test for i in (self.id, *self.by) for test in evidence().get(i, ())]
         rows = ["routing/test_conformance::test_row"] if self.rows else []
-        return tuple(dict.fromkeys([*rows, *found, *self.tests]))
+        checks = CHECKED if (FOLDERS / self.id).is_dir() else ()
+        return tuple(dict.fromkeys([*rows, *checks, *found, *self.tests]))
 
     @property
     def levels(self) -> tuple[str, ...]:

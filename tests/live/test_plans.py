@@ -10,26 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from streams.cli import main
 from streams.client import Conversation
 from streams.kafka import Cluster, read_catalog
 from streams.resources import topologies_dir
 from streams.topology import Topology, apply_sql, load
 from streams.topology.yaml_file import write_document
+from tests.command import invoke
 from tests.running import System, eventually, running
 from tests.workers.rig import configure
 
 AT_A = ("ServerA", "DatabaseA")
 SERVICES = ("InitiatorService", "TargetService")
-
-
-def run(*args: str) -> Result:
-    result = CliRunner().invoke(main, args)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +51,7 @@ def changed(*statements: tuple[str, str, str]) -> Topology:
 
 
 def breaks(system: System, *args: str) -> list[tuple[str, bool, str]]:
-    shown = run("apply", *args, "--format", "json", *system.options)
+    shown = invoke("apply", *args, "--format", "json", *system.options)
     answer: dict[str, Any] = json.loads(shown.stdout)
     assert shown.exit_code == (1 if answer["breaks"] else 0)
     return [(b["conversation"], b["is_initiator"], b["why"]) for b in answer["breaks"]]
@@ -114,7 +106,7 @@ def test_force_does_it_all_the_same(kafka: str, unique: str, tmp_path: Path) -> 
     with running(kafka, unique, "two_brokers") as system, system.client() as client:
         dialog = client.begin(*AT_A, *SERVICES)
         path = folder(tmp_path, changed(("ServerA", "DatabaseA", "DROP ROUTE TargetRoute")))
-        refused = run("apply", path, "--prune", *system.options)
+        refused = invoke("apply", path, "--prune", *system.options)
         assert refused.exit_code == 1
         assert refused.stdout.splitlines() == [
             "  - ServerA/DatabaseA/route/TargetRoute",
@@ -122,17 +114,17 @@ def test_force_does_it_all_the_same(kafka: str, unique: str, tmp_path: Path) -> 
             "TargetService could not be reached",
             "nothing was done: 1 open dialogs would break; --force does it",
         ]
-        forced = run("apply", path, "--prune", "--force", *system.options)
+        forced = invoke("apply", path, "--prune", "--force", *system.options)
         assert (forced.exit_code, forced.stdout.splitlines()[-1]) == (0, "catalog version 2")
 
 
 def test_topics_are_printed_without_kafka() -> None:
-    shown = run("topics", "two_brokers", "--prefix", "x.")
+    shown = invoke("topics", "two_brokers", "--prefix", "x.")
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
     assert lines[4].split() == ["x.cmd.ServerA", "1", "delete", "for", "ever"]
     assert lines[-1] == "19 topics"
-    rows = json.loads(run("topics", "two_brokers", "--format", "json").stdout)["topics"]
+    rows = json.loads(invoke("topics", "two_brokers", "--format", "json").stdout)["topics"]
     [presence] = [row for row in rows if row["kind"] == "presence"]
     assert presence["config"] == {
         "cleanup.policy": "compact",
@@ -142,20 +134,20 @@ def test_topics_are_printed_without_kafka() -> None:
 
 def test_topics_are_compared_with_a_cluster(kafka: str, unique: str) -> None:
     there = ("--bootstrap", kafka, "--prefix", unique)
-    missing = run("topics", "two_brokers", "--check", *there)
+    missing = invoke("topics", "two_brokers", "--check", *there)
     assert missing.exit_code == 1
     assert f"  + {unique}catalog does not exist" in missing.stdout
-    run("apply", "load_balanced", *there)
-    differs = run("topics", "two_brokers", "--check", *there)
+    invoke("apply", "load_balanced", *there)
+    differs = invoke("topics", "two_brokers", "--check", *there)
     assert f"  ? {unique}cmd.ServerC belongs to nothing in the topology" in differs.stdout
-    run("apply", "two_brokers", *there)
+    invoke("apply", "two_brokers", *there)
 
     def settled() -> bool:
-        return run("topics", "load_balanced", "--check", *there).exit_code == 0
+        return invoke("topics", "load_balanced", "--check", *there).exit_code == 0
 
     eventually(settled, "every topic is there")
     configure(Cluster(kafka), f"{unique}cmd.ServerA", {"retention.ms": "1000"})
-    wrong = run("topics", "load_balanced", "--check", "--format", "json", *there)
+    wrong = invoke("topics", "load_balanced", "--check", "--format", "json", *there)
     assert wrong.exit_code == 1
     assert json.loads(wrong.stdout)["mismatches"] == [
         {

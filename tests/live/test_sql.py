@@ -6,17 +6,16 @@ import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from streams.cli import main
 from streams.errors import SurroundingsError
 from streams.kafka import read_catalog
 from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.live.statements import Script, plan_script, publish_script
 from streams.wire import encode_catalog_object
+from tests.command import invoke, rows
 from tests.running import System, running
 
 AT_A = ("ServerA", "DatabaseA")
@@ -24,17 +23,7 @@ SERVICES = ("InitiatorService", "TargetService")
 
 
 def sql(system: System, *args: str, at: str = "ServerA/DatabaseA", given: str = "") -> Result:
-    words = ["sql", "--at", at, *args, *system.options]
-    result = CliRunner().invoke(main, words, input=given)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
-def rows(system: System, view: str, *args: str) -> list[dict[str, Any]]:
-    words = ["query", view, *args, "--format", "json", *system.options]
-    found: list[dict[str, Any]] = json.loads(CliRunner().invoke(main, words).stdout)
-    return found
+    return invoke("sql", "--at", at, *args, *system.options, given=given)
 
 
 @pytest.fixture(scope="module")
@@ -166,5 +155,5 @@ def test_a_file_is_named_where_it_is_wrong(standing: System, tmp_path: Path) -> 
     ],
 )
 def test_wrong_places_are_told(standing: System, args: tuple[str, ...], said: str) -> None:
-    result = CliRunner().invoke(main, ["sql", *args, *standing.options])
+    result = invoke("sql", *args, *standing.options)
     assert (result.exit_code, said in result.stderr) == (2, True), result.stderr

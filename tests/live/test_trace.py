@@ -6,20 +6,15 @@ import json
 import uuid
 from typing import Any
 
-from click.testing import CliRunner
-
-from streams.cli import main
 from streams.report import read_facts
+from tests.command import said
 from tests.running import System, running
 
 FROM = ("--from", "ServerA/DatabaseA/InitiatorService", "--to", "TargetService")
 
 
 def trace(system: System, *args: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(main, ["trace", *args, *system.options])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
+    return said("trace", *args, *system.options)
 
 
 def probes(system: System, *args: str) -> tuple[int, list[dict[str, Any]]]:

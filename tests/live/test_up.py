@@ -6,14 +6,12 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from streams.cli import main
 from streams.client import Client
 from streams.embedded.probe import ask
 from streams.embedded.process import command_line, wait_until
@@ -22,16 +20,8 @@ from streams.live import UpFolder, find_status, stop
 from streams.live.folder import System, WorkerProcess
 from streams.resources import topologies_dir
 from streams.wire import Topics
+from tests.command import invoke
 from tests.running import DEADLINE, eventually
-
-Run = Callable[..., Result]
-
-
-def run(*args: str) -> Result:
-    result = CliRunner().invoke(main, args)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
 
 
 @pytest.fixture
@@ -43,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def status() -> dict[str, Any]:
-    shown: dict[str, Any] = json.loads(run("status", "--format", "json").stdout)
+    shown: dict[str, Any] = json.loads(invoke("status", "--format", "json").stdout)
     return shown
 
 
@@ -57,7 +47,7 @@ def gone(pid: int) -> bool:
 
 
 def test_a_system_is_started_used_started_again_and_stopped(here: Path) -> None:
-    started = run("up", "two_brokers", "--port", "0")
+    started = invoke("up", "two_brokers", "--port", "0")
     assert started.exit_code == 0, started.stderr
     shown = status()
     assert f"Other commands need: --bootstrap {shown['bootstrap']} --prefix ssb." in started.stdout
@@ -70,19 +60,19 @@ def test_a_system_is_started_used_started_again_and_stopped(here: Path) -> None:
     with Client(Cluster(shown["bootstrap"]), timeout=DEADLINE) as client:
         client.begin("ServerA", "DatabaseA", "InitiatorService", "TargetService", wait=True)
 
-    again = run("up", "two_brokers", "--port", "0")
+    again = invoke("up", "two_brokers", "--port", "0")
     assert (again.exit_code, "ran already" in again.stdout) == (0, True)
     assert {w["pid"] for w in status()["workers"]} == {w["pid"] for w in shown["workers"]}
-    text = run("status").stdout
+    text = invoke("status").stdout
     assert text.startswith(f"running: two_brokers at {shown['bootstrap']}, prefix ssb.")
     assert "2 of 2 ready" in text
     assert max(map(len, text.replace(str(here), "").splitlines())) <= 100
 
-    ended = run("down", "--format", "json")
+    ended = invoke("down", "--format", "json")
     assert json.loads(ended.stdout) == {"workers": True, "broker": True}
     assert all(gone(w["pid"]) for w in shown["workers"])
     assert gone(shown["broker"]["pid"])
-    assert run("down").stdout == f"Nothing of {here / '.hopline' / 'up'} runs.\n"
+    assert invoke("down").stdout == f"Nothing of {here / '.hopline' / 'up'} runs.\n"
 
 
 def test_what_ends_is_started_again_and_what_is_left_behind_is_ended(
@@ -90,7 +80,7 @@ def test_what_ends_is_started_again_and_what_is_left_behind_is_ended(
 ) -> None:
     """On a Kafka of somebody else, which `down` leaves alone."""
     there = ("--bootstrap", kafka, "--prefix", unique)
-    started = run("up", "two_brokers", *there)
+    started = invoke("up", "two_brokers", *there)
     assert started.exit_code == 0, started.stderr
     first = status()
     assert first["broker"] is None
@@ -103,10 +93,13 @@ def test_what_ends_is_started_again_and_what_is_left_behind_is_ended(
 
     os.kill(shown["keeper"]["pid"], signal.SIGKILL)
     assert gone(shown["keeper"]["pid"])
-    left = run("status")
+    left = invoke("status")
     assert left.exit_code == 1
     assert left.stdout.startswith("broken: two_brokers")
-    assert json.loads(run("down", "--format", "json").stdout) == {"workers": True, "broker": False}
+    assert json.loads(invoke("down", "--format", "json").stdout) == {
+        "workers": True,
+        "broker": False,
+    }
     assert all(gone(w["pid"]) for w in shown["workers"])
     assert ask(int(kafka.rpartition(":")[2])) is not None
 
@@ -115,32 +108,32 @@ def test_another_topology_is_applied_and_gets_workers_that_serve_it(
     here: Path, kafka: str, unique: str
 ) -> None:
     there = ("--bootstrap", kafka, "--prefix", unique)
-    run("up", "two_brokers", *there)
+    invoke("up", "two_brokers", *there)
     before = {w["pid"] for w in status()["workers"]}
     folder = here / "more"
     shutil.copytree(topologies_dir() / "two_brokers", folder)
     text = (folder / "topology.yaml").read_text(encoding="utf-8")
     more = text.replace("instances:\n", "instances:\n  ServerC: {databases: {DatabaseC: {}}}\n")
     (folder / "topology.yaml").write_text(more, encoding="utf-8")
-    done = run("up", "more", *there)
+    done = invoke("up", "more", *there)
     assert done.exit_code == 0, done.stderr
     shown = status()
     assert shown["workers"][0]["ready"] == ["ServerA", "ServerB", "ServerC"]
     assert not before & {w["pid"] for w in shown["workers"]}
     assert shown["catalog"] == {"version": 2, "instances": 3, "error": None}
 
-    less = run("up", "two_brokers", *there)
+    less = invoke("up", "two_brokers", *there)
     assert "The catalog has more, served too: ServerC (hopline apply --prune)." in less.stdout
     assert {w["pid"] for w in status()["workers"]} == {w["pid"] for w in shown["workers"]}
 
-    other = run("up", "two_brokers", "--bootstrap", kafka, "--prefix", f"{unique}x.")
+    other = invoke("up", "two_brokers", "--bootstrap", kafka, "--prefix", f"{unique}x.")
     assert other.exit_code == 2
     assert f"runs already, at {kafka} with the prefix {unique}." in other.stderr
 
 
 def test_lag_is_what_no_worker_has_passed(here: Path, kafka: str, unique: str) -> None:
     """The workers are none of `up`: two records of an application stand unread."""
-    run("apply", "two_brokers", "--bootstrap", kafka, "--prefix", unique)
+    invoke("apply", "two_brokers", "--bootstrap", kafka, "--prefix", unique)
     folder = UpFolder(here / "by_hand")
     folder.path.mkdir()
     instances = ("ServerA", "ServerB")
@@ -171,7 +164,7 @@ def test_what_cannot_be_done_is_a_sentence(
     broken.mkdir()
     text = "CREATE ROUTE R WITH SERVICE_NAME = '', ADDRESS = 'LOCAL'"
     (broken / "a.sql").write_text(f"CREATE DATABASE D\nGO\nUSE D\nGO\n{text}\n")
-    result = run(*args)
+    result = invoke(*args)
     assert (result.exit_code, said in result.stdout + result.stderr) == (code, True), result.stderr
 
 

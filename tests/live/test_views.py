@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections.abc import Iterator
@@ -10,13 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from streams.cli import main
 from streams.kafka import deploy, read_catalog
 from streams.live.places import Asked, places_of
 from streams.live.views import VIEWS
 from streams.topology import Queue
+from tests.command import rows, said
 from tests.running import System, eventually, running
 
 AT_A = ("ServerA", "DatabaseA")
@@ -24,18 +22,7 @@ SERVICES = ("InitiatorService", "TargetService")
 
 
 def query(system: System, question: str, *args: str) -> tuple[int, str, str]:
-    words = ["query", question, *args, *system.options]
-    result = CliRunner(env={"COLUMNS": "100"}).invoke(main, words)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
-
-
-def rows(system: System, question: str, *args: str) -> list[dict[str, Any]]:
-    code, out, err = query(system, question, *args, "--format", "json")
-    assert code == 0, err
-    found: list[dict[str, Any]] = json.loads(out)
-    return found
+    return said("query", question, *args, *system.options)
 
 
 @pytest.fixture(scope="module")

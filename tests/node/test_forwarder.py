@@ -365,6 +365,14 @@ def test_a_plan_is_not_used_after_a_route_has_expired() -> None:
     assert number(home.handle(frame("Short"), START + 10_000)) == 9796
 
 
+def test_a_plan_is_not_used_before_the_time_when_it_was_made() -> None:
+    """A clock that goes back makes a route live again, whoever had seen it expire."""
+    home = forwarder("Home")
+    assert number(home.handle(frame("Short"), START + 10_000)) == 9796
+    assert home.lane(frame("Short"), START) is None
+    assert where(home.handle(frame("Short"), START)) == [(Place.TXQ, "X")]
+
+
 def test_a_plan_is_not_used_after_the_catalog_has_changed() -> None:
     """A new catalog version makes every plan anew."""
     home = forwarder("Home")

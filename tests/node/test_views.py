@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.node.views import parked, transmission_queue
+from streams.node.views import parked_messages, transmission_queue
 from streams.protocol import Flag, Message
 from tests.protocol.build import Side, message, target
 
@@ -21,7 +21,7 @@ def off() -> Side:
 def test_what_is_parked_is_in_the_transmission_queue_of_its_target() -> None:
     """It was sent to the service here; a timer of the endpoint's own has no row."""
     side = off()
-    rows = list(parked("S", side.dialog, side.inbox.__getitem__))
+    rows = list(parked_messages("S", side.dialog, side.inbox.__getitem__))
     assert [(row["message_sequence_number"], row["message_body"]) for row in rows] == [
         (0, b"0"),
         (1, b"1.0 1.1 "),
@@ -40,7 +40,7 @@ def test_its_columns_are_those_of_what_is_sent() -> None:
     side.hears(message(0))
     side.sends()
     [sent] = transmission_queue("S", side.dialog, lambda _: None)
-    [row] = parked("S", side.dialog, side.inbox.__getitem__)
+    [row] = parked_messages("S", side.dialog, side.inbox.__getitem__)
     assert list(row) == list(sent)
 
 
@@ -50,5 +50,5 @@ def test_what_is_gone_has_no_row() -> None:
     def kept(position: int) -> Message | None:
         return None if position == 1 else side.inbox[position]
 
-    numbers = [row["message_sequence_number"] for row in parked("S", side.dialog, kept)]
+    numbers = [row["message_sequence_number"] for row in parked_messages("S", side.dialog, kept)]
     assert numbers == [0, 2]

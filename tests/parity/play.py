@@ -52,7 +52,7 @@ class Stage:
     """A scenario's topology with workers for every instance, and its applications."""
 
     def __init__(self, rig: Rig, scenario: Scenario, seed: int) -> None:
-        self._rig, self._scenario = rig, scenario
+        self._rig = rig
         self._topology = rig.topology
         self._limits = replace(scenario.limits, retries=QUICK.retries, recheck=QUICK.recheck)
         self._statements = Statements(seed)

@@ -61,10 +61,8 @@ def test_exactly_once_in_order(limits: Limits, story: list[tuple[str, int]]) -> 
     assert far.closed
 
 
-@thoroughly
-@given(limits, st.lists(st.one_of(talk, endings), max_size=60))
-def test_ending_at_any_time(limits: Limits, story: list[tuple[str, int]]) -> None:
-    """A side that ends early receives no more; what it got is what was said, without gaps."""
+def both_ended(limits: Limits, story: list[tuple[str, int]]) -> Pair:
+    """Return a pair after a story, over a link that works again, when both sides have ended."""
     pair = Pair(limits)
     pair.send(0)
     for what, value in story:
@@ -73,7 +71,14 @@ def test_ending_at_any_time(limits: Limits, story: list[tuple[str, int]]) -> Non
     for side in (1, 0, 1):
         pair.end(side)
         pair.heal()
-    near, far = pair.parties
+    return pair
+
+
+@thoroughly
+@given(limits, st.lists(st.one_of(talk, endings), max_size=60))
+def test_ending_at_any_time(limits: Limits, story: list[tuple[str, int]]) -> None:
+    """A side that ends early receives no more; what it got is what was said, without gaps."""
+    near, far = both_ended(limits, story).parties
     assert far.queue == near.said[: len(far.queue)]
     assert near.queue == far.said[: len(near.queue)]
     assert near.closed
@@ -84,15 +89,7 @@ def test_ending_at_any_time(limits: Limits, story: list[tuple[str, int]]) -> Non
 @given(limits, st.lists(st.one_of(talk, endings), max_size=60))
 def test_nothing_is_kept_for_ever(limits: Limits, story: list[tuple[str, int]]) -> None:
     """Once both are closed no position in ``cmd`` or ``in`` is held any more, and no retry due."""
-    pair = Pair(limits)
-    pair.send(0)
-    for what, value in story:
-        act(pair, what, value)
-    pair.heal()
-    for side in (1, 0, 1):
-        pair.end(side)
-        pair.heal()
-    for party in pair.parties:
+    for party in both_ended(limits, story).parties:
         assert party.side.dialog.state is State.CD
         assert not party.side.dialog.chunks
         assert not party.side.dialog.held

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, field
 
-from streams.errors import EventKind, Progress
+from streams.errors import ConversationEvent, EventKind
 from streams.protocol import (
     ERROR,
     Effect,
@@ -21,23 +21,23 @@ from streams.protocol import (
     State,
     Transmit,
 )
-from streams.report import Accepted, Delivered, Ending, Endings, Endpoint, Side
+from streams.report import Accepted, Delivered, Ending, Endings, EndpointKey, Side
 from tests.protocol.build import CONVERSATION
 from tests.protocol.build import Side as Machine
 from tests.protocol.pair import END, Pair
 
 FAIL = b"Error"
 PLACES = ("ServerA/DatabaseA", "ServerB/DatabaseB")
-ENDS = (Endpoint(PLACES[0], CONVERSATION, True), Endpoint(PLACES[1], CONVERSATION, False))
+ENDS = (EndpointKey(PLACES[0], CONVERSATION, True), EndpointKey(PLACES[1], CONVERSATION, False))
 
 
 @dataclass(slots=True)
 class History(Pair):
     """A pair whose applications may also end WITH ERROR and WITH CLEANUP, and outlive dialogs."""
 
-    said: dict[Endpoint, Ending] = field(default_factory=dict)
-    errors: dict[Endpoint, int] = field(default_factory=dict)
-    events: dict[Endpoint, int] = field(default_factory=dict)
+    said: dict[EndpointKey, Ending] = field(default_factory=dict)
+    errors: dict[EndpointKey, int] = field(default_factory=dict)
+    events: dict[EndpointKey, int] = field(default_factory=dict)
 
     def end(self, who: int) -> None:
         """END CONVERSATION."""
@@ -137,8 +137,8 @@ class History(Pair):
 def ends_in_error(told: Report) -> bool:
     """Tell whether an event says that its endpoint has ended in error, as the reader reads it."""
     ended = bool(told.error) or told.subclass in (
-        Progress.ERROR_RECEIVED,
-        Progress.BROKER_ERROR_RECEIVED,
+        ConversationEvent.ERROR_RECEIVED,
+        ConversationEvent.BROKER_ERROR_RECEIVED,
     )
     return told.kind is EventKind.CONVERSATION and ended
 

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from streams.protocol import Limits
-from streams.report import Ledger, Outcome, balance
+from streams.report import Fate, Ledger, balance
 from tests.protocol.build import LIFETIME
 
 from .histories import ENDS, History
@@ -60,7 +60,7 @@ def test_nothing_is_lost_at_any_moment_of_any_history(
     assert ledger.verdict == "nothing lost"
     assert ledger.accepted == len(history.accepted())
     assert ledger.delivered == len(history.delivered())
-    assert ledger.outcomes[Outcome.NEW_BROKER] == 0, "no broker id changes in these histories"
+    assert ledger.outcomes[Fate.NEW_BROKER] == 0, "no broker id changes in these histories"
     if history.over():
         assert ledger.waiting == 0, "a closed endpoint has nothing in its transmission queue"
 

@@ -13,10 +13,10 @@ from streams.report import (
     Delivered,
     Ending,
     Endings,
-    Endpoint,
+    EndpointKey,
+    Fate,
     Ledger,
     Missing,
-    Outcome,
     Side,
     balance,
 )
@@ -25,13 +25,13 @@ DIALOG = uuid.UUID("6f1c0000-0000-4000-8000-000000000001")
 OTHER = uuid.UUID("6f1c0000-0000-4000-8000-000000000002")
 HERE, ELSEWHERE = "ServerB/DatabaseB", "ServerC/DatabaseC"
 SENDER = "ServerA/DatabaseA"
-INITIATOR = Endpoint(SENDER, DIALOG, True)
-TARGET, REFUSED = Endpoint(HERE, DIALOG, False), Endpoint(ELSEWHERE, DIALOG, False)
+INITIATOR = EndpointKey(SENDER, DIALOG, True)
+TARGET, REFUSED = EndpointKey(HERE, DIALOG, False), EndpointKey(ELSEWHERE, DIALOG, False)
 SIDE = Side(INITIATOR, "CO", HERE, 3)
 BACK = Side(TARGET, "CO", SENDER, 3)
 
 
-def accepted(count: int = 3, sender: Endpoint = INITIATOR) -> list[Accepted]:
+def accepted(count: int = 3, sender: EndpointKey = INITIATOR) -> list[Accepted]:
     """Return messages as their sender's endpoint has numbered them."""
     return [
         Accepted(sender, uuid.uuid5(sender.conversation, f"{sender}{n}"), n, b"%d" % n)
@@ -153,26 +153,26 @@ def test_the_application_ends_after_an_error() -> None:
     side = replace(SIDE, state="CD", discarded_from=0)
     endings = Endings({INITIATOR: Ending.PLAIN}, {INITIATOR: -8495})
     ledger = balance(messages, [], [side], endings)
-    assert ledger.outcomes == {Outcome.ERROR_RECEIVED: 3}
+    assert ledger.outcomes == {Fate.ERROR_RECEIVED: 3}
 
 
 @pytest.mark.parametrize(
     ("side", "endings", "outcome"),
     [
-        (SIDE, Endings(errors={INITIATOR: -8489}), Outcome.EXPIRED),
-        (SIDE, Endings(errors={INITIATOR: 7}), Outcome.ERROR_RECEIVED),
-        (SIDE, Endings({INITIATOR: Ending.WITH_ERROR}), Outcome.ENDED_WITH_ERROR),
-        (SIDE, Endings({INITIATOR: Ending.WITH_CLEANUP}), Outcome.CLEANED_UP),
-        (SIDE, Endings({INITIATOR: Ending.PLAIN}), Outcome.ERROR_RECEIVED),
-        (replace(SIDE, expired=True), Endings({INITIATOR: Ending.PLAIN}), Outcome.EXPIRED),
-        (SIDE, Endings(), Outcome.NEW_BROKER),
-        (SIDE, Endings(errors={INITIATOR: -9719}), Outcome.NEW_BROKER),
-        (SIDE, Endings({INITIATOR: Ending.PLAIN}, events={INITIATOR: 9719}), Outcome.NEW_BROKER),
-        (SIDE, Endings(events={INITIATOR: 9684}), Outcome.NEW_BROKER),
-        (SIDE, Endings(events={INITIATOR: 0}), Outcome.ERROR_RECEIVED),
+        (SIDE, Endings(errors={INITIATOR: -8489}), Fate.EXPIRED),
+        (SIDE, Endings(errors={INITIATOR: 7}), Fate.ERROR_RECEIVED),
+        (SIDE, Endings({INITIATOR: Ending.WITH_ERROR}), Fate.ENDED_WITH_ERROR),
+        (SIDE, Endings({INITIATOR: Ending.WITH_CLEANUP}), Fate.CLEANED_UP),
+        (SIDE, Endings({INITIATOR: Ending.PLAIN}), Fate.ERROR_RECEIVED),
+        (replace(SIDE, expired=True), Endings({INITIATOR: Ending.PLAIN}), Fate.EXPIRED),
+        (SIDE, Endings(), Fate.NEW_BROKER),
+        (SIDE, Endings(errors={INITIATOR: -9719}), Fate.NEW_BROKER),
+        (SIDE, Endings({INITIATOR: Ending.PLAIN}, events={INITIATOR: 9719}), Fate.NEW_BROKER),
+        (SIDE, Endings(events={INITIATOR: 9684}), Fate.NEW_BROKER),
+        (SIDE, Endings(events={INITIATOR: 0}), Fate.ERROR_RECEIVED),
     ],
 )
-def test_every_reason_has_its_name(side: Side, endings: Endings, outcome: Outcome) -> None:
+def test_every_reason_has_its_name(side: Side, endings: Endings, outcome: Fate) -> None:
     messages = accepted()
     ledger = balance(messages, [], [replace(side, state="CD", discarded_from=0)], endings)
     assert ledger.outcomes == {outcome: 3}
@@ -192,7 +192,7 @@ def test_a_receiver_that_has_ended_discards_what_still_arrives() -> None:
     messages = accepted()
     endings, deaf = Endings({TARGET: Ending.PLAIN}), replace(BACK, deaf_from=2)
     ledger = balance(messages, delivered(messages[:2]), [SIDE, deaf], endings)
-    assert ledger.outcomes == {Outcome.DELIVERED: 2, Outcome.PEER_ENDED: 1}
+    assert ledger.outcomes == {Fate.DELIVERED: 2, Fate.PEER_ENDED: 1}
     ledger = balance(messages, delivered(messages[:1]), [SIDE, deaf], endings)
     assert ledger.lost == [missing(messages[1])]
     ledger = balance(messages, delivered(messages[1:2]), [SIDE, deaf], endings)
@@ -220,7 +220,7 @@ def test_what_the_endpoint_worker_has_not_read_waits() -> None:
     """Also a dialog whose BEGIN it has not read: it has no endpoint yet."""
     messages = [replace(m, read=False) for m in accepted()]
     ledger = balance(messages, [], [])
-    assert ledger.outcomes == {Outcome.UNREAD: 3}
+    assert ledger.outcomes == {Fate.UNREAD: 3}
     assert (ledger.waiting, ledger.verdict) == (3, "nothing lost")
 
 
@@ -228,7 +228,7 @@ def test_what_is_not_read_yet_stands_behind_what_is() -> None:
     messages = accepted(4)
     messages[3] = replace(messages[3], read=False)
     ledger = balance(messages, delivered(messages[:3]), [SIDE])
-    assert ledger.outcomes == {Outcome.DELIVERED: 3, Outcome.UNREAD: 1}
+    assert ledger.outcomes == {Fate.DELIVERED: 3, Fate.UNREAD: 1}
 
 
 def test_what_is_parked_waits() -> None:
@@ -236,28 +236,28 @@ def test_what_is_parked_waits() -> None:
     messages = accepted()
     off = replace(BACK, parked=frozenset({1, 2}))
     ledger = balance(messages, delivered(messages[:1]), [SIDE, off])
-    assert ledger.outcomes == {Outcome.DELIVERED: 1, Outcome.PARKED: 2}
+    assert ledger.outcomes == {Fate.DELIVERED: 1, Fate.PARKED: 2}
     assert ledger.waiting == 2
 
 
 @pytest.mark.parametrize(
     ("endings", "outcome"),
     [
-        (Endings({INITIATOR: Ending.WITH_ERROR}), Outcome.ENDED_WITH_ERROR),
-        (Endings({INITIATOR: Ending.WITH_CLEANUP}), Outcome.CLEANED_UP),
-        (Endings(errors={INITIATOR: -8489}), Outcome.EXPIRED),
-        (Endings(errors={INITIATOR: 1}), Outcome.ERROR_RECEIVED),
-        (Endings(expired={DIALOG}), Outcome.EXPIRED),
-        (Endings({TARGET: Ending.PLAIN}), Outcome.PEER_ENDED),
-        (Endings({INITIATOR: Ending.PLAIN}, events={INITIATOR: 0}), Outcome.ERROR_RECEIVED),
-        (Endings({INITIATOR: Ending.PLAIN}, events={INITIATOR: 9719}), Outcome.NEW_BROKER),
-        (Endings(events={INITIATOR: 8489}), Outcome.EXPIRED),
-        (Endings(events={INITIATOR: 9684}), Outcome.NEW_BROKER),
-        (Endings({INITIATOR: Ending.PLAIN}), Outcome.LOST),
-        (Endings(), Outcome.LOST),
+        (Endings({INITIATOR: Ending.WITH_ERROR}), Fate.ENDED_WITH_ERROR),
+        (Endings({INITIATOR: Ending.WITH_CLEANUP}), Fate.CLEANED_UP),
+        (Endings(errors={INITIATOR: -8489}), Fate.EXPIRED),
+        (Endings(errors={INITIATOR: 1}), Fate.ERROR_RECEIVED),
+        (Endings(expired={DIALOG}), Fate.EXPIRED),
+        (Endings({TARGET: Ending.PLAIN}), Fate.PEER_ENDED),
+        (Endings({INITIATOR: Ending.PLAIN}, events={INITIATOR: 0}), Fate.ERROR_RECEIVED),
+        (Endings({INITIATOR: Ending.PLAIN}, events={INITIATOR: 9719}), Fate.NEW_BROKER),
+        (Endings(events={INITIATOR: 8489}), Fate.EXPIRED),
+        (Endings(events={INITIATOR: 9684}), Fate.NEW_BROKER),
+        (Endings({INITIATOR: Ending.PLAIN}), Fate.LOST),
+        (Endings(), Fate.LOST),
     ],
 )
-def test_a_forgotten_endpoint(endings: Endings, outcome: Outcome) -> None:
+def test_a_forgotten_endpoint(endings: Endings, outcome: Fate) -> None:
     """What was said, what came, and the lifetime excuse; a dialog that ended well does not."""
     assert balance(accepted(), [], [], endings).outcomes == {outcome: 3}
 
@@ -273,9 +273,9 @@ def test_what_a_refused_target_has_sent_is_an_account_of_its_own() -> None:
     rows = delivered(theirs[:1], SENDER)
     ledger = balance([*theirs, *refused], rows, sides, endings)
     assert ledger.outcomes == {
-        Outcome.DELIVERED: 1,
-        Outcome.LOST: 1,
-        Outcome.ERROR_RECEIVED: 2,
+        Fate.DELIVERED: 1,
+        Fate.LOST: 1,
+        Fate.ERROR_RECEIVED: 2,
     }
     assert ledger.lost == [missing(theirs[1])]
 

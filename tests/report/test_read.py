@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from streams.client import Conversation, StatementError
-from streams.report import Ending, Endpoint, Facts, Missing, Outcome, read_dialogs, read_facts
+from streams.report import Ending, EndpointKey, Facts, Fate, Missing, read_dialogs, read_facts
 from tests.running import System, eventually, running
 
 INITIATOR = ("ServerA", "DatabaseA")
@@ -77,18 +77,20 @@ def test_every_message_is_accounted_for(run: Run) -> None:
     ledger = found.balance()
     assert ledger.verdict == "nothing lost"
     assert ledger.outcomes == {
-        Outcome.DELIVERED: 9,
-        Outcome.EXPIRED: 1,
-        Outcome.IN_TRANSMISSION_QUEUE: 1,
-        Outcome.UNREAD: 1,
+        Fate.DELIVERED: 9,
+        Fate.EXPIRED: 1,
+        Fate.IN_TRANSMISSION_QUEUE: 1,
+        Fate.UNREAD: 1,
     }
     assert ledger.locked == {"ServerB/DatabaseB": 2}
     place = "/".join(INITIATOR)
     assert found.said == {
-        Endpoint(place, run.discarded.id, True): Ending.WITH_ERROR,
-        Endpoint(place, run.expired.id, True): Ending.PLAIN,
+        EndpointKey(place, run.discarded.id, True): Ending.WITH_ERROR,
+        EndpointKey(place, run.expired.id, True): Ending.PLAIN,
     }
-    assert found.ended[Endpoint(place, run.expired.id, True)] == 8489, "told before it is forgotten"
+    assert found.ended[EndpointKey(place, run.expired.id, True)] == 8489, (
+        "told before it is forgotten"
+    )
     assert len(found.refused) == 1
     assert found.delays, "the message that waits has a number that says why"
 

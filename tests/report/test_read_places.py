@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from streams.kafka import read_all
-from streams.report import Outcome, read_dialogs, read_facts
+from streams.report import Fate, read_dialogs, read_facts
 from streams.resources import topologies_dir
 from streams.topology import load
 from tests.running import eventually, running
@@ -49,8 +49,8 @@ def test_what_a_refused_target_has_answered_stays_its_own(kafka: str, unique: st
     ledger = facts.balance()
     assert ledger.verdict == "nothing lost"
     assert ledger.accepted == 3
-    assert ledger.outcomes[Outcome.DELIVERED] == 2
-    assert ledger.outcomes[Outcome.IN_TRANSMISSION_QUEUE] == 1, "kept until END (9784)"
+    assert ledger.outcomes[Fate.DELIVERED] == 2
+    assert ledger.outcomes[Fate.IN_TRANSMISSION_QUEUE] == 1, "kept until END (9784)"
     [answer] = [d for d in facts.delivered if not d.from_initiator]
     hidden = facts.hiding(answer.message_id).balance()
     assert hidden.verdict == "1 lost", "the refused target's answer does not stand in for it"
@@ -83,9 +83,9 @@ def test_every_partition_has_a_position_of_its_own(kafka: str, unique: str) -> N
         producer.flush(30)
         system.events(161)
         facts = read_facts(system.cluster, system.topology)
-    assert facts.balance().outcomes == {Outcome.DELIVERED: 12}
+    assert facts.balance().outcomes == {Fate.DELIVERED: 12}
     nothing = replace(facts, delivered=[]).balance()
-    assert nothing.outcomes == {Outcome.LOST: 12}
+    assert nothing.outcomes == {Fate.LOST: 12}
 
 
 def test_what_is_committed_behind_an_open_transaction_is_not_lost(kafka: str, unique: str) -> None:
@@ -106,4 +106,4 @@ def test_what_is_committed_behind_an_open_transaction_is_not_lost(kafka: str, un
 
         eventually(acknowledged, "the message is stored behind the open transaction")
         facts = read_facts(system.cluster, system.topology)
-    assert facts.balance().outcomes == {Outcome.DELIVERED: 1}
+    assert facts.balance().outcomes == {Fate.DELIVERED: 1}

@@ -140,3 +140,11 @@ def told_of(procedure: Procedure) -> tuple[object, ...]:
     """Return what a procedure does; where it ends conversations is not kept."""
     p = procedure
     return p.name, p.begins, len(p.ends), p.receives, p.calls
+
+
+def test_what_is_guessed_of_an_activation_is_told(tmp_path: Path) -> None:
+    """The topology keeps which procedure is activated, and not how often and as whom."""
+    topology, database = from_yaml(tmp_path, "{queues: {Q: {activation: dbo.Read}}}")
+    script = database_script(topology.instances["I1"], database, NOW)
+    [told] = [left for left in script.left if left.what == "queue Q"]
+    assert told.lost and "MAX_QUEUE_READERS = 1" in told.why

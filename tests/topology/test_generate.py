@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from streams.analysis import Paths, find_paths, find_sender
-from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.verdict import PathVerdict
 from streams.errors import UsageError
 from streams.topology import MSDB, Topology, load
-from streams.topology.generate import KINDS, Estate, Wish, generate_estate
+from streams.topology.generate import KINDS, GeneratedEstate, Wish, generate_estate
 from streams.topology.yaml_file import write_document
 from tests.topology.build import NOW
 
@@ -75,7 +75,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def damaged() -> Estate:
+def damaged() -> GeneratedEstate:
     return generate_estate(Wish(220, 1_800, seed=4, defects=2 * len(KINDS)))
 
 
@@ -83,7 +83,7 @@ HARMLESS = {"duplicate route", "expired route", "restored copy", "missing contra
 """Defects that keep no message from its target."""
 
 
-def test_every_kind_is_planted_and_breaks_what_it_says(damaged: Estate) -> None:
+def test_every_kind_is_planted_and_breaks_what_it_says(damaged: GeneratedEstate) -> None:
     assert [d.kind for d in damaged.defects] == 2 * [kind.name for kind in KINDS]
     assert len({d.subject for d in damaged.defects}) == len(damaged.defects)
     for defect in damaged.defects:
@@ -94,7 +94,7 @@ def test_every_kind_is_planted_and_breaks_what_it_says(damaged: Estate) -> None:
         assert good is (defect.kind in HARMLESS), defect
 
 
-def test_flows_that_meet_no_defect_are_healthy(damaged: Estate) -> None:
+def test_flows_that_meet_no_defect_are_healthy(damaged: GeneratedEstate) -> None:
     spoilt = {d.subject.partition("/")[0] for d in damaged.defects}
     apart = 0
     for flow in damaged.flows:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.known import Home
-from streams.analysis.check.objects import every_database, finding, live_routes, user_databases
-from streams.analysis.check.passages import Hop, Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
 from streams.analysis.flows.fate import Failure
-from streams.analysis.flows.flow_answer import routes_of
+from streams.analysis.flows.flow_answer import answers_of, routes_of
 from streams.analysis.flows.route_index import At
+from streams.analysis.hazards.passage import Hop, Passage
+from streams.analysis.known import Home
+from streams.analysis.objects import every_database, finding, live_routes, user_databases
 from streams.errors import Number
 from streams.routing import Address, AddressKind, address_from_name, broker_key, parse_address
 from streams.topology import Database, Finding, Instance, Route, Severity
@@ -52,11 +52,11 @@ _UNUSABLE = (Number.ADDRESS_UNUSABLE, Number.ROUTE_INVALID)
 
 def no_address(estate: Estate) -> Iterator[Finding]:
     """Find services that a TRANSPORT route is taken for and whose names hold no address (2.3)."""
-    for passage in passages(estate):
-        flow = passage.flow
-        for failure in passage.answer.failures:
+    for answer in answers_of(estate):
+        flow, passage = answer.flow, answer.passage
+        for failure in answer.failures:
             yield from _no_address(estate, passage, flow.to, failure)
-        for back in passage.answer.backs:
+        for back in answer.backs:
             for failure in back.failures if not back.arrives else ():
                 yield from _no_address(estate, passage, flow.sender.service, failure)
 
@@ -80,9 +80,9 @@ def _no_address(
 
 def one_way(estate: Estate) -> Iterator[Finding]:
     """Find initiators whose names hold no address where TRANSPORT leads to the target (2.3)."""
-    for passage in passages(estate):
-        service = passage.flow.sender.service
-        if address_from_name(service) is not None or not passage.answer.returns:
+    for answer in answers_of(estate):
+        passage, service = answer.passage, answer.flow.sender.service
+        if address_from_name(service) is not None or not answer.returns:
             continue
         for used in _transports(estate, passage):
             yield finding(
@@ -97,7 +97,8 @@ def one_way(estate: Estate) -> Iterator[Finding]:
 
 def _transports(estate: Estate, passage: Passage) -> list[At]:
     found = (_transport(estate, hop) for hop in passage.there)
-    return list({str(at): at for at in found if at is not None}.values())
+    used = {str(at): at for at in found if at is not None}
+    return [used[name] for name in sorted(used)]
 
 
 def _transport(estate: Estate, hop: Hop) -> At | None:

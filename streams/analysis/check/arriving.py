@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from streams import routing
-from streams.analysis.check.known import Home
-from streams.analysis.check.objects import every_database, finding, live_routes, targets
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.analysis.known import Home
+from streams.analysis.objects import every_database, finding, live_routes, targets
 from streams.errors import Number
 from streams.routing import AddressKind, Decision, Origin, Plan, Query, RoutingTable, Verdict
 from streams.routing import parse_address as parsed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streams.analysis.check.known import Home
 from streams.analysis.check.proof import (
     flows_in,
     id_unstated,
@@ -13,12 +12,14 @@ from streams.analysis.check.proof import (
     shown,
     where,
     written,
+    wrong_port,
 )
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Phase, at_fault, diagnose, troubles_of
 from streams.analysis.estate import Estate
 from streams.analysis.flows.fate import Back, Failure, FlowAnswer
 from streams.analysis.flows.flow_answer import answers_of
+from streams.analysis.known import Home
 from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
 from streams.prose import listed
@@ -39,7 +40,7 @@ def no_return(estate: Estate) -> Iterable[Finding]:
         if not answer.flow.stated and _pair(answer) in answered:
             continue  # who begins was guessed, and another guess is answered
         for back in answer.backs:
-            if not back.arrives:
+            if not back.arrives and not all(wrong_port(estate, f) for f in back.failures):
                 service = answer.flow.sender.service
                 route = _first_route(estate, back)
                 groups.setdefault((back.at, service, route), []).append((answer, back))

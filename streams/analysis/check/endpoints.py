@@ -2,142 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
-from streams.analysis.check.objects import finding
-from streams.analysis.check.passages import Hop, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
-from streams.prose import listed
-from streams.topology import Encryption, Endpoint, Finding, Grant, Instance, Severity
-
-_PUBLIC = "public"
-_ALLOWING = frozenset({"CONNECT", "CONTROL", "ALL"})
-_KINDS = frozenset({"WINDOWS", "CERTIFICATE"})
+from streams.analysis.flows.flow_answer import passages
+from streams.analysis.hazards.endpoints import endpoints
+from streams.topology import Finding, Severity
 
 
-def endpoints(estate: Estate) -> Iterator[Finding]:
-    """Find connections that the endpoints' settings or permissions forbid (CREATE ENDPOINT)."""
-    flows: dict[tuple[str, str], list[str]] = {}
-    for passage in passages(estate):
-        for one, other in _connections((*passage.there, *passage.back)):
-            flows.setdefault((one, other), []).append(str(passage.flow))
-    told: set[frozenset[str]] = set()
-    for (one, other), through in sorted(flows.items()):
-        pair = frozenset((one, other))
-        if pair not in told:
-            told.add(pair)
-            yield from _incompatible(estate, one, other, through)
-    callers: dict[str, list[str]] = {}
-    for one, other in sorted(flows):
-        callers.setdefault(other, []).append(one)
-    for name, by in callers.items():
-        yield from _closed(estate, name, by)
-
-
-def _connections(hops: tuple[Hop, ...]) -> Iterator[tuple[str, str]]:
-    for state, step in hops:
-        if step.following is not None and step.following.instance != state.instance:
-            yield state.instance, step.following.instance
-
-
-# --- Settings ------------------------------------------------------------------------------------
-
-
-def _incompatible(estate: Estate, one: str, other: str, flows: list[str]) -> Iterator[Finding]:
-    here, there = estate.topology.instances[one], estate.topology.instances[other]
-    for said, remedy in _conflicts(here, there):
-        # Told where somebody wrote the setting: at the endpoint that differs from the default.
-        at = there if here.endpoint.encryption is Encryption.REQUIRED else here
-        yield finding(
-            "TA-39", Severity.ERROR, at, at.endpoint.source,
-            f"{one} and {other} cannot connect: {said}", remedy,
-            instances=[one, other], flows=flows[:5],
-        )  # fmt: skip
-
-
-def _conflicts(here: Instance, there: Instance) -> Iterator[tuple[str, str]]:
-    one, other = here.endpoint, there.endpoint
-    demands = {one.encryption, other.encryption}
-    if demands == {Encryption.REQUIRED, Encryption.DISABLED} and _stated(here) and _stated(there):
-        required, disabled = (
-            (here, there) if one.encryption is Encryption.REQUIRED else (there, here)
-        )
-        yield (
-            f"{required.name} has ENCRYPTION = REQUIRED, {disabled.name} DISABLED",
-            "Let one of them have SUPPORTED.",
-        )
-    elif Encryption.DISABLED not in demands and _apart(one.algorithms, other.algorithms):
-        yield (
-            f"they have no algorithm in common: {listed(one.algorithms)} and "
-            f"{listed(other.algorithms)}",
-            "Give both an ALGORITHM in common, such as AES.",
-        )
-    if _apart(_kinds(one), _kinds(other)):
-        yield (
-            f"{here.name} wants {listed(_kinds(one))} authentication, {there.name} "
-            f"{listed(_kinds(other))}",
-            "Let both accept one kind, or both kinds, in their AUTHENTICATION.",
-        )
-
-
-def _stated(instance: Instance) -> bool:
-    """Tell whether somebody wrote an endpoint: what nobody wrote has defaults and is not known."""
-    own, written = instance.endpoint.source, instance.source
-    return not written.file or (bool(own.file) and own != written)
-
-
-def _apart(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Tell whether two lists of words, where both are known, have none in common."""
-    mine, yours = ({word.upper() for word in words} for words in (one, other))
-    return bool(mine and yours) and not mine & yours
-
-
-def _kinds(endpoint: Endpoint) -> tuple[str, ...]:
-    words = (word.upper() for word in endpoint.authentication)
-    return tuple(dict.fromkeys(word for word in words if word in _KINDS))
-
-
-# --- Permissions ---------------------------------------------------------------------------------
-
-
-def _closed(estate: Estate, name: str, callers: list[str]) -> Iterator[Finding]:
-    """Find an endpoint that nobody may connect to; where no grants are known, nothing is said."""
-    instance = estate.topology.instances[name]
-    denied = next((g for g in instance.grants if g.denied and _is_public(g)), None)
-    if denied is not None:
-        yield finding(
-            "TA-39", Severity.ERROR, instance, denied.source,
-            f"{denied.permission} on endpoint {denied.name} of {name} is denied to public: "
-            f"{listed(callers)} cannot connect",
-            "REVOKE it, and GRANT CONNECT to the logins of the other instances.",
-            endpoint=denied.name, callers=callers,
-        )  # fmt: skip
-    elif (
-        _stated(instance)
-        and not any(_allows(grant) for grant in instance.grants)
-        and _granted_elsewhere(estate, name)
-    ):
-        yield finding(
-            "TA-39", Severity.WARNING, instance, instance.endpoint.source,
-            f"nobody is granted CONNECT on the endpoint of {name}, as others are elsewhere; "
-            f"{listed(callers)} must connect to it",
-            "GRANT CONNECT ON ENDPOINT to the logins of these instances; administrators need none.",
-            endpoint=instance.endpoint.name, callers=callers,
-        )  # fmt: skip
-
-
-def _is_public(grant: Grant) -> bool:
-    return grant.principal.casefold() == _PUBLIC and grant.permission.upper() in _ALLOWING
-
-
-def _allows(grant: Grant) -> bool:
-    return not grant.denied and grant.permission.upper() in _ALLOWING
-
-
-def _granted_elsewhere(estate: Estate, name: str) -> bool:
-    others = (i for i in estate.topology.instances.values() if i.name != name)
-    return any(_allows(grant) for instance in others for grant in instance.grants)
+def closed(estate: Estate) -> Iterable[Finding]:
+    """Find the connections of all flows that endpoints forbid."""
+    return endpoints(estate, passages(estate))
 
 
 CHECKS = (
@@ -152,6 +28,6 @@ CHECKS = (
         "on the endpoint. A warning: an endpoint for which no CONNECT is known, while there is for "
         "others. It is told of connections that some flow uses.",
         "Make the settings agree; grant CONNECT to the logins of the neighbours.",
-        endpoints,
+        closed,
     ),
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.known import Home
-from streams.analysis.check.objects import day, every_database, finding
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.analysis.known import Home
+from streams.analysis.objects import day, every_database, finding
 from streams.routing import CONFIGURATION_SERVICE
 from streams.topology import Certificate, Finding, Route, Severity
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.objects import finding
-from streams.analysis.check.passages import passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.analysis.flows.flow_answer import passages
+from streams.analysis.objects import finding
 from streams.topology import Finding, Severity
 
 FRAGMENT = 65_536

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.known import Home
-from streams.analysis.check.objects import (
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.analysis.known import Home
+from streams.analysis.objects import (
     every_database,
     finding,
     live_routes,
     targets,
     user_databases,
 )
-from streams.analysis.check.registry import Check
-from streams.analysis.estate import Estate
 from streams.prose import listed
 from streams.routing import AUTO_CREATED_LOCAL, CONFIGURATION_SERVICE, AddressKind, parse_address
 from streams.topology import Finding, Route, Severity

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from streams.analysis.check.known import Home
-from streams.analysis.check.objects import finding, user_databases
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.analysis.known import Home
+from streams.analysis.objects import finding, user_databases
 from streams.topology import BeginDialog, Database, Finding, Procedure, Severity, queue_of
 
 _PART = re.compile(r'\[((?:[^\]]|\]\])*)\]|"((?:[^"]|"")*)"|([^.\s]+)')

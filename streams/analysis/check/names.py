@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streams.analysis.check.known import known
 from streams.analysis.check.proof import (
     caused_by,
     evidence,
@@ -23,6 +22,7 @@ from streams.analysis.flows.flow_answer import answers_of, routes_of
 from streams.analysis.flows.flows import Clue
 from streams.analysis.flows.journey import travel
 from streams.analysis.flows.route_index import At
+from streams.analysis.known import known
 from streams.analysis.paths.network import Disposition, State
 from streams.errors import Number
 from streams.prose import listed

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from streams.analysis.check.contracts import begun_contracts
-from streams.analysis.check.known import Home
-from streams.analysis.check.objects import finding
-from streams.analysis.check.passages import Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.analysis.flows.flow_answer import passages
+from streams.analysis.hazards.contracts import begun_contracts
+from streams.analysis.hazards.passage import Passage
+from streams.analysis.known import Home
+from streams.analysis.objects import finding
 from streams.prose import listed
 from streams.topology import Finding, Priority, Severity
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from streams.analysis.check.known import Home, known
 from streams.analysis.check.trouble import Cause, Trouble, troubles_of
 from streams.analysis.estate import Estate
-from streams.analysis.flows.fate import FlowAnswer
+from streams.analysis.flows.fate import Failure, FlowAnswer
 from streams.analysis.flows.flow_answer import routes_of
 from streams.analysis.flows.journey import Hops
 from streams.analysis.flows.route_index import At
+from streams.analysis.known import Home, known
+from streams.analysis.paths.network import Disposition
 from streams.prose import listed
 from streams.topology import (
     NOWHERE,
@@ -20,6 +21,7 @@ from streams.topology import (
     Source,
     default_broker_id,
 )
+from streams.topology.compile import LOOPBACK
 
 LISTED = 20
 """How many flows a finding names; it counts them all."""
@@ -104,6 +106,19 @@ def named(trouble: Trouble) -> str:
     """Return what a message looks for: the service, and the broker id if it has one."""
     broker = trouble.failure.ending.broker
     return trouble.service + (f" (broker id {broker})" if broker is not None else "")
+
+
+def wrong_port(estate: Estate, failure: Failure) -> bool:
+    """Tell whether only the port of an address is wrong: TA-06 tells that, at the route."""
+    address = failure.hops[-1][1].address
+    if failure.ending.disposition is not Disposition.UNKNOWN or address is None:
+        return False
+    host = address.host.casefold()
+    return host in LOOPBACK or host in estate.once(_hosts)
+
+
+def _hosts(estate: Estate) -> frozenset[str]:
+    return frozenset(host for host, _ in estate.leads)
 
 
 def lives(estate: Estate, service: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.analysis.check.known import Home
-from streams.analysis.check.objects import finding, user_databases
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.analysis.known import Home
+from streams.analysis.objects import finding, user_databases
 from streams.prose import listed
 from streams.topology import Finding, Queue, Severity
 

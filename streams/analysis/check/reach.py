@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streams.analysis.check.known import known
 from streams.analysis.check.proof import (
     caused_by,
     evidence,
@@ -14,10 +13,12 @@ from streams.analysis.check.proof import (
     table_of,
     where,
     written,
+    wrong_port,
 )
 from streams.analysis.check.registry import Check
 from streams.analysis.check.trouble import Cause, Phase, Trouble
 from streams.analysis.estate import Estate
+from streams.analysis.known import known
 from streams.analysis.paths.network import Disposition
 from streams.errors import text_of
 from streams.topology import Finding, Severity, Source, finding_at
@@ -105,7 +106,7 @@ def _to_nobody(estate: Estate, trouble: Trouble) -> Iterator[Finding]:
     """Tell of an address outside of the topology only where the service is inside of it."""
     at, step = trouble.route, trouble.failure.hops[-1][1]
     inside = trouble.service in known(estate).services
-    if at is None or step.address is None or not inside or _known_host(estate, step.address.host):
+    if at is None or not inside or wrong_port(estate, trouble.failure):
         return
     yield finding_at(
         "TA-05", _W,
@@ -115,15 +116,6 @@ def _to_nobody(estate: Estate, trouble: Trouble) -> Iterator[Finding]:
         f"{lives(estate, trouble.service)}.",
         place_of(at.instance, at.database), where(at), evidence(estate, trouble),
     )  # fmt: skip
-
-
-def _known_host(estate: Estate, host: str) -> bool:
-    """Tell whether some instance has a host name, whatever its port: then it is TA-06."""
-    return host.casefold() in estate.once(_hosts)
-
-
-def _hosts(estate: Estate) -> frozenset[str]:
-    return frozenset(host for host, _ in estate.leads)
 
 
 CHECKS = (

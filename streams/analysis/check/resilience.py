@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streams.analysis.check.known import known
 from streams.analysis.check.proof import (
     flows_in,
     place_of,
@@ -19,6 +18,7 @@ from streams.analysis.flows.fate import FlowAnswer, Forth
 from streams.analysis.flows.flow_answer import ways_there
 from streams.analysis.flows.journey import way_to
 from streams.analysis.flows.redundancy import Redundancy
+from streams.analysis.known import known
 from streams.prose import counted, listed
 from streams.routing import Verdict, broker_key
 from streams.topology import Finding, Severity, finding_at
@@ -29,7 +29,7 @@ _W, _I = Severity.WARNING, Severity.INFO
 def degrees(estate: Estate) -> Iterable[Finding]:
     """Tell by how many ways broker ids are reached over forwarders, and where that deceives."""
     for forth, answers in ways_there(estate):
-        if any(r.ways > 1 or r.instances for r in forth.redundancy.values()):
+        if any(r.disjoint > 1 or r.instances for r in forth.redundancy.values()):
             yield _degree(estate, forth, answers)
 
 
@@ -48,7 +48,7 @@ def _degree(estate: Estate, forth: Forth, answers: tuple[FlowAnswer, ...]) -> Fi
         written(*(where(at) for at in routes[:1]), place.database.source, place.instance.source),
         shown(
             routes, sorted({name for r in forth.redundancy.values() for name in r.between}),
-            service=service, redundancy={key: r.ways for key, r in forth.redundancy.items()},
+            service=service, redundancy={key: r.disjoint for key, r in forth.redundancy.items()},
             single_points=sorted({n for r in forth.redundancy.values() for n in r.instances}),
             **flows_in(answers),
         ),
@@ -68,7 +68,7 @@ def _said(estate: Estate, key: str, found: Redundancy) -> str:
     target = f"in {listed([str(home) for home in homes])}" if homes else f"with broker id {key}"
     if found.instances:
         return f"{target} only over {listed(found.instances)}"
-    return f"{target} by {counted(found.ways, 'way')}"
+    return f"{target} by {counted(found.disjoint, 'separate way')}"
 
 
 def _several_addresses(forth: Forth) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streams import routing
-from streams.analysis.check.contracts import type_of
-from streams.analysis.check.known import Home
 from streams.analysis.check.leaks import name_key
-from streams.analysis.check.objects import finding, live_routes, targets, user_databases
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.analysis.hazards.contracts import type_of
+from streams.analysis.known import Home
+from streams.analysis.objects import finding, live_routes, targets, user_databases
 from streams.prose import listed
 from streams.routing import Decision, Origin, Query, Verdict
 from streams.topology import Database, Finding, Service, Severity, Source, contract_of

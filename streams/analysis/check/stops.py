@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from streams.analysis.check.known import Home
 from streams.analysis.estate import Estate
 from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.flow_answer import routes_of, ways_there
 from streams.analysis.flows.journey import way_to
 from streams.analysis.flows.route_index import At
+from streams.analysis.known import Home
 from streams.analysis.paths.network import State, Step
 from streams.analysis.paths.ways import Ways
 from streams.routing import Route

@@ -18,7 +18,7 @@ from streams.analysis.estate import Estate
 from streams.analysis.flows.flow_answer import ways_there
 from streams.analysis.flows.journey import way_to
 from streams.analysis.flows.route_index import At
-from streams.analysis.paths.hazards import split_finding
+from streams.analysis.paths.splits import split_finding
 from streams.prose import listed
 from streams.routing import Route, broker_key
 from streams.topology import Finding, Severity, finding_at

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from streams.analysis.check.known import known
 from streams.analysis.estate import Estate
 from streams.analysis.flows.fate import Failure, FlowAnswer
 from streams.analysis.flows.flow_answer import answers_of, locked, routes_of
 from streams.analysis.flows.route_index import At
+from streams.analysis.known import known
 from streams.analysis.paths.network import Disposition
 from streams.errors import Number
 from streams.routing import broker_key

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streams.analysis.check.contracts import shared_contracts, type_of
-from streams.analysis.check.known import Home
-from streams.analysis.check.objects import finding
-from streams.analysis.check.passages import Passage, passages
 from streams.analysis.check.registry import Check
 from streams.analysis.estate import Estate
+from streams.analysis.flows.flow_answer import passages
+from streams.analysis.hazards.contracts import begun_contracts, shared_contracts, type_of
+from streams.analysis.hazards.passage import Passage
+from streams.analysis.known import Home
+from streams.analysis.objects import finding
 from streams.topology import Finding, MessageType, Sender, Severity, Validation, schema_of
 
 _STRICTER = {Validation.NONE: 0, Validation.WELL_FORMED_XML: 1, Validation.VALID_XML: 2}
@@ -26,8 +27,9 @@ def validations(estate: Estate) -> Iterator[Finding]:
     """Find message types that the receiver validates in another way than the sender (CM)."""
     seen: set[tuple[str, str, str]] = set()
     for passage in passages(estate):
+        begun = begun_contracts(passage)
         for end in passage.ends(estate):
-            for name, here, there in shared_contracts(passage, end):
+            for name, here, there in shared_contracts(passage, end, begun):
                 words = {**here.messages, **there.messages}
                 for word, sender in words.items():
                     key = (str(passage.begins), str(end), word)

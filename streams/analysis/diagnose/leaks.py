@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from streams.analysis.diagnose.case import placed
@@ -46,8 +47,14 @@ class Side:
         return self.age is not None and self.age > seconds
 
 
-def _state(side: Side, state: DialogState, text: str) -> Evidence | None:
-    return (text,) if side.endpoint.state is state else None
+def _leak(
+    code: str, title: str, rule: str, remedy: str, evidence: Callable[[Side], Evidence | None]
+) -> Cause[Side]:
+    return Cause(code, Stage.LEAK, title, (), rule, remedy, evidence)
+
+
+def _in_state(state: DialogState, text: str) -> Callable[[Side], Evidence | None]:
+    return lambda side: (text,) if side.endpoint.state is state else None
 
 
 def _expired(side: Side) -> Evidence | None:
@@ -59,36 +66,19 @@ def _expired(side: Side) -> Evidence | None:
 
 
 def _error(side: Side) -> Evidence | None:
-    found = _state(side, DialogState.ERROR, "state ER: an Error message waits in the queue")
+    if side.endpoint.state is not DialogState.ERROR:
+        return None
+    error = "state ER: an Error message waits in the queue"
     waits = f"{side.pending} of the first one's messages wait in the transmission queue"
-    return (*found, waits) if found and side.pending else found
-
-
-def _half_closed(side: Side) -> Evidence | None:
-    text = "state DI: the other side has ended, this one has not"
-    return _state(side, DialogState.DISCONNECTED_INBOUND, text)
-
-
-def _end_unacknowledged(side: Side) -> Evidence | None:
-    text = "state DO: this side has ended, and nobody has acknowledged it"
-    return _state(side, DialogState.DISCONNECTED_OUTBOUND, text)
+    return (error, waits) if side.pending else (error,)
 
 
 def _unpurged(side: Side) -> Evidence | None:
     secured = side.endpoint.secured
     due = secured is not None and side.taken_at is not None and side.taken_at - secured > LONG
-    text = "state CD: closed, kept half an hour against replays, and still there"
-    return _state(side, DialogState.CLOSED, text) if due else None
-
-
-def _unused(side: Side) -> Evidence | None:
-    text = "state SO: begun, and nothing was ever sent"
-    return _state(side, DialogState.STARTED_OUTBOUND, text)
-
-
-def _incomplete(side: Side) -> Evidence | None:
-    text = "state SI: the first message has not arrived whole"
-    return _state(side, DialogState.STARTED_INBOUND, text)
+    if side.endpoint.state is not DialogState.CLOSED or not due:
+        return None
+    return ("state CD: closed, kept half an hour against replays, and still there",)
 
 
 def _gone(side: Side) -> Evidence | None:
@@ -120,77 +110,87 @@ def _idle(side: Side) -> Evidence | None:
 
 
 CAUSES: tuple[Cause[Side], ...] = (
-    Cause(
-        "endpoints-expired", Stage.LEAK, "Dialogs whose lifetime is over",
-        (), "reference 4.8 (8489)",
+    _leak(
+        "endpoints-expired", "Dialogs whose lifetime is over",
+        "reference 4.8 (8489)",
         "The engine never ends a dialog by itself: RECEIVE the Error message (-8489) and END "
         "CONVERSATION on both sides.",
         _expired,
     ),
-    Cause(
-        "endpoints-in-error", Stage.LEAK, "Dialogs in error that nobody ended",
-        (), "reference 4.7, 4.8",
+    _leak(
+        "endpoints-in-error", "Dialogs in error that nobody ended",
+        "reference 4.7, 4.8",
         "Let the receiving procedure handle http://schemas.microsoft.com/SQL/ServiceBroker/Error "
         "with END CONVERSATION; end those that are left in the same way.",
         _error,
     ),
-    Cause(
-        "not-ended-here", Stage.LEAK, "Dialogs that the other side has ended and this one has not",
-        (), "reference 4.7",
+    _leak(
+        "not-ended-here", "Dialogs that the other side has ended and this one has not",
+        "reference 4.7",
         "Let the receiving procedure handle http://schemas.microsoft.com/SQL/ServiceBroker/"
         "EndDialog with END CONVERSATION; end those that are left in the same way.",
-        _half_closed,
+        _in_state(
+            DialogState.DISCONNECTED_INBOUND,
+            "state DI: the other side has ended, this one has not",
+        ),
     ),
-    Cause(
-        "end-not-acknowledged", Stage.LEAK, "Ended dialogs whose end was never acknowledged",
-        (), "reference 4.5, 4.7",
+    _leak(
+        "end-not-acknowledged", "Ended dialogs whose end was never acknowledged",
+        "reference 4.5, 4.7",
         "Find out why their EndDialog is stuck in the transmission queue. If the other side is "
         "gone for good: END CONVERSATION ... WITH CLEANUP.",
-        _end_unacknowledged,
+        _in_state(
+            DialogState.DISCONNECTED_OUTBOUND,
+            "state DO: this side has ended, and nobody has acknowledged it",
+        ),
     ),
-    Cause(
-        "closed-not-purged", Stage.LEAK, "Closed endpoints that are not removed",
-        (), "reference 4.7",
+    _leak(
+        "closed-not-purged", "Closed endpoints that are not removed",
+        "reference 4.7",
         "A known leak of the engine: END CONVERSATION ... WITH CLEANUP, in batches.",
         _unpurged,
     ),
-    Cause(
-        "never-used", Stage.LEAK, "Dialogs that were begun and never used",
-        (), "reference 4.7",
+    _leak(
+        "never-used", "Dialogs that were begun and never used",
+        "reference 4.7",
         "BEGIN DIALOG only where a SEND follows in its transaction; END CONVERSATION for these.",
-        _unused,
+        _in_state(
+            DialogState.STARTED_OUTBOUND, "state SO: begun, and nothing was ever sent"
+        ),
     ),
-    Cause(
-        "first-message-incomplete", Stage.LEAK, "Dialogs whose first message never came whole",
-        (), "reference 4.4, 4.7",
+    _leak(
+        "first-message-incomplete", "Dialogs whose first message never came whole",
+        "reference 4.4, 4.7",
         "Look at the sender's transmission queue: the rest of the message is stuck there, or the "
         "sender was cleaned up. In the latter case END CONVERSATION ... WITH CLEANUP.",
-        _incomplete,
+        _in_state(
+            DialogState.STARTED_INBOUND, "state SI: the first message has not arrived whole"
+        ),
     ),
-    Cause(
-        "other-side-gone", Stage.LEAK, "Dialogs whose other side is gone",
-        (), "reference 4.7, 4.8",
+    _leak(
+        "other-side-gone", "Dialogs whose other side is gone",
+        "reference 4.7, 4.8",
         "It was ended WITH CLEANUP, or its database was restored or got a NEW_BROKER. Nobody will "
         "answer: END CONVERSATION ... WITH CLEANUP here.",
         _gone,
     ),
-    Cause(
-        "other-side-closed", Stage.LEAK, "Dialogs that are closed at the other side only",
-        (), "reference 4.7",
+    _leak(
+        "other-side-closed", "Dialogs that are closed at the other side only",
+        "reference 4.7",
         "The EndDialog did not arrive: see the other side's transmission queue. END CONVERSATION "
         "here.",
         _peer_closed,
     ),
-    Cause(
-        "never-acknowledged", Stage.LEAK, "Dialogs that nobody ever acknowledged",
-        (), "reference 2.1, 4.5",
+    _leak(
+        "never-acknowledged", "Dialogs that nobody ever acknowledged",
+        "reference 2.1, 4.5",
         "Their first message never arrived, or its acknowledgement found no way back: see their "
         "messages in the transmission queue.",
         _unacknowledged,
     ),
-    Cause(
-        "never-ended", Stage.LEAK, "Idle dialogs in great number",
-        (), "reference 4.7, 4.8",
+    _leak(
+        "never-ended", "Idle dialogs in great number",
+        "reference 4.7, 4.8",
         "Fire and forget leaves one endpoint per message on both sides. Let the target END "
         "CONVERSATION and the initiator answer its EndDialog, or reuse dialogs.",
         _idle,

@@ -16,8 +16,8 @@ from functools import partial
 
 from streams.analysis.diff.reach import Arrival, Choices, Direction, Edge, Loss, Reach, Target
 from streams.analysis.estate import Estate
-from streams.analysis.paths.hazards import several_targets, together
 from streams.analysis.paths.network import Ending, Network, State
+from streams.analysis.paths.splits import several_targets, together
 from streams.analysis.paths.ways import Key, Kind, Ways
 from streams.routing import broker_key
 from streams.topology import Database, Instance
@@ -142,7 +142,7 @@ class Course:
         return sum(total.ways for kind, total in totals.items() if self._is_home(kind.ending))
 
     def _is_home(self, ending: Ending) -> bool:
-        return ending.delivered and (ending.instance, ending.database) == self._home
+        return ending.is_home(self._home)
 
     def _edges_back(self) -> Iterator[Edge]:
         for ways in self._back.values():

@@ -10,12 +10,14 @@ from typing import Any
 from streams.analysis.flows.flows import Flow
 from streams.analysis.flows.journey import Hops, Journey
 from streams.analysis.flows.redundancy import Redundancy
-from streams.analysis.paths.hazards import Split
+from streams.analysis.hazards.passage import Hop, Passage
 from streams.analysis.paths.network import Disposition, Ending
-from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.splits import Split
+from streams.analysis.paths.verdict import PathVerdict
 from streams.analysis.paths.ways import Ways
 from streams.errors import text_of
 from streams.routing import broker_key
+from streams.topology import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class Forth:
     redundancy: Mapping[str, Redundancy]
     failures: tuple[Failure, ...]
     splits: tuple[Split, ...]
+    steps: tuple[Hop, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ class FlowAnswer:
 
     ``single_points``: instances, and routes as ``Instance/Database/Route``, that every way to some
     reached broker id uses. ``backs``: how acknowledgements come back
-    from each reached database.
+    from each reached database. ``hazards``: what is wrong although everything arrives.
     """
 
     flow: Flow
@@ -119,7 +122,9 @@ class FlowAnswer:
     single_points: tuple[str, ...]
     failures: tuple[Failure, ...]
     backs: tuple[Back, ...]
+    hazards: tuple[Finding, ...]
     forth: Forth = field(repr=False, compare=False)
+    passage: Passage = field(repr=False, compare=False)
 
     @property
     def returns(self) -> bool:
@@ -144,6 +149,7 @@ class FlowAnswer:
             ],
             "single_points": list(self.single_points),
             "failures": [failure.to_json() for failure in self.failures],
+            "hazards": [finding.to_json() for finding in self.hazards],
             "returns": self.returns,
             "back": [
                 {"from": b.at, "arrives": b.arrives, "hops": list(b.instances)} for b in self.backs

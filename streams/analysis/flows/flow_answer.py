@@ -11,9 +11,11 @@ from streams.analysis.flows.flows import Flow, flows_of
 from streams.analysis.flows.journey import Journey, first_ways, travel
 from streams.analysis.flows.redundancy import Graph
 from streams.analysis.flows.route_index import RouteIndex
-from streams.analysis.paths.hazards import several_targets
+from streams.analysis.hazards.hazards import hazards_of
+from streams.analysis.hazards.passage import Passage, hops_of, steps_of
 from streams.analysis.paths.network import Ending, State
-from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.splits import several_targets
+from streams.analysis.paths.verdict import judge
 from streams.analysis.paths.ways import Ways
 from streams.routing import broker_key
 
@@ -22,21 +24,26 @@ def answer_flow(estate: Estate, flow: Flow) -> FlowAnswer:
     """Follow a flow by every way, there and back; what flows have in common is computed once."""
     forth = _forth(estate, flow)
     backs = tuple(way_back(estate, flow, place) for place in forth.places)
-    if forth.failures or not all(back.arrives for back in backs):
-        verdict = PathVerdict.BROKEN
-    else:
-        verdict = PathVerdict.HAZARD if forth.splits else PathVerdict.OK
+    back = hops_of(back.hops for back in backs if back.arrives)
+    passage = Passage(flow, forth.places, forth.steps, back)
+    hazards = hazards_of(estate, passage, forth.splits)
+    fine = not forth.failures and all(back.arrives for back in backs)
     points = {p: None for r in forth.redundancy.values() for p in (*r.instances, *r.routes)}
     return FlowAnswer(
-        flow, verdict, forth.reached, forth.count,
-        {broker: r.ways for broker, r in forth.redundancy.items()},
-        tuple(points), forth.failures, backs, forth,
+        flow, judge(fine, hazards), forth.reached, forth.count,
+        {broker: r.disjoint for broker, r in forth.redundancy.items()},
+        tuple(points), forth.failures, backs, hazards, forth, passage,
     )  # fmt: skip
 
 
 def answers_of(estate: Estate) -> tuple[FlowAnswer, ...]:
     """Return the answers of all flows that an estate means to have, in their order."""
     return estate.once(_answers)
+
+
+def passages(estate: Estate) -> tuple[Passage, ...]:
+    """Return what each flow that an estate means to have passes."""
+    return tuple(answer.passage for answer in answers_of(estate))
 
 
 def _answers(estate: Estate) -> tuple[FlowAnswer, ...]:
@@ -118,7 +125,7 @@ def _follow(ways: Ways, routes: RouteIndex) -> Forth:
         ways, ways.count(), reached, places,
         {key: graph.redundancy(key) for key in _keys(reached)},
         _failures(ways, {e: share for e, share in shares.items() if not e.delivered}),
-        several_targets(ways),
+        several_targets(ways), steps_of(ways),
     )  # fmt: skip
 
 
@@ -160,7 +167,7 @@ def way_back(estate: Estate, flow: Flow, place: Ending) -> Back:
 
 def _return(place: Ending, journey: Journey, home: tuple[str, str]) -> Back:
     ends = journey.ends
-    arriving = [e for e in ends if e.delivered and (e.instance, e.database) == home]
+    arriving = [e for e in ends if e.is_home(home)]
     missed = (Failure(e, Fraction(0), ends[e]) for e in ends if e not in arriving)
     failures = tuple(sorted(missed, key=_order))
     if not arriving:

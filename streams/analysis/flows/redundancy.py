@@ -18,15 +18,16 @@ _END = ""
 
 @dataclass(frozen=True, slots=True)
 class Redundancy:
-    """Of the ways to one broker id: how many share no instance, and what all of them use.
+    """Of the ways to one broker id: how many are ``disjoint``, and what all of them use.
 
-    A hop from the sender to the target itself counts as one way. ``instances`` are those between
-    the two, ``routes`` those that send on, as ``Instance/Database/Route``. Routes that differ in
-    their names only stand in for each other; what else would match without a route is another
-    question (``diff``). ``between``: every instance between the two that some way uses.
+    Disjoint ways share no instance; elsewhere "ways" are all that there are. A hop from the sender
+    to the target itself counts as one way. ``instances`` are those between the two, ``routes``
+    those that send on, as ``Instance/Database/Route``. Routes that differ in their names only stand
+    in for each other; what else would match without a route is another question (``diff``).
+    ``between``: every instance between the two that some way uses.
     """
 
-    ways: int
+    disjoint: int
     instances: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()
     between: frozenset[str] = frozenset()

@@ -14,7 +14,7 @@ from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.flow_answer import answers_of
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.unused_routes import unused_routes
-from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.verdict import PathVerdict
 from streams.topology import Source, Topology
 
 

@@ -10,7 +10,9 @@ from streams.analysis.explain_text import failure_text
 from streams.analysis.flows.fate import FlowAnswer, Reached
 from streams.analysis.flows.route_index import At
 from streams.analysis.flows.survey import Kind, SinglePoint, Survey, Unsettled
-from streams.analysis.paths.path import PathVerdict
+from streams.analysis.paths.outside import outside_text
+from streams.analysis.paths.step import Ending, Step
+from streams.analysis.paths.verdict import PathVerdict
 from streams.prose import counted, percent, wrapped
 from streams.routing import broker_key
 from streams.topology import Source
@@ -23,6 +25,8 @@ def survey_text(survey: Survey) -> str:
     lines = [summary_line(survey), *_unsettled(survey.unsettled), *_blocks(survey.answers)]
     lines += _points(survey.points(Kind.INSTANCE))
     lines += _unused(survey.unused)
+    outside = outside_text(_ended(survey.answers))
+    lines += ["", *outside] if outside else []
     return "\n".join(lines) + "\n"
 
 
@@ -84,6 +88,16 @@ def _flow_lines(answer: FlowAnswer) -> Iterator[str]:
         text = failure_text(failure.ending, failure.hops[-1][1])
         way = " -> ".join(failure.instances)
         yield from wrapped(f"{_share(failure.share)}  {text}; by {way}", "    ", " " * 12)
+    for finding in answer.hazards:
+        yield from wrapped(f"{finding.code}: {finding.message}", "    ", "      ")
+
+
+def _ended(answers: Iterable[FlowAnswer]) -> Iterator[tuple[Ending, Step]]:
+    """Yield how ways end that do not arrive, and acknowledgements of which none does."""
+    for answer in answers:
+        lost = (failure for back in answer.backs if not back.arrives for failure in back.failures)
+        for failure in (*answer.failures, *lost):
+            yield failure.ending, failure.hops[-1][1]
 
 
 def _share(share: Fraction) -> str:
@@ -96,7 +110,7 @@ def _ways(answer: FlowAnswer, reached: Reached) -> str:
         return "in the same instance"
     if found.instances:
         return f"only over {', '.join(found.instances)}"
-    return counted(found.ways, "way") if found.between else "directly"
+    return counted(found.disjoint, "separate way") if found.between else "directly"
 
 
 # --- What must not fail, and what rests ----------------------------------------------------------

@@ -12,6 +12,8 @@ from streams.analysis.paths.ways import Way
 
 EDGES = 500
 """How many arrows Mermaid draws unless its host allows more."""
+FINDINGS = 3
+"""How many findings stand beside the chart."""
 
 
 def path_mermaid(paths: Paths) -> str:
@@ -28,6 +30,10 @@ def path_mermaid(paths: Paths) -> str:
             backs[id(back)] = back
     for way in backs.values():
         chart.way(way, "-.->")
+    for finding in paths.hazards[:FINDINGS]:
+        chart.note(f"{finding.code}: {finding.message}", "bad")
+    if len(paths.hazards) > FINDINGS:
+        chart.note(f"and {len(paths.hazards) - FINDINGS} findings more", "bad")
     if drawn < paths.ways:
         chart.note(f"{drawn} of {paths.ways:,} ways are drawn")
     return chart.text()
@@ -51,9 +57,9 @@ class _Chart:
             end = self._add(("failure", failure), '{{{{"{}"}}}}:::bad', failure)
         self.edges.setdefault((self._node(last), arrow, end), {})
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, style: str = "") -> None:
         """Add a remark beside the chart."""
-        self._add(("note", text), '>"{}"]', text)
+        self._add(("note", text), '>"{}"]' + (f":::{style}" if style else ""), text)
 
     def text(self) -> str:
         """Return the chart."""

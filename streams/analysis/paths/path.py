@@ -5,30 +5,25 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from itertools import islice
 from typing import Any
 
 from streams.analysis.answers import decision_json
 from streams.analysis.estate import Estate
-from streams.analysis.paths.hazards import several_targets, split_finding
+from streams.analysis.flows.flows import Flow
+from streams.analysis.hazards.hazards import hazards_of
+from streams.analysis.hazards.passage import Passage, hops_of, steps_of
 from streams.analysis.paths.network import Ending, State
 from streams.analysis.paths.outline import Outline, outline
 from streams.analysis.paths.returns import Returns
+from streams.analysis.paths.splits import several_targets
+from streams.analysis.paths.verdict import PathVerdict, judge
 from streams.analysis.paths.ways import Way, Ways
 from streams.analysis.places import Place
 from streams.topology import MSDB, Finding, Topology
 
 LIMIT = 100
 """How many outcomes are listed unless somebody asks for more."""
-
-
-class PathVerdict(Enum):
-    """The answer in a word; the values are the contract's, from the worst to the best."""
-
-    BROKEN = "broken"
-    HAZARD = "hazard"
-    OK = "ok"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +136,20 @@ def follow_paths(
     network = estate.network(to, conversation=conversation)
     ways = Ways(network, State(sender.instance.name, sender.database.name, broker))
     returns = Returns(network, sender, ways.endings())
-    hazards = tuple(split_finding(estate.topology, split, to) for split in several_targets(ways))
+    hazards = _hazards(estate, Flow(sender, to, broker, None, ()), ways, returns)
+    fine = all(returns.arrives(ending) for ending in ways.endings())
     listed = tuple(
         Outcome(way, returns.way(way.ending)) for way in islice(ways.listed(), max(limit, 0))
     )
     return Paths(
-        sender, to, broker, conversation, _verdict(ways, returns, hazards), ways.count(), listed,
+        sender, to, broker, conversation, judge(fine, hazards), ways.count(), listed,
         hazards, outline(ways, returns) if len(listed) < ways.count() else None,
     )  # fmt: skip
 
 
-def _verdict(ways: Ways, returns: Returns, hazards: tuple[Finding, ...]) -> PathVerdict:
-    if not all(returns.arrives(ending) for ending in ways.endings()):
-        return PathVerdict.BROKEN
-    return PathVerdict.HAZARD if hazards else PathVerdict.OK
+def _hazards(estate: Estate, flow: Flow, ways: Ways, returns: Returns) -> tuple[Finding, ...]:
+    places = tuple(sorted((e for e in ways.endings() if e.delivered), key=lambda e: e.at))
+    backs = (returns.way(place) for place in places if returns.arrives(place))
+    back = hops_of(way.hops for way in backs if way is not None)
+    passage = Passage(flow, places, steps_of(ways), back)
+    return hazards_of(estate, passage, several_targets(ways))

@@ -2,6 +2,11 @@
 
 Other than outbound ways these are not counted: a way that arrives is enough. So one search, from
 home against the arrows, answers for all databases at once, however many circles there are.
+
+Three searches ask about the way back, because three questions are asked: here, whether one way
+arrives, from hundreds of databases; in ``flows.flow_answer``, also which ways fail and what lies
+between; in ``diff.course``, how many ways there are. That an acknowledgement has arrived is said
+once, by :meth:`Ending.is_home`, and what follows from a state by :class:`Network`.
 """
 
 from __future__ import annotations
@@ -40,11 +45,7 @@ class Returns:
         return State(ending.instance, ending.database, self._broker)
 
     def _is_home(self, ending: Ending | None) -> bool:
-        return (
-            ending is not None
-            and ending.delivered
-            and (ending.instance, ending.database) == self._home
-        )
+        return ending is not None and ending.is_home(self._home)
 
     def _search(self, starts: set[State]) -> dict[State, int]:
         """Return how many instances decide between a state and home, where a way leads there."""

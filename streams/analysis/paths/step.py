@@ -26,6 +26,10 @@ class Disposition(Enum):
     UNKNOWN = "unknown"
 
 
+Home = tuple[str, str]
+"""The instance and database in which a dialog began: where its acknowledgements belong."""
+
+
 class State(NamedTuple):
     """Where a message is decided upon; ``database`` is its home, ``None`` for one from outside."""
 
@@ -52,6 +56,10 @@ class Ending(NamedTuple):
     def delivered(self) -> bool:
         """Tell whether a database took the message."""
         return self.disposition is Disposition.DELIVERED
+
+    def is_home(self, home: Home) -> bool:
+        """Tell whether an acknowledgement arrived: the initiator's database took it (4.5)."""
+        return self.delivered and (self.instance, self.database) == home
 
 
 class Step(NamedTuple):

@@ -10,6 +10,7 @@ from streams.analysis.answers import decided
 from streams.analysis.explain_text import failure_text
 from streams.analysis.paths.network import Ending, Step
 from streams.analysis.paths.outline import Branch, End, Outline
+from streams.analysis.paths.outside import outside_text
 from streams.analysis.paths.path import Outcome, Paths
 from streams.analysis.paths.ways import Way
 from streams.prose import counted, listed, percent, wrapped
@@ -52,6 +53,8 @@ def path_text(paths: Paths) -> str:
     if paths.outline:
         lines += ["", *_ends(paths.outline)]
     lines += _legend(_rules(tree))
+    outside = outside_text(_ended(paths))
+    lines += ["", *outside] if outside else []
     told = paths.hazards[:FINDINGS] if paths.outline else paths.hazards
     for finding in told:
         lines += ["", *_finding(finding)]
@@ -63,6 +66,13 @@ def path_text(paths: Paths) -> str:
 def _head(paths: Paths) -> str:
     ways = counted(paths.ways, "way")
     return f"{paths.sender} -> {paths.to}: {paths.verdict.value}, {ways}"
+
+
+def _ended(paths: Paths) -> Iterator[tuple[Ending, Step]]:
+    """Yield how the ways that are listed end, there and back."""
+    for outcome in paths.outcomes:
+        for way in filter(None, (outcome.way, outcome.back)):
+            yield way.ending, way.hops[-1][1]
 
 
 def _root(paths: Paths) -> _Node:
@@ -198,4 +208,7 @@ def _back(back: Way | None) -> str:
 
 
 def _finding(finding: Finding) -> list[str]:
-    return [*wrapped(f"{finding.code}: {finding.message}.", "", "  "), f"  {finding.remedy}"]
+    return [
+        *wrapped(f"{finding.code}: {finding.message}.", "", "  "),
+        *wrapped(finding.remedy, "  "),
+    ]

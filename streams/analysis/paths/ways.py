@@ -19,6 +19,7 @@ __all__ = ["CIRCLES", "HOPS", "KEYS", "Key", "Kind", "Move", "Total", "Way", "Wa
 
 T = TypeVar("T")
 _NO_PICKS: frozenset[Pick] = frozenset()
+_ALL = Fraction(1)
 
 CIRCLES = (7, 4, 0)
 """The largest circles whose ways are followed exactly: their number grows like its factorial."""
@@ -127,15 +128,18 @@ class Ways:
         arrived: dict[Key, dict[tuple[int, frozenset[Pick]], Total]] = {self.first: begin}
         for key in self._keys:
             here = arrived.pop(key)
-            for move in self.moves(key):
-                share, new = move.step.share, move.step.picks
-                for (hops, picks), total in here.items():
-                    more = total if share == 1 else Total(total.ways, total.share * share)
-                    every = picks | new if new else picks
+            moves = self.moves(key)
+            for (hops, picks), total in here.items():
+                of, part = _ALL, total  # moves from one place mostly have the same share
+                for move in moves:
+                    step = move.step
+                    if step.share is not of:
+                        of, part = step.share, Total(total.ways, total.share * step.share)
+                    every = picks | step.picks if step.picks else picks
                     if move.ending is not None:
-                        _add(self._totals, Kind(move.ending, hops, every), more)
+                        _add(self._totals, Kind(move.ending, hops, every), part)
                     elif move.following is not None:
-                        _add(arrived.setdefault(move.following, {}), (hops + 1, every), more)
+                        _add(arrived.setdefault(move.following, {}), (hops + 1, every), part)
 
     def _measure(self) -> None:
         """Find the lengths of the ways from each key: bit n tells that there is one of n hops."""

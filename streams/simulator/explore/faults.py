@@ -7,7 +7,7 @@ from collections.abc import Callable
 from streams.protocol import Limits
 from streams.simulator.clock import MILLISECOND, Chance
 from streams.simulator.explore.mirrors import draw_failovers
-from streams.simulator.explore.topologies import NOBODY, Estate, Home
+from streams.simulator.explore.topologies import NOBODY, DrawnEstate, Home
 from streams.simulator.scenario import (
     Abort,
     Action,
@@ -27,7 +27,7 @@ _PARTS = (Part.INSTANCE, Part.ENDPOINT, Part.ENDPOINT, Part.FORWARDER, Part.FORW
 
 
 def draw_faults(
-    estate: Estate, chance: Chance, busy: int, limits: Limits
+    estate: DrawnEstate, chance: Chance, busy: int, limits: Limits
 ) -> tuple[list[Step], dict[str, int]]:
     """Draw faults and changes, each with its end; and by how much each clock is off."""
     quarter = limits.time_to_live // 4 * MILLISECOND
@@ -65,7 +65,7 @@ def draw_network(topology: Topology, chance: Chance, calm: int) -> Network:
     return Network(link(), links, calm)
 
 
-def _fault(estate: Estate, chance: Chance, busy: int, quarter: int) -> list[Step]:
+def _fault(estate: DrawnEstate, chance: Chance, busy: int, quarter: int) -> list[Step]:
     names = sorted(estate.topology.instances)
     name = chance.pick(names)
     start, end = _span(chance, busy)
@@ -92,14 +92,14 @@ def _span(chance: Chance, busy: int) -> tuple[int, int]:
 # --- changes of the catalog ----------------------------------------------------------------------
 
 
-def _queue_off(estate: Estate, chance: Chance, busy: int) -> list[Step]:
+def _queue_off(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:
     home = chance.pick(estate.homes)
     start, end = _span(chance, busy)
     alter = f"ALTER QUEUE [{home.service}Queue] WITH STATUS = "
     return [_sql(start, home, alter + "OFF"), _sql(end, home, alter + "ON")]
 
 
-def _route_dropped(estate: Estate, chance: Chance, busy: int) -> list[Step]:
+def _route_dropped(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:
     home, route = _some_route(estate, chance)
     if route is None:
         return []
@@ -110,7 +110,7 @@ def _route_dropped(estate: Estate, chance: Chance, busy: int) -> list[Step]:
     return steps
 
 
-def _route_added(estate: Estate, chance: Chance, busy: int) -> list[Step]:
+def _route_added(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:
     home, route = _some_route(estate, chance)
     if route is None:
         return []
@@ -126,20 +126,20 @@ def _route_added(estate: Estate, chance: Chance, busy: int) -> list[Step]:
     return steps
 
 
-def _broker_off(estate: Estate, chance: Chance, busy: int) -> list[Step]:
+def _broker_off(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:
     home = chance.pick(estate.homes)
     start, end = _span(chance, busy)
     alter = f"ALTER DATABASE [{home.database}] SET "
     return [_sql(start, home, alter + "DISABLE_BROKER"), _sql(end, home, alter + "ENABLE_BROKER")]
 
 
-def _broker_errors(estate: Estate, chance: Chance, busy: int) -> list[Step]:
+def _broker_errors(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:
     home = chance.pick(estate.homes)
     what = "NEW_BROKER" if chance.happens(0.4) else "ERROR_BROKER_CONVERSATIONS"
     return [_sql(_span(chance, busy)[0], home, f"ALTER DATABASE [{home.database}] SET {what}")]
 
 
-_CHANGES: tuple[tuple[Callable[[Estate, Chance, int], list[Step]], float], ...] = (
+_CHANGES: tuple[tuple[Callable[[DrawnEstate, Chance, int], list[Step]], float], ...] = (
     (_queue_off, 0.2),
     (_queue_off, 0.1),
     (_route_dropped, 0.25),
@@ -149,7 +149,7 @@ _CHANGES: tuple[tuple[Callable[[Estate, Chance, int], list[Step]], float], ...] 
 )
 
 
-def _some_route(estate: Estate, chance: Chance) -> tuple[Home, Route | None]:
+def _some_route(estate: DrawnEstate, chance: Chance) -> tuple[Home, Route | None]:
     home = chance.pick(estate.homes)
     database = estate.topology.instances[home.instance].databases[home.database]
     found = [route for route in database.routes if route.service]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streams.simulator.clock import MILLISECOND, Chance
-from streams.simulator.explore.topologies import Estate, Home
+from streams.simulator.explore.topologies import DrawnEstate, Home
 from streams.simulator.scenario import Failover, Step
 from streams.topology import (
     MSDB,
@@ -26,7 +26,7 @@ PAIR, PARTNER = "Pair", "Partner"
 _LIKELY = 0.25
 
 
-def draw_pair(estate: Estate, chance: Chance) -> Estate:
+def draw_pair(estate: DrawnEstate, chance: Chance) -> DrawnEstate:
     """Return the estate, perhaps with a target that is mirrored."""
     sources = {(flow.source.instance, flow.source.database) for flow in estate.flows}
     targets = [home for flow in estate.flows for home in flow.targets]
@@ -36,7 +36,7 @@ def draw_pair(estate: Estate, chance: Chance) -> Estate:
     return mirrored(estate, chance.pick(able))
 
 
-def draw_failovers(estate: Estate, chance: Chance, busy: int) -> list[Step]:
+def draw_failovers(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:
     """Draw who of a pair's partners becomes the principal, and when."""
     if not estate.partners:
         return []
@@ -45,7 +45,7 @@ def draw_failovers(estate: Estate, chance: Chance, busy: int) -> list[Step]:
     return [Step(at, Failover(PAIR, chance.pick(estate.partners))) for at in moments]
 
 
-def mirrored(estate: Estate, home: Home) -> Estate:
+def mirrored(estate: DrawnEstate, home: Home) -> DrawnEstate:
     """Return the estate with a partner for the database of a home."""
     instances = {name: _leading(i, home) for name, i in estate.topology.instances.items()}
     first = instances[home.instance]

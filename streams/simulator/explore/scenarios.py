@@ -12,7 +12,7 @@ from dataclasses import replace
 from streams.protocol import DEFAULT, Limits
 from streams.simulator.clock import MILLISECOND, SECOND, Chance
 from streams.simulator.explore.faults import draw_faults, draw_network
-from streams.simulator.explore.topologies import ORDERS, Estate, Flow
+from streams.simulator.explore.topologies import ORDERS, DrawnEstate, Flow
 from streams.simulator.finish import tail
 from streams.simulator.scenario import (
     Action,
@@ -31,7 +31,7 @@ from streams.simulator.scenario import (
 _RETRIES = ((4_000, 8_000, 16_000, 32_000, 64_000), (1_000, 2_000, 4_000, 8_000), (500, 1_000))
 
 
-def draw_scenario(estate: Estate, chance: Chance) -> Scenario:
+def draw_scenario(estate: DrawnEstate, chance: Chance) -> Scenario:
     """Draw dialogs, changes and faults of one run."""
     busy = (10 + chance.below(50)) * SECOND
     limits = Limits(
@@ -59,7 +59,7 @@ def draw_scenario(estate: Estate, chance: Chance) -> Scenario:
     return replace(drawn, until=calm + tail(estate.topology, drawn, names))
 
 
-def _dialogs(estate: Estate, chance: Chance, busy: int) -> list[Step]:
+def _dialogs(estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:
     count = chance.pick((4, 5, 5, 5, 6, 6, 7, 9))
     steps: list[Step] = []
     for number, at in enumerate(sorted(_moment(chance, busy // 2) for _ in range(count))):
@@ -67,7 +67,7 @@ def _dialogs(estate: Estate, chance: Chance, busy: int) -> list[Step]:
     return steps
 
 
-def _dialog(number: int, at: int, estate: Estate, chance: Chance, busy: int) -> list[Step]:
+def _dialog(number: int, at: int, estate: DrawnEstate, chance: Chance, busy: int) -> list[Step]:
     name, flow = f"d{number + 1}", chance.pick(estate.flows)
     contract = estate.contract
     if chance.happens(0.03):
@@ -131,7 +131,7 @@ def _rarely(name: str, chance: Chance) -> list[Action]:
     return found
 
 
-def _applications(estate: Estate, chance: Chance) -> tuple[Application, ...]:
+def _applications(estate: DrawnEstate, chance: Chance) -> tuple[Application, ...]:
     found: list[Application] = []
     kind = DEFAULT if estate.contract == DEFAULT else "Reply"
     does: tuple[Does, ...]

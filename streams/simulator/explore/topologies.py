@@ -56,7 +56,7 @@ class Flow:
 
 
 @dataclass(slots=True)
-class Estate:
+class DrawnEstate:
     """What was drawn; ``partners`` are the instances of a mirrored pair, if there is one."""
 
     topology: Topology
@@ -117,7 +117,7 @@ def _homes(flows: tuple[Flow, ...]) -> tuple[Home, ...]:
     return tuple({home: None for flow in flows for home in (flow.source, *flow.targets)})
 
 
-def draw_topology(chance: Chance) -> Estate:
+def draw_topology(chance: Chance) -> DrawnEstate:
     """Draw instances, databases, services and the routes between them."""
     count = 3 + chance.pick((0, 0, 1, 1, 2, 3))
     instances = tuple(f"S{number + 1}" for number in range(count))
@@ -136,7 +136,7 @@ def draw_topology(chance: Chance) -> Estate:
     contract = ORDERS if chance.happens(0.4) else DEFAULT
     homes = _homes(flows)
     built = {name: _instance(draft, name, databases[name], homes, contract) for name in instances}
-    return Estate(Topology(built), flows, contract, gateways)
+    return DrawnEstate(Topology(built), flows, contract, gateways)
 
 
 def _flows(draft: _Draft, databases: dict[str, tuple[str, ...]]) -> tuple[Flow, ...]:

@@ -95,7 +95,9 @@ def _queue(script: Script, q: Queue) -> None:
     if q.group is not None:
         script.note(f"queue {q.name}", f"its consumer group is {q.group}, which is Kafka's")
     if q.activation is not None:
-        script.comment("the procedure must be there before; readers and user are a guess")
+        script.comment("the procedure must be there before")
+        guess = "its readers and user; MAX_QUEUE_READERS = 1 and EXECUTE AS OWNER are a guess"
+        script.note(f"queue {q.name}", guess, lost=True)
 
 
 def _settings(q: Queue) -> list[str]:

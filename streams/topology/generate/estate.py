@@ -43,7 +43,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Estate:
+class GeneratedEstate:
     """The topology, the flows for which it was made, and what is wrong with it on purpose."""
 
     topology: Topology
@@ -51,7 +51,7 @@ class Estate:
     defects: tuple[Defect, ...]
 
 
-def generate_estate(wish: Wish) -> Estate:
+def generate_estate(wish: Wish) -> GeneratedEstate:
     """Return an estate with exactly so many instances, routes and defects.
 
     The routes do not count AutoCreatedLocal, and are counted before anything is planted. Raise
@@ -62,7 +62,7 @@ def generate_estate(wish: Wish) -> Estate:
     draft = Draft(layout, chance)
     flows = _Growth(layout, chance, draft).grow(wish.routes)
     defects = plant(wish.defects, draft, flows, chance)
-    return Estate(draft.build(expectations(flows)), flows, defects)
+    return GeneratedEstate(draft.build(expectations(flows)), flows, defects)
 
 
 class _Growth:

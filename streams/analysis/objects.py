@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from streams.analysis.check.known import Home
 from streams.analysis.estate import Estate
+from streams.analysis.known import Home
 from streams.routing import CONFIGURATION_SERVICE
 from streams.topology import Database, Finding, Instance, Route, Severity, Source, finding_at
 

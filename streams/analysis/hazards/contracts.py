@@ -1,0 +1,180 @@
+"""Contracts on both sides of a flow (TA-31)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from streams.analysis.estate import Estate
+from streams.analysis.hazards.passage import Passage
+from streams.analysis.known import Home
+from streams.analysis.objects import finding
+from streams.prose import listed
+from streams.topology import (
+    SYSTEM_CONTRACTS,
+    SYSTEM_MESSAGE_TYPES,
+    Contract,
+    Database,
+    Finding,
+    MessageType,
+    Sender,
+    Service,
+    Severity,
+    Source,
+    contract_of,
+)
+
+
+def type_of(database: Database, name: str) -> MessageType | None:
+    """Return a message type of the database, its own or one that every database has."""
+    return database.message_types.get(name) or SYSTEM_MESSAGE_TYPES.get(name)
+
+
+def contracts(estate: Estate, passage: Passage) -> tuple[Finding, ...]:
+    """Return why a flow has no contract that holds on both sides; found once."""
+    ends = passage.ends(estate)
+    known = estate.once(_by_flow)
+    key = (str(passage.flow), *map(str, ends))
+    if key not in known:
+        begun = begun_contracts(passage)
+        known[key] = tuple(told for end in ends for told in _between(passage, end, begun))
+    return known[key]
+
+
+def _by_flow(_: Estate) -> dict[tuple[str, ...], tuple[Finding, ...]]:
+    return {}
+
+
+def _between(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterator[Finding]:
+    service = end.database.services[passage.flow.to]
+    for name in dict.fromkeys((*begun, *service.contracts)):
+        for at in (passage.begins, end):
+            if name in at.database.contracts:
+                yield from incomplete_contract(at, at.database.contracts[name])
+    yield from incomplete_service(end, service)
+    yield from _unusable(passage, end, begun)
+
+
+# --- In one database -----------------------------------------------------------------------------
+
+
+def incomplete_contract(at: Home, contract: Contract) -> Iterator[Finding]:
+    """Find what the engine would not let anybody create (1.1): types that are missing."""
+    missing = [name for name in contract.messages if type_of(at.database, name) is None]
+    if missing:
+        yield _told(
+            at, contract.source,
+            f"contract {contract.name} names {listed(missing)}, and the database has no such "
+            "message type",
+            "Create the message type, in the same spelling.",
+            contract=contract.name, types=missing,
+        )  # fmt: skip
+    if Sender.TARGET in (senders := set(contract.messages.values())) and len(senders) == 1:
+        yield _told(
+            at, contract.source,
+            f"contract {contract.name} has no message type that the initiator may send",
+            "Add one, SENT BY INITIATOR or ANY: without it no dialog can begin (8492).",
+            contract=contract.name, types=list(contract.messages),
+        )  # fmt: skip
+
+
+def incomplete_service(at: Home, service: Service) -> Iterator[Finding]:
+    """Find a service that accepts contracts which its database does not have."""
+    unknown = [name for name in service.contracts if contract_of(at.database, name) is None]
+    if unknown:
+        yield _told(
+            at, service.source,
+            f"service {service.name} accepts {listed(unknown)}, and the database has no such "
+            "contract",
+            "Create the contract, in the same spelling.",
+            service=service.name, contracts=unknown,
+        )  # fmt: skip
+
+
+# --- Between two ---------------------------------------------------------------------------------
+
+
+def _unusable(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterator[Finding]:
+    flow, begins = passage.flow, passage.begins
+    service = end.database.services[flow.to]
+    accepted = list(service.contracts)
+    evidence: dict[str, Any] = {"flow": str(flow), "target": str(end), "accepted": accepted}
+    for name, source in begun.items():
+        if contract_of(begins.database, name) is None:
+            yield _told(
+                begins, source,
+                f"{flow.sender.service} begins dialogs with {flow.to} under {name}, and the "
+                "database has no such contract",
+                "Create the contract and its message types here too, as at the target.",
+                contract=name, **evidence,
+            )  # fmt: skip
+        if name not in accepted:
+            yield _told(
+                end, service.source,
+                f"{flow.to} does not accept {name}, under which {begins} begins dialogs",
+                "Add the contract to the service, or begin the dialogs under one that it accepts.",
+                contract=name, **evidence,
+            )  # fmt: skip
+    if not begun and not any(contract_of(begins.database, name) for name in accepted):
+        what = listed(accepted) if accepted else "no contract: it can only begin dialogs"
+        yield _told(
+            end, service.source,
+            f"{flow.to} accepts {what}, and {begins}, which talks to it, has none of that",
+            "Create the contract and its message types on both sides, and let the service accept "
+            "it.",
+            **evidence,
+        )  # fmt: skip
+    yield from _different(passage, end, begun)
+
+
+def begun_contracts(passage: Passage) -> dict[str, Source]:
+    """Return the contracts under which code begins a flow's dialogs, with the first place."""
+    flow, found = passage.flow, dict[str, Source]()
+    for procedure in flow.sender.database.procedures.values():
+        for begin in procedure.begins:
+            meant = begin.to == flow.to and begin.service in (None, flow.sender.service)
+            if meant and begin.contract is not None:
+                found.setdefault(begin.contract, begin.source)
+    return found
+
+
+def _different(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterator[Finding]:
+    """Find message types that one side may send and the other side's contract does not allow."""
+    for name, here, there in shared_contracts(passage, end, begun):
+        said = []
+        for word, sender in here.messages.items():
+            if sender is not Sender.TARGET and there.messages.get(word) not in _BEGINNER:
+                said.append(f"{word} from the initiator")
+        for word, sender in there.messages.items():
+            if sender is not Sender.INITIATOR and here.messages.get(word) not in _TARGET:
+                said.append(f"{word} from the target")
+        if said:
+            yield _told(
+                end, there.source,
+                f"contract {name} is not the same in {passage.begins}: the other side does not "
+                f"take {listed(said)}",
+                "Make both contracts the same; a contract cannot be altered: create a new one.",
+                severity=Severity.ERROR if name in begun else Severity.WARNING,
+                contract=name, flow=str(passage.flow), types=said,
+            )  # fmt: skip
+
+
+_BEGINNER = (Sender.INITIATOR, Sender.ANY)
+_TARGET = (Sender.TARGET, Sender.ANY)
+
+
+def shared_contracts(
+    passage: Passage, end: Home, begun: Iterable[str]
+) -> Iterator[tuple[str, Contract, Contract]]:
+    """Yield the contracts that a flow can use by their names, as both sides have them."""
+    for name in begun or end.database.services[passage.flow.to].contracts:
+        here, there = contract_of(passage.begins.database, name), contract_of(end.database, name)
+        if name not in SYSTEM_CONTRACTS and here is not None and there is not None:
+            yield name, here, there
+
+
+def _told(
+    at: Home, source: Source, message: str, remedy: str,
+    severity: Severity = Severity.ERROR, **evidence: object,
+) -> Finding:  # fmt: skip
+    return finding("TA-31", severity, at, source, message, remedy, **evidence)

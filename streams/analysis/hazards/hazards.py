@@ -1,0 +1,33 @@
+"""The findings of ``check`` that whoever asks for one flow must know at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from streams.analysis.estate import Estate
+from streams.analysis.hazards.contracts import contracts
+from streams.analysis.hazards.endpoints import endpoints
+from streams.analysis.hazards.identity import clashes
+from streams.analysis.hazards.passage import Passage
+from streams.analysis.paths.splits import Split, split_finding
+from streams.topology import Finding, Severity
+
+CODES = ("TA-12", "TA-17", "TA-31", "TA-39")
+"""What can be a hazard: a dialog that reaches several targets, or none although a way leads there.
+
+What does not arrive, or is not acknowledged, needs no finding: its ways say so.
+"""
+
+
+def hazards_of(estate: Estate, passage: Passage, splits: Sequence[Split]) -> tuple[Finding, ...]:
+    """Return the errors among the findings of ``CODES`` about a flow, by code."""
+    found = (f for f in _found(estate, passage, splits) if f.severity is Severity.ERROR)
+    return tuple(sorted(found, key=lambda finding: finding.code))
+
+
+def _found(estate: Estate, passage: Passage, splits: Sequence[Split]) -> Iterator[Finding]:
+    for split in splits:
+        yield split_finding(estate.topology, split, passage.flow.to)
+    yield from clashes(estate, passage)
+    yield from contracts(estate, passage)
+    yield from endpoints(estate, (passage,))

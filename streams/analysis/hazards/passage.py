@@ -1,0 +1,75 @@
+"""What a flow passes, there and back: what hazards and findings about ways look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from streams.analysis.estate import Estate
+from streams.analysis.flows.flows import Flow
+from streams.analysis.known import Home
+from streams.analysis.objects import targets
+from streams.analysis.paths.network import Ending, State, Step
+from streams.analysis.paths.ways import Ways
+
+Hop = tuple[State, Step]
+Connection = tuple[str, str]
+"""Which instance connects to which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A flow with every step that its messages can take, and those of its acknowledgements.
+
+    ``places``: the databases in which messages are delivered.
+    """
+
+    flow: Flow
+    places: tuple[Ending, ...]
+    there: tuple[Hop, ...]
+    back: tuple[Hop, ...]
+
+    @property
+    def begins(self) -> Home:
+        """Return the database in which the dialogs begin."""
+        return Home(self.flow.sender.instance, self.flow.sender.database)
+
+    def ends(self, estate: Estate) -> tuple[Home, ...]:
+        """Return the databases that take the dialogs; where none does, those that are meant to."""
+        found = []
+        for place in self.places:
+            instance = estate.topology.instances[place.instance]
+            database = instance.database(place.database or "")
+            if database is not None and self.flow.to in database.services:
+                found.append(Home(instance, database))
+        if found:
+            return tuple(found)
+        homes = (here.get(self.flow.to, ()) for here in targets(estate).values())
+        return tuple(at for home in homes for at in home)
+
+    @property
+    def forwarders(self) -> tuple[str, ...]:
+        """Return the instances that pass the flow's messages on, there or back, by name."""
+        return tuple(sorted({s.instance for s, step in (*self.there, *self.back) if step.forwards}))
+
+    @property
+    def connections(self) -> tuple[Connection, ...]:
+        """Return the connections that messages and acknowledgements need, by name."""
+        pairs = {
+            (state.instance, step.following.instance)
+            for state, step in (*self.there, *self.back)
+            if step.following is not None
+        }
+        return tuple(sorted((one, other) for one, other in pairs if one != other))
+
+
+def steps_of(ways: Ways) -> tuple[Hop, ...]:
+    """Return every step on some way, once."""
+    states = dict.fromkeys(key.state for key in ways.reached())
+    return tuple((state, step) for state in states for step in ways.network.steps(state))
+
+
+def hops_of(ways: Iterable[tuple[Hop, ...]]) -> tuple[Hop, ...]:
+    """Return every hop of some ways, once."""
+    # A network makes each step once: its identity is cheaper to compare than its parts.
+    return tuple({(hop[0], id(hop[1])): hop for way in ways for hop in way}.values())

@@ -1,0 +1,23 @@
+"""The answer for one flow in a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from streams.topology import Finding
+
+
+class PathVerdict(Enum):
+    """The answer in a word; the values are the contract's, from the worst to the best."""
+
+    BROKEN = "broken"
+    HAZARD = "hazard"
+    OK = "ok"
+
+
+def judge(fine: bool, hazards: Sequence[Finding]) -> PathVerdict:
+    """Return the verdict; ``fine``: every message arrives, and its acknowledgement comes back."""
+    if not fine:
+        return PathVerdict.BROKEN
+    return PathVerdict.HAZARD if hazards else PathVerdict.OK
