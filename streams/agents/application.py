@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import faust
@@ -49,14 +49,16 @@ class HoplineApp(faust.App):
         self.cluster, self.instance, self.database = cluster, instance, database
         self._servers: list[Server] = []
 
-    def service(self, *names: Any, contract: str | None = None) -> Any:
+    def service(  # type: ignore[override]
+        self, *names: Any, contract: str | None = None
+    ) -> Callable[[Handler], Handler]:
         """Serve services that have one queue; decorates ``async def handler(dialog, message)``.
 
         The agent's name among commands is the first service's. ``contract`` is one that they must
         accept. Without names it is Faust's own decorator, for a class.
         """
         if len(names) == 1 and isinstance(names[0], type):
-            return super().service(names[0])
+            return super().service(names[0])  # type: ignore[return-value]
         if not names:
             raise UsageError("A service has a name.", '@app.service("//shop/OrderService")')
 
