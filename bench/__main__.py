@@ -28,6 +28,7 @@ PARTS = (
     "kafka_endpoint",
     "kafka_end_to_end",
     "open_dialogs",
+    "kafka_agents",
 )
 LONG = ("kafka_memory",)
 

@@ -14,9 +14,11 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "streams"
 
 LIBRARIES = {
+    "aiokafka": {"agents"},  # what Faust reads and writes with
     "avro": {"schema"},
     "click": {"cli"},
     "confluent_kafka": {"kafka"},
+    "faust": {"agents"},
     "fastavro": {"wire", "capture"},  # capture: object containers, which are no messages
     "jgo": {"embedded"},
     "prometheus_client": {"workers"},

@@ -65,6 +65,7 @@ COMMANDS: dict[str, Entry] = {
         "streams.cli.apply:apply", Section.RUN, "Write a topology into a cluster's catalog."
     ),
     "sql": Entry("streams.cli.sql:sql", Section.RUN, "T-SQL on a running system."),
+    "queue": Entry("streams.cli.queue:queue", Section.RUN, "Turn a queue on or off."),
     "worker": Entry(
         "streams.cli.worker:worker", Section.RUN, "Run forwarder and endpoint workers."
     ),
@@ -120,6 +121,8 @@ COMMANDS: dict[str, Entry] = {
 
 EXTRAS = {
     "confluent_kafka": "run",
+    "faust": "run",
+    "aiokafka": "run",
     "fastavro": "run",
     "jgo": "run",
     "sqlalchemy": "run",

@@ -194,6 +194,9 @@ def _state(record: Description) -> str:
         return "state"
     if "service" in about:
         return _request(about["service"], record.get("request"))
+    if "source" in about:
+        source = about["source"]
+        return f"knows what {source['application']}/{source['agent']} has said"
     side = "initiator" if about["is_initiator"] else "target"
     if about["chunk"] is not None:
         return _chunk(side, about["chunk"], chunk)

@@ -12,22 +12,30 @@ import click
 from streams.cli.log import log_to_stderr
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.settings import credentials, section_options
+from streams.cli.worker_agents import AgentOptions, agent_options, run_agents
 from streams.errors import UsageError
 from streams.kafka import read_catalog
 from streams.settings import LogFormat, PaceName, WorkerSettings
 from streams.workers import ROLES, Pace, Plan, Process, stop_on_signals
 
+AGENTS = "agents"
+
 
 @click.command()
-@click.argument("role", type=click.Choice([*ROLES, "both"]))
+@click.argument("role", type=click.Choice([*ROLES, "both", AGENTS]))
 @click.option("--instance", "instances", multiple=True, metavar="NAME", help="Serve this one.")
 @click.option("--all", "every", is_flag=True, help="Serve every instance of the catalog.")
+@agent_options
 @section_options("worker")
 @cluster_options
 def worker(
     role: str,
     instances: tuple[str, ...],
     every: bool,
+    service: str | None,
+    name: str,
+    classifier: str | None,
+    redirect: str | None,
     bootstrap: str,
     prefix: str,
     log_format: str,
@@ -36,7 +44,8 @@ def worker(
 ) -> None:
     """Run workers until SIGTERM: then they drain, commit and leave.
 
-    ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs) or both.
+    ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs), both of
+    these, or agents (a service that comes with Hopline: --service data-dependent-routing).
     Any number of processes may serve an instance, each with its own --slot. A killed one loses
     nothing: start it again. Of two endpoint workers with --standby and the same --slot one works;
     the other one knows all that it knows, and takes over within seconds when it dies.
@@ -46,6 +55,8 @@ def worker(
     logging.getLogger("hopline.ready").setLevel(logging.INFO)
     if bool(instances) == every:
         raise UsageError("Name the instances to serve.", "Give --instance NAME ... or --all.")
+    agents = AgentOptions(service, name, classifier, redirect)
+    agents.demand(wanted=role == AGENTS)
     cluster = cluster_of(bootstrap, prefix)
     if every:
         cluster.wait(settings.timeout, lambda text: click.echo(text, err=True))
@@ -53,6 +64,9 @@ def worker(
         instances = tuple(topology.instances) if topology else ()
         if not instances:
             raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
+    if role == AGENTS:
+        run_agents(cluster, instances, agents)
+        return
     roles = ROLES if role == "both" else (role,)
     process = Process(
         cluster,

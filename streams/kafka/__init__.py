@@ -39,7 +39,7 @@ from streams.kafka.reader import (
     watermarks,
 )
 from streams.kafka.stated import refuse_secrets, stated_cluster
-from streams.kafka.topics import Mismatch, compare, create, demand
+from streams.kafka.topics import Mismatch, compare, create, demand, topic_id
 from streams.kafka.transactor import FENCED, AbortedError, FencedError, Outgoing, Transactor
 
 __all__ = [
@@ -87,5 +87,6 @@ __all__ = [
     "refuse_secrets",
     "specs_of",
     "stated_cluster",
+    "topic_id",
     "watermarks",
 ]

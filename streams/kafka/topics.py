@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
@@ -71,6 +72,15 @@ def create(cluster: Cluster, specs: Iterable[TopicSpec], replication: int = -1) 
             future.result()
         done.append(f"corrected {mismatch.topic} ({mismatch.what})")
     return done
+
+
+def topic_id(cluster: Cluster, topic: str) -> uuid.UUID:
+    """Return Kafka's id of a topic: one that is made anew under the same name has another."""
+    admin = cluster.admin()
+    found = admin.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT)
+    known = found[topic].result().topic_id
+    high, low = known.get_most_significant_bits(), known.get_least_significant_bits()
+    return uuid.UUID(int=(high % 2**64 << 64) + low % 2**64)
 
 
 def compare(cluster: Cluster, specs: Iterable[TopicSpec]) -> list[Mismatch]:

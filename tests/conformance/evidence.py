@@ -24,6 +24,7 @@ LEVELS = {
         "capture",
         "parity",
         "live",
+        "agents",
     ),
 }
 """How real what a test runs is, by its folder: a pure decision; the pure parts that decide for

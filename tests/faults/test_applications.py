@@ -35,12 +35,16 @@ def options(system: System) -> tuple[str, str]:
 
 
 def kill_at(
-    marks: list[tuple[int, Child]], progress: Callable[[], int], until: int, children: list[Child]
+    marks: list[tuple[int, Child]],
+    progress: Callable[[], int],
+    until: int,
+    children: list[Child],
+    seconds: float = 240,
 ) -> None:
     """Kill each child when there is as much progress as its mark says, and wait for the end."""
-    deadline, pause, waiting = time.monotonic() + 240, threading.Event(), list(marks)
+    deadline, pause, waiting = time.monotonic() + seconds, threading.Event(), list(marks)
     while (now := progress()) < until:
-        assert time.monotonic() < deadline, f"{now} of {until} in 240 s"
+        assert time.monotonic() < deadline, f"{now} of {until} in {seconds:.0f} s"
         for child in children:
             child.check()
         if waiting and now >= waiting[0][0]:

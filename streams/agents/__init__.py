@@ -1,0 +1,8 @@
+"""Services as Faust agents: what an activated stored procedure was. The only importer of Faust."""
+
+from streams.agents.application import HoplineApp, hopline_app
+from streams.agents.attempt import Handler
+from streams.agents.dialog import Dialog
+from streams.client.receiver import Received
+
+__all__ = ["Dialog", "Handler", "HoplineApp", "Received", "hopline_app"]

@@ -1,0 +1,164 @@
+"""A Faust application whose agents are services: what an activated procedure was.
+
+    app = hopline_app("orders", instance="ServerB", database="DatabaseB")
+
+    @app.service("//shop/OrderService")
+    async def orders(dialog, message):
+        await dialog.send(b"<accepted/>", type="//shop/Accepted")
+        await dialog.end()
+
+    if __name__ == "__main__":
+        app.main()
+
+Everything of Faust is there: tables, timers, pages, ordinary agents, the command ``faust``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import faust
+
+from streams.agents.attempt import Handler
+from streams.agents.dialog import NotConfirmedError
+from streams.agents.driver import Transport
+from streams.agents.server import Server
+from streams.errors import UsageError
+from streams.kafka import Cluster
+from streams.protocol import Command
+from streams.settings import setting_of
+from streams.wire import Topics
+from streams.wire.records import command_record
+
+_SESSION = 10.0
+"""Seconds after which a killed process has left its group, as for every other client of ours."""
+_PATIENCE = 60.0
+"""Seconds until a command that Kafka does not take stops the application."""
+
+
+class HoplineApp(faust.App):
+    """A Faust application in one database; made by :func:`hopline_app`."""
+
+    def __init__(
+        self, name: str, *, cluster: Cluster, instance: str, database: str, **options: Any
+    ) -> None:
+        super().__init__(name, **options)
+        self.cluster, self.instance, self.database = cluster, instance, database
+        self._servers: list[Server] = []
+
+    def service(  # type: ignore[override]
+        self, *names: Any, contract: str | None = None
+    ) -> Callable[[Handler], Handler]:
+        """Serve services that have one queue; decorates ``async def handler(dialog, message)``.
+
+        The agent's name among commands is the first service's. ``contract`` is one that they must
+        accept. Without names it is Faust's own decorator, for a class.
+        """
+        if len(names) == 1 and isinstance(names[0], type):
+            return super().service(names[0])  # type: ignore[return-value]
+        if not names:
+            raise UsageError("A service has a name.", '@app.service("//shop/OrderService")')
+
+        def decorate(handler: Handler) -> Handler:
+            self._servers.append(Server(self, handler, names, contract))
+            return handler
+
+        return decorate
+
+    async def on_first_start(self) -> None:
+        """Find the queues of all services before anything is read."""
+        if self.conf.store.scheme != "memory":  # else nothing is kept in a folder
+            await super().on_first_start()
+        if not (self.client_only or self.producer_only):
+            await asyncio.to_thread(self._locate)
+
+    def _locate(self) -> None:
+        for server in self._servers:
+            server.locate()
+        topics = [server.topic for server in self._servers]
+        for topic in topics:
+            if topics.count(topic) > 1:
+                raise UsageError(
+                    f"Two agents have the queue {topic}.",
+                    "Give one agent the names of all services of a queue.",
+                )
+        self.consumer.queues.update(topics)  # type: ignore[attr-defined]
+
+    async def confirm(self, command: Command) -> None:
+        """Return when Kafka has a command; raises NotConfirmedError where it has not."""
+        key, value, headers = command_record(command)
+        topic = self.cluster.topics.cmd(self.instance)
+        try:
+            await self.producer.send_and_wait(
+                topic,
+                key,
+                value,
+                None,
+                None,
+                headers,  # type: ignore[arg-type]
+            )
+        except Exception as error:
+            raise NotConfirmedError(
+                f"{topic}: Kafka has not taken a command: {error}.",
+                "It is said again at the next start.",
+            ) from error
+
+    async def give_up(self, error: Exception) -> NoReturn:
+        """Stop the worker; what is under way is never finished, so it comes again."""
+        await self.crash(error)
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("nobody sets the future")
+
+    def _new_transport(self) -> Transport:
+        return Transport(self.conf.broker_consumer, self)
+
+    def _new_producer_transport(self) -> Transport:
+        return Transport(self.conf.broker_producer, self)
+
+
+def hopline_app(
+    name: str,
+    *,
+    instance: str,
+    database: str,
+    bootstrap: str | None = None,
+    prefix: str | None = None,
+    member: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    **options: Any,
+) -> HoplineApp:
+    """Return a Faust application whose services live in a database; ``options`` are Faust's.
+
+    ``name`` is the reading group, and part of the commands' ids: another name reads the queues from
+    their beginnings and says everything anew. ``member`` names this process among the group's, the
+    same at every start: one that was killed goes on at once. ``bootstrap`` and ``prefix`` are
+    HOPLINE_BOOTSTRAP and HOPLINE_PREFIX if not given; ``properties`` are librdkafka's, for what is
+    not Faust's (catalog, settings of queues), whose own are ``broker_credentials``.
+    """
+    if options.get("processing_guarantee") not in (None, "at_least_once"):
+        raise UsageError(
+            "Faust's exactly_once fails on rebalance.",
+            "Leave processing_guarantee out: what an agent says has effect once without it.",
+        )
+    servers = bootstrap or _setting("bootstrap")
+    cluster = Cluster(servers, Topics(prefix or _setting("prefix")), properties or {})
+    defaults = {
+        "broker": [f"aiokafka://{server}" for server in servers.split(",")],
+        "broker_session_timeout": _SESSION,
+        "consumer_group_instance_id": member,
+        "producer_request_timeout": _PATIENCE,
+        "stream_wait_empty": False,  # a handler that waits for its queue would wait for ever
+        "topic_disable_leader": True,
+        "topic_partitions": 1,  # of a table, as of every queue
+    }
+    return HoplineApp(
+        name, cluster=cluster, instance=instance, database=database, **{**defaults, **options}
+    )
+
+
+def _setting(name: str) -> str:
+    setting = setting_of("", name)
+    return os.environ.get(setting.variable) or str(setting.default)

@@ -1,0 +1,116 @@
+"""The data-dependent routing service on Kafka (reference, section 6): which service gets a dialog
+hangs on its first message. :mod:`streams.services` decides; here its rows and statements are kept.
+
+``resolved_conversations`` is a Faust table, changed behind the statements that it speaks of: it
+must not know a dialog that nobody has begun, or forget one that nobody has ended.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from streams.agents.application import HoplineApp, hopline_app
+from streams.agents.dialog import Dialog
+from streams.client.receiver import Received as Message
+from streams.services import (
+    Action,
+    Begin,
+    Classifier,
+    End,
+    Handle,
+    Received,
+    Redirector,
+    Router,
+    Send,
+    Turn,
+    to_service_name,
+)
+from streams.wire import Topics
+
+
+def routing_app(
+    instance: str,
+    database: str,
+    service: str,
+    *,
+    classify: Classifier = to_service_name,
+    reply_type: str | None = None,
+    prefix: str = "ssb.",
+    **options: Any,
+) -> HoplineApp:
+    """Return the application that routes the dialogs of a service; ``options`` are hopline_app's.
+
+    With ``reply_type`` it redirects: the answer, of this type, is the name of the service, and the
+    dialog ends.
+    """
+    name = Topics(prefix).name("routing", instance, database)
+    app = hopline_app(name, instance=instance, database=database, prefix=prefix, **options)
+    if reply_type is not None:
+        redirector = Redirector(service, database, classify, reply_type)
+
+        @app.service(service)
+        async def redirect(dialog: Dialog, message: Message) -> None:
+            await _say(dialog, redirector.route(_received(message)))
+
+        return app
+    router = Router(service, database, classify)
+    rows = app.Table("resolved_conversations", default=str)
+
+    @app.service(service)
+    async def route(dialog: Dialog, message: Message) -> None:
+        received = _received(message)
+        known = rows.get(_key(received.handle))
+        resolved = {received.handle: _handle(known)} if known else {}
+        turn = router.route(resolved, received)
+        made = await _say(dialog, turn)
+        await dialog.commit()
+        for one, other in turn.stored:
+            rows[_key(made.get(one, one))] = _key(made.get(other, other))
+        for gone in turn.deleted:
+            rows.pop(_key(gone), None)
+
+    return app
+
+
+async def _say(dialog: Dialog, turn: Turn) -> dict[Handle, Handle]:
+    """Say what a message leads to; return which dialogs stand for those that it begins."""
+    made: dict[Handle, Handle] = {}
+    for action in turn.actions:
+        if isinstance(action, Begin):
+            began = await dialog.begin(action.to_service, contract=action.contract)
+            made[action.handle] = Handle(began.id, is_initiator=True)
+        else:
+            await _act(dialog, made.get(action.handle, action.handle), action)
+    return made
+
+
+async def _act(dialog: Dialog, handle: Handle, action: Action) -> None:
+    on = dialog.on(handle.conversation, is_initiator=handle.is_initiator)
+    match action:
+        case Send():
+            await on.send(action.body, type=action.type)
+        case End():
+            await on.end(error=None if action.code is None else (action.code, action.text))
+
+
+def _received(message: Message) -> Received:
+    header, parties = message.frame.header, message.frame.parties
+    side = message.conversation
+    return Received(
+        Handle(side.id, side.is_initiator),
+        header.message_id,
+        header.sequence,
+        header.type,
+        message.body,
+        parties.contract,
+    )
+
+
+def _key(handle: Handle) -> str:
+    return f"{handle.conversation}/{'initiator' if handle.is_initiator else 'target'}"
+
+
+def _handle(key: str) -> Handle:
+    conversation, _, side = key.partition("/")
+    return Handle(uuid.UUID(conversation), side == "initiator")

@@ -1,0 +1,38 @@
+"""Run applications in this process until a signal, or until one of them fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Sequence
+
+from streams.agents.application import HoplineApp
+
+log = logging.getLogger("hopline.ready")
+
+
+def serve(apps: Sequence[HoplineApp]) -> None:
+    """Return after SIGTERM or SIGINT, when all have left; raises what one has failed with."""
+    asyncio.run(_serve(apps))
+
+
+async def _serve(apps: Sequence[HoplineApp]) -> None:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        for app in apps:
+            await app.start()
+            log.info("%s serves %s/%s", app.conf.id, app.instance, app.database)
+        ends = [stop.wait(), *(app._crashed.wait() for app in apps)]
+        waiting = [asyncio.ensure_future(end) for end in ends]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
+    finally:
+        for app in apps:
+            await app.stop()
+    for app in apps:
+        if app.crash_reason is not None:
+            raise app.crash_reason

@@ -1,0 +1,69 @@
+"""What an agent must know of a service before it reads: its queue, held against the catalog."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streams.client.queues import QueueSettings
+from streams.errors import UsageError
+from streams.kafka import Cluster, partitions_of, read_catalog
+from streams.topology import Database, accepted_contracts, queue_of
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The queue of an agent's services; ``places`` is the number of partitions of ``cmd``."""
+
+    topic: str
+    places: int
+    settings: QueueSettings
+
+
+def locate(
+    cluster: Cluster, instance: str, database: str, services: tuple[str, ...], contract: str | None
+) -> Served:
+    """Return what the catalog says of services that have one queue.
+
+    Raises UsageError where they do not exist, have several queues or do not accept the contract,
+    and SurroundingsError where there is no catalog.
+    """
+    held = _database(cluster, instance, database)
+    queues = {name: queue_of(held, name) for name in services}
+    missing = [name for name, queue in queues.items() if queue is None]
+    if missing:
+        known = ", ".join(sorted(held.services)) or "none"
+        raise UsageError(f"{instance}/{database} has no service {missing[0]}.", f"It has: {known}.")
+    names = sorted({queue.name for queue in queues.values() if queue is not None})
+    if len(names) > 1:
+        raise UsageError(
+            f"The services {', '.join(services)} have several queues: {', '.join(names)}.",
+            "Give each queue an agent of its own.",
+        )
+    if contract is not None:
+        _demand(held, services, contract)
+    topic = cluster.topics.queue(instance, database, names[0])
+    partitions_of(cluster, topic)
+    places = len(partitions_of(cluster, cluster.topics.cmd(instance)))
+    return Served(topic, places, QueueSettings(cluster, instance, database, names[0]))
+
+
+def _database(cluster: Cluster, instance: str, database: str) -> Database:
+    topology = read_catalog(cluster).topology
+    here = topology.instances.get(instance) if topology is not None else None
+    held = here.databases.get(database) if here is not None else None
+    if held is None:
+        raise UsageError(
+            f"The catalog at {cluster.bootstrap} has no {instance}/{database}.",
+            "Run 'hopline apply TOPOLOGY' first, or name another.",
+        )
+    return held
+
+
+def _demand(database: Database, services: tuple[str, ...], contract: str) -> None:
+    for name in services:
+        accepted = accepted_contracts(database, name)
+        if contract not in accepted:
+            said = ", ".join(accepted) or "none: it only begins dialogs"
+            raise UsageError(
+                f"{name} does not accept the contract {contract}.", f"It does: {said}."
+            )

@@ -1,0 +1,77 @@
+"""What an agent says has effect once, however often it reads what makes it say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streams.kafka import Cluster, TopicPartition, deploy, topic_id
+from tests.agents.rig import AT_B, answering, answers, application, order, serving, shop
+from tests.running import System, eventually, running
+from tests.workers.rig import pause
+
+BODIES = [b"%d" % n for n in range(10)]
+ANSWERS = [f"{n}!" for n in range(10)]
+
+
+@pytest.fixture
+def system(kafka: str, unique: str, tmp_path: Path) -> Iterator[System]:
+    with running(kafka, unique, shop(tmp_path)) as made:
+        yield made
+
+
+def rewind(cluster: Cluster, group: str, topic: str) -> None:
+    """Let a group read a topic from its beginning."""
+    consumer = cluster.consumer(group)
+    consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
+    consumer.close()
+
+
+def test_what_is_read_again_is_said_without_effect(system: System) -> None:
+    """Also after the dialog is gone: what a closed dialog would have refused is passed over."""
+    seen: list[bytes] = []
+    with system.client() as client:
+        with serving(answering(application(system), seen)) as first:
+            dialog = order(client, *BODIES)
+            assert answers(system, 10) == ANSWERS
+        rewind(system.cluster, first.app.conf.id, system.cluster.topics.queue(*AT_B, "OrderQueue"))
+        with serving(answering(application(system), seen)):
+            eventually(lambda: len(seen) >= 20 or pause(), "it reads everything again")
+            client.send(dialog, b"last", type="//shop/Order")
+            assert answers(system, 11) == [*ANSWERS, "last!"]
+    assert seen == [*BODIES, *BODIES, b"last"]
+    refused = [e for e in system.snapshot(system.cluster.topics.event) if e["event"].get("error")]
+    assert refused == []
+
+
+def test_applications_on_one_queue_all_answer(system: System) -> None:
+    """Each reads the queue for itself, and what one has said is nothing to the other."""
+    with (
+        system.client() as client,
+        serving(answering(application(system, "orders"))),
+        serving(answering(application(system, "audit"), mark=b"?")),
+    ):
+        order(client, b"a", b"b")
+        assert sorted(answers(system, 4)) == ["a!", "a?", "b!", "b?"]
+
+
+def test_a_topic_that_is_made_anew_is_another_source(system: System) -> None:
+    """Its offsets begin at 0 again, below those of what was said before."""
+    cluster, topic = system.cluster, system.cluster.topics.queue(*AT_B, "OrderQueue")
+    with system.client() as client:
+        with serving(answering(application(system))):
+            order(client, *BODIES)
+            assert answers(system, 10) == ANSWERS
+        system.stop()
+        before = topic_id(cluster, topic)
+        admin = cluster.admin()
+        admin.delete_topics([topic])[topic].result()
+        eventually(lambda: topic not in admin.list_topics(timeout=5).topics, "it is gone")
+        deploy(cluster, system.topology)
+        assert topic_id(cluster, topic) != before
+        system.start()
+        with serving(answering(application(system))):
+            order(client, b"anew")
+            assert answers(system, 11) == [*ANSWERS, "anew!"]

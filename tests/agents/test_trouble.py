@@ -1,0 +1,140 @@
+"""What an agent does where something fails: it says nothing that is not so, and loses nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streams.agents import Dialog, HoplineApp, Received
+from streams.agents.dialog import NotConfirmedError
+from streams.agents.served import locate
+from streams.errors import UsageError
+from streams.kafka import Cluster
+from streams.live.statements import Script, plan_script, publish_script
+from streams.protocol import Header, Journey, Parties
+from streams.wire.records import queue_record
+from tests.agents.rig import (
+    ACCEPTED,
+    AT_B,
+    CONTRACT,
+    ORDER,
+    ORDERS,
+    STOCK,
+    WEB,
+    answering,
+    answers,
+    application,
+    order,
+    serving,
+    shop,
+)  # fmt: skip
+from tests.running import System, eventually, running
+from tests.workers.rig import configure, pause
+
+
+@pytest.fixture
+def system(kafka: str, unique: str, tmp_path: Path) -> Iterator[System]:
+    with running(kafka, unique, shop(tmp_path)) as made:
+        yield made
+
+
+def put(cluster: Cluster, body: bytes, *, commit: bool) -> None:
+    """Write an order into the queue in a transaction, and commit or abort it."""
+    now = time.time_ns() // 1_000_000
+    dialog = uuid.uuid4()
+    key, value, headers = queue_record(
+        dialog,
+        dialog,
+        Parties(ORDERS, "DatabaseB", WEB, "DatabaseA", CONTRACT, True),
+        Header(uuid.uuid4(), ORDER, 0, now, now + 60_000),
+        Journey(16, now + 60_000, 0, now, 0, ()),
+        body,
+    )
+    producer = cluster.producer(transactional_id=f"{cluster.topics.prefix}writer")
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    topic = cluster.topics.queue(*AT_B, "OrderQueue")
+    producer.produce(topic, key=key, value=value, headers=headers)  # type: ignore[arg-type]
+    producer.flush(30)
+    producer.commit_transaction(30) if commit else producer.abort_transaction(30)
+
+
+def test_an_aborted_transaction_is_not_heard_of(system: System) -> None:
+    seen: list[bytes] = []
+    with serving(answering(application(system), seen)):
+        put(system.cluster, b"aborted", commit=False)
+        put(system.cluster, b"committed", commit=True)
+        eventually(lambda: seen or pause(), "the order that was committed")
+    assert seen == [b"committed"]
+
+
+def test_what_kafka_does_not_take_stops_the_application(system: System) -> None:
+    """The message is not passed over: the next start says all that it causes, once."""
+    cmd = system.cluster.topics.cmd("ServerB")
+    configure(system.cluster, cmd, {"max.message.bytes": "50"})
+    with system.client() as client:
+        app = answering(application(system))
+        with pytest.raises(NotConfirmedError, match="has not taken"), serving(app) as thread:
+            order(client, b"one", b"two")
+            thread.join()
+        configure(system.cluster, cmd, {"max.message.bytes": "1048588"})
+        with serving(answering(application(system))):
+            assert answers(system, 2) == ["one!", "two!"]
+
+
+def test_a_handler_that_fails_rolls_back_and_five_times_turn_the_queue_off(system: System) -> None:
+    """Nothing that it has said was said; the message stays, and the next ones behind it.
+
+    Who starts while the queue is off waits until it is on.
+    """
+    seen, mended = list[bytes](), threading.Event()
+
+    def failing() -> HoplineApp:
+        app = application(system)
+
+        @app.service(ORDERS)
+        async def orders(dialog: Dialog, message: Received) -> None:
+            seen.append(message.body)
+            await dialog.send(message.body + b"!", type=ACCEPTED)
+            if message.body == b"poison" and not mended.is_set():
+                raise ValueError("not today")
+
+        return app
+
+    with system.client() as client:
+        with serving(failing()):
+            order(client, b"good", b"poison", b"behind")
+            [event] = system.events(143)
+            assert (event["instance"], event["error"]) == ("ServerB", 9617)
+            assert answers(system, 1) == ["good!"]
+        assert seen == [b"good", *[b"poison"] * 5]
+        mended.set()
+        with serving(failing()):
+            turn_on(system)
+            assert answers(system, 3) == ["good!", "poison!", "behind!"]
+    assert seen == [b"good", *[b"poison"] * 6, b"behind"]
+
+
+def turn_on(system: System) -> None:
+    script = Script(*AT_B, "ALTER QUEUE OrderQueue WITH STATUS = ON")
+    publish_script(system.cluster, plan_script(system.cluster, script, time.time()))
+
+
+@pytest.mark.parametrize(
+    ("names", "contract", "says"),
+    [
+        (("//shop/Nobody",), None, "has no service //shop/Nobody"),
+        ((ORDERS, STOCK), None, "have several queues: OrderQueue, StockQueue"),
+        ((ORDERS,), "DEFAULT", "does not accept the contract DEFAULT"),
+    ],
+)
+def test_what_the_catalog_does_not_have_is_told_at_the_start(
+    system: System, names: tuple[str, ...], contract: str | None, says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        locate(system.cluster, *AT_B, names, contract)
