@@ -16,6 +16,7 @@ from streams.node.mirror import Pair
 from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.refuse import refuse
+from streams.node.turn import turn_at_origin, turn_on_the_way
 from streams.node.world import World
 from streams.protocol import Parties
 from streams.routing import Address, Decision, Origin, Plan, Query, Verdict, pick_broker, plan
@@ -26,11 +27,15 @@ CACHE_SIZE = 100_000
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A decision, prepared: where to (``None``: an address of no instance), with which header."""
+    """A decision, prepared: where to (``None``: an address of no instance), with which header.
+
+    ``returning``: towards the initiator.
+    """
 
     decision: Decision
     route: bytes
     targets: tuple[str | None, ...]
+    returning: bool
 
 
 @dataclass(slots=True)
@@ -170,7 +175,8 @@ class Forwarder:
             seed = 0
         else:
             seed = self._seed(record)
-            chosen = self._failover(leaf, hop.first_hop + seed + hop.attempt)
+            turn = turn_at_origin(hop.attempt, len(leaf.targets), returning=leaf.returning)
+            chosen = self._failover(leaf, hop.first_hop + seed + turn)
         if not chosen:
             return self.refuse(record, Number.TARGET_UNREACHABLE, now, hop)
         block, copies = self.block(now), []
@@ -185,7 +191,7 @@ class Forwarder:
             return self.refuse(record, Number.HOPS_EXHAUSTED, now, hop)
         if hop.expired(now):
             return self.refuse(record, Number.TIME_TO_LIVE_EXCEEDED, now, hop)
-        chosen = self._failover(leaf, _turn(hop, len(leaf.targets)))
+        chosen = self._failover(leaf, turn_on_the_way(hop.attempt, len(leaf.targets), hop.visits))
         if not chosen:
             return HELD
         edited = hop.edited(self.instance, now, self.block(now), spend=True)
@@ -263,21 +269,7 @@ class Forwarder:
                     way.parties._replace(to_broker=decision.broker)  # U-07
                 )
             targets = tuple(self.instance_at(address) for address in decision.addresses)
-            leaf = way.leaves[decision] = _Leaf(decision, raw, targets)
+            leaf = way.leaves[decision] = _Leaf(
+                decision, raw, targets, returning=not way.parties.from_initiator
+            )
         return leaf
-
-
-def _turn(hop: HopView, count: int) -> int:
-    """Return which of ``count`` addresses a copy from outside tries first: attempt 0 the first one.
-
-    Were it the attempt alone, the choices of all instances on a way would move in step, and some
-    ways would never be tried. The n-th on the way adds a step with every round of its own, its
-    rounds' rounds, ...: with equal counts every combination has its turn once, else soon.
-    """
-    attempt = turn = hop.attempt
-    if count < 2 or not attempt:
-        return turn
-    for _ in range(hop.visits):
-        attempt //= count
-        turn += attempt
-    return turn

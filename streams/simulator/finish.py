@@ -2,19 +2,23 @@
 
 *Finishes* means: no message waits in a transmission queue any more. The bound follows from the
 ceiling of the retries: the next one comes within it, and every retry tries the next address, there
-and back. What was acknowledged meanwhile was ahead in the line, and gives the time that its way
-takes. It is judged once, at the end of a run, and only what has had that much calm time.
+and back (``streams/node/turn.py``). What was acknowledged meanwhile was ahead in the line, and
+gives the time that its way takes. It is judged once, at the end of a run, and only what has had
+that much calm time.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Set
+from functools import cache
 from typing import TYPE_CHECKING
 
 from streams.analysis import find_paths, find_sender
 from streams.analysis.paths.path import Outcome
 from streams.analysis.paths.ways import Way
 from streams.errors import UsageError
+from streams.node.turn import turn_at_origin
 from streams.protocol import Dialog, State
 from streams.routing import broker_key
 from streams.simulator.clock import MILLISECOND, SECOND, START
@@ -69,7 +73,7 @@ def bound(topology: Topology, scenario: Scenario, there: str, back: str) -> int:
 
     ``there`` and ``back`` are the services that it and its acknowledgement are for.
     """
-    return _bound(scenario, _addresses(topology, there) * _addresses(topology, back))
+    return _bound(scenario, _attempts(_addresses(topology, there), _addresses(topology, back)))
 
 
 def tail(topology: Topology, scenario: Scenario, services: Iterable[str]) -> int:
@@ -78,12 +82,29 @@ def tail(topology: Topology, scenario: Scenario, services: Iterable[str]) -> int
     A route may be created meanwhile that the topology does not have yet.
     """
     most = max((_addresses(topology, service) for service in services), default=1) + 1
-    return _bound(scenario, most * most)
+    return _bound(scenario, _attempts(most, most))
 
 
 def _bound(scenario: Scenario, attempts: int) -> int:
     ceiling = scenario.limits.retries[-1] * MILLISECOND
     return (1 + attempts) * ceiling + scenario.limits.time_to_live * MILLISECOND + SLACK
+
+
+@cache
+def _attempts(there: int, back: int) -> int:
+    """Return how many attempts try every pair of addresses, of so many or fewer at either end."""
+    pairs = itertools.product(range(1, there + 1), range(1, back + 1))
+    return max(max(_tried(m, n), _tried(n, m)) for m, n in pairs)
+
+
+def _tried(out: int, home: int) -> int:
+    seen: set[tuple[int, int]] = set()
+    for attempt in itertools.count():
+        first = turn_at_origin(attempt, out, returning=False) % out
+        seen.add((first, turn_at_origin(attempt, home, returning=True) % home))
+        if len(seen) == out * home or attempt == 4 * out * home:
+            break
+    return attempt + 1
 
 
 def _addresses(topology: Topology, service: str) -> int:

@@ -10,7 +10,6 @@ import pytest
 
 from streams.errors import EventKind, Number
 from streams.node import HELD, Copy, Forwarder, Outcome, Place, Record, World, world_of
-from streams.node.forwarder import _turn
 from streams.protocol import DEFAULT, Ack, Flag, Header, Journey, Parties
 from streams.routing import Origin, pick_broker
 from streams.topology import Topology, Transport
@@ -20,9 +19,7 @@ from streams.wire import (
     decode_header,
     decode_journey,
     decode_parties,
-    encode_journey,
 )
-from streams.wire.hop import Hop
 from streams.wire.records import HOP, MESSAGE, ROUTE, ack_record, header_of, message_record
 
 from .evidence import shows
@@ -459,17 +456,3 @@ def test_a_malformed_envelope(field: str, rubbish: bytes, to: str) -> None:
         return  # a forwarder need not read it
     with pytest.raises(MalformedError):
         gate.handle(replace(frame(to, OUTSIDE), **{field: rubbish}), START)
-
-
-@pytest.mark.parametrize(("near", "far"), [(1, 1), (1, 3), (2, 2), (2, 3), (3, 2), (3, 3), (4, 3)])
-def test_all_combinations_of_two_instances_have_their_turn(near: int, far: int) -> None:
-    """The first to be tried at either is every pair of addresses, soon: none is left out."""
-    ways = set()
-    for attempt in range(2 * near * far):
-        first, second = (
-            Hop(encode_journey(Journey(16, 0, attempt, 0, 0, (("I", 1),) * met))) for met in (0, 1)
-        )
-        ways.add((_turn(first, near) % near, _turn(second, far) % far))
-    assert len(ways) == near * far
-    first = Hop(encode_journey(Journey(16, 0, 1, 0, 0, (("I", 1),) * 5)))
-    assert _turn(first, 2) == 1, "the first retry takes the next address, wherever it is"
