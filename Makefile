@@ -5,7 +5,7 @@
 #              load, MESSAGES=N in the first run, SEED=S
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way
 # make bench   what everything costs, one table in 20 minutes; ROUNDS=N changes how exactly
-#              bench-routing, bench-kafka_endpoint, ... (bench/): one part; bench-kafka_memory: apart
+#              bench-routing, ... (bench/): one part; bench-kafka_memory: apart
 # make lock    resolve the dependencies anew
 
 PYTHON ?= python3
@@ -14,7 +14,7 @@ STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 BENCHES := $(addprefix bench-,routing analysis forwarder endpoint kafka_forwarder kafka_latency \
-  kafka_endpoint kafka_end_to_end kafka_memory)
+  kafka_endpoint kafka_end_to_end open_dialogs kafka_memory)
 
 .PHONY: setup test explore soak demo bench $(BENCHES) lock clean
 

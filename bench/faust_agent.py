@@ -58,7 +58,7 @@ def faust_agent(cluster: Cluster, instance: str, count: int) -> tuple[float, flo
     begun: list[float] = []
     done = asyncio.Event()
 
-    @app.agent(app.topic(cluster.topics.txq(instance), **RAW), concurrency=1)  # type: ignore[misc]
+    @app.agent(app.topic(cluster.topics.txq(instance), **RAW), concurrency=1)
     async def forward(stream: faust.StreamT[bytes]) -> None:
         passed = 0
         async for event in stream.events():

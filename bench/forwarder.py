@@ -59,7 +59,7 @@ def cases(ids: Sequence[uuid.UUID]) -> dict[str, tuple[Work, list[Record]]]:
     from_a = Parties(
         "TargetService", None, "InitiatorService", home, "//hopline/OrderContract", True
     )
-    to_b = replace(from_a, to_broker="DatabaseB")
+    to_b = from_a._replace(to_broker="DatabaseB")
     made: dict[str, tuple[Work, list[Record]]] = {}
     for name, instance, origin, parties in (
         ("send, balanced over two ids", "ServerA", Origin.INSIDE, from_a),

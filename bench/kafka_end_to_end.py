@@ -23,7 +23,7 @@ from pathlib import Path
 
 from bench.part import hand_over, options
 from bench.rows import Of, Row, Unit, at_least
-from bench.turns import Turn, by_turns, cpu_of
+from bench.turns import Turn, by_turns, compiler_of, cpu_of
 from streams.client import Client, Conversation
 from streams.embedded import Broker
 from streams.kafka import Cluster, Consumer, TopicPartition, create, deploy, headers_of
@@ -39,6 +39,8 @@ INSTANCES = ("SQL1", "SQL2", "SQL3")
 DIALOGS, UNDER_WAY = 1_000, 20_000
 BODIES = tuple(os.urandom(400) for _ in range(DIALOGS))  # nothing to compress: the bytes travel
 NOTHING, MESSAGES, ENDED = "produce and consume", "messages", "dialogs"
+COMPILER = "the broker's compiler"
+"""Java's, which works until everything that is used often is machine code: minutes."""
 SECONDS = {NOTHING: 5.0, MESSAGES: 60.0, ENDED: 12.0}
 BEFORE = {NOTHING: 1.0, MESSAGES: 6.0, ENDED: 4.0}
 """Seconds that pass before anything counts."""
@@ -146,11 +148,13 @@ def run(load: Load | Plain, pids: Mapping[str, int], times: tuple[float, float],
                 send()
             receive()
         used = {name: cpu_of(pid) for name, pid in pids.items()}
+        used[COMPILER] = compiler_of(pids["broker"])
         marks.append((time.monotonic(), load.delivered, used))
     (began, first, before), (ended, last, after) = marks
     count = last - first
-    cost = {name: (after[name] - before[name]) / count for name in pids}
-    return {"rate": count / (ended - began), "all": sum(cost.values()), **cost}
+    cost = {name: (after[name] - before[name]) / count for name in after}
+    everything = sum(cost[name] for name in pids)
+    return {"rate": count / (ended - began), "all": everything, **cost}
 
 
 def turn(broker: Broker, kind: str, seconds: float, pace: str) -> Turn:
@@ -176,7 +180,7 @@ def rows(turns: Mapping[str, list[Turn]], kind: str, pace: str) -> list[Row]:
     """Return the rate and what each process used; a worker is compared with all of the baseline."""
     group = f"end to end over one forwarder, {kind}, pace {pace}"
     names = {"rate": f"{kind} a second", "all": "CPU of each, all processes"}
-    names |= {name: f"  of that {name}" for name in ("broker", *INSTANCES, "client")}
+    names |= {name: f"  of that {name}" for name in ("broker", COMPILER, *INSTANCES, "client")}
     return [
         Row(
             group, what, Unit.RATE if key == "rate" else Unit.SECONDS,

@@ -148,7 +148,7 @@ def fill(cluster: Cluster, topic: str, count: int) -> None:
         headers: Headers = [(ROUTE, route), (MESSAGE, encode_header(header)), (HOP, hop)]
         while True:
             try:
-                producer.produce(topic, key=keys[n % 1000], value=bodies[n % 1000], headers=headers)
+                producer.produce(topic, bodies[n % 1000], keys[n % 1000], headers=headers)  # type: ignore[arg-type]
                 break
             except BufferError:
                 producer.poll(0.1)

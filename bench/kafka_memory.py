@@ -9,7 +9,6 @@ is a bare passthrough, rewound likewise, in a process of its own.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from statistics import median
 from bench.kafka_forwarder import FORWARDER, GATEWAY, OTHER, PASSTHROUGH, fill, passthrough
 from bench.part import hand_over, options, progress
 from bench.rows import NO_GROWTH, Row, Unit
+from bench.turns import resident
 from streams.embedded import Broker
 from streams.kafka import Cluster, Consumer, TopicPartition, create, deploy
 from streams.resources import topologies_dir
@@ -37,12 +37,6 @@ GROUP = "memory of a forwarder"
 SEGMENT = 64 << 20
 """Bytes of a file of the topics that are written to, so that deleting frees something."""
 LOOPS = (PASSTHROUGH, FORWARDER)
-
-
-def resident() -> int:
-    """Return the bytes of memory that this process has."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 class Rewinding:

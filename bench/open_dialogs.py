@@ -1,18 +1,17 @@
-"""What open dialogs cost: `python -m bench.open_dialogs`.
+"""What dialogs cost that are open and idle: `python -m bench.open_dialogs`.
 
-For 1 k, 100 k and 1 M dialogs that are open and idle: how long an endpoint worker takes to have its
-state back from a real Kafka, how much memory each takes, and what a message costs then, on a
-thousand dialogs of them and on dialogs drawn from all. Each size runs in a process of its own, by
-turns; the baseline of the same run is the work on the messages' records without any dialog.
+How long an endpoint worker takes to have the state of a million of them back from a real Kafka, and
+how much memory each takes; the baseline reads the same records and drops them. Then what a message
+costs where 1 k, 100 k and 1 M are open, on a thousand dialogs that are lively and on dialogs drawn
+from all, by turns; the baseline is what it costs where 1 k are open.
 """
 
 from __future__ import annotations
 
-import argparse
+import cProfile
 import json
-import os
+import pstats
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,8 +21,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.endpoint import FROM, TO, Side, round_of
+from bench.kafka_memory import resident
+from bench.part import hand_over, options, progress
+from bench.rows import NO_GROWTH, Of, Row, Unit, at_most
 from streams.embedded import Broker
-from streams.kafka import Cluster, deploy, watermarks
+from streams.kafka import Cluster, deploy, read_all, watermarks
 from streams.node import Dialogs, Endpoint, world_of
 from streams.protocol import Dialog, State
 from streams.resources import topologies_dir
@@ -33,6 +35,7 @@ from streams.wire.state import (
     POSITIONS_KEY,
     Positions,
     StateKey,
+    decode_key,
     encode_dialog,
     encode_positions,
     unpack_dialog,
@@ -41,34 +44,13 @@ from streams.workers.collector import collecting_rarely, keep
 from streams.workers.restore import Replay
 
 SIZES = (1_000, 100_000, 1_000_000)
-LIVELY, EACH, ROUNDS = 1_000, 5, 5
-AGE = 7 * 86_400_000
-Row = dict[str, float]
-
-
-def idle_dialogs(count: int, now: int) -> Iterator[Dialog]:
-    """Yield dialogs at the initiator that were begun within a week, locked, and left open."""
-    chance, instances = random.Random(count), topology().instances
-    [here], [there] = (instances[name].databases.values() for name in ("SQL1", "SQL3"))
-    for number in range(count):
-        conversation = conversation_of(number)
-        begun = now - chance.randrange(AGE)
-        yield Dialog(
-            conversation=conversation,
-            database=here.name,
-            broker_id=here.broker_id,
-            is_initiator=True,
-            state=State.CO,
-            service=FROM,
-            far_service=TO,
-            far_broker=there.broker_id,
-            contract="DEFAULT",
-            group=uuid.uuid5(conversation, "group"),
-            handle=uuid.uuid5(conversation, "handle"),
-            created_at=begun,
-            expires_at=begun + 2_147_483_647_000,
-            locked=True,
-        )
+LIVELY, EACH = 1_000, 5
+_SPREAD, _ALL = 0x9E3779B97F4A7C15F39CC0605CEDC835, (1 << 128) - 1  # ids that look like any others
+WEEK = 7 * 86_400_000
+BACK, COST = "dialogs that are open, back from Kafka", "a message's CPU at the initiator, no Kafka"
+GOAL_SECONDS, GOAL_BYTES = 60, 1_000
+Record = tuple[bytes, bytes]
+"""Key and value of a state record."""
 
 
 def topology() -> Topology:
@@ -78,133 +60,194 @@ def topology() -> Topology:
 
 def conversation_of(number: int) -> uuid.UUID:
     """Return the id of an idle dialog."""
-    return uuid.UUID(int=random.Random(number).getrandbits(128))
+    return uuid.UUID(int=(number + 1) * _SPREAD & _ALL)
 
 
-def fill(cluster: Cluster, topic: str, count: int) -> None:
-    """Write the state of so many dialogs."""
-    producer = cluster.producer(linger_ms=20)
-    for dialog in idle_dialogs(count, time.time_ns() // 1_000_000):
-        key = StateKey(dialog.database, dialog.conversation, dialog.is_initiator).encode()
+def idle_dialogs(count: int) -> Iterator[Record]:
+    """Yield the state of dialogs at the initiator: begun within a week, locked, and left open."""
+    chance, instances, now = random.Random(count), topology().instances, int(time.time() * 1000)
+    [here], [there] = (instances[name].databases.values() for name in ("SQL1", "SQL3"))
+    for number in range(count):
+        conversation = conversation_of(number)
+        begun = now - chance.randrange(WEEK)
+        dialog = Dialog(
+            conversation=conversation,
+            database=here.name,
+            broker_id=here.broker_id,
+            is_initiator=True,
+            state=State.CO,
+            service=FROM,
+            far_service=TO,
+            far_broker=there.broker_id,
+            contract="DEFAULT",
+            group=uuid.UUID(int=conversation.int ^ 1),
+            handle=uuid.UUID(int=conversation.int ^ 2),
+            created_at=begun,
+            expires_at=begun + 2_147_483_647_000,
+            locked=True,
+            received=(chance.randrange(50), 0),
+        )
+        yield StateKey(here.name, conversation, True).encode(), encode_dialog(dialog)
+
+
+def fill(cluster: Cluster, count: int) -> int:
+    """Write the state of so many dialogs; return its bytes."""
+    topic, producer, size = cluster.topics.dialog("SQL1"), cluster.producer(linger_ms=20), 0
+    for key, record in idle_dialogs(count):
+        size += len(key) + len(record)
         while True:
             try:
-                producer.produce(topic, encode_dialog(dialog), key, 0)
+                producer.produce(topic, record, key, 0)
                 break
             except BufferError:
                 producer.poll(0.1)
     producer.produce(topic, encode_positions(Positions()), POSITIONS_KEY, 0)
-    assert producer.flush(120) == 0
+    assert producer.flush(300) == 0
+    return size
 
 
-# --- one size, in a process of its own -----------------------------------------------------------
+def new_endpoint() -> Endpoint:
+    """Return an endpoint worker's memory, empty."""
+    endpoint = Endpoint("SQL1", world_of(topology(), 1), dialogs=Dialogs(unpack_dialog))
+    endpoint.tell(time.time_ns() // 1_000_000)
+    return endpoint
 
 
-def measure(cluster: Cluster, count: int) -> Row:
-    """Have the state of ``count`` dialogs back, and send messages among them."""
-    world = world_of(topology(), 1)
-    one, other = Side("SQL1", cluster, None), Side("SQL3", cluster, None)
-    found: Row = {}
+# --- back from Kafka, in a process of its own ----------------------------------------------------
+
+
+def restore(cluster: Cluster, count: int) -> tuple[float, float, float]:
+    """Return CPU and seconds until the state is back, and the bytes that it takes."""
     with collecting_rarely():
         before, cpu, wall = resident(), time.process_time(), time.monotonic()
-        endpoint = Endpoint("SQL1", world, dialogs=Dialogs(unpack_dialog))
-        endpoint.tell(time.time_ns() // 1_000_000)
         topic = cluster.topics.dialog("SQL1")
-        replay = Replay(cluster, topic, 0, endpoint, lambda _: None)
+        replay = Replay(cluster, topic, 0, new_endpoint(), lambda _: None)
         aside = cluster.consumer("aside", isolation_level="read_uncommitted")
         replay.finish(watermarks(aside, topic, 0)[1])
         keep()
-        found |= {"cpu": time.process_time() - cpu, "wall": time.monotonic() - wall}
+        cpu, wall = time.process_time() - cpu, time.monotonic() - wall
         replay.close()
         aside.close()
-        found["bytes"] = (resident() - before) / count
-        assert len(endpoint.dialogs) == count
-        one.owned.endpoint = endpoint
-        lively = [conversation_of(number) for number in range(LIVELY)]
-        found |= cost(one, other, "lively", [lively] * (ROUNDS + 1))
-        chance = random.Random(count)
-        drawn = [
-            [conversation_of(n) for n in chance.sample(range(count), LIVELY)]
-            for _ in range(ROUNDS + 1)
+        assert len(replay.endpoint.dialogs) == count
+        return cpu, wall, resident() - before
+
+
+def read(cluster: Cluster) -> tuple[float, float, float]:
+    """Read the state and drop it; return likewise."""
+    cpu, wall = time.process_time(), time.monotonic()
+    for message in read_all(cluster, cluster.topics.dialog("SQL1"), 0):
+        message.key(), message.value()
+    return time.process_time() - cpu, time.monotonic() - wall, 0.0
+
+
+def in_a_process(cluster: Cluster, count: int, what: str) -> tuple[float, float, float]:
+    """Do one of the two, where nothing was done before."""
+    arguments = ["--only", what, "--bootstrap", cluster.bootstrap, "--count", str(count)]
+    command = [sys.executable, "-m", "bench.open_dialogs", *arguments]
+    child = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    cpu, wall, size = json.loads(child.stdout.splitlines()[-1])
+    progress(f"{BACK}: {what} {cpu:.2f} s of CPU, {wall:.2f} s, {size / count:.0f} bytes each")
+    return cpu, wall, size
+
+
+def back(count: int, rounds: int) -> list[Row]:
+    """Return how long it takes to have so many dialogs back, and what each takes."""
+    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
+        cluster = Cluster(broker.bootstrap, Topics("bench."))
+        deploy(cluster, topology())
+        size = fill(cluster, count)
+        found = [
+            (in_a_process(cluster, count, "read"), in_a_process(cluster, count, "restore"))
+            for _ in range(rounds)
         ]
-        found |= cost(one, other, "drawn", drawn)
-    return found
+    dropped, restored = (tuple(zip(*column, strict=True)) for column in zip(*found, strict=True))
+    taken = tuple(value / count for value in restored[2])
+    names, read_only = (f"{count:,} dialogs", "memory of each"), "read and dropped"
+    quick = at_most(GOAL_SECONDS, Of.VALUE)
+    return [
+        Row(BACK, f"{names[0]}, CPU", Unit.SECONDS, restored[0], read_only, dropped[0], quick),
+        Row(BACK, f"{names[0]}, elapsed", Unit.SECONDS, restored[1], read_only, dropped[1], quick),
+        Row(BACK, names[1], Unit.BYTES, taken, "its key and record", (size / count,) * rounds,
+            at_most(GOAL_BYTES, Of.VALUE)),
+    ]  # fmt: skip
 
 
-def cost(one: Side, other: Side, name: str, rounds: Sequence[Sequence[uuid.UUID]]) -> Row:
-    """Return microseconds per message at the initiator, and of the baseline; the first warms up."""
-    took = [round_of(one, other, ids, EACH) for ids in rounds][1:]
-    scale = 1e6 / (LIVELY * EACH)
-    return {
-        name: statistics.median(initiator for _, initiator, _ in took) * scale,
-        f"{name} baseline": statistics.median(base for base, _, _ in took) * scale,
-    }
+# --- what a message costs ------------------------------------------------------------------------
 
 
-def resident() -> int:
-    """Return the bytes of memory that this process has."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+class Case:
+    """An endpoint worker with so many open dialogs."""
+
+    def __init__(self, cluster: Cluster, count: int) -> None:
+        self.count = count
+        self._one, self._other = Side("SQL1", cluster, None), Side("SQL3", cluster, None)
+        self._chance = random.Random(count)
+        endpoint = self._one.owned.endpoint = new_endpoint()
+        for key, record in idle_dialogs(count):
+            endpoint.load(decode_key(key).dialog, record)  # type: ignore[union-attr]
+
+    def lively(self) -> float:
+        """Return the seconds of CPU for a message on dialogs that were used a moment ago."""
+        return self._cost(range(LIVELY))
+
+    def drawn(self) -> float:
+        """Return the same for dialogs drawn from all."""
+        return self._cost(self._chance.sample(range(self.count), LIVELY))
+
+    def _cost(self, numbers: Sequence[int]) -> float:
+        ids = [conversation_of(number) for number in numbers]
+        _, initiator, _ = round_of(self._one, self._other, ids, EACH)
+        return initiator / (LIVELY * EACH)
 
 
-# --- the table -----------------------------------------------------------------------------------
+def cost(sizes: Sequence[int], rounds: int, profile: cProfile.Profile | None) -> list[Row]:
+    """Return what a message costs among more dialogs, beside what it costs among the fewest."""
+    cluster = Cluster("nowhere:1", Topics("bench."))
+    cases = []
+    for size in sizes:
+        progress(f"{COST}: {size:,} open dialogs")
+        cases.append(Case(cluster, size))
+    found: dict[tuple[str, int], list[float]] = {}
+    with collecting_rarely():
+        for number in range(rounds + 1):  # in the first one things warm up
+            for case in cases if number % 2 else cases[::-1]:
+                for name, measured in (("lively", case.lively), ("drawn from all", case.drawn)):
+                    found.setdefault((name, case.count), []).append(measured())
+        if profile is not None:
+            with profile:
+                cases[-1].drawn()
+    base = {name: tuple(found[name, sizes[0]][1:]) for name in ("lively", "drawn from all")}
+    return [
+        Row(COST, f"{size:,} open, {name}", Unit.SECONDS, tuple(took[1:]),
+            f"{sizes[0]:,} open", base[name], NO_GROWTH)
+        for (name, size), took in sorted(found.items(), key=lambda item: item[0])
+        if size != sizes[0]
+    ]  # fmt: skip
 
 
 def main() -> None:
-    """Print the table, or measure one size."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print the table, or do one thing of it."""
+    parser = options(__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--bootstrap", help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=("back", "cost"), help="one of both")
+    parser.add_argument("--profile", action="store_true", help="of messages among the most")
+    parser.add_argument("--only", choices=("read", "restore"))
+    parser.add_argument("--bootstrap", help="with --only: a broker with the records")
+    parser.add_argument("--count", type=int, help="with --only: how many dialogs it has")
     given = parser.parse_args()
-    if given.size:
-        topics = Topics(f"bench{given.size}.")
-        print(json.dumps(measure(Cluster(given.bootstrap, topics), given.size)))
+    if given.only:
+        cluster = Cluster(given.bootstrap, Topics("bench."))
+        print(json.dumps(read(cluster) if given.only == "read" else restore(cluster, given.count)))
         return
-    rows: dict[int, list[Row]] = {size: [] for size in given.sizes}
-    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
-        for size in given.sizes:
-            cluster = Cluster(broker.bootstrap, Topics(f"bench{size}."))
-            deploy(cluster, topology())
-            fill(cluster, cluster.topics.dialog("SQL1"), size)
-        for number in range(given.rounds):
-            for size in given.sizes if number % 2 == 0 else reversed(given.sizes):
-                rows[size].append(in_a_process(size, broker.bootstrap))
-    table(rows)
-
-
-def in_a_process(size: int, bootstrap: str) -> Row:
-    """Measure one size in a process of its own."""
-    command = ["-m", "bench.open_dialogs", "--size", str(size), "--bootstrap", bootstrap]
-    child = subprocess.run(
-        [sys.executable, *command], check=True, stdout=subprocess.PIPE, text=True
-    )
-    row: Row = json.loads(child.stdout.splitlines()[-1])
-    print(size, {k: round(v, 2) for k, v in row.items()}, file=sys.stderr, flush=True)
-    return row
-
-
-def table(rows: dict[int, list[Row]]) -> None:
-    """Print medians, and the spread of what is compared with the least number of dialogs."""
-    print(f"{'open dialogs':<14}{'back after, CPU':>18}{'bytes each':>12}", end="")
-    print(f"{'us/message, 1,000 lively':>38}{'us/message, drawn from all':>38}{'baseline':>24}")
-    for size, found in rows.items():
-        cells = [
-            f"{size:<14,}",
-            f"{_middle(found, 'wall'):.2f} s, {_middle(found, 'cpu'):.2f} s".rjust(18),
-            f"{_middle(found, 'bytes'):,.0f}".rjust(12),
-        ]
-        for name, width in (("lively", 38), ("drawn", 38)):
-            ratios = sorted(row[name] / row[f"{name} baseline"] for row in found)
-            spread = f"{statistics.median(ratios):.1f} x, {ratios[0]:.1f}-{ratios[-1]:.1f}"
-            cells.append(f"{_middle(found, name):.1f} ({spread})".rjust(width))
-        base = sorted(row["lively baseline"] for row in found)
-        cells.append(f"{statistics.median(base):.2f}, {base[0]:.2f}-{base[-1]:.2f}".rjust(24))
-        print("".join(cells))
-
-
-def _middle(found: Sequence[Row], name: str) -> float:
-    return statistics.median(row[name] for row in found)
+    profile = cProfile.Profile(time.thread_time) if given.profile else None
+    rows: list[Row] = []
+    if given.part != "back":
+        rows += cost(given.sizes, given.rounds, profile)
+    if given.part != "cost":
+        rows += back(max(given.sizes), given.rounds)
+    hand_over(rows, given)
+    if profile is not None:
+        pstats.Stats(profile).sort_stats("tottime").print_stats(30)
 
 
 if __name__ == "__main__":

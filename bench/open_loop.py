@@ -62,7 +62,8 @@ def read(consumer: Consumer, count: int, patience: float = 60) -> list[Journey]:
             raise TimeoutError(f"{len(found)} of {count} messages came.")
         body = message.value() if message is not None and message.error() is None else None
         if isinstance(body, bytes) and len(body) == SIZE:
-            found.append(Journey(*_MOMENTS.unpack_from(body), time.time_ns()))
+            due, sent = _MOMENTS.unpack_from(body)
+            found.append(Journey(due, sent, time.time_ns()))
     return found
 
 
@@ -71,7 +72,7 @@ def latency(journeys: Sequence[Journey], skip: float = 0.1) -> Latency:
     kept = sorted(journeys, key=lambda each: each.due)[int(len(journeys) * skip) :]
     took = sorted((each.read - each.due) / 1e9 for each in kept)
     late = sum(1 for each in kept if each.sent - each.due > LATE)
-    return Latency(*(_at(took, share) for share in (0.50, 0.95, 0.99)), late / len(kept))
+    return Latency(_at(took, 0.50), _at(took, 0.95), _at(took, 0.99), late / len(kept))
 
 
 def _at(ordered: Sequence[float], share: float) -> float:

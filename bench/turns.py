@@ -24,8 +24,24 @@ MEASURED = {
 
 def cpu_of(pid: int) -> float:
     """Return the seconds of CPU that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return _cpu_in(Path(f"/proc/{pid}"))
+
+
+def compiler_of(pid: int) -> float:
+    """Return how many of a Java process's seconds its compiler has used: many until it is warm."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(_cpu_in(t) for t in threads if "CompilerThre" in (t / "comm").read_text())
+
+
+def _cpu_in(folder: Path) -> float:
+    fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident() -> int:
+    """Return the bytes of memory that this process has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def in_a_process(module: str, arguments: Sequence[str], broker: int) -> Turn:

@@ -48,4 +48,5 @@ def exactly(coordinate: str) -> Artifact:
 
 write(SHIPPED, "kafka", "The jars of the embedded broker", jgo.resolve(KAFKA))
 write(ROOT / "bench", "mirror", "The jars of MirrorMaker 2", jgo.resolve(MIRROR))
-write(SHIPPED, "spark", "Spark's connectors, beside pyspark", map(exactly, SPARK))
+CONNECTORS = "Spark's connectors for Kafka and Avro, beside pyspark"
+write(SHIPPED, "spark", CONNECTORS, map(exactly, SPARK))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from streams.cli.record_text import what
 from streams.cli.value_text import clock
 from streams.client import Client, Received, Receiver
-from streams.kafka import Cluster, TopicPartition, deploy, partitions_of, read_all
+from streams.kafka import Cluster, KafkaException, TopicPartition, deploy, partitions_of, read_all
 from streams.kafka.follow import Follower, raw_record, topic_names
 from streams.protocol import Limits
 from streams.resources import topologies_dir
@@ -250,7 +250,8 @@ def running(
     try:
         yield system
     except BaseException:
-        print(system.story())  # pytest shows it with the failure
+        with suppress(KafkaException):  # a broker that is away has no story
+            print(system.story())  # pytest shows it with the failure
         for worker in system.workers:
             worker.process.stop()
         raise

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 
 import click
 
 from streams.cli.answer_options import format_option, timeout_option
-from streams.cli.options import cluster_of, cluster_options
+from streams.cli.options import cluster_options
+from streams.cli.parts import clusters_of_parts, part_option
 from streams.cli.topology_argument import TopologyArgument
 from streams.errors import UsageError
-from streams.kafka import Deployment, deploy, preview
+from streams.kafka import Cluster, Deployment, deploy, preview, read_catalog, refuse_secrets
 from streams.live.open_dialogs import Broken, find_broken
+from streams.live.parts import Part, refuse_another
 from streams.topology import Severity, Topology
 
 _BAD_NEWS = 1
@@ -21,8 +24,19 @@ _MOST = 10
 """Dialogs that are named one by one."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What is to be done in one cluster, or was."""
+
+    part: Part
+    cluster: Cluster
+    plan: Deployment
+    broken: list[Broken]
+
+
 @click.command()
 @click.argument("topology", type=TopologyArgument())
+@part_option
 @click.option("--prune", is_flag=True, help="Remove what the topology does not have.")
 @click.option("--force", is_flag=True, help="Apply it even if it breaks open dialogs.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
@@ -33,6 +47,7 @@ _MOST = 10
 def apply(
     ctx: click.Context,
     topology: Topology,
+    chosen: str | None,
     prune: bool,
     force: bool,
     dry_run: bool,
@@ -47,29 +62,51 @@ def apply(
     The plan is shown first. If open dialogs could not go on by it (their service or database would
     be gone, or what they talk to could not be reached), nothing is done without --force, and the
     exit code is 1.
+
+    Where the instances say different clusters, each gets its own share, at the address that the
+    topology or the settings have for it; the plans of all are made before anything is done.
     """
     refuse_broken(topology)
-    cluster = cluster_of(bootstrap, prefix)
-    cluster.wait(timeout, lambda text: click.echo(text, err=True))
-    planned = preview(cluster, topology, prune=prune)
-    broken = list(find_broken(cluster, topology, planned.change, time.time()))
+    parts = list(clusters_of_parts(topology, chosen, bootstrap, prefix))
+    planned = [_plan(topology, *part, prune=prune, timeout=timeout) for part in parts]
     if format_ == "text":
-        _show(planned, broken)
-    refused = bool(broken) and not force
-    stays = dry_run or refused
-    done = planned if stays else deploy(cluster, topology, prune=prune)
+        for each in planned:
+            _show(each)
+    count = sum(len(each.broken) for each in planned)
+    refused = bool(count) and not force
+    if not dry_run and not refused:
+        planned = [_do(each, prune=prune, tell=format_ == "text") for each in planned]
     if format_ == "json":
-        click.echo(json.dumps(_as_json(done, broken), indent=2))
+        click.echo(json.dumps(_as_json(planned), indent=2))
     elif refused:
-        click.echo(f"nothing was done: {len(broken)} open dialogs would break; --force does it")
-    elif not dry_run:
-        click.echo(f"catalog version {done.version}")
+        click.echo(f"nothing was done: {count} open dialogs would break; --force does it")
     if refused:
         ctx.exit(_BAD_NEWS)
 
 
-def _show(plan: Deployment, broken: list[Broken]) -> None:
-    rows = []
+def _plan(
+    whole: Topology, part: Part, cluster: Cluster, *, prune: bool, timeout: float
+) -> _Planned:
+    cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    plan = preview(cluster, part.topology, prune=prune)
+    if plan.version:
+        refuse_another(part, cluster, read_catalog(cluster))
+    broken = find_broken(cluster, part.topology, plan.change, time.time(), whole)
+    return _Planned(part, cluster, plan, list(broken))
+
+
+def _do(each: _Planned, *, prune: bool, tell: bool) -> _Planned:
+    done = deploy(each.cluster, each.part.topology, prune=prune)
+    if tell:
+        of = f" of {each.part.name}" if each.part.name else ""
+        click.echo(f"catalog version {done.version}{of}")
+    return replace(each, plan=done)
+
+
+def _show(each: _Planned) -> None:
+    plan, broken, rows = each.plan, each.broken, []
+    if each.part.name:
+        click.echo(f"cluster {each.part.name} at {each.cluster.bootstrap}")
     for topic in plan.topics:
         missing = topic.removesuffix(" does not exist")
         rows.append(("+" if missing != topic else "~", f"topic {missing}"))
@@ -81,15 +118,22 @@ def _show(plan: Deployment, broken: list[Broken]) -> None:
         click.echo(f"  {mark} {what}")
     if not rows:
         click.echo("nothing to do")
-    for each in broken[:_MOST]:
-        side = "initiator" if each.is_initiator else "target"
-        where = f"{each.instance}/{each.database}/{each.service}"
-        click.echo(f"  ! {each.conversation} ({side}, {where}): {each.why}")
+    for one in broken[:_MOST]:
+        side = "initiator" if one.is_initiator else "target"
+        where = f"{one.instance}/{one.database}/{one.service}"
+        click.echo(f"  ! {one.conversation} ({side}, {where}): {one.why}")
     if len(broken) > _MOST:
         click.echo(f"  ! and {len(broken) - _MOST} more")
 
 
-def _as_json(done: Deployment, broken: list[Broken]) -> dict[str, object]:
+def _as_json(planned: Sequence[_Planned]) -> dict[str, object]:
+    """Return what there is of one cluster, or of several by their names."""
+    if not planned[0].part.name:
+        return _one_as_json(planned[0].plan, planned[0].broken)
+    return {"clusters": {p.part.name: _one_as_json(p.plan, p.broken) for p in planned}}
+
+
+def _one_as_json(done: Deployment, broken: list[Broken]) -> dict[str, object]:
     return {
         "version": done.version,
         "topics": list(done.topics),
@@ -101,7 +145,7 @@ def _as_json(done: Deployment, broken: list[Broken]) -> dict[str, object]:
 
 
 def refuse_broken(topology: Topology) -> None:
-    """Raise UsageError with the first finding of severity error: such a topology is not applied."""
+    """Raise UsageError for a topology that is not applied: with errors, or with passwords."""
     broken = [f for f in topology.findings if f.severity is Severity.ERROR]
     if broken:
         first, more = broken[0], len(broken) - 1
@@ -109,3 +153,4 @@ def refuse_broken(topology: Topology) -> None:
             f"{first.file}:{first.line}: {first.message}" + (f" ({more} more)" if more else ""),
             first.remedy,
         )
+    refuse_secrets(topology)

@@ -12,6 +12,7 @@ from streams.cli.answer_options import format_option
 from streams.cli.settings import (
     SettingOption,
     config_option,
+    credentials,
     properties_option,
     section_options,
     sourced_properties,
@@ -26,7 +27,8 @@ def config() -> None:
     """Say what is set: by hopline.toml or --config, by the environment, by flags; the later wins.
 
     The file has the settings of every command on top, those of workers in [worker], and in [kafka]
-    any property of librdkafka's that could not lose messages. docs/settings.md lists them all.
+    any property of librdkafka's that could not lose messages. [clusters.NAME] has properties for a
+    cluster that forwarders write into. docs/settings.md lists them all.
     """
 
 
@@ -63,6 +65,9 @@ def _properties(ctx: click.Context) -> Iterator[Row]:
     for name, sourced in sorted(sourced_properties(ctx).items()):
         shown = "***" if is_secret(name) else sourced.value
         yield f"kafka.{name}", Sourced(shown, sourced.source)
+    for cluster, name, sourced in credentials(ctx):
+        shown = "***" if is_secret(name) else sourced.value
+        yield f"clusters.{cluster.lower()}.{name}", Sourced(shown, sourced.source)
 
 
 def _described(row: Row) -> dict[str, object]:

@@ -14,9 +14,11 @@ from click.core import ParameterSource
 from streams.errors import InputError, UsageError
 from streams.settings import (
     NOTHING,
+    Credentials,
     Setting,
     SettingsFile,
     Sourced,
+    credentials_of,
     demand_safe,
     property_variables,
     read_settings,
@@ -172,6 +174,11 @@ def sourced_properties(ctx: click.Context) -> dict[str, Sourced]:
         found[name] = sourced
     found.update(ctx.meta.get(_PROPERTIES, {}))
     return found
+
+
+def credentials(ctx: click.Context) -> Credentials:
+    """Return what other clusters are reached with, as the file and the environment say."""
+    return credentials_of(settings_file(ctx), os.environ)
 
 
 def refuse_property(text: str, source: str) -> UsageError:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import click
 
 from streams.cli.answer_options import format_option, timeout_option
-from streams.cli.options import cluster_of, cluster_options
+from streams.cli.options import cluster_options
+from streams.cli.parts import clusters_of_parts, part_option
 from streams.cli.topology_argument import TopologyArgument
-from streams.kafka import specs_of
+from streams.kafka import Cluster, specs_of
+from streams.live.parts import Part, parts_of
 from streams.live.topics import Comparison, compare_topics
 from streams.topology import Topology
 from streams.wire import Topics
@@ -23,6 +26,7 @@ _HOUR_MS = 3600 * 1000
 
 @click.command()
 @click.argument("topology", type=TopologyArgument())
+@part_option
 @click.option("--check", is_flag=True, help="Compare with the cluster; exit code 1 if it differs.")
 @timeout_option()
 @format_option()
@@ -31,6 +35,7 @@ _HOUR_MS = 3600 * 1000
 def topics(
     ctx: click.Context,
     topology: Topology,
+    chosen: str | None,
     check: bool,
     timeout: float,
     format_: str,
@@ -40,21 +45,50 @@ def topics(
     """Print the topics that TOPOLOGY needs: name, partitions, clean-up policy, retention.
 
     Without --check no Kafka is asked. `hopline apply` creates and corrects them, and nothing else
-    does; for whoever may not let it, --format json has every setting that must hold.
+    does; for whoever may not let it, --format json has every setting that must hold. Where the
+    instances say different clusters, each cluster has topics of its own.
     """
-    specs = specs_of(topology, Topics(prefix))
-    found: Comparison | None = None
     if check:
-        cluster = cluster_of(bootstrap, prefix)
-        cluster.wait(timeout, lambda text: click.echo(text, err=True))
-        found = compare_topics(cluster, specs)
-    if format_ == "json":
-        click.echo(json.dumps(_as_json(specs, found), indent=2))
+        found = [
+            _compared(part, cluster, timeout)
+            for part, cluster in clusters_of_parts(topology, chosen, bootstrap, prefix)
+        ]
     else:
-        for line in _difference(specs, found) if found else _table(specs):
-            click.echo(line)
-    if found and found.mismatches:
+        found = [_needed(part, prefix) for part in parts_of(topology, chosen)]
+    if format_ == "json":
+        click.echo(json.dumps(_as_json(found), indent=2))
+    else:
+        for each in found:
+            for line in _lines(each):
+                click.echo(line)
+    if any(each.comparison and each.comparison.mismatches for each in found):
         ctx.exit(_BAD_NEWS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The topics of one cluster, compared with it if that was asked for."""
+
+    name: str
+    specs: list[TopicSpec]
+    comparison: Comparison | None = None
+
+
+def _needed(part: Part, prefix: str) -> _Found:
+    return _Found(part.name, specs_of(part.topology, Topics(part.stated.prefix or prefix)))
+
+
+def _compared(part: Part, cluster: Cluster, timeout: float) -> _Found:
+    cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    specs = specs_of(part.topology, cluster.topics)
+    return _Found(part.name, specs, compare_topics(cluster, specs))
+
+
+def _lines(each: _Found) -> Iterator[str]:
+    if each.name:
+        yield f"cluster {each.name}"
+    found = each.comparison
+    yield from _difference(each.specs, found) if found else _table(each.specs)
 
 
 def _table(specs: list[TopicSpec]) -> Iterator[str]:
@@ -84,7 +118,14 @@ def _difference(specs: list[TopicSpec], found: Comparison) -> Iterator[str]:
     yield f"{right} of {len(specs)} topics are as they must be"
 
 
-def _as_json(specs: list[TopicSpec], found: Comparison | None) -> dict[str, object]:
+def _as_json(found: list[_Found]) -> dict[str, object]:
+    """Return what there is of one cluster, or of several by their names."""
+    if not found[0].name:
+        return _one_as_json(found[0].specs, found[0].comparison)
+    return {"clusters": {each.name: _one_as_json(each.specs, each.comparison) for each in found}}
+
+
+def _one_as_json(specs: list[TopicSpec], found: Comparison | None) -> dict[str, object]:
     rows = [
         {"name": s.name, "kind": s.kind, "partitions": s.partitions, "config": dict(s.config)}
         for s in specs

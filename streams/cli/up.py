@@ -14,9 +14,19 @@ from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.apply import refuse_broken
 from streams.cli.options import DEFAULT_PREFIX, prefix_option
 from streams.cli.topology_argument import find_folder
-from streams.cli.up_text import status_json, status_lines
-from streams.live import Health, UpFolder, Wish, default_folder, find_status, start, stop
-from streams.topology import load
+from streams.cli.up_text import status_lines, statuses_json
+from streams.live import (
+    Health,
+    Started,
+    UpFolder,
+    Wish,
+    default_folder,
+    find_statuses,
+    start_parts,
+    stop,
+    worst,
+)
+from streams.topology import Topology, load
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,29 +74,42 @@ def up(
     them again where they end. The command returns when every worker is ready. Run it again to apply
     a changed topology: what runs stays, but for workers that do not serve the instances there are.
 
-    HOPLINE_BOOTSTRAP does not count here: without --bootstrap it is the embedded broker.
+    HOPLINE_BOOTSTRAP does not count here: without --bootstrap it is the embedded broker. Where the
+    instances say different clusters, each cluster has a broker (--port and the next ones), workers
+    and a keeper of its own.
     """
     loaded = load(find_folder(topology), time.time())
     refuse_broken(loaded)
     folder = _folder(data)
     wish = Wish(topology, loaded, bootstrap, prefix, port, timeout)
     began = time.monotonic()
-    done = start(folder, wish, lambda text: click.echo(text, err=True))
+    done = start_parts(folder, wish, lambda text: click.echo(text, err=True))
     if format_ == "json":
-        click.echo(
-            json.dumps({**status_json(folder, find_status(folder, 10)), "fresh": done.fresh})
-        )
+        statuses = find_statuses(folder, 10)
+        fresh = any(started.fresh for started in done.values())
+        click.echo(json.dumps({**statuses_json(folder, statuses), "fresh": fresh}))
         return
-    count = len(done.system.instances)
-    how = f"ready after {time.monotonic() - began:.1f} s" if done.fresh else "ran already"
-    click.echo(f"{topology}: {count} instances, {how}; catalog version {done.deployed.version}.")
-    more = [name for name in done.system.instances if name not in loaded.instances]
+    seconds = time.monotonic() - began
+    for name, started in done.items():
+        what = f"{topology}, cluster {name}" if name else topology
+        where = folder.part(name) if name else folder
+        _tell_started(what, where, started, loaded, seconds)
+    click.echo("`hopline status` says how it is, `hopline down` ends it.")
+
+
+def _tell_started(
+    what: str, where: UpFolder, started: Started, loaded: Topology, seconds: float
+) -> None:
+    system = started.system
+    how = f"ready after {seconds:.1f} s" if started.fresh else "ran already"
+    count = len(system.instances)
+    click.echo(f"{what}: {count} instances, {how}; catalog version {started.deployed.version}.")
+    more = [name for name in system.instances if name not in loaded.instances]
     if more:
         click.echo(f"The catalog has more, served too: {', '.join(more)} (hopline apply --prune).")
-    click.echo(f"Kafka is at {done.system.bootstrap}, logs in {folder.path / 'logs'}.")
-    if prefix != DEFAULT_PREFIX or done.system.bootstrap != "127.0.0.1:9092":
-        click.echo(f"Other commands need: --bootstrap {done.system.bootstrap} --prefix {prefix}")
-    click.echo("`hopline status` says how it is, `hopline down` ends it.")
+    click.echo(f"Kafka is at {system.bootstrap}, logs in {where.path / 'logs'}.")
+    if system.prefix != DEFAULT_PREFIX or system.bootstrap != "127.0.0.1:9092":
+        click.echo(f"Other commands need: --bootstrap {system.bootstrap} --prefix {system.prefix}")
 
 
 @click.command()
@@ -120,13 +143,16 @@ def status(ctx: click.Context, timeout: float, data: Path | None, format_: str) 
     Lag is what a worker has not passed yet, in positions of its topics.
     """
     folder = _folder(data)
-    found = find_status(folder, timeout)
+    found = find_statuses(folder, timeout)
     if format_ == "json":
-        click.echo(json.dumps(status_json(folder, found)))
+        click.echo(json.dumps(statuses_json(folder, found)))
     else:
-        for line in status_lines(folder, found):
-            click.echo(line)
-    ctx.exit(0 if found.health is Health.RUNNING else 1)
+        for name, status_ in found.items():
+            if name:
+                click.echo(f"cluster {name}")
+            for line in status_lines(folder.part(name) if name else folder, status_):
+                click.echo(line)
+    ctx.exit(0 if worst(found.values()) is Health.RUNNING else 1)
 
 
 def _folder(data: Path | None) -> UpFolder:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from streams.live import Lag, Status, UpFolder, WorkerStatus
+from streams.live import Lag, Status, UpFolder, WorkerStatus, worst
 from streams.prose import counted
 
 _MOST_LAGS = 10
@@ -62,6 +62,17 @@ def _row(name: str, *values: str) -> str:
 
 def _most_first(lag: Lag) -> tuple[int, str, str]:
     return -lag.records, lag.instance, lag.topic
+
+
+def statuses_json(folder: UpFolder, statuses: Mapping[str, Status]) -> dict[str, Any]:
+    """Return the same of every cluster, by name; of the only one as it is."""
+    if list(statuses) == [""]:
+        return status_json(folder, statuses[""])
+    return {
+        "health": worst(statuses.values()).value,
+        "data": str(folder.path),
+        "clusters": {name: status_json(folder.part(name), s) for name, s in statuses.items()},
+    }
 
 
 def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:

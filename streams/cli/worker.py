@@ -11,7 +11,7 @@ import click
 
 from streams.cli.log import log_to_stderr
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.settings import section_options
+from streams.cli.settings import credentials, section_options
 from streams.errors import UsageError
 from streams.kafka import read_catalog
 from streams.settings import LogFormat, PaceName, WorkerSettings
@@ -37,7 +37,9 @@ def worker(
     """Run workers until SIGTERM: then they drain, commit and leave.
 
     ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs) or both.
-    Any number of processes may serve an instance. A killed one loses nothing: start it again.
+    Any number of processes may serve an instance, each with its own --slot. A killed one loses
+    nothing: start it again. Of two endpoint workers with --standby and the same --slot one works;
+    the other one knows all that it knows, and takes over within seconds when it dies.
     """
     settings = WorkerSettings(log_format=LogFormat(log_format), pace=PaceName(pace), **options)
     log_to_stderr(settings.log_format, verbose=settings.verbose)
@@ -60,8 +62,10 @@ def worker(
             settings.slot,
             pace=Pace[settings.pace.name],
             watched=bool(settings.http),
+            standby=settings.standby,
         ),
         timeout=settings.timeout,
+        credentials=credentials(click.get_current_context()),
     )
     stop_on_signals(process)
     with _serving(process, settings):

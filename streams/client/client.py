@@ -189,8 +189,9 @@ class Client(Statements):
         topic, deadline = self._cluster.topics.cmd(instance), 0.0
         while True:
             try:
-                # By position, which is faster: ..., callback, on_delivery, timestamp, headers.
-                self._producer.produce(topic, value, key, -1, None, reported, 0, headers)  # type: ignore[arg-type]
+                # By position, which is faster: ..., callback, on_delivery, timestamp, headers. Of
+                # the two, which mean the same, Kafka's client heeds the first even if it is None.
+                self._producer.produce(topic, value, key, -1, reported, None, 0, headers)  # type: ignore[arg-type]
                 self._producer.poll(0)
                 return
             except BufferError:  # more statements are under way than memory is meant for

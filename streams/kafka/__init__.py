@@ -19,7 +19,15 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
-from streams.kafka.lag import Lags, Positions, read_ends, read_lags, read_positions
+from streams.kafka.lag import (
+    Lags,
+    Notes,
+    Positions,
+    read_ends,
+    read_lags,
+    read_notes,
+    read_positions,
+)
 from streams.kafka.patience import StuckError, in_time
 from streams.kafka.reader import (
     CACHE_BYTES,
@@ -30,6 +38,7 @@ from streams.kafka.reader import (
     read_live,
     watermarks,
 )
+from streams.kafka.stated import refuse_secrets, stated_cluster
 from streams.kafka.topics import Mismatch, compare, create, demand
 from streams.kafka.transactor import FENCED, AbortedError, FencedError, Outgoing, Transactor
 
@@ -51,6 +60,7 @@ __all__ = [
     "Lags",
     "Message",
     "Mismatch",
+    "Notes",
     "Outgoing",
     "Positions",
     "Producer",
@@ -72,7 +82,10 @@ __all__ = [
     "read_ends",
     "read_lags",
     "read_live",
+    "read_notes",
     "read_positions",
+    "refuse_secrets",
     "specs_of",
+    "stated_cluster",
     "watermarks",
 ]

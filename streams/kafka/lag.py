@@ -16,6 +16,8 @@ Lags = dict[tuple[str, str], int]
 """Records that a group has not passed yet, by group and topic."""
 Positions = dict[tuple[str, int], int]
 """The next record, by topic and partition."""
+Notes = dict[tuple[str, int], tuple[int, str]]
+"""The next record and what the group has noted beside it, by topic and partition."""
 
 
 def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
@@ -49,8 +51,14 @@ def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
 
 def read_positions(cluster: Cluster, group: str) -> Positions:
     """Return what a group has passed; nothing where it has never committed."""
+    return {place: position for place, (position, _) in read_notes(cluster, group).items()}
+
+
+def read_notes(cluster: Cluster, group: str) -> Notes:
+    """Return what a group has passed, with what it has noted there."""
     admin = cluster.admin()  # while it is held, the answer can come
-    return _answered(_asked(admin, group))
+    found = _asked(admin, group).result().topic_partitions or ()
+    return {(p.topic, p.partition): (p.offset, p.metadata or "") for p in found}
 
 
 def read_ends(cluster: Cluster, topics: Sequence[str]) -> Positions:

@@ -2,7 +2,17 @@
 
 from streams.live.folder import System, UpFolder, WorkerProcess, default_folder
 from streams.live.start import Started, Wish, start
-from streams.live.status import CatalogStatus, Health, Lag, Status, WorkerStatus, find_status
+from streams.live.start_parts import start_parts
+from streams.live.status import (
+    CatalogStatus,
+    Health,
+    Lag,
+    Status,
+    WorkerStatus,
+    find_status,
+    find_statuses,
+    worst,
+)
 from streams.live.stop import Stopped, stop
 
 __all__ = [
@@ -19,6 +29,9 @@ __all__ = [
     "WorkerStatus",
     "default_folder",
     "find_status",
+    "find_statuses",
     "start",
+    "start_parts",
     "stop",
+    "worst",
 ]

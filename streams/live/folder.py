@@ -17,6 +17,7 @@ from typing import Any
 from streams.embedded.process import command_line
 from streams.embedded.state import locked
 from streams.errors import UsageError
+from streams.wire.topics import escape, unescape
 
 SLOT = "up"
 """The slot of the workers that `up` starts; it also tells them from others."""
@@ -68,6 +69,15 @@ class UpFolder:
     def log(self, name: str) -> Path:
         """Return where a process writes what it says: ``keeper``, or a role."""
         return self.path / "logs" / f"{name}.log"
+
+    def part(self, cluster: str) -> UpFolder:
+        """Return the folder of one of several clusters: a system of its own."""
+        return UpFolder(self.path / "clusters" / escape(cluster))
+
+    def parts(self) -> dict[str, UpFolder]:
+        """Return the folders of all clusters that have been started here, by name."""
+        found = sorted((self.path / "clusters").glob("*/"))
+        return {unescape(folder.name): UpFolder(folder) for folder in found}
 
     @property
     def system_file(self) -> Path:

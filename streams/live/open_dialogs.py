@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from streams.analysis.diff import Change as Fate
 from streams.analysis.diff import Dialogs, Direction
@@ -39,11 +39,16 @@ class Broken:
 
 
 def find_broken(
-    cluster: Cluster, topology: Topology, change: Change, now: float
+    cluster: Cluster,
+    topology: Topology,
+    change: Change,
+    now: float,
+    whole: Topology | None = None,
 ) -> Iterator[Broken]:
     """Yield the open dialogs that would break if a topology was applied by a plan.
 
-    ``now`` is epoch seconds. What is only added breaks nothing, and then no state is read.
+    ``now`` is epoch seconds. What is only added breaks nothing, and then no state is read. Where
+    it is one cluster's share, ``whole`` says what is beyond, now as before.
     """
     if not (change.changed or change.removed):
         return
@@ -52,7 +57,9 @@ def find_broken(
     if live is None:
         return
     after = _after(state, with_history(topology, live), change)
-    fates = Dialogs(Estate(live, now), Estate(after, now))
+    known = whole.instances if whole else {}
+    beyond = {name: i for name, i in known.items() if name not in topology.instances}
+    fates = Dialogs(Estate(_with(live, beyond), now), Estate(_with(after, beyond), now))
     for instance in live.instances.values():
         for dialog, _ in dialogs_of(cluster, instance, tuple(instance.databases.values())):
             if dialog.state not in _OVER and _is_alive(instance, dialog):
@@ -66,6 +73,10 @@ def find_broken(
                         dialog.is_initiator,
                         why,
                     )
+
+
+def _with(topology: Topology, beyond: Mapping[str, Instance]) -> Topology:
+    return replace(topology, instances={**beyond, **topology.instances})
 
 
 def _is_alive(instance: Instance, dialog: Dialog) -> bool:

@@ -29,7 +29,8 @@ _APPEARS_S = 5.0
 class Wish:
     """What `up` was asked for. ``bootstrap`` ``None`` means the embedded broker, on ``port``.
 
-    ``timeout``: seconds to wait for Kafka, and then for the workers.
+    ``timeout``: seconds to wait for Kafka, and then for the workers. ``whole`` is the topology of
+    which this is one cluster's share.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Wish:
     prefix: str
     port: int
     timeout: float
+    whole: Topology | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,10 @@ def start(folder: UpFolder, wish: Wish, tell: Tell) -> Started:
     with folder.alone():
         before = folder.system()
         _refuse_another(folder, wish, before)
-        bootstrap = wish.bootstrap or _broker(folder, wish, tell)
+        bootstrap = wish.bootstrap or start_broker(folder, wish.port, tell)
         cluster = Cluster(bootstrap, Topics(wish.prefix))
         cluster.wait(wish.timeout, tell)
-        _refuse_breaking(cluster, wish.topology)
+        _refuse_breaking(cluster, wish)
         deployed = deploy(cluster, wish.topology)
         instances = tuple(live_topology(read_catalog(cluster)).instances)
         if before is None or not _fits(folder, before, bootstrap, instances):
@@ -86,9 +88,10 @@ def _refuse_another(folder: UpFolder, wish: Wish, before: System | None) -> None
         )
 
 
-def _refuse_breaking(cluster: Cluster, topology: Topology) -> None:
-    change = preview(cluster, topology).change
-    broken = next(find_broken(cluster, topology, change, time.time()), None)
+def _refuse_breaking(cluster: Cluster, wish: Wish) -> None:
+    change = preview(cluster, wish.topology).change
+    found = find_broken(cluster, wish.topology, change, time.time(), wish.whole)
+    broken = next(found, None)
     if broken is not None:
         raise UsageError(
             f"Open dialogs could not go on with this topology, such as {broken.conversation} of "
@@ -98,8 +101,9 @@ def _refuse_breaking(cluster: Cluster, topology: Topology) -> None:
         )
 
 
-def _broker(folder: UpFolder, wish: Wish, tell: Tell) -> str:
-    broker = Broker(folder.kafka, port=wish.port)
+def start_broker(folder: UpFolder, port: int, tell: Tell) -> str:
+    """Start the folder's embedded broker unless it runs; returns its address."""
+    broker = Broker(folder.kafka, port=port)
     if broker.condition() not in (Condition.RUNNING, Condition.STARTING):
         tell(f"Starting Apache Kafka on {folder.kafka} ...")
         broker.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -63,6 +64,19 @@ class Status:
     workers: tuple[WorkerStatus, ...] = ()
     catalog: CatalogStatus | None = None
     lags: tuple[Lag, ...] = ()
+
+
+def find_statuses(folder: UpFolder, timeout: float) -> dict[str, Status]:
+    """Look at every cluster that runs here, by name; at the folder itself, as "", if none does."""
+    parts = {name: part for name, part in folder.parts().items() if part.system() is not None}
+    return {name: find_status(part, timeout) for name, part in (parts or {"": folder}).items()}
+
+
+def worst(statuses: Iterable[Status]) -> Health:
+    """Return how a system is whose clusters are as these."""
+    found = {status.health for status in statuses}
+    order = (Health.BROKEN, Health.STARTING, Health.RUNNING, Health.STOPPED)
+    return next(health for health in order if health in found)
 
 
 def find_status(folder: UpFolder, timeout: float) -> Status:

@@ -22,7 +22,15 @@ class Stopped:
 
 
 def stop(folder: UpFolder) -> Stopped:
-    """Let the workers drain and leave, then stop the broker; fine if there is nothing to stop."""
+    """Let the workers drain and leave, then stop the broker; fine if there is nothing to stop.
+
+    Where there are several clusters, all of them.
+    """
+    done = [_stop(each) for each in (*folder.parts().values(), folder)]
+    return Stopped(any(d.workers for d in done), any(d.broker for d in done))
+
+
+def _stop(folder: UpFolder) -> Stopped:
     with folder.alone():
         system = folder.system()
         workers = stop_workers(folder, system)

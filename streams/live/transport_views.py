@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from streams.kafka import Cluster, Message, headers_of, partitions_of, read_all, read_positions
+from streams.kafka import Cluster, Message, headers_of, partitions_of, read_all, read_notes
 from streams.live.places import Asked, Row, words
 from streams.protocol import Flag
 from streams.routing import AddressKind, parse_address
@@ -20,6 +20,7 @@ from streams.topology import (
 )
 from streams.wire import MalformedError, decode_presence
 from streams.wire.records import priority_of, read_message, read_queued
+from streams.wire.spans import spans_in
 
 _SILENT_MS = 5_000
 """An instance whose forwarder has said nothing for as long counts as unreachable."""
@@ -34,7 +35,7 @@ _VALIDATED = {
 def forwarded_messages(asked: Asked) -> Iterator[Row]:
     """Yield the rows of ``sys.dm_broker_forwarded_messages``: what the forwarder has not passed.
 
-    What it holds in memory for a next hop that is unreachable is in no topic, and has no row.
+    What it holds in memory for a next hop that is unreachable it has noted beside its position.
     """
     for place in asked.places:
         name = place.instance.name
@@ -172,9 +173,15 @@ def queues_named(asked: Asked, text: str) -> Iterator[tuple[Instance, Database, 
 
 
 def _unread(cluster: Cluster, topic: str, group: str | None) -> Iterator[Message]:
-    """Yield a topic's records that a group has not passed, all of them without a group."""
+    """Yield a topic's records that a group has not passed, all of them without a group.
+
+    What it has passed and holds is not done with either.
+    """
     partitions_of(cluster, topic)  # says how a topic comes to be that is not there
-    passed = read_positions(cluster, group) if group else {}
+    notes = read_notes(cluster, group) if group else {}
+    held = {place: spans_in(note) for place, (_, note) in notes.items()}
     for message in read_all(cluster, topic):
-        if (message.offset() or 0) >= passed.get((topic, message.partition() or 0), 0):
+        place, offset = (topic, message.partition() or 0), message.offset() or 0
+        passed, _ = notes.get(place, (0, ""))
+        if offset >= passed or any(offset in span for span in held.get(place, ())):
             yield message

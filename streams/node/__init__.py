@@ -14,6 +14,7 @@ from streams.node.configuration import (
 from streams.node.dialogs import Dialogs
 from streams.node.endpoint import Endpoint
 from streams.node.events import Event, event
+from streams.node.far_presence import FarPresence
 from streams.node.forwarder import Forwarder
 from streams.node.groups import DialogKey
 from streams.node.holding import Holding
@@ -46,6 +47,7 @@ __all__ = [
     "Endpoint",
     "EnvelopeCodec",
     "Event",
+    "FarPresence",
     "Forwarder",
     "Holding",
     "HopView",

@@ -36,10 +36,13 @@ class Presence:
     _awake: float = float("inf")
     _end_read: float = float("-inf")
 
-    def seen(self, instance: str, replica: str, count: int, at: float) -> None:
-        """Note a sign of life; one that repeats an old count changes nothing."""
+    def seen(self, instance: str, replica: str, count: int, at: float) -> bool:
+        """Note a sign of life, and tell whether it is one's own.
+
+        One that repeats an old count is none, and changes nothing.
+        """
         if self._count.get(instance) == (replica, count):
-            return
+            return False
         self._count[instance] = (replica, count)
         if instance == self.own:
             gap = at - (self.since if self._own_at is None else self._own_at)
@@ -48,6 +51,7 @@ class Presence:
             self._clock += min(gap, STEP)
             self._own_at = at
         self._changed[instance] = self._clock
+        return instance == self.own
 
     def end_read(self, at: float) -> None:
         """Note that the topic was read to its end."""
@@ -58,8 +62,11 @@ class Presence:
         own = self._own_at
         return own is not None and at - own < SILENCE and self._end_read >= self._awake
 
-    def reachable(self, instance: str, at: float) -> bool:
-        """Tell whether an instance may be written to; in doubt it may."""
+    def reachable(self, instance: str, at: float, silence: float = SILENCE) -> bool:
+        """Tell whether an instance may be written to; in doubt it may.
+
+        ``silence``: seconds without a change after which it may not.
+        """
         if instance == self.own or not self.may_judge(at):
             return True
-        return self._clock - self._changed.get(instance, 0.0) < SILENCE
+        return self._clock - self._changed.get(instance, 0.0) < silence

@@ -34,6 +34,7 @@ from streams.protocol import (
     Header,
     Machine,
     Message,
+    Parties,
     Refusal,
     Source,
     Status,
@@ -87,6 +88,7 @@ class Transaction:
     repeated: int = 0
     notices: Notices = field(init=False)
     _commands: dict[int, Command] = field(default_factory=dict)
+    _admitted: dict[uuid.UUID, tuple[Parties, Machine]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.notices = Notices(proxy(self))
@@ -153,10 +155,17 @@ class Transaction:
             )
 
     def message(self, position: int, message: Message) -> None:
-        """Apply a message frame that the local forwarder delivered."""
-        machine = admit(self, message)
-        if machine is not None:
-            machine.message(message, position)
+        """Apply a message frame that the local forwarder delivered.
+
+        Who takes it follows from its conversation and parties, and stays so in a transaction.
+        """
+        known = self._admitted.get(message.conversation)
+        if known is None or known[0] != message.parties:
+            machine = admit(self, message)
+            if machine is None:
+                return
+            known = self._admitted[message.conversation] = message.parties, machine
+        known[1].message(message, position)
 
     def acknowledgement(self, frame: Acknowledgement) -> None:
         """Apply an acknowledgement frame.

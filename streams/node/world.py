@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streams.protocol import DEFAULT_PRIORITY
-from streams.routing import SYSTEM_SERVICE, Address, Instance
+from streams.routing import SYSTEM_SERVICE, Address, Instance, parse_address
 from streams.topology import (
     SYSTEM_CONTRACTS,
     SYSTEM_MESSAGE_TYPES,
+    Cluster,
     Database,
     Mirror,
+    Neighbour,
     Priority,
     Topology,
     Transport,
@@ -80,7 +82,8 @@ _MATCHES: tuple[tuple[bool, ...], ...] = (
 class World:
     """All instances of a cluster at one version of its catalog.
 
-    ``addresses`` maps (host in lower case, port) to the instance there; ``forward_bytes`` is each
+    ``addresses`` maps (host in lower case, port) to the instance there, also in another of the
+    ``clusters``, where it is one of the ``neighbours``; ``forward_bytes`` is each
     instance's MESSAGE_FORWARD_SIZE, ``partitions`` how many its topics have; ``mirrors`` maps
     (instance, database) to its part in a mirrored pair.
     """
@@ -97,6 +100,8 @@ class World:
     priorities: Mapping[tuple[str, str], tuple[Priority, ...]]
     error_epochs: Mapping[tuple[str, str], int]
     mirrors: Mapping[tuple[str, str], Mirror]
+    neighbours: Mapping[str, Neighbour]
+    clusters: Mapping[str, Cluster]
 
     def instance_at(self, address: Address) -> str | None:
         """Return the instance that an address leads to; ``None`` where no one lives there."""
@@ -148,7 +153,7 @@ def world_of(topology: Topology, version: int) -> World:
     return World(
         version,
         routing_instances(topology),
-        directory(topology),
+        {**directory(topology), **_abroad(topology)},
         {name: i.endpoint.transport for name, i in topology.instances.items()},
         {name: i.endpoint.forward_size_mb << 20 for name, i in topology.instances.items()},
         {name: i.partitions for name, i in topology.instances.items()},
@@ -158,7 +163,15 @@ def world_of(topology: Topology, version: int) -> World:
         {(name, d.name): d.priorities for name, d in databases if d.priorities},
         {(name, d.name): d.error_epoch for name, d in databases},
         {(name, d.name): d.mirror for name, d in databases if d.mirror is not None},
+        topology.neighbours,
+        topology.clusters,
     )
+
+
+def _abroad(topology: Topology) -> dict[tuple[str, int], str]:
+    """Return where neighbours are; one that has lived here before may still be in the catalog."""
+    stated = ((n.name, parse_address(a)) for n in topology.neighbours.values() for a in n.addresses)
+    return {(a.host.casefold(), a.port): name for name, a in stated if a is not None}
 
 
 def _add_contract(

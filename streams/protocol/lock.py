@@ -26,7 +26,8 @@ class Lock:
         ``header`` is ``None`` for an acknowledgement. Who is refused is told why (8495).
         """
         dialog, broker = self.dialog, parties.from_broker
-        if dialog.far_broker is not None and self.key(dialog.far_broker) == self.key(broker):
+        far = dialog.far_broker
+        if far is not None and (far == broker or self.key(far) == self.key(broker)):
             if not dialog.locked:
                 self._lock(broker)
             if not dialog.is_initiator and parties.locked:

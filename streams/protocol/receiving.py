@@ -93,7 +93,9 @@ class Receiver:
         """
         dialog = self.dialog
         sequence, fragment = dialog.received
-        highest = max([sequence - (fragment == 0), *(number for number, _ in dialog.held)])
+        highest = sequence - (fragment == 0)
+        if dialog.held:
+            highest = max(highest, max(dialog.held)[0])
         closed = dialog.is_initiator and dialog.state is State.CD
         held = dialog.held_runs() if dialog.held else ()
         self.owed = Ack(sequence, highest, attempt, first_hop, self.now, closed, held, fragment)

@@ -2,6 +2,7 @@
 but that one file.
 """
 
+from streams.settings.clusters import NO_CREDENTIALS, Credentials, credentials_of
 from streams.settings.file import NOTHING, SettingsFile, read_settings
 from streams.settings.model import (
     SECTIONS,
@@ -14,25 +15,31 @@ from streams.settings.model import (
     settings_of,
 )
 from streams.settings.properties import (
+    ADDRESS,
     REFUSED,
     Sourced,
     demand_safe,
     is_secret,
     property_variables,
     unknown_variables,
+    variable_of,
 )
 
 __all__ = [
+    "ADDRESS",
     "NOTHING",
+    "NO_CREDENTIALS",
     "REFUSED",
     "SECTIONS",
     "ClusterSettings",
+    "Credentials",
     "LogFormat",
     "PaceName",
     "Setting",
     "SettingsFile",
     "Sourced",
     "WorkerSettings",
+    "credentials_of",
     "demand_safe",
     "is_secret",
     "property_variables",
@@ -40,4 +47,5 @@ __all__ = [
     "setting_of",
     "settings_of",
     "unknown_variables",
+    "variable_of",
 ]

@@ -10,20 +10,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streams.errors import InputError
-from streams.settings.model import PROPERTIES, SECTIONS, settings_of
-from streams.settings.properties import Sourced, refusal_of
+from streams.settings.model import CLUSTERS, PROPERTIES, SECTIONS, settings_of
+from streams.settings.properties import ADDRESS, Sourced, refusal_of
 
+_TABLES = (*SECTIONS, PROPERTIES, CLUSTERS)
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _END = re.compile(r" \(at end of document\)$")
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """What a file says: settings by section and name, and librdkafka's properties by name."""
+    """What a file says: settings by section and name, and librdkafka's properties by name.
+
+    ``clusters`` has those for other clusters, by the name of the credentials.
+    """
 
     path: str = ""
     settings: Mapping[tuple[str, str], Sourced] = field(default_factory=dict)
     properties: Mapping[str, Sourced] = field(default_factory=dict)
+    clusters: Mapping[str, Mapping[str, Sourced]] = field(default_factory=dict)
 
 
 NOTHING = SettingsFile()
@@ -35,15 +40,23 @@ def read_settings(text: str, path: str) -> SettingsFile:
     lines = _lines_of(text)
     settings: dict[tuple[str, str], Sourced] = {}
     properties: dict[str, Sourced] = {}
+    clusters: dict[str, dict[str, Sourced]] = {}
     for keys, value in _leaves(parsed):
         place = _Place(path, lines[keys])
         if keys[0] == PROPERTIES and len(keys) > 1:
             name = ".".join(keys[1:])
-            _demand_safe(name, value, place)
+            _demand_safe(PROPERTIES, name, value, place)
             properties[name] = Sourced(_as_text(value), str(place))
+        elif keys[0] == CLUSTERS and len(keys) > 2:
+            name = ".".join(keys[2:])
+            _demand_safe(f"{CLUSTERS}.{keys[1]}", name, value, place)
+            clusters.setdefault(keys[1], {})[name] = Sourced(_as_text(value), str(place))
+        elif keys[0] == CLUSTERS and len(keys) == 2:
+            if value != {}:
+                raise place.refuse(f"{'.'.join(keys)} is a table of librdkafka's properties.")
         else:
             settings[_setting(keys, value, place)] = Sourced(value, str(place))
-    return SettingsFile(path, settings, properties)
+    return SettingsFile(path, settings, properties, clusters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +89,7 @@ def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[t
         keys = (*above, key)
         if isinstance(value, dict) and value:
             yield from _leaves(value, keys)
-        elif not isinstance(value, dict) or len(keys) > 1 or key not in (*SECTIONS, PROPERTIES):
+        elif not isinstance(value, dict) or len(keys) > 1 or key not in _TABLES:
             yield keys, value
 
 
@@ -118,7 +131,7 @@ def _setting(keys: tuple[str, ...], value: object, place: _Place) -> tuple[str, 
 
 
 def _tables() -> list[str]:
-    return [name for name in (*SECTIONS, PROPERTIES) if name]
+    return [name for name in _TABLES if name]
 
 
 def _suggest(word: str, words: list[str]) -> str:
@@ -128,10 +141,10 @@ def _suggest(word: str, words: list[str]) -> str:
     return f"There are: {', '.join(words)}."
 
 
-def _demand_safe(name: str, value: object, place: _Place) -> None:
+def _demand_safe(table: str, name: str, value: object, place: _Place) -> None:
     if not isinstance(value, str | int | float):
-        raise place.refuse(f"{PROPERTIES}.{name} is a text, a number, true or false.")
-    why = refusal_of(name)
+        raise place.refuse(f"{table}.{name} is a text, a number, true or false.")
+    why = None if table != PROPERTIES and name == ADDRESS else refusal_of(name)
     if why is not None:
         raise place.refuse(f"{name} cannot be set: {why}", "Leave it out.")
 

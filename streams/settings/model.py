@@ -41,6 +41,7 @@ class ClusterSettings:
 
 _SLOT = _says("This replica's name, the same at every start.", "TEXT")
 _PACE = _says("How long an endpoint's transactions are: long ones cost less CPU for each message.")
+_STANDBY = _says("An endpoint follows the state, and takes over when its slot's worker dies.")
 _TIMEOUT = _says("Seconds to wait for Kafka and a catalog.")
 _VERBOSE = _says("Say what is assigned, restored and switched.")
 _LOG_FORMAT = _says("The log as lines of text, or of one JSON object each.")
@@ -57,6 +58,7 @@ class WorkerSettings:
     slot: str = field(default="0", metadata=_SLOT)
     pace: PaceName = field(default=PaceName.LATENCY, metadata=_PACE)
     timeout: float = field(default=30.0, metadata=_TIMEOUT)
+    standby: bool = field(default=False, metadata=_STANDBY)
     verbose: bool = field(default=False, metadata=_VERBOSE)
     log_format: LogFormat = field(default=LogFormat.TEXT, metadata=_LOG_FORMAT)
     http: str = field(default="", metadata=_HTTP)
@@ -66,7 +68,9 @@ class WorkerSettings:
 SECTIONS: Mapping[str, type] = {"": ClusterSettings, "worker": WorkerSettings}
 """The tables of the file, and what they set; the keys of ``""`` stand before every table."""
 PROPERTIES = "kafka"
-"""The table of librdkafka's own properties."""
+"""The table of librdkafka's own properties, for the cluster that a command talks to."""
+CLUSTERS = "clusters"
+"""The tables of librdkafka's properties for other clusters, by the name of the credentials."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from streams.topology.model import (
     EndpointState,
     Expectation,
     Instance,
+    Neighbour,
     Topology,
     Transport,
     default_broker_id,
@@ -56,6 +57,7 @@ from streams.topology.objects import (
 )
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Encryption, Grant, Securable
+from streams.topology.share import clusters_of, share_of
 from streams.topology.suppressions import SUPPRESSIONS_FILE, Suppression
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
 from streams.topology.yaml_file.suppressions import load_suppressions
@@ -82,6 +84,7 @@ __all__ = [
     "Instance",
     "MessageType",
     "Mirror",
+    "Neighbour",
     "Priority",
     "Procedure",
     "Queue",
@@ -101,6 +104,7 @@ __all__ = [
     "accepts",
     "apply_sql",
     "catalog_key",
+    "clusters_of",
     "contract_of",
     "default_broker_id",
     "directory",
@@ -120,6 +124,7 @@ __all__ = [
     "routing_instance_of",
     "routing_instances",
     "schema_of",
+    "share_of",
     "split_key",
     "unflatten",
     "with_history",

@@ -1,8 +1,9 @@
 """A topology as objects of the ``catalog`` topic: ``instance/database/kind/name`` > plain values.
 
 Each part of a key is percent-escaped, so that a name may hold anything. The instance itself has an
-empty database part, clusters an empty instance part too. What a topology expects of itself
-(``expect``) is no object: it is a question to the whole, and stays in its file.
+empty database part; clusters and neighbours, which live in other clusters, an empty instance part
+too. What a topology expects of itself (``expect``) is no object: it is a question to the whole, and
+stays in its file.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from streams.topology.model import (
     MSDB,
     Cluster,
     Instance,
+    Neighbour,
     Topology,
     empty_database,
 )
@@ -64,6 +66,8 @@ def flatten(topology: Topology) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for cluster in topology.clusters.values():
         found[catalog_key("", "", "cluster", cluster.name)] = encode(cluster)
+    for neighbour in topology.neighbours.values():
+        found[catalog_key("", "", "neighbour", neighbour.name)] = encode(neighbour)
     for instance in topology.instances.values():
         key = catalog_key(instance.name, "", "instance", instance.name)
         found[key] = encode(instance, _INSTANCE_FIELDS)
@@ -95,12 +99,15 @@ def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
     databases: dict[str, dict[str, Mapping[str, Any]]] = {}
     inside: dict[tuple[str, str], dict[str, list[Mapping[str, Any]]]] = {}
     clusters: dict[str, Cluster] = {}
+    neighbours: dict[str, Neighbour] = {}
     for key, value in objects.items():
         if key.count("/") != 3:
             continue
         instance, database, kind, name = split_key(key)
         if kind == "cluster":
             clusters[name] = decode(Cluster, value)
+        elif kind == "neighbour":
+            neighbours[name] = decode(Neighbour, value)
         elif kind == "instance":
             instances[instance] = value
         elif kind == "database":
@@ -119,6 +126,7 @@ def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
             for name, value in instances.items()
         },
         clusters,
+        neighbours=neighbours,
     )
 
 

@@ -98,11 +98,29 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Kafka cluster: a trust domain, with its librdkafka properties."""
+    """A Kafka cluster: a trust domain, with its librdkafka properties.
+
+    ``prefix`` is that of its topics, by default the same as elsewhere; ``credentials`` what the
+    settings call those with which other clusters write into it, by default its own name.
+    """
 
     name: str
     properties: Mapping[str, str] = field(default_factory=dict)
+    prefix: str | None = None
+    credentials: str | None = None
     source: Source = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An instance of another cluster that routes lead to: all that is known of it over there.
+
+    ``addresses`` are those by which routes name it.
+    """
+
+    name: str
+    cluster: str
+    addresses: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +140,7 @@ class Topology:
     """Everything that a folder says. ``findings`` and ``skipped`` are about how it says it.
 
     ``cuts`` are pairs of instances between which nothing passes: a what-if, which no folder says.
+    ``neighbours`` are in no folder either, but in the share of it that one cluster gets.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
@@ -130,6 +149,7 @@ class Topology:
     findings: tuple[Finding, ...] = field(default=(), compare=False)
     skipped: tuple[Skipped, ...] = field(default=(), compare=False)
     cuts: frozenset[frozenset[str]] = frozenset()
+    neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
 
     def instance(self, name: str) -> Instance | None:
         """Return an instance by its name; names compare without case."""

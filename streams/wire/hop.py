@@ -95,6 +95,13 @@ class Hop:
         """Return how many instances the copy has met; only this decodes the path."""
         return len((self._journey or decode_journey(self.raw)).path)
 
+    @property
+    def expires_at(self) -> int:
+        """Return when the time to live is over, epoch milliseconds."""
+        if self._journey:
+            return self._journey.expires_at
+        return int.from_bytes(self.raw[_EXPIRES:_EXPIRES_END], "big")
+
     def expired(self, now: int) -> bool:
         """Tell whether the copy has outlived its time to live; ``now`` in epoch milliseconds."""
         if self._journey:

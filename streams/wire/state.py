@@ -16,11 +16,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from streams.node import DialogKey, Request, Said, Seen
 from streams.protocol import Dialog, Source, State, Stored
+from streams.wire.familiar import Familiar
+from streams.wire.records import key_of
 from streams.wire.single_object import Codec, MalformedError, Record
 
 DIALOG = Codec("Dialog")
@@ -31,6 +33,7 @@ SEEN = Codec("Seen")
 
 POSITIONS_KEY = b"positions"
 _REQUEST, _SEEN = "request", "seen"
+_SIDES = (b"target", b"initiator")
 
 _PLAIN = (
     "database",
@@ -93,8 +96,7 @@ def _quoted(name: str) -> str:
     return quote(name, safe="")
 
 
-@dataclass(frozen=True, slots=True)
-class StateKey:
+class StateKey(NamedTuple):
     """What a state record is about; ``chunk`` is ``None`` for the dialog itself."""
 
     database: str
@@ -109,9 +111,9 @@ class StateKey:
 
     def encode(self) -> bytes:
         """Return the record's key."""
-        side = "initiator" if self.is_initiator else "target"
-        text = f"{_quoted(self.database)}/{self.conversation}/{side}"
-        return (text if self.chunk is None else f"{text}/{self.chunk}").encode("ascii")
+        database, side = _quoted(self.database).encode(), _SIDES[self.is_initiator]
+        key = b"%b/%b/%b" % (database, key_of(self.conversation), side)
+        return key if self.chunk is None else b"%b/%d" % (key, self.chunk)
 
     @classmethod
     def decode(cls, raw: bytes) -> StateKey:
@@ -227,9 +229,12 @@ def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:
         raise MalformedError(f"Dialog: {error}") from error
 
 
+_familiar = Familiar(DIALOG, decode_dialog)
+
+
 def unpack_dialog(raw: bytes, conversation: uuid.UUID, chunks: Mapping[int, bytes]) -> Dialog:
     """Decode a dialog and its chunks; raises MalformedError."""
-    dialog = decode_dialog(raw, conversation)
+    dialog = _familiar.read(raw, conversation)
     for number, chunk in chunks.items():
         dialog.chunks[number] = decode_chunk(chunk)
     return dialog
@@ -237,9 +242,9 @@ def unpack_dialog(raw: bytes, conversation: uuid.UUID, chunks: Mapping[int, byte
 
 def encode_chunk(chunk: list[Stored]) -> bytes:
     """Encode the positions of up to 64 messages."""
-    whole = all(fragments == 1 for _, fragments in chunk)
-    positions = [position for position, _ in chunk]
-    return CHUNK.pack((positions, [] if whole else [fragments for _, fragments in chunk]))
+    positions, fragments = zip(*chunk, strict=True) if chunk else ((), ())
+    whole = fragments.count(1) == len(fragments)
+    return CHUNK.pack((positions, () if whole else fragments))
 
 
 def decode_chunk(raw: bytes) -> list[Stored]:

@@ -18,8 +18,10 @@ from streams.kafka import (
     TopicPartition,
     watermarks,
 )
-from streams.node import KafkaClock, Presence, World, world_of
+from streams.node import SILENCE, KafkaClock, Presence, World, world_of
+from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import MalformedError, decode_presence, encode_presence
+from streams.workers.abroad import Abroad
 
 log = logging.getLogger("hopline.control")
 
@@ -33,18 +35,30 @@ class Control:
 
     ``world`` is replaced as a whole when a new catalog version is complete; a worker compares it by
     identity once per batch. A version that cannot be read leaves the last good one in place and
-    stands in ``error``.
+    stands in ``error``. Signs of life are given for ``forwarders``, and in the names of ``others``.
+    ``abroad`` are the other clusters that the forwarders write into.
     """
 
-    def __init__(self, cluster: Cluster, forwarders: Sequence[str], *, timeout: float = 30) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        forwarders: Sequence[str],
+        others: Sequence[str] = (),
+        *,
+        timeout: float = 30,
+        credentials: Credentials = NO_CREDENTIALS,
+    ) -> None:
         self._cluster = cluster
-        self._forwarders = tuple(forwarders)
+        self._forwards = bool(forwarders)
+        self._signs = (*forwarders, *others)
+        self._beat_at = 0.0
         self._timeout = timeout
         self._replica = uuid.uuid4().hex
         self._stop = threading.Event()
         self._ready = threading.Event()
         self._catalog = CatalogState()
-        self._presence = Presence(self._forwarders[0] if forwarders else "", time.monotonic())
+        self._presence = Presence(self._signs[0] if self._signs else "", time.monotonic())
+        self.abroad = Abroad(cluster.topics, credentials)
         self._clock = KafkaClock()
         self._world: World | None = None
         self._failure: Exception | None = None
@@ -72,6 +86,7 @@ class Control:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(5)
+        self.abroad.stop()
         if self._aside is not None:
             self._aside.close()
 
@@ -99,6 +114,7 @@ class Control:
             yield f"The catalog is not read any more: {self._failure!r}."
         if self.error:
             yield f"The newest version of the catalog cannot be used: {self.error}."
+        yield from self.abroad.failures()
 
     @property
     def is_ready(self) -> bool:
@@ -130,9 +146,19 @@ class Control:
                     )
             self._through = now
 
-    def reachable(self, instance: str) -> bool:
-        """Tell whether an instance's forwarder gives signs of life."""
-        return self._presence.reachable(instance, time.monotonic())
+    def reachable(self, instance: str, silence: float = SILENCE) -> bool:
+        """Tell whether an instance's forwarder gives signs of life, in whichever cluster.
+
+        So do endpoint workers that have a name of their own.
+        """
+        if instance in self.world.neighbours:
+            return self.abroad.reachable(instance)
+        return self._presence.reachable(instance, time.monotonic(), silence)
+
+    def speak_for(self, name: str) -> None:
+        """Give signs of life in one more name, at once and from now on."""
+        self._signs = (*self._signs, name)
+        self._beat_at = 0.0
 
     def now(self) -> int:
         """Return the time by Kafka's clock (epoch milliseconds), by our own while it is unknown."""
@@ -163,18 +189,18 @@ class Control:
         for topic in both:  # a client that knows its topics begins to read half a second earlier
             watermarks(consumer, topic, 0)
         consumer.assign([TopicPartition(topic, 0, _BEGINNING) for topic in both])
-        next_beat, count = 0.0, 0
+        count = 0
         try:
             while not self._stop.is_set():
                 now = time.monotonic()
-                if now >= next_beat:
-                    next_beat, count = now + HEARTBEAT, count + 1
-                    for instance in self._forwarders:
+                if now >= self._beat_at:
+                    self._beat_at, count = now + HEARTBEAT, count + 1
+                    for instance in self._signs:
                         at = self.now()
                         value = encode_presence(instance, self._replica, count, at)
                         producer.produce(topics.presence, key=instance, value=value)
                 producer.poll(0)
-                message = consumer.poll(max(0.0, min(0.2, next_beat - now)))
+                message = consumer.poll(max(0.0, min(0.2, self._beat_at - now)))
                 if message is None:
                     continue
                 error = message.error()
@@ -187,6 +213,7 @@ class Control:
                     else:
                         self._move(message.offset() or 0)
                         if self._world is not None:
+                            self._follow_abroad(self._world)
                             self._ready.set()
                 elif message.topic() == topics.catalog:
                     self._read_catalog(message)
@@ -197,6 +224,11 @@ class Control:
         finally:
             producer.flush(1)
             consumer.close()
+
+    def _follow_abroad(self, world: World) -> None:
+        """Only forwarders write into other clusters, and only what counts now is followed."""
+        if self._forwards and world is not self.abroad.world:
+            self.abroad.follow(world)
 
     def _move(self, position: int) -> None:
         with self._moved:
@@ -220,7 +252,9 @@ class Control:
         except MalformedError as error:
             log.warning("presence: %s", error)
             return
-        self._presence.seen(seen["instance"], seen["replica"], seen["count"], time.monotonic())
+        now = time.monotonic()
+        if self._presence.seen(seen["instance"], seen["replica"], seen["count"], now):
+            self.abroad.beat(now)
 
 
 def appended(message: Message) -> int:

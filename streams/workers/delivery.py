@@ -27,7 +27,7 @@ Report = partial[None]
 """What Kafka's client calls with an error and the record; its one argument is the source."""
 
 
-def source_of(message: Message) -> Source:
+def source_of(message: Message) -> tuple[str, int, int]:
     """Return where a record was read."""
     topic, partition, offset = message.topic(), message.partition(), message.offset()
     assert topic is not None and partition is not None and offset is not None
@@ -112,7 +112,7 @@ class Delivery:
                 on_delivery=report,
             )
         except KafkaException as error:  # too large: no later attempt would fare better
-            self._rejected(error.args[0], topic, key, report.args[0])
+            self.reject(error.args[0], topic, key, report.args[0])
 
     def emit(self, source: Source, key: bytes | None, told: Event) -> None:
         """Write an event."""
@@ -133,14 +133,14 @@ class Delivery:
             return False
         failed, self._failed = self._failed, []
         for error, message, source in failed:
-            self._rejected(error, message.topic() or "", message.key(), source)
+            self.reject(error, message.topic() or "", message.key(), source)
         return not failed or self._producer.flush(timeout) == 0
 
     def _reported(self, source: Source, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._failed.append((error, message, source))
 
-    def _rejected(
+    def reject(
         self, error: KafkaError, topic: str, key: bytes | str | None, source: Source
     ) -> None:
         """Tell that Kafka has refused a record for ``topic`` for good."""

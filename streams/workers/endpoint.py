@@ -38,6 +38,7 @@ from streams.workers.counts import Committed, Told, Traffic
 from streams.workers.inputs import Inputs, Intake, tell_parked
 from streams.workers.partition import Partition, Work
 from streams.workers.partitions import Partitions
+from streams.workers.standby import Standby
 from streams.workers.transactions import FencedError, Transactions, number_of
 
 log = logging.getLogger("hopline.endpoint")
@@ -60,6 +61,7 @@ class EndpointWorker:
     """One replica of an instance's endpoint worker; ``slot`` names it across restarts.
 
     ``cache_bytes`` bounds what it keeps in memory of ``cmd``, and as much of ``in``, per partition.
+    As a ``standby`` it begins when nobody else works in its slot.
     """
 
     role = "endpoint"
@@ -74,12 +76,14 @@ class EndpointWorker:
         limits: Limits | None = None,
         cache_bytes: int = CACHE_BYTES,
         pace: Pace = Pace.LATENCY,
+        standby: bool = False,
     ) -> None:
         self.instance = instance
         self._cluster = cluster
         self._control = control
         self._slot = slot
         self._pace = pace
+        self._standby = Standby(control, instance, slot) if standby else None
         self._inputs = Inputs.of(cluster.topics, instance)
         # A command, and a message in a queue topic, is one record.
         limits = limits or Limits()
@@ -90,7 +94,11 @@ class EndpointWorker:
 
     def run(self, stop: threading.Event) -> None:
         """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
-        cluster, inputs = self._cluster, self._inputs
+        cluster, inputs, member = self._cluster, self._inputs, {}
+        if self._standby is not None:
+            if not self._standby.wait(self.partitions, cluster.topics.dialog(self.instance), stop):
+                return
+            member["group_instance_id"] = self._slot
         self._transactions = Transactions(cluster, self.instance, self._slot, inputs, stop)
         self._intake = Intake(
             inputs, len(partitions_of(cluster, inputs.cmd)), self._control.catch_up
@@ -100,6 +108,7 @@ class EndpointWorker:
             partition_assignment_strategy="range",
             enable_partition_eof=True,
             stats=self.traffic.reader,
+            **member,
         )
         self.partitions.subscribe(consumer)
         try:
@@ -203,7 +212,9 @@ class EndpointWorker:
 
     @property
     def assigned(self) -> bool:
-        """Tell whether it has been dealt its partitions, and has restored what lives in them."""
+        """Tell whether it has its partitions and what lives in them, or stands by with all that."""
+        if self._standby is not None and self._standby.is_ready:
+            return True
         return self.partitions.assigned
 
     @property

@@ -7,6 +7,8 @@ The commit rule: a position is committed only behind records that have ended as 
     after flush, before commit      the copies have arrived; they are read and produced again
     held                            gone; the sender's dialog retries
 
+Another cluster is never waited for: what it has not confirmed within two seconds is held.
+
 So a forwarder never loses, and may repeat; the dialog at the other end removes what it repeated.
 """
 
@@ -16,7 +18,6 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import (
@@ -29,8 +30,9 @@ from streams.kafka import (
     TopicPartition,
     headers_of,
 )
-from streams.node import HELD, Forwarder, Holding, Outcome, Place, Record, event
+from streams.node import HELD, Forwarder, Outcome, Place, Record, event
 from streams.routing import Origin
+from streams.topology import Transport
 from streams.wire import (
     Envelope,
     MalformedError,
@@ -48,8 +50,11 @@ from streams.wire.records import (
 )
 from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
+from streams.workers.crossings import Crossed, Crossings
 from streams.workers.delivery import Delivery, short, source_of
 from streams.workers.express import Express, Input, Known
+from streams.workers.positions import Positions
+from streams.workers.waiting import Held, Waiting
 
 log = logging.getLogger("hopline.forwarder")
 ready = logging.getLogger("hopline.ready")
@@ -58,14 +63,6 @@ BATCH = 2_000
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _BEGINNING = -2
-
-
-@dataclass(slots=True)
-class _Held:
-    """A copy in memory: the record and the message that it came from."""
-
-    message: Message
-    record: Record
 
 
 class ForwarderWorker:
@@ -82,22 +79,23 @@ class ForwarderWorker:
         self._txq = topics.txq(instance)
         self._names: dict[tuple[Place, str], str] = {}
         self._inputs: dict[tuple[str | None, int | None], Input] = {}
-        self._positions: dict[tuple[str, int], int] = {}
+        self._positions = Positions()
         self.assigned = False
         self.told, self.traffic = Told(), Traffic()
-        self._holding: Holding[_Held] = Holding(0)
+        self._waiting = Waiting(control.reachable)
+        self._crossings = Crossings(control.abroad)
         self.passed = 0
 
     @property
     def pending(self) -> tuple[int, int]:
         """Return how many frames are held in memory, and their bytes; any thread may ask."""
-        return len(self._holding), self._holding.size
+        return len(self._waiting), self._waiting.size
 
     def run(self, stop: threading.Event) -> None:
         """Forward until ``stop``; then drain: flush, commit, leave the group."""
         world = self._control.world
-        self._forwarder = Forwarder(self.instance, world, Envelope, self._control.reachable)
-        self._holding.limit = world.forward_bytes[self.instance]
+        self._forwarder = Forwarder(self.instance, world, Envelope, self._waiting.reachable)
+        self._limit()
         self._delivery = Delivery(
             self._cluster, self.instance, stop, told=self.told, traffic=self.traffic
         )
@@ -122,12 +120,14 @@ class ForwarderWorker:
                 if first is not None:
                     self._pass_on([first, *consumer.consume(BATCH, 0)])
                 now = time.monotonic()
-                if self._holding and now >= release_at:
+                self._take_back()
+                if self._waiting and now >= release_at:
                     self._release()
                     release_at = now + RELEASE_EVERY
                 if now >= commit_at:
                     self._commit(2.0)
                     commit_at = now + COMMIT_EVERY
+            self._settle()
             self._commit(10.0)
         finally:
             consumer.close()
@@ -142,7 +142,12 @@ class ForwarderWorker:
         if self.instance not in world.instances:
             raise SurroundingsError(f"The catalog has {self.instance} no longer.")
         self._forwarder.switch(world)
-        self._holding.limit = world.forward_bytes[self.instance]
+        self._limit()
+
+    def _limit(self) -> None:
+        size = self._forwarder.world.forward_bytes[self.instance]
+        self._waiting.limit(size)
+        self._crossings.limit(size)
 
     def _pass_on(self, batch: list[Message]) -> None:
         now, read_at = self._control.now(), time.monotonic()
@@ -184,8 +189,7 @@ class ForwarderWorker:
             if source.last is not None:
                 offset = source.last.offset()
                 assert offset is not None
-                place = source.topic, source.partition
-                self._positions[place] = max(offset + 1, self._positions.get(place, 0))
+                self._positions.passed((source.topic, source.partition), offset + 1)
                 source.last = None
 
     def _decide(
@@ -202,7 +206,7 @@ class ForwarderWorker:
             outcome = self._hold(message, record, now)
         self._perform(message, record, outcome)
         lane = self._forwarder.lane(record, now)
-        if lane is not None:
+        if lane is not None and lane.instance not in self._forwarder.world.neighbours:
             lanes = source.acks if record.is_ack else source.lanes
             lanes[record.route] = Known(lane, self._topic(lane.place, lane.instance))
 
@@ -223,6 +227,11 @@ class ForwarderWorker:
             headers: Headers = [(ROUTE, copy.route), (HOP, copy.hop)]
             if record.message is not None:
                 headers.insert(1, (MESSAGE, record.message))
+            if copy.instance in self._forwarder.world.neighbours:
+                crossed = Crossed(message, record, copy.instance)
+                if not self._crossings.take(crossed, headers, stamp):
+                    self._hold_back(crossed)
+                continue
             if copy.place is Place.IN:
                 headers.append((ORIGIN, INSIDE if copy.inside else OUTSIDE))
             self._delivery.produce(
@@ -264,28 +273,55 @@ class ForwarderWorker:
     # --- held copies -----------------------------------------------------------------------------
 
     def _hold(self, message: Message, record: Record, now: int) -> Outcome:
-        held = _Held(message, record)
-        number = self._holding.add(self._forwarder.hold_key(record), held, record.size)
+        held = Held(message, record, Envelope.hop(record.hop).expires_at)
+        number = self._waiting.add(self._forwarder.hold_key(record), held)
         return HELD if number is None else self._forwarder.refuse(record, number, now)
 
     def _release(self) -> None:
         now = self._control.now()
-        for key, held in self._holding.items():
+        for held in self._waiting.due(now):
             outcome = self._forwarder.release(held.record, now)
-            if outcome is not HELD:
-                self._perform(held.message, held.record, outcome)
-                self._holding.remove(key)
+            if outcome is HELD:
+                outcome = self._hold(held.message, held.record, now)
+            self._perform(held.message, held.record, outcome)
+
+    def _take_back(self) -> None:
+        """Hold what another cluster did not confirm; tell of what it will never take (11292)."""
+        for crossed, error in self._crossings.come_back():
+            if error is None:
+                self._hold_back(crossed)
+            else:
+                message = crossed.message
+                topic = self._topic(Place.TXQ, crossed.instance)
+                self._delivery.reject(error, topic, message.key(), source_of(message))
+
+    def _hold_back(self, crossed: Crossed) -> None:
+        """Hold what another cluster did not take; what began here its dialog keeps and retries."""
+        message, record = crossed.message, crossed.record
+        now = self._control.now()
+        if record.origin is Origin.OUTSIDE:
+            self._waiting.refused(crossed.instance)
+            self._perform(message, record, self._hold(message, record, now))
+        elif self._forwarder.world.transports[self.instance] is not Transport.ALL:
+            told = self._forwarder.refuse(record, Number.TARGET_UNREACHABLE, now)
+            self._perform(message, record, told)
 
     # --- positions -------------------------------------------------------------------------------
 
+    def _settle(self) -> None:
+        """Wait for other clusters: what has not arrived there is somebody else's from now on."""
+        self._crossings.settle()
+        self._take_back()
+
     def _commit(self, timeout: float) -> None:
         """Flush, then commit what is confirmed; what is not stays uncommitted for the next time."""
-        if not self._positions:
+        under_way = (source_of(m) for m in self._crossings.under_way())
+        offsets = self._positions.due(under_way, map(source_of, self._waiting.messages()))
+        if not offsets:
             self._delivery.serve()
             return
         if not self._delivery.confirm(timeout):
             return
-        offsets = [TopicPartition(t, p, o) for (t, p), o in self._positions.items()]
         try:
             self._consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException as error:
@@ -293,10 +329,11 @@ class ForwarderWorker:
             # dropped with these, and whoever has them now reads the records again.
             log.info("%s: positions were not committed: %s", self.instance, error)
             return
-        self._positions.clear()
+        self._positions.committed(offsets)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         committed = consumer.committed(partitions, timeout=10)
+        self._positions.begin(committed)
         for partition in committed:
             if partition.offset < 0:
                 partition.offset = _BEGINNING
@@ -307,27 +344,23 @@ class ForwarderWorker:
         log.info("%s forwards %s", self.instance, _named(partitions))
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._settle()
         self._commit(5.0)
-        self._forget(partitions)
+        self._positions.forget(partitions)
         consumer.incremental_unassign(partitions)
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._forget(partitions)
+        self._positions.forget(partitions)
         self.assigned = False
         log.warning("%s has lost %s", self.instance, _named(partitions))
         consumer.incremental_unassign(partitions)
-
-    def _forget(self, partitions: list[TopicPartition]) -> None:
-        """Drop positions of partitions that somebody else has from now on."""
-        for partition in partitions:
-            self._positions.pop((partition.topic, partition.partition), None)
 
     def _not_a_record(self, message: Message, error: KafkaError) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
             # The end lies behind the markers of transactions, which are no records: without this
             # the position would never say that everything has left `out`, and retries would wait.
             topic, partition, offset = source_of(message)
-            self._positions[topic, partition] = offset or 0
+            self._positions.passed((topic, partition), offset or 0)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(
                 f"{self.instance}: {error.str()}",

@@ -33,6 +33,8 @@ PROGRESS_EVERY = 0.5
 class Partitions:
     """What one worker owns by its membership in the group; ``owned`` by partition number.
 
+    ``warm`` is state that was read already, before anything was owned.
+
     ``member`` is who it was when it was assigned them: by that name it commits for as long as it
     owns them. Asked later, a client that was declared dead may say that it is a member of nothing,
     and such a one Kafka does not fence.
@@ -47,13 +49,14 @@ class Partitions:
         limits: Limits,
         cache_bytes: int,
     ) -> None:
-        self._cluster = cluster
+        self.cluster = self._cluster = cluster
         self._instance = instance
         self._inputs = inputs
         self._control = control
         self._limits = limits
         self._cache_bytes = cache_bytes
         self.owned: dict[int, Partition] = {}
+        self.warm: dict[int, Replay] = {}
         self.member: Any = None
         self.assigned = False
 
@@ -75,6 +78,8 @@ class Partitions:
         """Let the broker go."""
         for owned in self.owned.values():
             owned.bodies.close()
+        for replay in self.warm.values():
+            replay.close()
         self._aside.close()
 
     def know_progress(self, owned: Partition, now: int) -> None:
@@ -146,7 +151,7 @@ class Partitions:
 
     def _replayed(self, number: int) -> tuple[Endpoint, Positions | None]:
         """Return the endpoints of a partition as of now, and how far it had come."""
-        replay = self.replay(number)
+        replay = self.warm.pop(number, None) or self.replay(number)
         try:
             replay.finish(watermarks(self._aside, replay.topic, number)[1])
         finally:
@@ -163,7 +168,7 @@ class Partitions:
             Dialogs(unpack_dialog),
             fits=partial(self._is_in, number),
         )
-        endpoint.tell(time.time_ns() // 1_000_000)
+        endpoint.tell(self._control.now())
         topic = self._cluster.topics.dialog(self._instance)
         return Replay(self._cluster, topic, number, endpoint, self._control.catch_up)
 

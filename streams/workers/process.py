@@ -19,6 +19,7 @@ from streams.errors import HoplineError, SurroundingsError, UsageError
 from streams.kafka import CACHE_BYTES, Cluster, demand
 from streams.protocol import Limits
 from streams.routing import SYSTEM_SERVICE
+from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire.evolution import written_schemas
 from streams.wire.specs import cluster_specs, instance_specs
 from streams.workers.collector import collecting_rarely
@@ -26,6 +27,7 @@ from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
 from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
+from streams.workers.standby import own_name
 from streams.workers.working import WORKING
 
 log = logging.getLogger("hopline.process")
@@ -59,7 +61,8 @@ class Worker(Protocol):
 class Plan:
     """Which workers a process runs, for which instances, and how its endpoints work.
 
-    ``watched``: Kafka's clients report about themselves, for metrics.
+    ``watched``: Kafka's clients report about themselves, for metrics. ``standby``: an endpoint
+    begins when nobody else works in its slot.
     """
 
     roles: tuple[str, ...]
@@ -68,19 +71,27 @@ class Plan:
     cache_bytes: int = CACHE_BYTES
     pace: Pace = Pace.LATENCY
     watched: bool = False
+    standby: bool = False
 
 
 class Process:
-    """The workers of one process, each in a thread."""
+    """The workers of one process, each in a thread; ``credentials`` are for other clusters."""
 
     def __init__(
-        self, cluster: Cluster, plan: Plan, *, limits: Limits | None = None, timeout: float = 30
+        self,
+        cluster: Cluster,
+        plan: Plan,
+        *,
+        limits: Limits | None = None,
+        timeout: float = 30,
+        credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
         self._cluster = cluster
         self._plan = plan
         self._limits = limits
         self._clocks_differ = (limits or Limits()).time_to_live / 4000
         self._timeout = timeout
+        self._credentials = credentials
         self._stop = threading.Event()
         self._failure: BaseException | None = None
         self._control: Control | None = None
@@ -129,8 +140,13 @@ class Process:
     def _run(self) -> None:
         names = self._plan.instances
         forwards = "forwarder" in self._plan.roles
+        others = [own_name(name, self._plan.slot) for name in names if self._plan.standby]
         control = self._control = Control(
-            self._cluster, names if forwards else (), timeout=self._timeout
+            self._cluster,
+            names if forwards else (),
+            others,
+            timeout=self._timeout,
+            credentials=self._credentials,
         )
         try:
             control.start()
@@ -159,6 +175,8 @@ class Process:
                 f"The catalog knows no instance {unknown[0]}.",
                 f"It has: {', '.join(sorted(world.instances))}.",
             )
+        for failure in control.abroad.failures():
+            raise UsageError(failure)
         topics = self._cluster.topics
         specs = list(cluster_specs(topics))
         for name in names:
@@ -190,6 +208,7 @@ class Process:
                         limits=self._limits,
                         cache_bytes=self._plan.cache_bytes,
                         pace=self._plan.pace,
+                        standby=self._plan.standby,
                     )
                 )
         for worker in workers:

@@ -92,6 +92,11 @@ class Replay:
         watermarks(self._consumer, topic, partition)  # a topic that has only just been made
         self._consumer.assign([self._where])
 
+    @property
+    def at_end(self) -> bool:
+        """Tell whether the end of what is committed was reached once."""
+        return self._read >= 0
+
     def close(self) -> None:
         """Let the broker go."""
         self._consumer.close()

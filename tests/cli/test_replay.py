@@ -47,10 +47,7 @@ def fields(message: Message) -> tuple[Any, ...]:
 def commands(rows: list[tuple[Any, ...]]) -> list[Command]:
     """Decode, without the time at which the command was issued: a replay issues it now."""
     return [
-        replace(
-            decode_command(headers[0][1], uuid.UUID(key.decode()), value, 0),
-            issued_at=0,
-        )
+        decode_command(headers[0][1], uuid.UUID(key.decode()), value, 0)._replace(issued_at=0)
         for key, headers, value in rows
     ]
 

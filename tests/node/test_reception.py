@@ -237,6 +237,15 @@ def test_what_differs_from_the_endpoint(number: int, changes: dict[str, object])
     assert tx.frames == []
 
 
+def test_what_differs_is_seen_beside_what_does_not() -> None:
+    """Who takes a frame is decided once in a transaction for those that agree, for no others."""
+    net = pair()
+    other = FROM_A._replace(contract="Other")
+    tx = reads(net, "ServerB", arriving(0), arriving(1, parties=other), arriving(1))
+    assert errors(tx) == [11223]
+    assert [m.body for m in tx.queued] == [b"0", b"1"]
+
+
 @shows("D3.4")
 def test_a_target_endpoint_belongs_to_its_initiator() -> None:
     """The same conversation id from another broker is undeliverable, and nothing is applied."""

@@ -8,6 +8,7 @@ from streams.errors import InputError, UsageError
 from streams.settings import (
     REFUSED,
     Sourced,
+    credentials_of,
     demand_safe,
     is_secret,
     property_variables,
@@ -60,6 +61,10 @@ def test_every_value_knows_the_line_on_which_it_begins() -> None:
         ("[worker]\nslot = [1]", "f:2: worker.slot is a text or a number."),
         ("prefix = true", "f:1: prefix is a text or a number."),
         ("[kafka]\nlinger.ms = [1]", "f:2: kafka.linger.ms is a text, a number, true or false."),
+        ("[clusters]\ndmz = 3", "f:2: clusters.dmz is a table of librdkafka's properties."),
+        ("clusters = 3", "f:1: There is no setting clusters."),
+        ('[clusters.dmz]\nacks = "1"', "f:2: acks cannot be set: "),
+        ("[clusters.dmz]\nlinger.ms = [1]", "f:2: clusters.dmz.linger.ms is a text, a number"),
         ('[kafka]\nacks = "1"', "f:2: acks cannot be set: "),
         ("[kafka]\nenable.auto.commit = true", "f:2: enable.auto.commit cannot be set: "),
         ("[kafka.error_cb]\nx = 1\n[kafka]\nstats_cb = 1", "f:4: stats_cb cannot be set: "),
@@ -127,3 +132,31 @@ def test_no_setting_is_without_a_sentence() -> None:
     for setting in settings_of():
         assert setting.says.endswith("."), setting.key
         assert len(setting.says) > 10, setting.key
+
+
+def test_other_clusters_have_tables_and_variables_of_their_own() -> None:
+    text = '[clusters.dmz]\nbootstrap.servers = "b:2"\n[clusters."the rest".sasl]\nusername = "me"'
+    variables = {
+        "HOPLINE_CLUSTERS__DMZ__SASL_PASSWORD": "s",
+        "HOPLINE_CLUSTERS__DMZ__BOOTSTRAP_SERVERS": "c:3",
+    }
+    found = credentials_of(read_settings(text, "f"), variables)
+    assert found.named("dmz") == {"bootstrap.servers": "c:3", "sasl.password": "s"}
+    assert found.named("the rest") == {"sasl.username": "me"}
+    assert found.named("nobody") == {}
+    assert [(name, key, s.source) for name, key, s in found] == [
+        ("DMZ", "bootstrap.servers", "HOPLINE_CLUSTERS__DMZ__BOOTSTRAP_SERVERS"),
+        ("DMZ", "sasl.password", "HOPLINE_CLUSTERS__DMZ__SASL_PASSWORD"),
+        ("THE_REST", "sasl.username", "f:4"),
+    ]
+    assert list(unknown_variables(variables)) == []
+
+
+def test_what_would_lose_messages_is_refused_for_other_clusters_too() -> None:
+    with pytest.raises(UsageError, match="acks cannot be set"):
+        credentials_of(read_settings("", "f"), {"HOPLINE_CLUSTERS__DMZ__ACKS": "0"})
+
+
+@pytest.mark.parametrize("text", ["[clusters.dmz]", "[clusters]"])
+def test_a_table_of_nothing_says_nothing(text: str) -> None:
+    assert list(credentials_of(read_settings(text, "f"), {})) == []

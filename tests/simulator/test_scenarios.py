@@ -210,6 +210,20 @@ def test_ex_48_a_forwarder_crashes_while_it_holds(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_ex_46_what_is_for_a_cluster_that_is_away_is_held_for_its_time_to_live(seed: int) -> None:
+    result = shipped("two_clusters/seller_away", seed)
+    orders = conversations(result, "ServerB/DatabaseB/SupplierQueue")
+    assert [[row["body"] for row in rows] for rows in orders.values()] == [
+        [f"order {n}" for n in range(4)]
+    ] * 3
+    assert all(row["at"] > 120 for rows in orders.values() for row in rows)
+    audits = result.queues["ServerC/DatabaseC/AuditQueue"]
+    assert [row["body"] for row in audits] == [f"ordered {n}" for n in range(3)]
+    assert all(row["at"] < 10 for row in audits), "they waited for the other cluster"
+    assert {11288, 11290} <= set(errors(result, "GatewayA"))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_ex_59_the_end_of_a_lifetime(seed: int) -> None:
     result = shipped("two_brokers/lifetime", seed)
     (error,) = result.queues[INITIATOR]

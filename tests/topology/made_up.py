@@ -214,7 +214,8 @@ _EXPECTATIONS = st.builds(
 def topologies(draw: st.DrawFn) -> Topology:
     """Topologies without a record that the engine would refuse."""
     names = draw(_named(NAMES, str.casefold))
-    clusters = st.builds(Cluster, NAMES, st.dictionaries(NAMES, st.text("ab: '#", max_size=4)))
+    properties = st.dictionaries(NAMES, st.text("ab: '#", max_size=4))
+    clusters = st.builds(Cluster, NAMES, properties, _maybe(NAMES), _maybe(NAMES))
     return Topology(
         {name: draw(_instance(name)) for name in names},
         draw(_by_name(clusters)),

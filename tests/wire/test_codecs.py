@@ -6,6 +6,7 @@ import io
 import json
 import uuid
 from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any
 
 import avro.io
@@ -31,9 +32,11 @@ from streams.wire import MalformedError, UnknownSchemaError
 from streams.wire import codecs as c
 from streams.wire import records as r
 from streams.wire import state as s
+from streams.wire.familiar import Familiar
 from streams.wire.single_object import Codec, Record, prefix_of
 
 from . import values as v
+from .test_compatibility import examples
 
 thoroughly = settings(max_examples=100)
 
@@ -131,6 +134,33 @@ def test_catalog_object(version: int, body: str) -> None:
 def test_dialog(dialog: Dialog) -> None:
     """A dialog's record holds everything but its chunks and where its last copy is."""
     assert s.decode_dialog(s.encode_dialog(dialog), dialog.conversation) == dialog
+
+
+@thoroughly
+@given(st.lists(v.dialogs, min_size=1, max_size=3), st.data())
+def test_a_familiar_dialog_is_read_as_any_other(dialogs: list[Dialog], data: st.DataObject) -> None:
+    """Whatever was read before, and whichever of its parts come again."""
+    patterns = Familiar(s.DIALOG, s.decode_dialog)
+    for dialog in [*dialogs, *dialogs]:
+        other = data.draw(v.dialogs)
+        names = data.draw(st.sets(st.sampled_from([f.name for f in fields(Dialog)])))
+        mixed = replace(dialog, **{name: getattr(other, name) for name in names})
+        raw = s.encode_dialog(mixed)
+        found = patterns.read(raw, mixed.conversation)
+        assert found == s.decode_dialog(raw, mixed.conversation)
+        found.held[0, 0] = (0, 0)  # what is read is the reader's own
+        found.chunks[0] = []
+
+
+def test_a_record_that_is_cut_off_is_no_familiar_one() -> None:
+    patterns = Familiar(s.DIALOG, s.decode_dialog)
+    raw = examples()["Dialog"]
+    patterns.read(raw, ID)
+    for cut in range(len(raw)):
+        with pytest.raises(MalformedError):
+            patterns.read(raw[:cut], ID)
+    with pytest.raises(MalformedError):
+        patterns.read(raw.replace(b"6f1c2e6a", b"no guid!", 1), ID)
 
 
 @thoroughly

@@ -33,6 +33,8 @@ INSTANCE_KEYS = (
     "address", "aliases", "listeners", "endpoint", "cluster", "partitions", "sql", "scripts",
     "snapshot", "databases", "msdb", "grants",
 )  # fmt: skip
+CLUSTER_KEYS = ("prefix", "credentials")
+"""What a cluster has beside librdkafka's properties."""
 _VERDICTS = ("ok", "hazard", "broken")
 
 
@@ -181,7 +183,8 @@ def _clusters(node: Node) -> dict[str, Cluster]:
     for name, (key, value) in node.mapping("clusters").items():
         rows = value.mapping("librdkafka properties").items()
         properties = {word: _property(item) for word, (_, item) in rows}
-        found[name] = Cluster(name, properties, key.source)
+        prefix, credentials = (properties.pop(word, None) for word in CLUSTER_KEYS)
+        found[name] = Cluster(name, properties, prefix, credentials, key.source)
     return found
 
 

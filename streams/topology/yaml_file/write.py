@@ -14,6 +14,7 @@ import yaml
 from streams.routing import AUTO_CREATED_LOCAL
 from streams.topology.model import (
     MSDB,
+    Cluster,
     Endpoint,
     EndpointState,
     Expectation,
@@ -48,7 +49,7 @@ def write_document(topology: Topology, scripts: Scripts | None = None) -> str:
     }
     document = {
         "instances": instances,
-        "clusters": {name: dict(c.properties) for name, c in topology.clusters.items()},
+        "clusters": {name: _cluster(c) for name, c in topology.clusters.items()},
         "expect": [_expectation(e) for e in topology.expect],
     }
     return str(
@@ -57,6 +58,11 @@ def write_document(topology: Topology, scripts: Scripts | None = None) -> str:
             allow_unicode=True, width=_WIDTH,
         )
     )  # fmt: skip
+
+
+def _cluster(cluster: Cluster) -> dict[str, Any]:
+    own = {"prefix": cluster.prefix, "credentials": cluster.credentials}
+    return {**cluster.properties, **_given(own)}
 
 
 def _instance(instance: Instance) -> dict[str, Any]:

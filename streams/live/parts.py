@@ -1,0 +1,52 @@
+"""The parts of a topology, one for each Kafka cluster among which its instances are divided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from streams.errors import UsageError
+from streams.kafka import CatalogState, Cluster, stated_cluster
+from streams.settings import Credentials
+from streams.topology import Cluster as Stated
+from streams.topology import Topology, clusters_of, share_of
+from streams.wire import Topics
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one cluster gets; ``name`` is "" where the topology is not divided."""
+
+    name: str
+    topology: Topology
+    stated: Stated
+
+
+def parts_of(topology: Topology, chosen: str | None = None) -> tuple[Part, ...]:
+    """Return every part, or the ``chosen`` cluster's; raises UsageError where there is none."""
+    names = clusters_of(topology)
+    if chosen is not None:
+        names = (chosen,)
+    if not names:
+        return (Part("", topology, Stated("")),)
+    return tuple(
+        Part(name, share_of(topology, name), topology.clusters.get(name) or Stated(name))
+        for name in names
+    )
+
+
+def cluster_of_part(part: Part, home: Topics, credentials: Credentials) -> Cluster:
+    """Return where a part belongs, with the rights of its own cluster and not a neighbour's."""
+    return stated_cluster(replace(part.stated, credentials=None), home, credentials)
+
+
+def refuse_another(part: Part, cluster: Cluster, state: CatalogState) -> None:
+    """Raise UsageError where the catalog is that of another cluster of the topology."""
+    live = state.topology
+    there = {i.cluster for i in live.instances.values()} if live else set()
+    if part.name and there and part.name not in there:
+        named = ", ".join(sorted(name or "none" for name in there))
+        raise UsageError(
+            f"The catalog at {cluster.bootstrap} is not that of {part.name}: its instances say "
+            f"{named}.",
+            "Name the cluster's own address, or another prefix.",
+        )

@@ -1,0 +1,45 @@
+"""Which next hops in another Kafka cluster are reachable, seen from this one.
+
+The predicate is that of :mod:`streams.node.presence`: silence of five seconds by the reader's own
+clock, which goes only as its own presence advances. That one stands in its own cluster, so nothing
+in the other cluster's topic tells how far it was read. Instead, everybody there has five seconds
+more whenever the reader may have been asleep or cut off from its own cluster. And a cluster that
+cannot be reached at all is silent, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from streams.node.presence import SILENCE, STEP
+
+
+@dataclass(slots=True)
+class FarPresence:
+    """Signs of life in another cluster; every ``at`` is the reader's monotonic clock in seconds."""
+
+    _clock: float = 0.0
+    _awake: float = 0.0
+    _own_at: float | None = None
+    _changed: dict[str, float] = field(default_factory=dict)
+    _count: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def beat(self, at: float) -> None:
+        """Note that the reader's own presence has advanced, in its own cluster."""
+        gap = 0.0 if self._own_at is None else at - self._own_at
+        if self._own_at is None or gap >= SILENCE:
+            self._awake = self._clock + min(gap, STEP)
+        self._clock += min(gap, STEP)
+        self._own_at = at
+
+    def seen(self, instance: str, replica: str, count: int) -> None:
+        """Note a sign of life over there; one that repeats an old count changes nothing."""
+        if self._count.get(instance) != (replica, count):
+            self._count[instance] = (replica, count)
+            self._changed[instance] = self._clock
+
+    def reachable(self, instance: str, at: float) -> bool:
+        """Tell whether an instance may be written to; in doubt it may."""
+        if self._own_at is None or at - self._own_at >= SILENCE:
+            return True
+        return self._clock - max(self._awake, self._changed.get(instance, 0.0)) < SILENCE

@@ -1,0 +1,40 @@
+"""What other clusters are reached with: addresses and passwords, which no catalog holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from streams.settings.file import SettingsFile
+from streams.settings.properties import Sourced, cluster_variables, demand_safe, folded
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """librdkafka's properties for other clusters, by the name of the credentials, in any case."""
+
+    _by_name: Mapping[str, Mapping[str, Sourced]] = field(default_factory=dict, repr=False)
+
+    def __iter__(self) -> Iterator[tuple[str, str, Sourced]]:
+        """Yield name, property and value of all of them."""
+        for name, properties in sorted(self._by_name.items()):
+            for key, sourced in sorted(properties.items()):
+                yield name, key, sourced
+
+    def named(self, name: str) -> dict[str, str]:
+        """Return the properties of one name; nothing where nobody has set any."""
+        return {key: s.value for key, s in self._by_name.get(folded(name), {}).items()}
+
+
+NO_CREDENTIALS = Credentials()
+
+
+def credentials_of(file: SettingsFile, environment: Mapping[str, str]) -> Credentials:
+    """Return what a settings file and variables say; a variable wins. Raises UsageError."""
+    found: dict[str, dict[str, Sourced]] = {}
+    for name, properties in file.clusters.items():
+        found.setdefault(folded(name), {}).update(properties)
+    for name, key, sourced in cluster_variables(environment):
+        demand_safe([key], sourced.source, elsewhere=True)
+        found.setdefault(folded(name), {})[key] = sourced
+    return Credentials(found)

@@ -1,0 +1,80 @@
+"""What each of several Kafka clusters gets of a topology.
+
+Its own instances whole; of others only those that its routes lead to, and of these nothing but
+address and cluster: who runs one trust domain need not know the routes and services of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from streams.errors import UsageError
+from streams.routing import AddressKind, address_from_name, parse_address
+from streams.topology.compile import instance_at
+from streams.topology.model import Instance, Neighbour, Topology
+
+
+def clusters_of(topology: Topology) -> tuple[str, ...]:
+    """Return the clusters among which the instances are divided, in their order; () for one.
+
+    Raises UsageError where some instances say which cluster is theirs and others do not.
+    """
+    named = dict.fromkeys(i.cluster for i in topology.instances.values())
+    if len(named) < 2:
+        return ()
+    if None in named:
+        silent = next(i.name for i in topology.instances.values() if i.cluster is None)
+        raise UsageError(
+            f"{silent} does not say its cluster, and others do.",
+            f"Write cluster: {next(n for n in named if n)}, say, into the topology.",
+        )
+    return tuple(n for n in named if n is not None)
+
+
+def share_of(topology: Topology, cluster: str) -> Topology:
+    """Return what a cluster gets; raises UsageError where no instance lives there."""
+    own = {name: i for name, i in topology.instances.items() if i.cluster == cluster}
+    if not own:
+        there = ", ".join(dict.fromkeys(i.cluster or "none" for i in topology.instances.values()))
+        raise UsageError(f"No instance lives in the cluster {cluster}.", f"They say: {there}.")
+    neighbours = _neighbours(topology, own.values())
+    known = {cluster, *(n.cluster for n in neighbours.values())}
+    clusters = {name: c for name, c in topology.clusters.items() if name in known}
+    return replace(topology, instances=own, clusters=clusters, neighbours=neighbours)
+
+
+def _neighbours(topology: Topology, own: Iterable[Instance]) -> dict[str, Neighbour]:
+    found: dict[str, dict[str, None]] = {}
+    for instance in own:
+        for text in _next_hops(topology, instance):
+            address = parse_address(text)
+            leads = instance_at(topology, address, instance.name) if address else None
+            if leads is not None and topology.instances[leads].cluster != instance.cluster:
+                found.setdefault(leads, {})[text] = None
+    return {
+        name: Neighbour(name, topology.instances[name].cluster or "", tuple(addresses))
+        for name, addresses in found.items()
+    }
+
+
+def _next_hops(topology: Topology, instance: Instance) -> Iterator[str]:
+    """Yield the addresses of its routes; TRANSPORT stands for all that services are named after."""
+    for database in (*instance.databases.values(), instance.msdb):
+        for route in database.routes:
+            address = parse_address(route.address)
+            if address is not None and address.kind is AddressKind.TRANSPORT:
+                yield from _named_after(topology)
+            elif address is not None and address.kind is AddressKind.NETWORK:
+                yield str(address)
+            if route.mirror is not None:
+                yield route.mirror
+
+
+def _named_after(topology: Topology) -> Iterator[str]:
+    for instance in topology.instances.values():
+        for database in instance.databases.values():
+            for service in database.services:
+                address = address_from_name(service)
+                if address is not None:
+                    yield str(address)

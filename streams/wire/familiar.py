@@ -1,0 +1,86 @@
+"""Reading a dialog's record by what is familiar in it: several times as fast as field by field.
+
+The records of idle dialogs differ in four fields that stand in the middle: group, handle, and two
+moments. What stands before them (names, the state) and behind them (numbers) comes again and again,
+so a dialog that was read is the pattern for all that have the same there. That is sure: whoever
+reads Avro's fields one after the other, and finds the bytes of some that were read before, would
+read the same again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+from streams.protocol import Dialog
+from streams.wire.single_object import PREFIX_LENGTH, Codec
+
+PATTERNS = 10_000
+"""So many are remembered."""
+_TEXT = b"\x48"
+"""What a text of 36 bytes begins with."""
+_IDS = 2 * (1 + 36)
+"""The bytes of two GUIDs as text."""
+
+
+class Familiar:
+    """Read dialogs under ``codec``; ``decode`` reads one field by field."""
+
+    def __init__(self, codec: Codec, decode: Callable[[bytes, uuid.UUID], Dialog]) -> None:
+        self._prefix, self._decode = codec.prefix, decode
+        self._lengths: dict[int, None] = {}
+        self._patterns: dict[tuple[bytes, bytes], Dialog] = {}
+
+    def read(self, raw: bytes, conversation: uuid.UUID) -> Dialog:
+        """Return the dialog in a record; raises what ``decode`` does."""
+        for at in self._lengths:
+            if raw[at : at + 1] == _TEXT == raw[at + 37 : at + 38]:
+                try:
+                    found = self._find(raw, at)
+                except ValueError:
+                    break  # no GUID where one must be: let it be told as ever
+                if found is not None:
+                    found.conversation = conversation
+                    return found
+        dialog = self._decode(raw, conversation)
+        if raw[:PREFIX_LENGTH] == self._prefix:
+            self._learn(raw, dialog)
+        return dialog
+
+    def _find(self, raw: bytes, at: int) -> Dialog | None:
+        """Return a dialog after the pattern that a record follows whose ids begin at a place."""
+        created_at, end = _number(raw, at + _IDS)
+        expires_at, end = _number(raw, end)
+        pattern = self._patterns.get((raw[:at], raw[end:]))
+        if pattern is None:
+            return None
+        made = pattern.copy()
+        made.group = uuid.UUID(raw[at + 1 : at + 37].decode("ascii"))
+        made.handle = uuid.UUID(raw[at + 38 : at + _IDS].decode("ascii"))
+        made.created_at, made.expires_at = created_at, expires_at
+        return made
+
+    def _learn(self, raw: bytes, dialog: Dialog) -> None:
+        ids = (str(guid).encode() for guid in (dialog.group, dialog.handle))
+        at = raw.find(b"".join(_TEXT + text for text in ids))
+        if at < 0:
+            return  # written in capitals, say
+        if len(self._patterns) >= PATTERNS:
+            self._patterns.clear()
+            self._lengths.clear()
+        _, end = _number(raw, at + _IDS)
+        _, end = _number(raw, end)
+        self._lengths[at] = None
+        self._patterns[raw[:at], raw[end:]] = dialog.copy()
+
+
+def _number(raw: bytes, at: int) -> tuple[int, int]:
+    """Read a whole number as Avro writes it; returns it, and where it ends."""
+    value = shift = 0
+    for end in range(at, len(raw)):
+        byte = raw[end]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), end + 1
+        shift += 7
+    return 0, len(raw)

@@ -1,0 +1,159 @@
+"""The other Kafka clusters that forwarders of a process write into, and who lives there.
+
+Each has credentials of its own; those of one's own cluster are never shown to another one. What is
+read there is ``presence``, and what is written the transmission queue of a neighbour.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+
+from streams.errors import HoplineError
+from streams.kafka import Cluster, KafkaError, KafkaException, TopicPartition, stated_cluster
+from streams.node import FarPresence, World
+from streams.settings import Credentials
+from streams.topology import Cluster as Stated
+from streams.wire import MalformedError, Topics, decode_presence
+
+log = logging.getLogger("hopline.control")
+
+_END = -1
+_AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
+_AGAIN = 1.0
+"""Seconds until a topic is asked for again that the other cluster does not have yet."""
+
+
+class Abroad:
+    """The clusters of a process's neighbours, each watched by a thread of its own.
+
+    ``follow`` is for the thread that reads the catalog; the rest may be asked by any. ``world`` is
+    what it was called with last.
+    """
+
+    def __init__(self, home: Topics, credentials: Credentials) -> None:
+        self._home = home
+        self._credentials = credentials
+        self.world: World | None = None
+        self._watches: dict[str, _Watch] = {}
+        self._errors: dict[str, str] = {}
+
+    def follow(self, world: World) -> None:
+        """Watch the clusters that a version of the catalog has neighbours in, and no others."""
+        wanted, errors = self._wanted(world)
+        for name, watch in list(self._watches.items()):
+            if wanted.get(name) != watch.cluster:
+                self._watches.pop(name).stop()
+        for name, cluster in wanted.items():
+            if name not in self._watches:
+                self._watches[name] = _Watch(name, cluster)
+        self._errors, self.world = errors, world
+
+    def _wanted(self, world: World) -> tuple[dict[str, Cluster], dict[str, str]]:
+        wanted: dict[str, Cluster] = {}
+        errors: dict[str, str] = {}
+        for name in {n.cluster for n in world.neighbours.values()}:
+            stated = world.clusters.get(name) or Stated(name)
+            try:
+                wanted[name] = stated_cluster(stated, self._home, self._credentials)
+                wanted[name].admin()  # refuses what librdkafka does not know
+            except HoplineError as error:
+                errors[name] = f"{error.message} {error.remedy}".strip()
+            except KafkaException as error:
+                errors[name] = f"Cluster {name}: {error.args[0].str()}."
+            if name in errors:
+                wanted.pop(name, None)
+                log.error(errors[name])
+        return wanted, errors
+
+    def failures(self) -> Iterator[str]:
+        """Yield why another cluster cannot be used, for each one."""
+        yield from self._errors.values()
+
+    def cluster_of(self, neighbour: str) -> Cluster | None:
+        """Return the cluster of a neighbour; ``None`` where nothing says how to reach it."""
+        watch = self._watch(neighbour)
+        return None if watch is None else watch.cluster
+
+    def knows(self, cluster: Cluster) -> bool:
+        """Tell whether any neighbour lives there, by the newest catalog."""
+        return any(watch.cluster is cluster for watch in list(self._watches.values()))
+
+    def beat(self, at: float) -> None:
+        """Note that one's own presence has advanced at home, at this monotonic second."""
+        for watch in list(self._watches.values()):
+            watch.presence.beat(at)
+
+    def reachable(self, neighbour: str) -> bool:
+        """Tell whether a neighbour may be written to."""
+        watch = self._watch(neighbour)
+        return watch is not None and watch.presence.reachable(neighbour, time.monotonic())
+
+    def stop(self) -> None:
+        """Watch nothing any more."""
+        for watch in self._watches.values():
+            watch.stop()
+
+    def _watch(self, neighbour: str) -> _Watch | None:
+        found = self.world.neighbours.get(neighbour) if self.world else None
+        return None if found is None else self._watches.get(found.cluster)
+
+
+class _Watch:
+    """A thread that reads the signs of life of another cluster."""
+
+    def __init__(self, name: str, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.presence = FarPresence()
+        self._name = name
+        self._told = ""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"abroad-{name}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask for the end; the thread may take a moment where the cluster does not answer."""
+        self._stop.set()
+        self._thread.join(1)
+
+    def _run(self) -> None:
+        topics = self.cluster.topics
+        # It joins no group; without a name there is no consumer.
+        consumer = self.cluster.consumer(f"{topics.prefix}control", auto_offset_reset="latest")
+        where = [TopicPartition(topics.presence, 0, _END)]
+        consumer.assign(where)
+        again = float("inf")
+        try:
+            while not self._stop.is_set():
+                message = consumer.poll(0.2)
+                if time.monotonic() >= again:
+                    consumer.assign(where)
+                    again = float("inf")
+                if message is None:
+                    continue
+                error = message.error()
+                if error is None:
+                    self._read(message.value())
+                else:
+                    self._tell(error)
+                    again = min(again, time.monotonic() + _AGAIN)
+        except Exception:  # the neighbours fall silent, and what is for them is held
+            log.exception("the cluster %s is not watched any more", self._name)
+        finally:
+            consumer.close()
+
+    def _read(self, value: bytes | None) -> None:
+        try:
+            seen = decode_presence(value)
+        except MalformedError as error:
+            log.warning("presence of the cluster %s: %s", self._name, error)
+            return
+        self.presence.seen(seen["instance"], seen["replica"], seen["count"])
+
+    def _tell(self, error: KafkaError) -> None:
+        """Tell of something new; that nothing answers is told by the client's own log."""
+        if error.str() != self._told and error.code() not in _AWAY:
+            log.warning("the cluster %s: %s", self._name, error.str())
+        self._told = error.str()

@@ -1,0 +1,128 @@
+"""A forwarder's way into another Kafka cluster: what is under way, and what did not arrive there.
+
+Nothing waits for that cluster: it may be away for hours, and other next hops shall not notice. A
+copy that it has not confirmed within two seconds comes back, to be held in memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Generic, TypeVar
+
+from streams.kafka import Cluster, Headers, KafkaError, KafkaException, Message, Producer
+
+Item = TypeVar("Item")
+
+PATIENCE = 2.0
+"""Seconds within which a copy is confirmed, or comes back."""
+_SLICE = 0.1
+_PASSING = (
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._TIMED_OUT_QUEUE,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._PURGE_QUEUE,
+    KafkaError._PURGE_INFLIGHT,
+)
+"""What befalls a copy that the cluster may well take later."""
+
+
+def is_passing(error: KafkaError) -> bool:
+    """Tell whether a copy that came back with this error is worth another attempt."""
+    return error.fatal() or error.retriable() or error.code() in _PASSING
+
+
+class Crossing(Generic[Item]):
+    """One producer; ``limit`` is MESSAGE_FORWARD_SIZE, for the bodies under way (``size``)."""
+
+    def __init__(self, cluster: Cluster, limit: int) -> None:
+        self.cluster = cluster
+        self.limit = limit
+        self.size = 0
+        self._producer = self._made()
+        self._tickets = 0
+        self._under_way: dict[int, tuple[Item, int]] = {}
+        self._back: list[tuple[Item, KafkaError]] = []
+        self._arrived = 0
+        self._stuck = self._broken = False
+
+    def __len__(self) -> int:
+        return len(self._under_way)
+
+    def under_way(self) -> Iterator[Item]:
+        """Yield what is neither confirmed nor back."""
+        return (item for item, _ in self._under_way.values())
+
+    def take(
+        self,
+        item: Item,
+        size: int,
+        topic: str,
+        key: bytes,
+        value: bytes | str | None,
+        headers: Headers,
+        timestamp: int,
+    ) -> bool:
+        """Hand a copy over; tells whether there was room for it."""
+        if self.size and self.size + size > self.limit and not self._room(size):
+            return False
+        self._tickets += 1
+        report = partial(self._ended, self._tickets)
+        try:
+            # by position: topic, value, key, partition, callback, on_delivery, timestamp, headers
+            self._producer.produce(topic, value, key, -1, report, None, timestamp, headers)  # type: ignore[arg-type]
+        except BufferError:
+            return False
+        except KafkaException as error:
+            self._broken |= error.args[0].fatal()
+            self._back.append((item, error.args[0]))
+            return True
+        self._under_way[self._tickets] = item, size
+        self.size += size
+        return True
+
+    def come_back(self) -> list[tuple[Item, KafkaError]]:
+        """Return what has come back since the last time, with the reason."""
+        self._producer.poll(0)
+        if self._broken:  # only another client can go on
+            self._producer.purge()
+            self._producer.flush(_SLICE)
+            self._producer, self._broken = self._made(), False
+        back, self._back = self._back, []
+        return back
+
+    def settle(self) -> None:
+        """Wait until nothing is under way."""
+        end = time.monotonic() + 2 * PATIENCE
+        while self._under_way and time.monotonic() < end:
+            self._producer.poll(_SLICE)
+
+    def _made(self) -> Producer:
+        return self.cluster.producer(
+            linger_ms=1,
+            message_timeout_ms=int(PATIENCE * 1000),
+            delivery_report_only_error=False,
+        )
+
+    def _room(self, size: int) -> bool:
+        """Wait for room, but only as long as anything arrives over there."""
+        end = time.monotonic() + PATIENCE
+        while not self._stuck and self.size + size > self.limit:
+            before = self._arrived
+            self._producer.poll(_SLICE)
+            self._stuck = self._arrived == before
+            if time.monotonic() > end:
+                return False
+        return not self._stuck
+
+    def _ended(self, ticket: int, error: KafkaError | None, _: Message) -> None:
+        item, size = self._under_way.pop(ticket)
+        self.size -= size
+        if error is None:
+            self._arrived += 1
+            self._stuck = False
+        else:
+            self._broken |= error.fatal()
+            self._back.append((item, error))

@@ -1,0 +1,82 @@
+"""A forwarder's ways into other Kafka clusters, one for each that it has copies for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streams.kafka import Headers, KafkaError, Message
+from streams.node import Record
+from streams.workers.abroad import Abroad
+from streams.workers.crossing import Crossing, is_passing
+
+
+@dataclass(slots=True, eq=False)
+class Crossed:
+    """A copy on its way to a neighbour: what was read for it, and the neighbour."""
+
+    message: Message
+    record: Record
+    instance: str
+
+
+class Crossings:
+    """Made when they are needed, and anew where the catalog says that a cluster is elsewhere."""
+
+    def __init__(self, abroad: Abroad) -> None:
+        self._abroad = abroad
+        self._limit = 0
+        self._all: list[Crossing[Crossed]] = []
+
+    def limit(self, size: int) -> None:
+        """Bound what is under way into each cluster: MESSAGE_FORWARD_SIZE, in bytes."""
+        self._limit = size
+        for crossing in self._all:
+            crossing.limit = size
+
+    def take(self, crossed: Crossed, headers: Headers, timestamp: int) -> bool:
+        """Hand a copy over; tells whether there is a way for it, and room on it."""
+        crossing = self._to(crossed.instance)
+        if crossing is None:
+            return False
+        record = crossed.record
+        return crossing.take(
+            crossed,
+            record.size,
+            crossing.cluster.topics.txq(crossed.instance),
+            record.key,
+            crossed.message.value(),
+            headers,
+            timestamp,
+        )
+
+    def come_back(self) -> Iterator[tuple[Crossed, KafkaError | None]]:
+        """Yield what did not arrive; with the error where it never will."""
+        for crossing in self._all.copy():
+            for crossed, error in crossing.come_back():
+                yield crossed, None if is_passing(error) else error
+            if not len(crossing) and not self._abroad.knows(crossing.cluster):
+                self._all.remove(
+                    crossing
+                )  # else its client would look for the old address for ever
+
+    def under_way(self) -> Iterator[Message]:
+        """Yield what the copies under way are from."""
+        for crossing in self._all:
+            for crossed in crossing.under_way():
+                yield crossed.message
+
+    def settle(self) -> None:
+        """Wait until nothing is under way."""
+        for crossing in self._all:
+            crossing.settle()
+
+    def _to(self, neighbour: str) -> Crossing[Crossed] | None:
+        cluster = self._abroad.cluster_of(neighbour)
+        if cluster is None:
+            return None
+        found = next((c for c in self._all if c.cluster is cluster), None)
+        if found is None:
+            found = Crossing(cluster, self._limit)
+            self._all.append(found)
+        return found

@@ -1,0 +1,58 @@
+"""How far a forwarder has come in each partition that it reads, and what Kafka knows of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from streams.kafka import TopicPartition
+from streams.wire.spans import spans_of
+
+Partition = tuple[str, int]
+Position = tuple[str, int, int]
+"""Topic, partition and offset of a record."""
+
+
+class Positions:
+    """Positions behind which nothing is left to do, with notes of what is held (``spans``)."""
+
+    def __init__(self) -> None:
+        self._passed: dict[Partition, int] = {}
+        self._known: dict[Partition, tuple[int, str]] = {}
+
+    def begin(self, known: Iterable[TopicPartition]) -> None:
+        """Take over partitions as they were committed; some may never have been."""
+        for p in known:
+            if p.offset >= 0:
+                self._passed[p.topic, p.partition] = p.offset
+                self._known[p.topic, p.partition] = p.offset, p.metadata or ""
+
+    def passed(self, partition: Partition, position: int) -> None:
+        """Note that all records before a position have been decided."""
+        self._passed[partition] = max(position, self._passed.get(partition, 0))
+
+    def due(self, under_way: Iterable[Position], held: Iterable[Position]) -> list[TopicPartition]:
+        """Return what Kafka does not know yet; nothing is passed while it is still under way."""
+        lowest: dict[Partition, int] = {}
+        for topic, partition, offset in under_way:
+            lowest[topic, partition] = min(offset, lowest.get((topic, partition), offset))
+        waiting: defaultdict[Partition, list[int]] = defaultdict(list)
+        for topic, partition, offset in held:
+            waiting[topic, partition].append(offset)
+        found = []
+        for place, position in self._passed.items():
+            now = min(position, lowest.get(place, position)), spans_of(waiting[place])
+            if now != self._known.get(place):
+                found.append(TopicPartition(*place, *now))
+        return found
+
+    def committed(self, partitions: Iterable[TopicPartition]) -> None:
+        """Note that Kafka knows these."""
+        for p in partitions:
+            self._known[p.topic, p.partition] = p.offset, p.metadata or ""
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Drop what somebody else has from now on."""
+        for p in partitions:
+            self._passed.pop((p.topic, p.partition), None)
+            self._known.pop((p.topic, p.partition), None)

@@ -1,0 +1,68 @@
+"""A warm stand-by: whoever follows the state of a worker that works, and takes over when it dies.
+
+Two processes of the same slot, both started as stand-bys. Each begins to read the state of all
+partitions, and goes on reading what is written there, until nobody gives signs of life in the
+slot's name. Then it takes the slot: its transactional id fences a worker that lives after all and
+ends what that had open, and as the same static member it is dealt the same partitions at once. What
+is left to read then is what was written last.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from streams.kafka import partitions_of
+from streams.workers.control import Control
+from streams.workers.partitions import Partitions
+from streams.workers.restore import Replay
+
+ready = logging.getLogger("hopline.ready")
+
+SILENCE = 3.0
+"""Seconds without a sign of life after which a slot is taken over."""
+_LOOK = 0.2
+"""Seconds between two looks whether somebody has the slot; shared by the partitions."""
+
+
+def own_name(instance: str, slot: str) -> str:
+    """Return in which name a stand-by gives signs of life: who sees none of its own judges nobody.
+
+    No instance is called so: a slash ends its name wherever one is read.
+    """
+    return f"{instance}/standby/{slot}"
+
+
+class Standby:
+    """Wait for the slot of an instance's endpoint worker; ``is_ready`` while it knows its state."""
+
+    def __init__(self, control: Control, instance: str, slot: str) -> None:
+        self._control, self._instance, self._slot = control, instance, slot
+        self._name = f"{instance}/endpoint/{slot}"
+        self.is_ready = False
+
+    def wait(self, partitions: Partitions, topic: str, stop: threading.Event) -> bool:
+        """Return ``True`` when the slot is taken over, with what was read in ``partitions.warm``.
+
+        ``False``: to be stopped came first.
+        """
+        warm = partitions.warm
+        for number in partitions_of(partitions.cluster, topic):
+            warm[number] = partitions.replay(number)
+        while not stop.is_set():
+            self._follow(warm)
+            if not self._control.reachable(self._name, SILENCE):
+                ready.info("%s endpoint: takes over slot %s", self._instance, self._slot)
+                self._control.speak_for(self._name)
+                self.is_ready = False
+                return True
+            if not self.is_ready and all(replay.at_end for replay in warm.values()):
+                self.is_ready = True
+                ready.info("%s endpoint: stands by for slot %s", self._instance, self._slot)
+        for replay in warm.values():
+            replay.close()
+        return False
+
+    def _follow(self, warm: dict[int, Replay]) -> None:
+        for replay in warm.values():
+            replay.follow(_LOOK / len(warm))

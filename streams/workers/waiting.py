@@ -1,0 +1,86 @@
+"""Copies that a forwarder holds in memory, and when it decides on them again.
+
+A copy waits for next hops that give no sign of life, or whose cluster did not confirm it. All are
+decided anew when one of those may be written to again, or the catalog has changed; each by itself
+when its time to live is over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from streams.errors import Number
+from streams.kafka import Message
+from streams.node import Holding, Record
+
+_AGAIN = 1.0
+"""Seconds until a next hop is tried again that looks alive and took nothing."""
+
+
+@dataclass(slots=True)
+class Held:
+    """A copy in memory: the record, the message that it came from, and the end of its time."""
+
+    message: Message
+    record: Record
+    expires_at: int
+
+
+class Waiting:
+    """What a forwarder holds; ``limit`` is MESSAGE_FORWARD_SIZE in bytes."""
+
+    def __init__(self, reachable: Callable[[str], bool]) -> None:
+        self._reachable = reachable
+        self._holding: Holding[Held] = Holding(0)
+        self._missed: dict[str, float] = {}
+        self._changed = False
+
+    def __len__(self) -> int:
+        return len(self._holding)
+
+    @property
+    def size(self) -> int:
+        """Return the bytes that are held."""
+        return self._holding.size
+
+    def messages(self) -> Iterator[Message]:
+        """Yield where the held copies are from."""
+        return (held.message for _, held in self._holding.items())
+
+    def limit(self, size: int) -> None:
+        """Take over what the catalog says now; everything is decided anew."""
+        self._holding.limit = size
+        self._changed = True
+
+    def reachable(self, instance: str) -> bool:
+        """Tell whether a next hop may be written to; who may not is waited for."""
+        found = self._reachable(instance)
+        if not found:
+            self._missed[instance] = 0.0
+        return found
+
+    def refused(self, instance: str) -> None:
+        """Note that a next hop did not take a copy, although it gives signs of life."""
+        self._missed[instance] = time.monotonic() + _AGAIN
+
+    def add(self, key: tuple[object, ...], held: Held) -> Number | None:
+        """Hold a copy; returns why it is dropped instead: 11288 or 11289."""
+        return self._holding.add(key, held, held.record.size)
+
+    def due(self, now: int) -> Iterator[Held]:
+        """Yield, and hold no longer, what is to be decided again; ``now`` is epoch milliseconds."""
+        every = self._woken()
+        for key, held in self._holding.items():
+            if every or held.expires_at <= now:
+                self._holding.remove(key)
+                yield held
+
+    def _woken(self) -> bool:
+        clock = time.monotonic()
+        changed, self._changed = self._changed, False
+        back = any(at <= clock and self._reachable(i) for i, at in self._missed.items())
+        if changed or back:
+            self._missed.clear()  # who is still away is missed again
+        return changed or back

@@ -1,0 +1,179 @@
+"""A million open dialogs cost little: timers, groups and idle dialogs against what they stand for.
+
+Each is held against the simplest thing that does the same: a dict that is looked through.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.node import Dialogs
+from streams.node.groups import DialogKey, Groups
+from streams.node.timers import AT_ONCE, NEAR, Timers
+from streams.protocol import Dialog, State
+from streams.wire.state import encode_chunk, encode_dialog, unpack_dialog
+
+from .harness import conversation
+from .places import D1, INITIATOR, A, B, pair, talking
+
+DRAWER = 1 << 18
+FAR = NEAR + 3 * DRAWER
+KEYS = st.integers(0, 5)
+MOMENTS = st.sampled_from([None, 0, 1, NEAR, FAR, FAR + 1, FAR + DRAWER, 3 * FAR])
+STEPS = st.sampled_from([1, DRAWER, NEAR, FAR, 3 * FAR])
+
+
+@given(st.lists(st.tuples(KEYS, MOMENTS) | STEPS, min_size=5, max_size=40))
+def test_timers_say_what_is_due_and_when_to_look(steps: list[tuple[int, int | None] | int]) -> None:
+    """A step arms a key or lets time pass; nothing is due late, twice, or when it was disarmed."""
+    timers, due, now = Timers[int](), dict[int, int](), 0
+    timers.tell(now)
+    for step in steps:
+        if isinstance(step, tuple):
+            key, moment = step
+            timers.arm(key, None if moment is None else now + moment)
+            due.pop(key, None)
+            if moment is not None:
+                due[key] = now + moment
+        else:
+            now += step
+            wanted = sorted((at, key) for key, at in due.items() if at <= now)
+            taken = timers.take(now)
+            assert sorted(taken) == sorted(key for _, key in wanted)
+            assert [due[key] for key in taken] == [at for at, _ in wanted], "the earliest first"
+            due = {key: at for key, at in due.items() if at > now}
+        earliest = min(due.values(), default=None)
+        if earliest is not None:
+            assert timers.next_due is not None
+            assert timers.next_due <= earliest, "who sleeps until then is not late"
+
+
+def test_what_is_due_in_years_costs_no_entry_each() -> None:
+    timers = Timers[int]()
+    timers.tell(0)
+    for key in range(10_000):
+        timers.arm(key, 10 * FAR + key)
+    assert len(timers) == 1, "one drawer"
+    assert timers.take(9 * FAR) == []
+    assert timers.take(10 * FAR + 99) == list(range(100))
+
+
+def test_what_a_key_outdates_does_not_pile_up() -> None:
+    timers = Timers[int]()
+    for now in range(100_000):
+        timers.arm(now % 7, now + 4_000)
+    assert len(timers) < 200
+
+
+def test_many_that_are_due_together_come_a_thousand_at_a_time() -> None:
+    timers = Timers[int]()
+    for key in range(2 * AT_ONCE + 1):
+        timers.arm(key, 5)
+    assert [len(timers.take(5)) for _ in range(4)] == [AT_ONCE, AT_ONCE, 1, 0]
+
+
+GROUP_STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(0, 1), KEYS))
+
+
+@given(GROUP_STEPS)
+def test_groups(steps: list[tuple[bool, int, int, int]]) -> None:
+    """Added and removed in any order: the members of a group are those that are in it."""
+    groups, model = Groups(), set[tuple[uuid.UUID, DialogKey]]()
+    for added, number, database, name in steps:
+        group, key = uuid.UUID(int=number), (f"D{database}", conversation(name), True)
+        if added:
+            groups.add(key, group)
+            model.add((group, key))
+        else:
+            groups.remove(key, group)
+            model.discard((group, key))
+        for where in ("D0", "D1"):
+            for n in range(4):
+                found = list(groups.members(where, uuid.UUID(int=n)))
+                wanted = {k for g, k in model if g.int == n and k[0] == where}
+                assert len(found) == len(wanted)
+                assert set(found) == wanted
+
+
+def a_dialog(number: int) -> tuple[DialogKey, Dialog]:
+    one, ids = conversation(number), uuid.UUID(int=number)
+    dialog = Dialog(
+        one, "D", "B", True, State.CO, "S", "T", None, "DEFAULT", ids, ids, number, number + 1
+    )  # fmt: skip
+    return ("D", one, True), dialog
+
+
+def test_few_dialogs_are_kept_as_values_and_all_are_there() -> None:
+    """What is asked for is what was put, chunks and the last copy included."""
+    dialogs = Dialogs(unpack_dialog, awake=3)
+    put = dict(a_dialog(number) for number in range(1, 20))
+    for number, (key, dialog) in enumerate(put.items()):
+        dialog.last_copy, dialog.chunks = number, {0: [(number, 1)]}
+        dialogs.put(key, dialog, encode_dialog(dialog))
+        dialogs.put_chunk(key, 0, encode_chunk([(number, 1)]))
+    assert len(dialogs._awake) == 3
+    assert dict(dialogs) == put
+    key = next(iter(put))
+    assert dialogs.forget(key) == put[key]
+    assert key not in dialogs
+    assert dialogs.get(key) is None
+
+
+def test_without_a_record_a_dialog_stays_a_value() -> None:
+    dialogs = Dialogs(unpack_dialog, awake=1)
+    put = dict(a_dialog(number) for number in range(1, 5))
+    for key, dialog in put.items():
+        dialogs.put(key, dialog)
+    assert dict(dialogs) == put
+    assert all(dialogs[key] is dialog for key, dialog in put.items())
+
+
+def test_a_record_that_is_loaded_supersedes_the_value() -> None:
+    dialogs = Dialogs(unpack_dialog)
+    key, dialog = a_dialog(1)
+    dialogs.put(key, dialog, encode_dialog(dialog))
+    newer = replace(dialog, send_sequence=7)
+    assert dialogs.load(key, encode_dialog(newer)) == newer
+    assert dialogs[key] == newer
+
+
+@pytest.mark.parametrize("count", [1, AT_ONCE, 2 * AT_ONCE + 1])
+def test_a_change_that_concerns_all_dialogs_is_dealt_with_in_parts(count: int) -> None:
+    """NEW_BROKER, a dropped service: no transaction grows with the number of dialogs."""
+    net, parts = pair(), []
+    for n in range(count):
+        net.begin(A, conversation(n + 1))
+    net.settle()
+    node = net["ServerA"]
+    net.sql(A, "ALTER DATABASE DatabaseA SET ERROR_BROKER_CONVERSATIONS")
+    while node.endpoint.has_probes:
+        tx = node.endpoint.begin(node, net.now)
+        parts.append(len(tx.machines))
+        tx.close()
+        node.endpoint.merge(tx, node._write(tx))
+    assert sum(parts) == count
+    assert max(parts) <= AT_ONCE
+    assert node.types(INITIATOR) == ["Error"] * count
+
+
+def test_dialogs_that_are_read_from_their_records_go_on() -> None:
+    """Idle ones too, after a restart, and whichever of them speaks next."""
+    net = talking()
+    ids = [conversation(n) for n in range(10, 20)]
+    for one in ids:
+        net.begin(A, one)
+        net.send(A, one, b"first")
+    net.settle()
+    for name in ("ServerA", "ServerB"):
+        net[name].restart_endpoint()
+    for one in reversed(ids):
+        net.send(A, one, b"second")
+        net.send(B, one, b"answer", from_initiator=False)
+    net.settle()
+    heard = [(m.conversation, m.body) for m in net["ServerA"].queues[INITIATOR]]
+    assert [h for h in heard if h[0] != D1] == [(one, b"answer") for one in reversed(ids)]

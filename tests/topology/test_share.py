@@ -1,0 +1,96 @@
+"""What each of several clusters gets of a topology."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from streams.errors import UsageError
+from streams.resources import topologies_dir
+from streams.topology import Neighbour, Topology, clusters_of, flatten, load, share_of, unflatten
+from tests.topology.build import write
+
+
+def read(folder: Path, text: str) -> Topology:
+    """Return the topology of a text."""
+    return load(write(folder, text), time.time())
+
+
+@pytest.fixture(scope="module")
+def two() -> Topology:
+    return load(topologies_dir() / "two_clusters", time.time())
+
+
+def test_a_cluster_gets_its_own_instances_and_addresses_of_those_it_writes_to(
+    two: Topology,
+) -> None:
+    assert clusters_of(two) == ("buyer", "seller")
+    share = share_of(two, "buyer")
+    assert set(share.instances) == {"ServerA", "ServerC", "GatewayA"}
+    assert share.neighbours == {
+        "GatewayB": Neighbour("GatewayB", "seller", ("tcp://GatewayB:4022",))
+    }
+    assert set(share.clusters) == {"buyer", "seller"}
+
+
+def test_of_what_is_behind_a_neighbour_a_catalog_says_nothing(two: Topology) -> None:
+    """Neither ServerB nor its services, routes and queues are known to the buyer."""
+    text = str(flatten(share_of(two, "buyer")))
+    assert "GatewayB" in text
+    assert not [word for word in ("ServerB", "SupplierQueue") if word in text]
+
+
+def test_a_share_is_a_catalog(two: Topology) -> None:
+    share = share_of(two, "seller")
+    back = unflatten(flatten(share))
+    assert (back.instances, back.neighbours, back.clusters) == (
+        share.instances, share.neighbours, share.clusters,
+    )  # fmt: skip
+
+
+def test_most_topologies_are_not_divided(tmp_path: Path) -> None:
+    assert clusters_of(load(topologies_dir() / "hub", time.time())) == ()
+    assert clusters_of(read(tmp_path, "instances: {A: {cluster: one}, B: {cluster: one}}")) == ()
+
+
+def test_who_does_not_say_its_cluster_where_others_do_is_told(tmp_path: Path) -> None:
+    topology = read(tmp_path, "instances: {A: {cluster: one}, B: {}}")
+    with pytest.raises(UsageError, match="B does not say its cluster"):
+        clusters_of(topology)
+
+
+def test_a_cluster_without_instances_gets_nothing(two: Topology) -> None:
+    with pytest.raises(UsageError, match="No instance lives in the cluster elsewhere"):
+        share_of(two, "elsewhere")
+
+
+def test_every_way_to_name_a_next_hop_counts(tmp_path: Path) -> None:
+    """Alias, mirror address and TRANSPORT, which takes the address from a service's name."""
+    share = share_of(
+        read(
+            tmp_path,
+            """
+            instances:
+              A:
+                cluster: one
+                databases:
+                  D:
+                    routes:
+                      - {name: R1, service_name: S, address: 'tcp://other:4022', mirror_address: 'tcp://C:4022'}
+                      - {name: R2, address: TRANSPORT}
+                      - {name: R3, service_name: T, address: 'tcp://nobody:1'}
+              B: {cluster: two, aliases: [other]}
+              C: {cluster: two}
+              E: {cluster: two, databases: {D: {services: ['tcp://E:4022/S']}}}
+              F: {cluster: two}
+            """,
+        ),
+        "one",
+    )
+    assert {n.name: n.addresses for n in share.neighbours.values()} == {
+        "B": ("tcp://other:4022",),
+        "C": ("tcp://C:4022",),
+        "E": ("tcp://E:4022",),
+    }

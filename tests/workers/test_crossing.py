@@ -1,0 +1,126 @@
+"""A forwarder's way into another cluster: nobody waits, and what did not arrive comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from streams.embedded.probe import free_ports
+from streams.kafka import Cluster, KafkaError, Message, create
+from streams.kafka.reader import read_all
+from streams.node import Record
+from streams.routing import Origin
+from streams.wire import Topics
+from streams.wire.specs import spec
+from streams.workers.crossing import Crossing, is_passing
+from streams.workers.crossings import Crossed, Crossings
+from tests.running import eventually
+from tests.workers.rig import pause
+
+LIMIT = 1_000
+
+
+@pytest.fixture
+def nowhere() -> Iterator[Crossing[str]]:
+    """Return the way into a cluster that is away."""
+    yield Crossing(Cluster(f"127.0.0.1:{free_ports(1)[0]}"), LIMIT)
+
+
+def take(crossing: Crossing[str], item: str, size: int, topic: str = "txq.B") -> bool:
+    return crossing.take(item, size, topic, b"key", bytes(size), [("h", b"1")], 1)
+
+
+def back(crossing: Crossing[str], count: int) -> list[tuple[str, bool]]:
+    """Wait for so many that come back; each with whether it is worth another attempt."""
+    found: list[tuple[str, bool]] = []
+
+    def enough() -> bool:
+        found.extend((item, is_passing(error)) for item, error in crossing.come_back())
+        return len(found) >= count or pause()
+
+    eventually(enough, "what did not arrive")
+    return found
+
+
+def test_what_a_cluster_that_is_away_does_not_confirm_comes_back(nowhere: Crossing[str]) -> None:
+    """To be held, and tried again; until then it counts as under way."""
+    assert take(nowhere, "one", 400)
+    assert take(nowhere, "two", 400)
+    assert (list(nowhere.under_way()), nowhere.size) == (["one", "two"], 800)
+    assert sorted(back(nowhere, 2)) == [("one", True), ("two", True)]
+    assert (len(nowhere), nowhere.size) == (0, 0)
+
+
+def test_there_is_room_for_so_much_and_nobody_waits_for_more(nowhere: Crossing[str]) -> None:
+    """Where nothing arrives, waiting for room is in vain: at most a tenth of a second, once."""
+    assert take(nowhere, "larger than the limit, and alone", LIMIT + 1)
+    assert not take(nowhere, "no room", 1)
+    began = time.process_time()
+    assert not any(take(nowhere, "still none", 1) for _ in range(1_000))
+    assert time.process_time() - began < 5
+    back(nowhere, 1)
+    assert take(nowhere, "room again", 1)
+
+
+def test_what_arrives_is_done_with_and_what_is_refused_comes_back(kafka: str, unique: str) -> None:
+    """A copy that is too large will never be taken: there is no point in holding it."""
+    cluster = Cluster(kafka, Topics(unique))
+    topic = cluster.topics.txq("B")
+    create(cluster, [spec(topic, "txq")])
+    crossing: Crossing[str] = Crossing(cluster, 10 << 20)
+    assert take(crossing, "too large", 2 << 20, topic)
+    assert take(crossing, "small", 10, topic)
+    crossing.settle()
+    assert [(item, is_passing(e)) for item, e in crossing.come_back()] == [("too large", False)]
+    assert (len(crossing), crossing.size) == (0, 0)
+    [arrived] = read_all(cluster, topic)
+    assert (arrived.key(), arrived.value()) == (b"key", bytes(10))
+
+
+def test_an_error_that_ends_the_client_is_worth_another_attempt() -> None:
+    assert is_passing(KafkaError(KafkaError._FATAL, "gone", fatal=True))
+    assert not is_passing(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+
+class Elsewhere:
+    """Other clusters of which the catalog has just changed the address."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
+
+    def cluster_of(self, _: str) -> Cluster:
+        """Return where a neighbour is now."""
+        return self.cluster
+
+    def knows(self, cluster: Cluster) -> bool:
+        """Tell whether a cluster is one of those that count now."""
+        return cluster is self.cluster
+
+
+def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() -> None:
+    """Its client would try to connect, and tell of it, for as long as the worker lives."""
+    elsewhere = Elsewhere()
+    crossings = Crossings(cast(Any, elsewhere))
+    crossings.limit(LIMIT)
+    assert crossings.take(crossed("one"), [], 1)
+    elsewhere.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
+    assert crossings.take(crossed("two"), [], 1)
+    assert len(list(crossings.under_way())) == 2
+    found: list[str] = []
+
+    def enough() -> bool:
+        found.extend(c.instance for c, error in crossings.come_back() if error is None)
+        return len(found) == 2 or pause()
+
+    eventually(enough, "both come back")
+    assert sorted(found) == ["one", "two"]
+    assert [way.cluster for way in crossings._all] == [elsewhere.cluster]
+
+
+def crossed(neighbour: str) -> Crossed:
+    """Return a copy for a neighbour."""
+    message = Message(topic="txq.A", value=b"body", key=b"key", offset=1)
+    return Crossed(message, Record(Origin.OUTSIDE, b"key", b"", b"", 4, is_ack=False), neighbour)

@@ -1,0 +1,46 @@
+"""Which positions a forwarder commits: behind what is confirmed, dropped or held."""
+
+from __future__ import annotations
+
+from streams.kafka import TopicPartition
+from streams.workers.positions import Positions
+
+TXQ = ("txq.A", 0)
+
+
+def told(found: list[TopicPartition]) -> list[tuple[str, int, int, str]]:
+    """Return positions as values."""
+    return [(p.topic, p.partition, p.offset, p.metadata or "") for p in found]
+
+
+def test_nothing_is_passed_while_it_is_under_way() -> None:
+    positions = Positions()
+    positions.passed(TXQ, 10)
+    assert told(positions.due([("txq.A", 0, 7), ("txq.A", 0, 4), ("out.A", 0, 1)], [])) == [
+        (*TXQ, 4, "")
+    ]
+    assert told(positions.due([], [])) == [(*TXQ, 10, "")]
+
+
+def test_what_is_held_is_passed_and_noted() -> None:
+    positions = Positions()
+    positions.passed(TXQ, 10)
+    due = positions.due([], [("txq.A", 0, 3), ("txq.A", 0, 4)])
+    assert told(due) == [(*TXQ, 10, "3-4")]
+    positions.committed(due)
+    assert positions.due([], [("txq.A", 0, 3), ("txq.A", 0, 4)]) == []
+    assert told(positions.due([], [])) == [(*TXQ, 10, "")], "it is held no longer"
+
+
+def test_the_note_of_a_killed_forwarder_is_taken_away() -> None:
+    """What it held is gone; its successor says so with its first commit."""
+    positions = Positions()
+    positions.begin([TopicPartition(*TXQ, 10, "3-4"), TopicPartition("out.A", 0, -1001)])
+    assert told(positions.due([], [])) == [(*TXQ, 10, "")]
+
+
+def test_what_somebody_else_has_is_not_committed() -> None:
+    positions = Positions()
+    positions.passed(TXQ, 10)
+    positions.forget([TopicPartition(*TXQ)])
+    assert positions.due([], [("txq.A", 0, 3)]) == []

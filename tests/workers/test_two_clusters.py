@@ -1,0 +1,188 @@
+"""Two Kafka clusters on two brokers, one of which goes away: what a gateway holds, how long."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.client import Client, Conversation
+from streams.embedded import Broker
+from streams.embedded.probe import free_ports
+from streams.errors import EventKind, Number
+from streams.kafka import read_catalog, read_notes
+from streams.live.places import Asked, places_of
+from streams.live.statements import live_topology
+from streams.live.views import VIEWS
+from streams.protocol import Limits
+from streams.resources import topologies_dir
+from streams.topology import Topology, load, share_of
+from streams.wire import decode_event
+from streams.workers import ForwarderWorker, control
+from tests.running import System, eventually, running
+from tests.workers.rig import pause, rig
+
+LIMITS = Limits(retries=(400, 800, 1_600), time_to_live=3_000, recheck=100)
+SUPPLIER = ("ServerB", "DatabaseB", "SupplierQueue")
+AUDIT = ("ServerC", "DatabaseC", "AuditQueue")
+MEGABYTE = 1 << 20
+
+
+@dataclass
+class Estate:
+    """The shipped topology on two brokers: the session's, and one that may be killed."""
+
+    buyer: System
+    seller: System
+    broker: Broker
+
+    def begin(self, client: Client, to: str) -> Conversation:
+        """Begin a dialog at ServerA."""
+        return client.begin("ServerA", "DatabaseA", "OrderService", to)
+
+    def view(self, name: str, at: str) -> list[dict[str, Any]]:
+        """Return the rows of a system view in the buyer's cluster."""
+        cluster = self.buyer.cluster
+        topology = live_topology(read_catalog(cluster))
+        asked = Asked(cluster, topology, places_of(topology, at), time.time_ns() // 1_000_000)
+        return list(VIEWS[name].rows(asked))
+
+    def forwarded(self) -> list[dict[str, Any]]:
+        """Return what GatewayA has not passed, or holds."""
+        return self.view("sys.dm_broker_forwarded_messages", "GatewayA")
+
+    def dropped(self, number: Number) -> dict[str, Any]:
+        """Wait until GatewayA has told that it dropped a copy for a reason."""
+        [told] = self.buyer.events(
+            EventKind.FORWARDED_MESSAGE_DROPPED,
+            lambda told: (told["instance"], told["error"]) == ("GatewayA", number),
+        )
+        return told
+
+    def noted(self) -> bool:
+        """Tell whether GatewayA has passed what it holds."""
+        topics = self.buyer.cluster.topics
+        notes = read_notes(self.buyer.cluster, f"{topics.prefix}forwarder.GatewayA")
+        _, note = notes[topics.txq("GatewayA"), 0]
+        return note != ""
+
+    def gateway(self) -> ForwarderWorker:
+        """Return the forwarder of GatewayA."""
+        [found] = (
+            worker
+            for worker in self.buyer.workers[0].process.workers
+            if isinstance(worker, ForwarderWorker) and worker.instance == "GatewayA"
+        )
+        return found
+
+
+def at(topology: Topology, **addresses: str) -> Topology:
+    """Return the topology with the addresses that its clusters really have."""
+    clusters = {
+        name: replace(topology.clusters[name], properties={"bootstrap.servers": address})
+        for name, address in addresses.items()
+    }
+    return replace(topology, clusters=clusters)
+
+
+@contextmanager
+def estate(kafka: str, unique: str, data: Path) -> Iterator[Estate]:
+    """Run both clusters' workers."""
+    broker = Broker(data, port=free_ports(1)[0])
+    with ExitStack() as stack:
+        stack.callback(broker.stop)
+        broker.start()
+        shipped = load(topologies_dir() / "two_clusters", time.time())
+        whole = at(shipped, buyer=kafka, seller=broker.bootstrap)
+        buyer, seller = (
+            stack.enter_context(running(where, unique, share_of(whole, name), limits=LIMITS))
+            for name, where in (("buyer", kafka), ("seller", broker.bootstrap))
+        )
+        yield Estate(buyer, seller, broker)
+
+
+def bodies(system: System, queue: tuple[str, str, str], count: int) -> list[bytes]:
+    """Receive so many messages of a queue."""
+    return [m.body for m in system.received(*queue, count)]
+
+
+ABROAD = """
+instances:
+  A:
+    cluster: here
+    endpoint: {{transport: {transport}}}
+    databases:
+      DatabaseA:
+        broker_id: DatabaseA
+        services: {{InitiatorService: {{queue: InitiatorQueue, contracts: []}}}}
+        routes: [{{name: R, service_name: TargetService, address: 'tcp://B:4022'}}]
+  B: {{cluster: there}}
+clusters: {{there: {{bootstrap.servers: '127.0.0.1:{port}'}}}}
+"""
+
+
+@pytest.mark.parametrize(("transport", "told"), [("failover", 1), ("all", 0)])
+def test_what_began_here_is_not_held(
+    kafka: str, unique: str, tmp_path: Path, transport: str, told: int
+) -> None:
+    """Its dialog keeps it and is told (9753); where it went to other addresses too, it is not."""
+    text = ABROAD.format(transport=transport, port=free_ports(1)[0])
+    (tmp_path / "topology.yaml").write_text(text, encoding="utf-8")
+    with rig(kafka, unique, share_of(load(tmp_path, time.time()), "here")) as made:
+        made.endpoint(limits=Limits(retries=(60_000,)))
+        forwarder = made.forwarder()
+        with made.client() as client:
+            dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
+            client.send(dialog, b"body", wait=True)
+        out = made.topics.out("A")
+        made.until(out, 1)
+        eventually(lambda: made.committed("forwarder", out) > 0 or pause(), "it is passed")
+        forwarder.stop()
+        events = map(decode_event, (m.value() for m in made.records(made.topics.event)))
+        numbers = [e["error"] for e in events if e["instance"] == "A"]
+        assert numbers.count(Number.TARGET_UNREACHABLE) == told
+        assert forwarder.worker.pending == (0, 0)
+
+
+def test_a_cluster_that_goes_away_holds_up_nobody_and_costs_nothing(
+    kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Held within 1 MB and the time to live (11288 to 11290), and all delivered in the end."""
+    monkeypatch.setattr(control, "HEARTBEAT", 0.2)
+    monkeypatch.setattr("streams.node.far_presence.SILENCE", 2.0)
+    with estate(kafka, unique, tmp_path) as both, both.buyer.client() as client:
+        order, audit = both.begin(client, "SupplierService"), both.begin(client, "AuditService")
+        client.send(order, b"first")
+        assert bodies(both.seller, SUPPLIER, 1) == [b"first"]
+
+        both.seller.stop()
+        both.broker.kill()
+        orders = [b"small", *(os.urandom(300_000) for _ in range(12))]
+        client.send(order, orders[0], wait=True)
+        [row, *_] = eventually(both.forwarded, "GatewayA has what the seller does not take")
+        assert row["to_service_name"] == "SupplierService"
+        assert both.dropped(Number.ALREADY_FORWARDING)["conversation"] == str(order.id)
+        assert both.dropped(Number.NOT_DELIVERABLE_IN_TIME)["conversation"] == str(order.id)
+        for body in orders[1:]:
+            client.send(order, body, wait=True)
+        client.send(audit, b"meanwhile", wait=True)
+        assert bodies(both.buyer, AUDIT, 1) == [b"meanwhile"]
+        assert both.dropped(Number.FORWARD_SIZE_EXCEEDED)["conversation"] == str(order.id)
+        assert 0 < both.gateway().pending[1] <= MEGABYTE
+        eventually(
+            lambda: both.noted() or pause(), "what is held is noted, and its position is committed"
+        )
+        assert {row["conversation_id"] for row in both.forwarded()} == {str(order.id)}
+
+        both.broker.start()
+        both.seller.start()
+        assert bodies(both.seller, SUPPLIER, len(orders)) == orders
+        waiting = "sys.transmission_queue"
+        eventually(lambda: not both.view(waiting, "ServerA"), "everything is acknowledged")
+        eventually(lambda: not both.forwarded(), "GatewayA holds nothing")

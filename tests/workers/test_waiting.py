@@ -1,0 +1,99 @@
+"""When a forwarder decides on what it holds again: not with every turn, but when it matters."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from streams.node import Record
+from streams.routing import Origin
+from streams.workers import waiting as module
+from streams.workers.waiting import Held, Waiting
+
+
+class Hops:
+    """Which next hops give signs of life."""
+
+    def __init__(self, *away: str) -> None:
+        self.away = set(away)
+        self.asked = 0
+
+    def reachable(self, instance: str) -> bool:
+        """Tell whether a hop does."""
+        self.asked += 1
+        return instance not in self.away
+
+
+def held(name: str, expires_at: int = 1_000, size: int = 10) -> tuple[tuple[str], Held]:
+    record = Record(Origin.OUTSIDE, name.encode(), b"", b"", size, is_ack=False)
+    return (name,), Held(cast(Any, None), record, expires_at)
+
+
+def due(waiting: Waiting, now: int = 0) -> list[str]:
+    return [h.record.key.decode() for h in waiting.due(now)]
+
+
+def holding(hops: Hops, *names: str) -> Waiting:
+    """Return what holds copies that found a hop away, after the first look at all of them."""
+    waiting = Waiting(hops.reachable)
+    waiting.limit(100)
+    assert due(waiting) == []
+    for name in names:
+        assert not waiting.reachable("B")
+        assert waiting.add(*held(name)) is None
+    return waiting
+
+
+def test_what_waits_is_left_alone_while_its_hop_is_away() -> None:
+    """Thousands may be held: nobody decides on each of them ten times a second."""
+    hops = Hops("B")
+    waiting = holding(hops, "one", "two")
+    hops.asked = 0
+    assert due(waiting) == []
+    assert hops.asked == 1
+    hops.away.clear()
+    assert due(waiting) == ["one", "two"]
+    assert (len(waiting), waiting.size, due(waiting)) == (0, 0, [])
+
+
+def test_who_is_still_away_is_missed_again() -> None:
+    hops = Hops("B", "C")
+    waiting = holding(hops, "one")
+    assert not waiting.reachable("C")
+    assert waiting.add(*held("two")) is None
+    hops.away.remove("B")
+    assert due(waiting) == ["one", "two"]
+    assert not waiting.reachable("C")  # as the decision on "two" finds
+    assert waiting.add(*held("two")) is None
+    assert due(waiting) == []
+    hops.away.clear()
+    assert due(waiting) == ["two"]
+
+
+def test_each_is_due_when_its_time_is_over() -> None:
+    waiting = holding(Hops("B"), "one")
+    waiting.add(*held("short", expires_at=500))
+    assert due(waiting, 499) == []
+    assert due(waiting, 500) == ["short"]
+    assert due(waiting, 1_000) == ["one"]
+
+
+def test_a_new_catalog_makes_all_of_it_due() -> None:
+    waiting = holding(Hops("B"), "one")
+    waiting.limit(50)
+    assert due(waiting) == ["one"]
+
+
+def test_a_hop_that_lives_and_takes_nothing_is_tried_again_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    waiting = Waiting(Hops().reachable)
+    assert due(waiting) == []
+    waiting.refused("B")
+    waiting.add(*held("one", size=0))
+    assert due(waiting) == []
+    clock[0] += 1.0
+    assert due(waiting) == ["one"]
