@@ -8,6 +8,7 @@ half of an endpoint worker's time, and now and then through every open dialog.
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,18 +16,30 @@ _YOUNG = 200_000
 """So many more values than before let the collector look: those of one large batch do not."""
 
 
+_found: list[tuple[int, int, int]] = []
+"""What each that has it open has found; the first one, how it was."""
+_changing = threading.Lock()
+
+
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
-    """Let the collector look rarely, and never at what exists already, as long as this is open."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_YOUNG, *before[1:])
+    """Let the collector look rarely, and never at what exists already, as long as this is open.
+
+    Several may have it open, and end in any order: the last one leaves the collector as it was.
+    """
+    with _changing:
+        _found.append(gc.get_threshold())
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(_YOUNG, *_found[0][1:])
     try:
         yield
     finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
+        with _changing:
+            before = _found.pop()
+            if not _found:
+                gc.set_threshold(*before)
+                gc.unfreeze()
 
 
 def keep() -> None:

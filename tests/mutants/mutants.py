@@ -204,8 +204,8 @@ MUTANTS = (
     Mutant(
         "do not re-arm timers on abort",
         _ENDPOINT,
-        "                self._arm(key, self.dialogs[key])\n",
-        "                pass\n",
+        "            self.arm(key)\n",
+        "            pass\n",
     ),
     Mutant(
         "do not look at what waits after a restart",

@@ -19,3 +19,16 @@ def test_the_collector_is_as_before_afterwards() -> None:
         raise KeyError
     assert gc.get_threshold() == before
     assert gc.get_freeze_count() == 0
+
+
+def test_the_last_of_several_leaves_the_collector_as_it_was() -> None:
+    """Processes that run in threads of one need not end in the order in which they began."""
+    before = gc.get_threshold()
+    first, second = collecting_rarely(), collecting_rarely()
+    for one in (first, second):
+        one.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold()[0] > before[0]
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0
