@@ -41,6 +41,7 @@ from streams.kafka.reader import (
 from streams.kafka.stated import refuse_secrets, stated_cluster
 from streams.kafka.topics import Mismatch, compare, create, demand, topic_id
 from streams.kafka.transactor import FENCED, AbortedError, FencedError, Outgoing, Transactor
+from streams.kafka.trim import trim
 
 __all__ = [
     "CACHE_BYTES",
@@ -88,5 +89,6 @@ __all__ = [
     "specs_of",
     "stated_cluster",
     "topic_id",
+    "trim",
     "watermarks",
 ]
