@@ -21,6 +21,7 @@ from streams.node.holding import Holding
 from streams.node.kafka_clock import KafkaClock
 from streams.node.lane import Lane
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
+from streams.node.moving import Moves, moves_of
 from streams.node.needs import Needs, Spare
 from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.output import CommandResult, OutFrame, QueueMessage
@@ -57,6 +58,7 @@ __all__ = [
     "MessageType",
     "MirroredRoute",
     "MissingRoute",
+    "Moves",
     "Needs",
     "OutFrame",
     "Outcome",
@@ -83,6 +85,7 @@ __all__ = [
     "TryAgain",
     "World",
     "event",
+    "moves_of",
     "narrowed",
     "owner_of",
     "parse_missing_route",

@@ -72,7 +72,8 @@ class Needs:
             key = self._round.pop()
             dialog = look(key)
             if dialog is not None and dialog.needs_bodies:
-                self._lowest[key] = dialog.lowest_command, dialog.lowest_frame
+                commands, frames = dialog.needed_commands(), dialog.needed_frames()
+                self._lowest[key] = min(commands, default=None), min(frames, default=None)
         if self._round:
             return None
         floor, self._floor = self._floor, None
@@ -83,3 +84,15 @@ class Needs:
             min(floor.inbox, min(frames, default=floor.inbox)),
             floor.ack,
         )
+
+    def below(self, cmd: int, inbox: int, most: int) -> list[DialogKey] | None:
+        """Return the dialogs that need something below these positions; ``None``: too many.
+
+        As of the last round.
+        """
+        found = [
+            key
+            for key, (command, frame) in self._lowest.items()
+            if (command is not None and command < cmd) or (frame is not None and frame < inbox)
+        ]
+        return found if len(found) <= most else None

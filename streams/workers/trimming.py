@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from streams.kafka import Cluster, KafkaException, read_positions, trim
+from streams.kafka import Cluster, KafkaException, first_since, read_positions, trim
 from streams.workers.control import Control
+from streams.workers.endpoint import EndpointWorker
 
 log = logging.getLogger("hopline.trimming")
 
@@ -32,10 +33,6 @@ class Trimmed(Protocol):
     @property
     def spare(self) -> Spare:
         """Return below which positions nothing is needed, of partitions that it owns."""
-
-    @property
-    def queues_of(self) -> Collection[int]:
-        """Return the partitions of its instance's queues that are its to shorten."""
 
 
 def every(keep: float) -> float:
@@ -66,19 +63,29 @@ class Trimming:
                 self._told = said
 
     def once(self) -> None:
-        """Shorten them."""
+        """Shorten them, and let endpoint workers know what could go if it were not needed."""
         spare = {place: end for worker in self._workers for place, end in worker.spare.items()}
-        spare |= self._queues()
-        before = self._control.now() - round(self._keep * 1000)
-        for (topic, partition), begin in trim(self._cluster, spare, before).items():
+        spare |= self._received()
+        kept_since = self._control.now() - round(self._keep * 1000)
+        young = first_since(self._cluster, spare, kept_since)
+        for worker in self._endpoints:
+            worker.young = young
+        begins = {place: min(end, young.get(place, end)) for place, end in spare.items()}
+        for (topic, partition), begin in trim(self._cluster, begins).items():
             log.info("%s/%d begins at %d", topic, partition, begin)
 
-    def _queues(self) -> dict[tuple[str, int], int]:
+    @property
+    def _endpoints(self) -> list[EndpointWorker]:
+        return [worker for worker in self._workers if isinstance(worker, EndpointWorker)]
+
+    def _received(self) -> dict[tuple[str, int], int]:
+        """Return how far reading groups have come in queues of which a worker owns the number."""
         found: dict[tuple[str, int], int] = {}
+        owned = [(w.instance, n) for w in self._endpoints for n in list(w.partitions.owned)]
         for (instance, database, queue), group in self._control.world.reading_groups.items():
-            numbers = {n for w in self._workers if w.instance == instance for n in w.queues_of}
-            if numbers:
-                topic = self._cluster.topics.queue(instance, database, queue)
-                received = read_positions(self._cluster, group)
-                found |= {(topic, n): received[topic, n] for n in numbers if (topic, n) in received}
+            topic = self._cluster.topics.queue(instance, database, queue)
+            places = {(topic, number) for name, number in owned if name == instance}
+            if places:
+                passed = read_positions(self._cluster, group)
+                found |= {place: passed[place] for place in places & passed.keys()}
         return found
