@@ -6,13 +6,11 @@ needs. A few such bodies are written once more, at the end; the state says then 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streams.node.endpoint import Endpoint
 from streams.node.groups import DialogKey
 from streams.node.needs import Spare
-from streams.protocol import Dialog
 
 TOO_MUCH = 10_000
 """So many records that could go are worth the trouble: some megabytes, and a minute of traffic."""
@@ -36,28 +34,31 @@ def moves_of(endpoint: Endpoint, spare: Spare, old: Spare, least: int = TOO_MUCH
 
     The inputs may begin at ``spare``; for their age, everything below ``old`` could go.
     """
-    cmd = old.cmd if old.cmd - spare.cmd >= least else 0
-    inbox = old.inbox if old.inbox - spare.inbox >= least else 0
-    most = max(cmd - spare.cmd, inbox - spare.inbox) // SHARE
-    keys = endpoint.needs.below(cmd, inbox, most) if cmd or inbox else None
-    dialogs = {key: endpoint.dialogs.look(key) for key in keys or ()}
-    known = [d for d in dialogs.values() if d is not None]
-    commands = _few((p for d in known for p in d.needed_commands() if p < cmd), cmd - spare.cmd)
-    frames = _few((p for d in known for p in d.needed_frames() if p < inbox), inbox - spare.inbox)
-    if not commands and not frames:
-        return None
-    chosen = {*commands}, {*frames}
-    mine = (k for k, d in dialogs.items() if d is not None and _has(d, *chosen))
-    return Moves(tuple(mine), commands, frames)
-
-
-def _few(positions: Iterable[int], gained: int) -> tuple[int, ...]:
-    """Return the lowest positions, or nothing where there are too many for what is gained."""
-    found = sorted({*positions})
-    return tuple(found[:AT_ONCE]) if len(found) * SHARE <= gained else ()
-
-
-def _has(dialog: Dialog, commands: set[int], frames: set[int]) -> bool:
-    return not (
-        commands.isdisjoint(dialog.needed_commands()) and frames.isdisjoint(dialog.needed_frames())
+    of_cmd, commands = _few(endpoint, 0, spare.cmd, old.cmd, least)
+    of_in, frames = _few(endpoint, 1, spare.inbox, old.inbox, least)
+    return (
+        Moves(tuple(dict.fromkeys(of_cmd + of_in)), commands, frames)
+        if commands or frames
+        else None
     )
+
+
+def _few(
+    endpoint: Endpoint, which: int, begin: int, end: int, least: int
+) -> tuple[list[DialogKey], tuple[int, ...]]:
+    """Return the oldest bodies that are needed of an input, and whose they are.
+
+    Nothing where that would let little go, or where too much of it is needed.
+    """
+    if end - begin < least:
+        return [], ()
+    count, keys = endpoint.needs.below(which, end, AT_ONCE)
+    if count * SHARE > end - begin:
+        return [], ()
+    needed: set[int] = set()
+    for dialog in map(endpoint.dialogs.look, keys):
+        if dialog is not None:
+            positions = dialog.needed_frames() if which else dialog.needed_commands()
+            needed.update(position for position in positions if position < end)
+    few = len(needed) * SHARE <= end - begin
+    return keys, tuple(sorted(needed)[:AT_ONCE]) if few else ()

@@ -11,6 +11,8 @@ is needed again if it is aborted. What is needed only rises, so an answer never 
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import nsmallest
+from operator import itemgetter
 from typing import NamedTuple
 
 from streams.node.groups import DialogKey
@@ -85,14 +87,14 @@ class Needs:
             floor.ack,
         )
 
-    def below(self, cmd: int, inbox: int, most: int) -> list[DialogKey] | None:
-        """Return the dialogs that need something below these positions; ``None``: too many.
+    def below(self, which: int, position: int, most: int) -> tuple[int, list[DialogKey]]:
+        """Return how many dialogs need something below a position, and those that need the oldest.
 
-        As of the last round.
+        ``which``: 0 for ``cmd``, 1 for ``in``. As of the last round.
         """
         found = [
-            key
-            for key, (command, frame) in self._lowest.items()
-            if (command is not None and command < cmd) or (frame is not None and frame < inbox)
+            (lowest, key)
+            for key, needed in self._lowest.items()
+            if (lowest := needed[which]) is not None and lowest < position
         ]
-        return found if len(found) <= most else None
+        return len(found), [key for _, key in nsmallest(most, found, key=itemgetter(0))]

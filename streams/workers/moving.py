@@ -23,12 +23,12 @@ def move_bodies(
 ) -> bool:
     """Move what is better moved, in a transaction of its own; ``False``: it was aborted.
 
-    ``young``: where, in each input, the records begin that are kept for their age. Bodies are
-    copied, and the state says from then on where they are; whoever reads the copies passes over
-    them. What is not moved now is moved the next time.
+    ``young``: where, in each input, the records begin that are kept for their age, as far as that
+    is known. Bodies are copied, and the state says from then on where they are; whoever reads the
+    copies passes over them. What is not moved now is moved the next time.
     """
     ends = owned.positions.items()
-    old = Spare(*(min(end, young.get((topic, owned.number), end)) for topic, end in ends))
+    old = Spare(*(min(end, young.get((topic, owned.number), 0)) for topic, end in ends))
     moves = None if owned.spare is None else moves_of(owned.endpoint, owned.spare, old)
     if moves is None:
         return True

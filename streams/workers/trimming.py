@@ -11,6 +11,7 @@ It is never urgent, so nothing here is done twice at once or told as broken: the
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -69,7 +70,7 @@ class Trimming:
         kept_since = self._control.now() - round(self._keep * 1000)
         young = first_since(self._cluster, spare, kept_since)
         for worker in self._endpoints:
-            worker.young = young
+            worker.young = {place: young.get(place, sys.maxsize) for place in spare}
         begins = {place: min(end, young.get(place, end)) for place, end in spare.items()}
         for (topic, partition), begin in trim(self._cluster, begins).items():
             log.info("%s/%d begins at %d", topic, partition, begin)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.node import Moves, Needs, Spare
+from streams.node import Moves, Needs, Spare, world_of
 from streams.protocol import Limits
 
-from .harness import Entry, Net, Node, conversation
+from .harness import Entry, Net, Node, conversation, topology
 from .places import D1, TARGET, A, B, pair, talking
 
 SMALL = Limits(window=4, fragment=4, body=64)
@@ -168,6 +168,13 @@ def test_a_round_that_is_not_over_says_nothing_of_what_comes_meanwhile() -> None
     needs.begin(Spare(8, 0, 0))  # one goes on
     assert needs.go_on(look, 2) == (1, 0, 0)
     assert Needs().go_on(look) is None
+
+
+def test_only_queues_with_one_reading_group_may_shrink() -> None:
+    """One that keeps what was received (RETENTION) must not."""
+    queues = "{Read: {group: readers}, Kept: {group: readers, retention: on}, Anybodys: {}}"
+    made = topology(f"instances: {{A: {{databases: {{D: {{queues: {queues}}}}}}}}}")
+    assert world_of(made, 1).reading_groups == {("A", "D", "Read"): "readers"}
 
 
 GONE = Entry(b"", None, [], 0)
