@@ -123,7 +123,7 @@ def test_what_is_no_longer_needed_stays_for_as_long_as_it_is_told_to(two: Rig) -
 
 def test_a_successor_goes_on_right_behind_a_trim(two: Rig) -> None:
     """What is unacknowledged is read and sent again; the first copies are lost."""
-    first = two.endpoint("A", limits=PATIENT, trims_every=0.05)
+    first = two.endpoint("A", trims_every=0.05)
     begin(two, b"waits", b"waits too")
     goes_to(two, trims(two, first), two.topics.cmd("A"), 1)
     first.stop()
@@ -159,7 +159,7 @@ def test_what_arrived_out_of_order_outlives_everything_around_it(two: Rig) -> No
 
 def test_one_body_that_waits_keeps_little_from_being_trimmed(two: Rig) -> None:
     """It is copied behind ten thousand records that nobody needs, and sent from there."""
-    first = two.endpoint("A", limits=PATIENT, trims_every=0.05)
+    first = two.endpoint("A", trims_every=0.05)
     begin(two, b"waits")
     cmd, producer = two.topics.cmd("A"), two.cluster.producer()
     for _ in range(TOO_MUCH + 100):
