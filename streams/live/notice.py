@@ -49,8 +49,11 @@ class Notices:
         now = self.clock()
         said = answer(asked, offers, place[1].routes, now)
         refusal = said.refusal or self._execute(place, said.sql, now, state)
-        told = f"refused, {refusal[1]}" if refusal else said.sql or "there is a route by now"
+        told = refusal[1] if refusal else said.sql or "there is a route by now"
         log.info("%s/%s asks for %s: %s", place[0], place[1].name, asked.service, told)
+        for offer in offers:  # where it stands is nobody's business elsewhere
+            for breach in offer.breaches:
+                log.error("%s: %s: %s", offer.source, offer.service, breach.detail)
         return refusal
 
     def purge(self) -> None:

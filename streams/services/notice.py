@@ -23,7 +23,7 @@ what came is no MissingRoute.
 """
 PREFIX = "Configured/"
 """How the names of the routes begin that the service has created."""
-_NAME = 100
+_NAME, _LONGEST = 100, 1000
 
 Refusal = tuple[int, str]
 """Code and text of END CONVERSATION WITH ERROR."""
@@ -85,12 +85,14 @@ def purge(routes: Iterable[Route], now: float) -> Iterator[str]:
 def _refusal(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
     if not any(_fits(offer, asked) for offer in offers):
         of = "" if asked.broker is None else f" at {asked.broker}"
-        return UNKNOWN, f"the directory has no address of {asked.service}{of}"
-    broken = [(offer, breach) for offer in offers for breach in offer.breaches]
-    if broken:
-        offer, breach = broken[0]
-        return UNUSABLE, f"{offer.source}: {breach.detail}"
-    return None
+        return UNKNOWN, _text(f"the directory has no address of {asked.service}{of}")
+    broken = [breach.detail for offer in offers for breach in offer.breaches]
+    return (UNUSABLE, _text(f"{asked.service}: {broken[0]}")) if broken else None
+
+
+def _text(text: str) -> str:
+    """Return what an Error can say: XML has no way to write every character."""
+    return "".join(c if c.isprintable() else "?" for c in text)[:_LONGEST]
 
 
 def _fits(offer: Offer, asked: MissingRoute) -> bool:

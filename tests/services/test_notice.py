@@ -115,6 +115,12 @@ def test_what_cannot_be_created_is_refused(
     assert found[0] == code and says in found[1]
 
 
+def test_an_error_can_be_written_as_xml() -> None:
+    """Whatever the directory says: an Error that nobody can read would never end the request."""
+    code, text = refused(Offer(TARGET, "Server\x00\ud800"))
+    assert code == UNUSABLE and "'Server??' is no address" in text
+
+
 def test_a_guid_is_the_same_however_it_is_written() -> None:
     guid = "C0A7A0F9-9D0E-5F3A-8A3C-1B6F0A9B7D52"
     after = asked(Offer(TARGET, HOP, guid), broker="{" + guid.lower() + "}")
