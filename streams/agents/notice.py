@@ -66,7 +66,10 @@ def notice_app(
         await dialog.end(error=refusal)
 
     async def purge() -> None:
-        await _patiently(answers.purge)
+        try:
+            await asyncio.to_thread(answers.purge)
+        except (SurroundingsError, KafkaException) as error:
+            log.info("Expired routes are dropped later: %s", error)
 
     app.timer(purge_every)(purge)
     return app

@@ -38,6 +38,14 @@ def write(tmp_path: Path) -> Write:
 # --- a file --------------------------------------------------------------------------------------
 
 
+def test_the_example_of_the_page_is_one(write: Write) -> None:
+    found = re.search(r"^```yaml\n(lifetime:.*?)```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    directory = open_directory(str(write(found[1])))
+    assert [offer.lifetime for offer in directory.find("//shop/OrderService")] == [600]
+    assert [offer.lifetime for offer in directory.find("//shop/StockService")] == [3600]
+
+
 def test_a_file_is_read_anew_where_it_has_changed(write: Write) -> None:
     directory = open_directory(str(write(ONE)))
     assert directory.find("S") == (Offer("S", "tcp://B:4022"),)
