@@ -3,7 +3,7 @@
 Who runs one keeps its rows and performs its actions, in one transaction with the message.
 """
 
-from streams.services.classifiers import to_service_name
+from streams.services.classifiers import make_classifier, to_service_name
 from streams.services.data_dependent import (
     Action,
     Begin,
@@ -28,5 +28,6 @@ __all__ = [
     "Router",
     "Send",
     "Turn",
+    "make_classifier",
     "to_service_name",
 ]
