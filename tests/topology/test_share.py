@@ -111,7 +111,7 @@ def test_every_way_to_name_a_next_hop_counts(tmp_path: Path) -> None:
 def test_a_cluster_gets_the_agents_that_have_work_in_it(two: Topology) -> None:
     """An application of one's own goes everywhere: only it knows where it has work."""
     kind, own = Stated(Kind.DATA_DEPENDENT_ROUTING.value), Stated("m:app")
-    there = Agent("there", kind, {"service": Stated("TargetService")})
+    there = Agent("there", kind, {"service": Stated("SupplierService")})
     whole = replace(two, agents={"there": there, "own": Agent("own", own)})
     assert set(share_of(whole, "seller").agents) == {"there", "own"}
     assert set(share_of(whole, "buyer").agents) == {"own"}
