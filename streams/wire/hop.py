@@ -20,7 +20,7 @@ from streams.protocol.frames import Journey
 from streams.wire.codecs import HOP, decode_journey, encode_journey
 
 _PREFIX = HOP.prefix
-_HOPS, _EXPIRES, _EXPIRES_END, _ATTEMPT, _FIRST_HOP, _PATH = 10, 11, 19, 19, 28, 29
+_HOPS, EXPIRES, EXPIRES_END, _ATTEMPT, _FIRST_HOP, _PATH = 10, 11, 19, 19, 28, 29
 
 
 def in_place(raw: bytes) -> bool:
@@ -36,7 +36,7 @@ def in_place(raw: bytes) -> bool:
 def visit(instance: str, at: int) -> bytes:
     """Return the block that adds one visit to a path, made once per batch."""
     name = instance.encode("utf-8")
-    return b"\x02" + _varint(len(name)) + name + _varint(at)
+    return b"\x02" + varint(len(name)) + name + varint(at)
 
 
 def instant(now: int) -> bytes:
@@ -53,7 +53,7 @@ def first_copy(raw: bytes, since: bytes, block: bytes, *, begun: bool, spend: bo
     if (
         not in_place(raw)
         or raw[_ATTEMPT]
-        or raw[_EXPIRES:_EXPIRES_END] <= since
+        or raw[EXPIRES:EXPIRES_END] <= since
         or (begun and raw[_FIRST_HOP])
     ):
         return None
@@ -61,7 +61,7 @@ def first_copy(raw: bytes, since: bytes, block: bytes, *, begun: bool, spend: bo
         return b"%b%b\x00" % (raw[:-1], block)
     if not raw[_HOPS]:
         return None
-    return b"%b%c%b%b\x00" % (raw[:_HOPS], raw[_HOPS] - 2, raw[_EXPIRES:-1], block)
+    return b"%b%c%b%b\x00" % (raw[:_HOPS], raw[_HOPS] - 2, raw[EXPIRES:-1], block)
 
 
 class Hop:
@@ -100,13 +100,13 @@ class Hop:
         """Return when the time to live is over, epoch milliseconds."""
         if self._journey:
             return self._journey.expires_at
-        return int.from_bytes(self.raw[_EXPIRES:_EXPIRES_END], "big")
+        return int.from_bytes(self.raw[EXPIRES:EXPIRES_END], "big")
 
     def expired(self, now: int) -> bool:
         """Tell whether the copy has outlived its time to live; ``now`` in epoch milliseconds."""
         if self._journey:
             return self._journey.expires_at <= now
-        return self.raw[_EXPIRES:_EXPIRES_END] <= instant(now)
+        return self.raw[EXPIRES:EXPIRES_END] <= instant(now)
 
     def edited(
         self, instance: str, at: int, block: bytes, *, spend: bool, first_hop: int | None = None
@@ -117,9 +117,9 @@ class Hop:
         raw = self.raw
         hops = raw[_HOPS] - 2 if spend else raw[_HOPS]
         if first_hop is None:
-            return b"%b%c%b%b\x00" % (raw[:_HOPS], hops, raw[_EXPIRES:-1], block)
+            return b"%b%c%b%b\x00" % (raw[:_HOPS], hops, raw[EXPIRES:-1], block)
         return b"%b%c%b%c%b%b\x00" % (
-            raw[:_HOPS], hops, raw[_EXPIRES:_FIRST_HOP], first_hop << 1, raw[_PATH:-1], block,
+            raw[:_HOPS], hops, raw[EXPIRES:_FIRST_HOP], first_hop << 1, raw[_PATH:-1], block,
         )  # fmt: skip
 
     def _encoded(self, instance: str, at: int, spend: bool, first_hop: int | None) -> bytes:
@@ -133,7 +133,8 @@ class Hop:
         )
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """Return a number that is not negative as Avro writes it."""
     zigzag = number << 1
     out = bytearray()
     while zigzag > 0x7F:

@@ -1,7 +1,8 @@
 """The other Kafka clusters that forwarders of a process write into, and who lives there.
 
 Each has credentials of its own; those of one's own cluster are never shown to another one. What is
-read there is ``presence``, and what is written the transmission queue of a neighbour.
+read there is ``presence``, which also tells that cluster's clock, and what is written the
+transmission queue of a neighbour.
 """
 
 from __future__ import annotations
@@ -12,8 +13,15 @@ import time
 from collections.abc import Iterator
 
 from streams.errors import HoplineError
-from streams.kafka import Cluster, KafkaError, KafkaException, TopicPartition, stated_cluster
-from streams.node import FarPresence, World
+from streams.kafka import (
+    Cluster,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+    stated_cluster,
+)
+from streams.node import FarPresence, KafkaClock, World
 from streams.settings import Credentials
 from streams.topology import Cluster as Stated
 from streams.wire import MalformedError, Topics, decode_presence
@@ -30,12 +38,13 @@ class Abroad:
     """The clusters of a process's neighbours, each watched by a thread of its own.
 
     ``follow`` is for the thread that reads the catalog; the rest may be asked by any. ``world`` is
-    what it was called with last.
+    what it was called with last, ``clock`` that of one's own cluster.
     """
 
-    def __init__(self, home: Topics, credentials: Credentials) -> None:
+    def __init__(self, home: Topics, credentials: Credentials, clock: KafkaClock) -> None:
         self._home = home
         self._credentials = credentials
+        self._clock = clock
         self.world: World | None = None
         self._watches: dict[str, _Watch] = {}
         self._errors: dict[str, str] = {}
@@ -91,6 +100,19 @@ class Abroad:
         watch = self._watch(neighbour)
         return watch is not None and watch.presence.reachable(neighbour, time.monotonic())
 
+    def ahead(self, neighbour: str) -> int:
+        """Return by how many milliseconds the clock of a neighbour's cluster is ahead of ours.
+
+        0 while either is unknown.
+        """
+        watch = self._watch(neighbour)
+        return 0 if watch is None else watch.clock.ahead_of(self._clock)
+
+    def differences(self) -> Iterator[tuple[str, float]]:
+        """Yield each other cluster, and by how many seconds its clock is ahead of ours."""
+        for name, watch in list(self._watches.items()):
+            yield name, watch.clock.ahead_of(self._clock) / 1000
+
     def stop(self) -> None:
         """Watch nothing any more."""
         for watch in self._watches.values():
@@ -107,6 +129,7 @@ class _Watch:
     def __init__(self, name: str, cluster: Cluster) -> None:
         self.cluster = cluster
         self.presence = FarPresence()
+        self.clock = KafkaClock()
         self._name = name
         self._told = ""
         self._stop = threading.Event()
@@ -121,7 +144,9 @@ class _Watch:
     def _run(self) -> None:
         topics = self.cluster.topics
         # It joins no group; without a name there is no consumer.
-        consumer = self.cluster.consumer(f"{topics.prefix}control", auto_offset_reset="latest")
+        consumer = self.cluster.consumer(
+            f"{topics.prefix}control", auto_offset_reset="latest", enable_partition_eof=True
+        )
         where = [TopicPartition(topics.presence, 0, _END)]
         consumer.assign(where)
         again = float("inf")
@@ -135,7 +160,9 @@ class _Watch:
                     continue
                 error = message.error()
                 if error is None:
-                    self._read(message.value())
+                    self._read(message)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    self.clock.end_read(time.monotonic())
                 else:
                     self._tell(error)
                     again = min(again, time.monotonic() + _AGAIN)
@@ -144,9 +171,10 @@ class _Watch:
         finally:
             consumer.close()
 
-    def _read(self, value: bytes | None) -> None:
+    def _read(self, message: Message) -> None:
+        self.clock.seen(appended(message), time.monotonic())
         try:
-            seen = decode_presence(value)
+            seen = decode_presence(message.value())
         except MalformedError as error:
             log.warning("presence of the cluster %s: %s", self._name, error)
             return
@@ -157,3 +185,8 @@ class _Watch:
         if error.str() != self._told and error.code() not in _AWAY:
             log.warning("the cluster %s: %s", self._name, error.str())
         self._told = error.str()
+
+
+def appended(message: Message) -> int:
+    """Return when the broker appended a record of ``presence``, by its clock, in epoch ms."""
+    return message.timestamp()[1]

@@ -21,7 +21,7 @@ from streams.kafka import (
 from streams.node import SILENCE, KafkaClock, Presence, World, world_of
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import MalformedError, decode_presence, encode_presence
-from streams.workers.abroad import Abroad
+from streams.workers.abroad import Abroad, appended
 
 log = logging.getLogger("hopline.control")
 
@@ -59,7 +59,7 @@ class Control:
         self._catalog = CatalogState()
         self._presence = Presence(self._signs[0] if self._signs else "", time.monotonic())
         self._clock = KafkaClock()
-        self.abroad = Abroad(cluster.topics, credentials)
+        self.abroad = Abroad(cluster.topics, credentials, self._clock)
         self._world: World | None = None
         self._failure: Exception | None = None
         self._told = ""
@@ -255,11 +255,6 @@ class Control:
         now = time.monotonic()
         if self._presence.seen(seen["instance"], seen["replica"], seen["count"], now):
             self.abroad.beat(now)
-
-
-def appended(message: Message) -> int:
-    """Return when the broker appended a record of ``presence``, by its clock, in epoch ms."""
-    return message.timestamp()[1]
 
 
 def _own_time() -> int:

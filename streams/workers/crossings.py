@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from streams.kafka import Headers, KafkaError, Message
 from streams.node import Record
+from streams.wire.shift import shifted
 from streams.workers.abroad import Abroad
 from streams.workers.crossing import Crossing, is_passing
 
@@ -35,19 +36,19 @@ class Crossings:
             crossing.limit = size
 
     def take(self, crossed: Crossed, headers: Headers, timestamp: int) -> bool:
-        """Hand a copy over; tells whether there is a way for it, and room on it."""
+        """Hand a copy over, by the clock there; tells whether there is a way for it, and room."""
         crossing = self._to(crossed.instance)
         if crossing is None:
             return False
-        record = crossed.record
+        record, ahead = crossed.record, self._abroad.ahead(crossed.instance)
         return crossing.take(
             crossed,
             record.size,
             crossing.cluster.topics.txq(crossed.instance),
             record.key,
             crossed.message.value(),
-            headers,
-            timestamp,
+            shifted(headers, ahead),
+            max(timestamp + ahead, 0),
         )
 
     def come_back(self) -> Iterator[tuple[Crossed, KafkaError | None]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from streams.cli import main
 from streams.kafka import Message
-from streams.workers import control
+from streams.workers import abroad, control
 
 _LAYOUT = struct.Struct("<qq")
 
@@ -55,7 +55,7 @@ def shift(path: Path) -> None:
 
     time.time_ns = now
     time.time = lambda: now() / 1e9
-    control.appended = appended
+    control.appended = abroad.appended = appended
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from streams.protocol import Journey
 from streams.wire import Envelope, MalformedError, decode_journey, encode_journey
 from streams.wire.codecs import HOP
 from streams.wire.hop import Hop, in_place, visit
+from streams.wire.packing import pack_long
 
 from . import values as v
 
@@ -107,3 +108,10 @@ def test_malformed_journeys(journey: Journey, data: st.DataObject) -> None:
                 decode_journey(hop.edited("I", 1, visit("I", 1), spend=True))
         except MalformedError:
             continue
+
+
+def test_a_number_that_nobody_could_write_again() -> None:
+    """A forwarder would fail on it where it encodes the journey: it is found when it is read."""
+    raw = encode_journey(PLAIN)
+    with pytest.raises(MalformedError, match="32 bits"):
+        Hop(raw[:19] + pack_long(2**40) + raw[20:])
