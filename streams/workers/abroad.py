@@ -1,8 +1,8 @@
 """The other Kafka clusters that forwarders of a process write into, and who lives there.
 
 Each has credentials of its own; those of one's own cluster are never shown to another one. What is
-read there is ``presence``, which also tells that cluster's clock, and what is written the
-transmission queue of a neighbour.
+read there is ``presence``, which also tells that cluster's clock and which schemas may be written;
+what is written is the transmission queue of a neighbour.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from streams.kafka import (
     KafkaException,
     Message,
     TopicPartition,
+    headers_of,
     stated_cluster,
 )
 from streams.node import FarPresence, KafkaClock, World
 from streams.settings import Credentials
 from streams.topology import Cluster as Stated
 from streams.wire import MalformedError, Topics, decode_presence
+from streams.wire.evolution import ANNOUNCED, read_announcement
+from streams.wire.records import header_of
 
 log = logging.getLogger("hopline.control")
 
@@ -108,6 +111,11 @@ class Abroad:
         watch = self._watch(neighbour)
         return 0 if watch is None else watch.clock.ahead_of(self._clock)
 
+    def announced(self, neighbour: str) -> frozenset[bytes] | None:
+        """Return what a neighbour's cluster can read, as prefixes; ``None`` before it has said."""
+        watch = self._watch(neighbour)
+        return None if watch is None else watch.announced.get(neighbour)
+
     def differences(self) -> Iterator[tuple[str, float]]:
         """Yield each other cluster, and by how many seconds its clock is ahead of ours."""
         for name, watch in list(self._watches.items()):
@@ -130,6 +138,7 @@ class _Watch:
         self.cluster = cluster
         self.presence = FarPresence()
         self.clock = KafkaClock()
+        self.announced: dict[str, frozenset[bytes]] = {}
         self._name = name
         self._told = ""
         self._stop = threading.Event()
@@ -175,9 +184,12 @@ class _Watch:
         self.clock.seen(appended(message), time.monotonic())
         try:
             seen = decode_presence(message.value())
+            said = header_of(headers_of(message), ANNOUNCED)
         except MalformedError as error:
             log.warning("presence of the cluster %s: %s", self._name, error)
             return
+        if said is not None:  # it has not read its catalog yet
+            self.announced[seen["instance"]] = read_announcement(said)
         self.presence.seen(seen["instance"], seen["replica"], seen["count"])
 
     def _tell(self, error: KafkaError) -> None:

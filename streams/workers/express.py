@@ -90,6 +90,6 @@ class Express:
         if raw is None:
             return None
         hop = known.hops[raw] = first_copy(
-            raw, self._since, self._block, begun=lane.begun, spend=lane.spend
+            raw, self._since, self._block, begun=lane.begun, spend=lane.spend, hide=lane.hide
         )
         return hop

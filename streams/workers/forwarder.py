@@ -287,13 +287,13 @@ class ForwarderWorker:
 
     def _take_back(self) -> None:
         """Hold what another cluster did not confirm; tell of what it will never take (11292)."""
-        for crossed, error in self._crossings.come_back():
-            if error is None:
+        for crossed, why in self._crossings.come_back():
+            if why is None:
                 self._hold_back(crossed)
             else:
                 message = crossed.message
                 topic = self._topic(Place.TXQ, crossed.instance)
-                self._delivery.reject(error, topic, message.key(), source_of(message))
+                self._delivery.give_up(why, topic, message.key(), source_of(message))
 
     def _hold_back(self, crossed: Crossed) -> None:
         """Hold what another cluster did not take; what began here its dialog keeps and retries."""

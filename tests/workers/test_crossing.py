@@ -99,6 +99,14 @@ class Elsewhere:
         """Tell whether a cluster is one of those that count now."""
         return cluster is self.cluster
 
+    def announced(self, _: str) -> frozenset[bytes]:
+        """Return the schemas that can be read there."""
+        return frozenset()
+
+    def ahead(self, _: str) -> int:
+        """Return by how much the clock there is ahead."""
+        return 0
+
 
 def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() -> None:
     """Its client would try to connect, and tell of it, for as long as the worker lives."""
