@@ -14,6 +14,8 @@ from streams.kafka.reader import read_all
 from streams.node import Record
 from streams.routing import Origin
 from streams.wire import Topics
+from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
+from streams.wire.records import MESSAGE
 from streams.wire.specs import spec
 from streams.workers.crossing import Crossing, is_passing
 from streams.workers.crossings import Crossed, Crossings
@@ -21,6 +23,7 @@ from tests.running import eventually
 from tests.workers.rig import pause
 
 LIMIT = 1_000
+SCHEMA = MESSAGE_CODEC.prefix
 
 
 @pytest.fixture
@@ -101,7 +104,7 @@ class Elsewhere:
 
     def announced(self, _: str) -> frozenset[bytes]:
         """Return the schemas that can be read there."""
-        return frozenset()
+        return frozenset({SCHEMA})
 
     def ahead(self, _: str) -> int:
         """Return by how much the clock there is ahead."""
@@ -113,9 +116,9 @@ def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() 
     elsewhere = Elsewhere()
     crossings = Crossings(cast(Any, elsewhere))
     crossings.limit(LIMIT)
-    assert crossings.take(crossed("one"), [], 1)
+    assert crossings.take(crossed("one"), [(MESSAGE, SCHEMA)], 1)
     elsewhere.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
-    assert crossings.take(crossed("two"), [], 1)
+    assert crossings.take(crossed("two"), [(MESSAGE, SCHEMA)], 1)
     assert len(list(crossings.under_way())) == 2
     found: list[str] = []
 
