@@ -78,6 +78,7 @@ ANNOUNCED = "sb-schemas"
 Not a field, because whoever cannot read our newest ``Presence`` must be able to read this.
 """
 _ENVELOPE = "hopline.envelope"
+_WRITTEN = frozenset({ROUTE, MESSAGE, HOP})
 _FINGERPRINT = PREFIX_LENGTH - len(MARKER)
 
 
@@ -102,10 +103,15 @@ def unannounced(
     headers: Headers, value: bytes | str | None, announced: Collection[bytes]
 ) -> str | None:
     """Return what of a frame is in no schema of these, with its fingerprint; ``None``: nothing."""
-    written = [(name, raw) for name, raw in headers if name in (ROUTE, MESSAGE, HOP)]
-    if all(name != MESSAGE for name, _ in written) and isinstance(value, bytes):
-        written.append(("the acknowledgement", value))
-    for name, raw in written:
-        if raw is not None and raw[:PREFIX_LENGTH] not in announced:
-            return f"{name} in the schema {raw[len(MARKER) : PREFIX_LENGTH].hex()}"
-    return None
+    is_message = False
+    for name, raw in headers:
+        is_message = is_message or name == MESSAGE
+        if raw is not None and raw[:PREFIX_LENGTH] not in announced and name in _WRITTEN:
+            return _strange(name, raw)
+    if is_message or not isinstance(value, bytes) or value[:PREFIX_LENGTH] in announced:
+        return None
+    return _strange("the acknowledgement", value)
+
+
+def _strange(what: str, raw: bytes) -> str:
+    return f"{what} in the schema {raw[len(MARKER) : PREFIX_LENGTH].hex()}"

@@ -10,6 +10,8 @@ Whatever looks otherwise is decoded and encoded, and rubbish goes on as it is: i
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
 from streams.wire.codecs import (
     decode_header,
@@ -22,6 +24,7 @@ from streams.wire.records import HOP, MESSAGE, Headers
 from streams.wire.single_object import MalformedError
 
 _LAST = 2**63 - 1
+_REMEMBERED = 1 << 12
 _SHORTEST = len(MESSAGE_CODEC.prefix) + 17
 """Of ``sb-message``: prefix, message id, and at least one number behind it."""
 
@@ -40,6 +43,7 @@ def _shifted(name: str, raw: bytes | None, by: int) -> bytes | None:
         return raw
 
 
+@lru_cache(_REMEMBERED)  # what is sent in one transaction has one of these
 def _hop(raw: bytes, by: int) -> bytes:
     if not in_place(raw):
         journey = decode_journey(raw)
@@ -56,7 +60,9 @@ def _message(raw: bytes, by: int) -> bytes:
     begin = len(raw) - 1
     while raw[begin - 1] > 0x7F:  # the byte that ends a number is the only one below
         begin -= 1
-    zigzag = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(raw[begin:]))
+    zigzag = 0
+    for byte in raw[: begin - 1 : -1]:
+        zigzag = zigzag << 7 | byte & 0x7F
     return raw[:begin] + varint(_bounded(((zigzag >> 1) ^ -(zigzag & 1)) + by))
 
 

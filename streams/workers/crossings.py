@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streams.kafka import Headers, Message
-from streams.node import Record
+from streams.routing import Origin
 from streams.wire.evolution import unannounced
 from streams.wire.shift import shifted
 from streams.workers.abroad import Abroad
@@ -19,10 +19,10 @@ from streams.workers.crossing import Crossing, is_passing
 
 @dataclass(slots=True, eq=False)
 class Crossed:
-    """A copy on its way to a neighbour: what was read for it, and the neighbour."""
+    """A copy on its way to a neighbour: the message that was read for it, and the neighbour."""
 
     message: Message
-    record: Record
+    origin: Origin
     instance: str
 
 
@@ -50,13 +50,13 @@ class Crossings:
         if strange is not None:
             self._unread.append((crossed, f"The cluster there has not announced {strange}."))
             return True
-        record, ahead = crossed.record, self._abroad.ahead(crossed.instance)
+        message, ahead = crossed.message, self._abroad.ahead(crossed.instance)
         return crossing.take(
             crossed,
-            record.size,
+            len(message),
             crossing.cluster.topics.txq(crossed.instance),
-            record.key,
-            crossed.message.value(),
+            message.key(),
+            message.value(),
             shifted(headers, ahead),
             max(timestamp + ahead, 0),
         )

@@ -11,7 +11,6 @@ import pytest
 from streams.embedded.probe import free_ports
 from streams.kafka import Cluster, KafkaError, Message, create
 from streams.kafka.reader import read_all
-from streams.node import Record
 from streams.routing import Origin
 from streams.wire import Topics
 from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
@@ -134,4 +133,4 @@ def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() 
 def crossed(neighbour: str) -> Crossed:
     """Return a copy for a neighbour."""
     message = Message(topic="txq.A", value=b"body", key=b"key", offset=1)
-    return Crossed(message, Record(Origin.OUTSIDE, b"key", b"", b"", 4, is_ack=False), neighbour)
+    return Crossed(message, Origin.OUTSIDE, neighbour)

@@ -13,14 +13,15 @@ from dataclasses import replace
 
 import pytest
 
-from streams.errors import Number
-from streams.kafka import deploy, headers_of, read_catalog
+from streams.errors import EventKind, Number
+from streams.kafka import KafkaError, deploy, headers_of, read_catalog
 from streams.protocol import Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.topology import Topology, load, share_of
 from streams.wire.evolution import ANNOUNCED, announcement
 from streams.wire.records import HOP, MESSAGE, Headers, header_of, message_record
 from streams.wire.single_object import prefix_of
+from streams.workers.crossing import Crossing
 from tests.workers.rig import Rig, eventually, pause, rig
 from tests.workers.tomorrow import announce, newer, under
 
@@ -104,6 +105,30 @@ def test_nothing_is_written_into_a_cluster_that_was_not_heard(pair: Pair) -> Non
     seller.control("GatewayB")
     [passed] = seller.until(seller.topics.txq("GatewayB"), 1)
     assert passed.value() == b"early"
+
+
+def test_what_nobody_can_hold_comes_back_as_rubbish(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that is no id is found when a copy comes back; the forwarder goes on."""
+    buyer, seller = pair
+
+    def take(self: Crossing[object], item: object, *_: object) -> bool:
+        self._back.append((item, KafkaError(KafkaError._MSG_TIMED_OUT)))
+        return True
+
+    seller.control("GatewayB")
+    forwarder = buyer.forwarder("GatewayA")
+    heard = buyer.control("GatewayA").abroad.announced
+    eventually(lambda: heard("GatewayB") or pause(), "the seller is heard")
+    monkeypatch.setattr(Crossing, "take", take)
+    _, value, headers = message_record(
+        uuid.uuid4(), PARTIES, Header(uuid.uuid4(), "T", 0, 0, 2**50), Journey(9, 2**50, 0, 0), b"x"
+    )
+    buyer.produce(buyer.topics.txq("GatewayA"), b"nobody", value, headers)
+    [told] = buyer.events(1, event=EventKind.CORRUPTED_MESSAGE)
+    assert told["topic"] == buyer.topics.txq("GatewayA")
+    assert forwarder.failure is None
 
 
 def test_who_has_not_read_the_catalog_yet_says_nothing_of_schemas(pair: Pair) -> None:
