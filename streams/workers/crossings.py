@@ -69,9 +69,8 @@ class Crossings:
             for crossed, error in crossing.come_back():
                 yield crossed, None if is_passing(error) else error.str()
             if not len(crossing) and not self._abroad.knows(crossing.cluster):
-                self._all.remove(
-                    crossing
-                )  # else its client would look for the old address for ever
+                # Else its client would look for the old address for ever.
+                self._all.remove(crossing)
 
     def under_way(self) -> Iterator[Message]:
         """Yield what the copies under way are from."""
