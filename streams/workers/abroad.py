@@ -11,10 +11,12 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 from streams.errors import HoplineError
 from streams.kafka import (
     Cluster,
+    Consumer,
     KafkaError,
     KafkaException,
     Message,
@@ -33,8 +35,8 @@ log = logging.getLogger("hopline.control")
 
 _END = -1
 _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
-_AGAIN = 1.0
-"""Seconds until a topic is asked for again that the other cluster does not have yet."""
+_AGAIN, _LONGEST = 1.0, 8.0
+"""Seconds until a topic is asked for again of which nothing was heard, at first and at most."""
 
 
 class Abroad:
@@ -156,32 +158,41 @@ class _Watch:
         consumer = self.cluster.consumer(
             f"{topics.prefix}control", auto_offset_reset="latest", enable_partition_eof=True
         )
-        where = [TopicPartition(topics.presence, 0, _END)]
-        consumer.assign(where)
-        again = float("inf")
+        again, pause = 0.0, _AGAIN / 2
         try:
             while not self._stop.is_set():
-                message = consumer.poll(0.2)
                 if time.monotonic() >= again:
-                    consumer.assign(where)
-                    again = float("inf")
+                    self._ask(consumer)
+                    pause = min(2 * pause, _LONGEST)
+                    again = time.monotonic() + pause
+                message = consumer.poll(0.2)
                 if message is None:
                     continue
                 error = message.error()
-                if error is None:
-                    self._read(message)
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    self.clock.end_read(time.monotonic())
+                if error is None or error.code() == KafkaError._PARTITION_EOF:
+                    again, pause = float("inf"), _AGAIN / 2
+                    self._hear(message)
                 else:
                     self._tell(error)
-                    again = min(again, time.monotonic() + _AGAIN)
+                    again = min(again, time.monotonic() + pause)
         except Exception:  # the neighbours fall silent, and what is for them is held
             log.exception("the cluster %s is not watched any more", self._name)
         finally:
             consumer.close()
 
-    def _read(self, message: Message) -> None:
-        self.clock.seen(appended(message), time.monotonic())
+    def _ask(self, consumer: Consumer) -> None:
+        """Begin to read at the end. The client tells only once that there is no such topic."""
+        topic = self.cluster.topics.presence
+        with suppress(KafkaException):  # it looks for the topic anew; a cluster may be away
+            consumer.list_topics(topic, timeout=1)
+        consumer.assign([TopicPartition(topic, 0, _END)])
+
+    def _hear(self, message: Message) -> None:
+        now = time.monotonic()
+        if message.error() is not None:
+            self.clock.end_read(now)
+            return
+        self.clock.seen(appended(message), now)
         try:
             seen = decode_presence(message.value())
             said = header_of(headers_of(message), ANNOUNCED)
