@@ -55,6 +55,15 @@ from streams.topology.objects import (
     Validation,
     queue_name,
 )
+from streams.topology.pairs import (
+    MirroredPair,
+    home_of,
+    homes_of,
+    hosts_of,
+    pair_names,
+    pairs_of,
+    principal_of,
+)
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Encryption, Grant, Securable
 from streams.topology.share import clusters_of, share_of
@@ -84,6 +93,7 @@ __all__ = [
     "Instance",
     "MessageType",
     "Mirror",
+    "MirroredPair",
     "Neighbour",
     "Priority",
     "Procedure",
@@ -112,10 +122,16 @@ __all__ = [
     "failover",
     "finding_at",
     "flatten",
+    "home_of",
+    "homes_of",
+    "hosts_of",
     "instance_at",
     "load",
     "load_suppressions",
     "load_with_notes",
+    "pair_names",
+    "pairs_of",
+    "principal_of",
     "queue_name",
     "queue_named",
     "queue_of",

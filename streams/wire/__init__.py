@@ -3,6 +3,7 @@
 from streams.wire.codecs import (
     MalformedError,
     UnknownSchemaError,
+    claims_in,
     decode_ack_value,
     decode_catalog_object,
     decode_command,
@@ -31,6 +32,7 @@ __all__ = [
     "MalformedError",
     "Topics",
     "UnknownSchemaError",
+    "claims_in",
     "decode_ack_value",
     "decode_catalog_object",
     "decode_command",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from streams.node import Claim
 from streams.protocol.cause import Cause, Source
 from streams.protocol.frames import (
     Ack,
@@ -347,14 +349,23 @@ def decode_event(raw: bytes | None) -> Record:
     return EVENT.decode(raw)
 
 
-def encode_presence(instance: str, replica: str, count: int, at: int) -> bytes:
-    """Encode a sign of life."""
-    return PRESENCE.encode({"instance": instance, "replica": replica, "count": count, "at": at})
+def encode_presence(
+    instance: str, replica: str, count: int, at: int, claims: Iterable[Claim] = ()
+) -> bytes:
+    """Encode a sign of life; ``claims`` are of the instance's mirrored databases."""
+    roles = [{"broker": c.broker, "principal": c.principal, "epoch": c.epoch} for c in claims]
+    said = {"instance": instance, "replica": replica, "count": count, "at": at, "roles": roles}
+    return PRESENCE.encode(said)
 
 
 def decode_presence(raw: bytes | None) -> Record:
     """Decode a sign of life; raises MalformedError."""
     return PRESENCE.decode(raw)
+
+
+def claims_in(presence: Record) -> tuple[Claim, ...]:
+    """Return what a sign of life claims of mirrored databases."""
+    return tuple(Claim(r["broker"], r["principal"], r["epoch"]) for r in presence["roles"])
 
 
 def encode_catalog_object(version: int, body: str) -> bytes:
@@ -377,6 +388,7 @@ __all__ = [
     "MalformedError",
     "ResultRecord",
     "UnknownSchemaError",
+    "claims_in",
     "decode_ack_value",
     "decode_catalog_object",
     "decode_cause",
