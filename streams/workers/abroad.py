@@ -13,10 +13,10 @@ from collections.abc import Iterator
 
 from streams.errors import HoplineError
 from streams.kafka import Cluster, KafkaError, KafkaException, TopicPartition, stated_cluster
-from streams.node import FarPresence, World
+from streams.node import Claim, FarPresence, World
 from streams.settings import Credentials
 from streams.topology import Cluster as Stated
-from streams.wire import MalformedError, Topics, decode_presence
+from streams.wire import MalformedError, Topics, claims_in, decode_presence
 
 log = logging.getLogger("hopline.control")
 
@@ -91,6 +91,11 @@ class Abroad:
         watch = self._watch(neighbour)
         return watch is not None and watch.presence.reachable(neighbour, time.monotonic())
 
+    def claims(self, neighbour: str) -> tuple[Claim, ...] | None:
+        """Return what a neighbour has said last of its mirrored databases; ``None``: nothing."""
+        watch = self._watch(neighbour)
+        return None if watch is None else watch.claims.get(neighbour)
+
     def stop(self) -> None:
         """Watch nothing any more."""
         for watch in self._watches.values():
@@ -107,6 +112,7 @@ class _Watch:
     def __init__(self, name: str, cluster: Cluster) -> None:
         self.cluster = cluster
         self.presence = FarPresence()
+        self.claims: dict[str, tuple[Claim, ...]] = {}
         self._name = name
         self._told = ""
         self._stop = threading.Event()
@@ -150,6 +156,7 @@ class _Watch:
         except MalformedError as error:
             log.warning("presence of the cluster %s: %s", self._name, error)
             return
+        self.claims[seen["instance"]] = claims_in(seen)
         self.presence.seen(seen["instance"], seen["replica"], seen["count"])
 
     def _tell(self, error: KafkaError) -> None:
