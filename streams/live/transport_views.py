@@ -15,6 +15,7 @@ from streams.topology import (
     Queue,
     Topology,
     Validation,
+    home_of,
     instance_at,
     queues_of,
 )
@@ -123,7 +124,8 @@ def _signs_of_life(cluster: Cluster) -> dict[str, int]:
 
 def queue_rows(asked: Asked, instance: Instance, database: Database, queue: Queue) -> Iterator[Row]:
     """Yield what a queue holds: what its reading group has not passed, else its whole topic."""
-    topic = asked.cluster.topics.queue(instance.name, database.name, queue.name)
+    home = home_of(instance.name, database)
+    topic = asked.cluster.topics.queue(home, database.name, queue.name)
     types = {t.name: t.validation for t in database.message_types.values()}
     for message in _unread(asked.cluster, topic, queue.group):
         with suppress(MalformedError):

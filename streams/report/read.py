@@ -25,7 +25,7 @@ from streams.report.facts import Accepted, Delivered, Ending, EndpointKey, Side
 from streams.report.ledger import Ledger, balance
 from streams.report.reasons import Endings
 from streams.routing import broker_key
-from streams.topology import Topology, queues_of
+from streams.topology import Topology, home_of, homes_of, queues_of
 from streams.wire import MalformedError, decode_event
 from streams.wire.partition import partition_of
 from streams.wire.records import read_command, read_queued
@@ -79,20 +79,23 @@ def read_facts(cluster: Cluster, topology: Topology) -> Facts:
     facts = Facts()
     now = time.time_ns() // 1_000_000
     positions: dict[tuple[str, int], int] = {}
-    for instance in topology.instances:
-        for partition, live in _state(cluster, instance):
+    homes = homes_of(topology)
+    for home in homes:
+        for partition, live in _state(cluster, home):
             read = live.get(POSITIONS_KEY)
-            positions[instance, partition] = 0 if read is None else decode_positions(read).cmd
+            positions[home, partition] = 0 if read is None else decode_positions(read).cmd
             for key, dialog in _dialogs(live):
-                facts.dialogs[instance, *key] = dialog
+                facts.dialogs[home, *key] = dialog
     _note_sides(facts, topology)
-    for name, instance_ in topology.instances.items():
-        for d in instance_.databases.values():
-            for queue in queues_of(d):
-                _read_queue(facts, cluster, f"{name}/{d.name}", (name, d.name, queue.name))
-    commands = [(i, *c) for i in topology.instances for c in _commands(cluster, i, positions)]
+    databases = [(n, d) for n, i in topology.instances.items() for d in i.databases.values()]
+    queues = {(home_of(n, d), d.name, q.name) for n, d in databases for q in queues_of(d)}
+    for home, database, queue in sorted(queues):
+        _read_queue(facts, cluster, f"{home}/{database}", (home, database, queue))
+    commands = [(home, *c) for home in homes for c in _commands(cluster, home, positions)]
+    mirrored = {(n, d.name): d.mirror.pair for n, d in databases if d.mirror is not None}
     for event in _events(cluster):
-        _note(facts, event)
+        at = str(event["instance"]), str(event["database"])
+        _note(facts, {**event, "instance": mirrored[at]} if at in mirrored else event)
     _note_commands(facts, commands, now)
     return facts
 
@@ -130,7 +133,7 @@ def _dialogs(live: dict[bytes, bytes]) -> Iterator[tuple[DialogKey, Dialog]]:
 
 def _note_sides(facts: Facts, topology: Topology) -> None:
     places = {
-        broker_key(d.broker_id): f"{name}/{d.name}"
+        broker_key(d.broker_id): f"{home_of(name, d)}/{d.name}"
         for name, i in topology.instances.items()
         for d in i.databases.values()
     }
