@@ -22,6 +22,7 @@ from streams.node.holding import Holding
 from streams.node.kafka_clock import KafkaClock
 from streams.node.lane import Lane
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
+from streams.node.needs import Needs, Spare
 from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
@@ -58,6 +59,7 @@ __all__ = [
     "MessageType",
     "MirroredRoute",
     "MissingRoute",
+    "Needs",
     "OutFrame",
     "Outcome",
     "Pair",
@@ -77,6 +79,7 @@ __all__ = [
     "Said",
     "Seen",
     "Service",
+    "Spare",
     "Step",
     "Transaction",
     "TryAgain",

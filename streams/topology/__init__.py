@@ -55,6 +55,7 @@ from streams.topology.objects import (
     Validation,
     queue_name,
 )
+from streams.topology.offers import Offer, route_key
 from streams.topology.pairs import (
     MirroredPair,
     home_of,
@@ -69,6 +70,7 @@ from streams.topology.security import Certificate, Encryption, Grant, Securable
 from streams.topology.share import clusters_of, share_of
 from streams.topology.suppressions import SUPPRESSIONS_FILE, Suppression
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
+from streams.topology.yaml_file.directory import load_offers
 from streams.topology.yaml_file.suppressions import load_suppressions
 
 __all__ = [
@@ -95,6 +97,7 @@ __all__ = [
     "Mirror",
     "MirroredPair",
     "Neighbour",
+    "Offer",
     "Priority",
     "Procedure",
     "Queue",
@@ -127,6 +130,7 @@ __all__ = [
     "hosts_of",
     "instance_at",
     "load",
+    "load_offers",
     "load_suppressions",
     "load_with_notes",
     "pair_names",
@@ -136,6 +140,7 @@ __all__ = [
     "queue_named",
     "queue_of",
     "queues_of",
+    "route_key",
     "routing_instance",
     "routing_instance_of",
     "routing_instances",

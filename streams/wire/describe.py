@@ -19,13 +19,11 @@ from streams.protocol import Status
 from streams.wire.codecs import (
     decode_ack_value,
     decode_catalog_object,
-    decode_command,
     decode_event,
     decode_header,
     decode_journey,
     decode_parties,
     decode_presence,
-    decode_result,
 )
 from streams.wire.place import place_of
 from streams.wire.plain import body_of, plain, text_of_bytes
@@ -51,6 +49,7 @@ from streams.wire.state import (
     decode_request,
     decode_seen,
 )
+from streams.wire.statements import decode_command, decode_result
 from streams.wire.topics import Topics
 
 Description = dict[str, Any]

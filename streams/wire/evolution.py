@@ -12,7 +12,7 @@ from typing import Any
 
 from streams.schema import load
 from streams.topology import catalog_key, split_key
-from streams.wire import codecs, state
+from streams.wire import codecs, state, statements
 from streams.wire.single_object import Codec, prefix_of
 
 KIND = "schema"
@@ -24,9 +24,9 @@ _CODECS: dict[str, Codec] = {
         codecs.HOP,
         codecs.ACK,
         codecs.STATUS,
-        codecs.COMMAND,
-        codecs.CAUSE,
-        codecs.RESULT,
+        statements.COMMAND,
+        statements.CAUSE,
+        statements.RESULT,
         codecs.EVENT,
         codecs.PRESENCE,
         state.DIALOG,

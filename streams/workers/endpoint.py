@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from enum import Enum
 
@@ -63,7 +64,8 @@ class EndpointWorker:
 
     With ``pair`` it runs the dialogs of that mirrored pair, while its instance is the principal.
     ``cache_bytes`` bounds what it keeps in memory of ``cmd``, and as much of ``in``, per partition.
-    As a ``standby`` it begins when nobody else works in its slot.
+    As a ``standby`` it begins when nobody else works in its slot. ``trims_every`` so many seconds
+    it says anew what nobody needs of its inputs (``spare``); ``None``: never.
     """
 
     role = "endpoint"
@@ -80,6 +82,7 @@ class EndpointWorker:
         cache_bytes: int = CACHE_BYTES,
         pace: Pace = Pace.LATENCY,
         standby: bool = False,
+        trims_every: float | None = None,
     ) -> None:
         self.instance = instance
         self.tenure = Tenure(control, instance, pair)
@@ -89,6 +92,7 @@ class EndpointWorker:
         # As the same static member, whoever has the slot next is dealt its partitions at once.
         self._member = {"group_instance_id": slot} if standby or pair is not None else {}
         self._pace = pace
+        self._trims_every = trims_every
         self._standby = Standby(control, str(self.tenure), slot) if standby else None
         self._inputs = Inputs.of(cluster.topics, self.tenure.home)
         # A command, and a message in a queue topic, is one record.
@@ -155,6 +159,8 @@ class EndpointWorker:
                 owned.read_ends()
             else:
                 owned.arm(work.due)
+            if self._trims_every is not None:
+                owned.look_for_spare(self._read_at, self._trims_every)
 
     def _sort(self, message: Message) -> None:
         owned = self.partitions.owned.get(message.partition() or 0)
@@ -242,6 +248,20 @@ class EndpointWorker:
     def told(self) -> Told:
         """Return what events it has written."""
         return self.counts.told
+
+    @property
+    def spare(self) -> dict[tuple[str, int], int]:
+        """Return below which positions nothing is needed any more; any thread may ask."""
+        return {
+            (topic, owned.number): position
+            for owned in list(self.partitions.owned.values())
+            for topic, position in zip(self._inputs, owned.spare or (), strict=False)
+        }
+
+    @property
+    def queues_of(self) -> Collection[int]:
+        """Return the partitions of its instance's queues that are its to shorten."""
+        return list(self.partitions.owned)
 
     def _seek_back(self, owned: Partition) -> None:
         for topic, position in owned.positions.items():

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import (
@@ -96,6 +96,16 @@ class ForwarderWorker:
         self.passed = 0
 
     @property
+    def spare(self) -> dict[tuple[str, int], int]:
+        """Return below which positions nothing is needed any more; any thread may ask."""
+        return self._positions.spare()
+
+    @property
+    def queues_of(self) -> Collection[int]:
+        """Return the partitions of queues that are its to shorten: none."""
+        return ()
+
+    @property
     def pending(self) -> tuple[int, int]:
         """Return how many frames are held in memory, and their bytes; any thread may ask."""
         return len(self._waiting), self._waiting.size
@@ -119,7 +129,7 @@ class ForwarderWorker:
 
     def _serve(self, stop: threading.Event) -> None:
         group = f"{self._cluster.topics.prefix}forwarder.{self.tenure.home}"
-        consumer = self._offsets = self._cluster.consumer(
+        consumer = self._consumer = self._offsets = self._cluster.consumer(
             group + self.tenure.suffix,
             partition_assignment_strategy="cooperative-sticky",
             enable_partition_eof=True,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from streams.embedded import Brokers
 from streams.kafka import Cluster, deploy
-from streams.report import read_facts
+from streams.report import Facts, read_facts
 from streams.report.read import read_dialogs
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
@@ -61,7 +61,7 @@ def run(scenario: Scenario, asked: Load, seed: int, folder: Path, say: Say) -> O
         ]
         with supervised(folder) as children, Observer(cluster, queues) as observer:
             clocks = {i: Clock(folder / f"{i}.clock") for i in topology.instances}
-            _start(children, cluster, clocks if scenario.shifted else {})
+            _start(children, cluster, clocks if scenario.shifted else {}, scenario.keep)
             stage = Stage(kafka, cluster, children, clocks)
             where = topics_for_junk(cluster, list(topology.instances), queues)
             with Junk(cluster, where, asked.rate * scenario.junk / 100, seed) as junk:
@@ -71,11 +71,21 @@ def run(scenario: Scenario, asked: Load, seed: int, folder: Path, say: Say) -> O
                 junk.stop()
             _await_ends(cluster, children)
         facts = read_facts(cluster, topology)
-        verdict = judge(asked, facts.balance(), facts.accepted, facts.sides)
+        verdict = _judged(scenario, asked, facts)
         ended = ", ".join(f"{name} {count}" for name, count in children.ended.items())
         say(f"{scenario.name}: ended by themselves: {ended or 'none'}; rubbish {junk.written}")
     recoveries = tuple(_recovery(w, stage.happened, observer) for w in scenario.wanted)
     return Outcome(scenario, verdict, recoveries, time.monotonic() - started)
+
+
+def _judged(scenario: Scenario, asked: Load, facts: Facts) -> Verdict:
+    """Hold commands against the load; where they are trimmed, the queues, of which none is."""
+    if scenario.keep is None:
+        said = [(m.sender.is_initiator, m.digest) for m in facts.accepted]
+        return judge(asked, facts.balance(), said, facts.sides)
+    found = [(row.from_initiator, row.digest) for row in facts.delivered]
+    verdict = judge(asked, facts.balance(), found, facts.sides)
+    return replace(verdict, untrimmed=2 - len(facts.begins.commands))
 
 
 def _topology() -> Topology:
@@ -85,11 +95,14 @@ def _topology() -> Topology:
     return replace(found, instances=instances)
 
 
-def _start(children: Supervisor, cluster: Cluster, clocks: dict[str, Clock]) -> None:
+def _start(
+    children: Supervisor, cluster: Cluster, clocks: dict[str, Clock], keep: float | None
+) -> None:
+    rest = () if keep is None else ("--keep", str(keep))
     for name in WORKERS:
         role, _, instance = name.partition("/")
         clock = clocks[instance].path if clocks else None
-        children.start(name, *worker(role, instance, cluster, clock))
+        children.start(name, *worker(role, instance, cluster, clock), *rest)
     eventually(
         lambda: children.have_said(WORKERS, "ready") or pause(), "all workers are ready", 120
     )
