@@ -32,7 +32,24 @@ class Sender:
     def accept(self, position: int, fragments: int) -> None:
         """Take the application's next message, whose command is at ``position`` in ``cmd``."""
         self.touched_chunks.add(self.dialog.remember(position, fragments))
-        self.fill_window()
+        if not self._transmit_next(position, fragments):
+            self.fill_window()
+
+    def _transmit_next(self, position: int, fragments: int) -> bool:
+        """Transmit what was accepted just now, if that is all that filling the window would do."""
+        dialog = self.dialog
+        sequence, _ = at = dialog.transmitted
+        if (
+            fragments > 1
+            or at != (dialog.send_sequence - 1, 0)
+            or not 0 < dialog.in_flight < self.limits.window
+            or dialog.status
+        ):
+            return False
+        self.effects.append(Transmit(sequence, position, dialog.attempt))
+        dialog.in_flight += 1
+        dialog.transmitted = (sequence + 1, 0)
+        return True
 
     def fill_window(self) -> None:
         """Transmit for the first time what the window has room for."""

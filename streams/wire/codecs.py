@@ -19,6 +19,7 @@ from streams.protocol.frames import (
     Status,
 )
 from streams.schema import load
+from streams.wire.glance import guid, name, number
 from streams.wire.single_object import Codec, MalformedError, Record, UnknownSchemaError
 
 ROUTE = Codec("Route")
@@ -34,6 +35,8 @@ PRESENCE = Codec("Presence")
 CATALOG_OBJECT = Codec("CatalogObject")
 
 _FLAGS = tuple(map(Flag, range(16)))
+_NO_FRAGMENT = b"\0\2\0"
+"""Fragment 0 of 1, no flags."""
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
 _REMEMBERED, _SHORT = 4096, 1024
 """How many values, and of how many bytes at most, are remembered of what comes again and again."""
@@ -59,8 +62,17 @@ def decode_parties(raw: bytes | None) -> Parties:
     return Parties(**ROUTE.decode(raw))
 
 
+class Arrived(Header):
+    """A header that was read: what it was read from is what it is written as."""
+
+    raw: bytes | None = None
+    """Its bytes; of one that was made anew (``_replace``) there are none."""
+
+
 def encode_header(header: Header) -> bytes:
     """Encode ``sb-message``."""
+    if type(header) is Arrived and header.raw is not None:
+        return header.raw
     return MESSAGE.pack(
         (
             header.message_id.bytes,
@@ -77,6 +89,29 @@ def encode_header(header: Header) -> bytes:
 
 def decode_header(raw: bytes | None) -> Header:
     """Decode ``sb-message`` and hold it against the header rules of 4.3; raises MalformedError."""
+    return (raw is not None and _whole(raw)) or _header(raw)
+
+
+def _whole(raw: bytes) -> Header | None:
+    """Return the header of a whole message without flags, which nearly all are."""
+    if len(raw) < 32 or not raw.startswith(MESSAGE.prefix):
+        return None
+    begin = end = 27 + (raw[26] >> 1)
+    while raw[end : end + 1] >= b"\x80":
+        end += 1
+    end += 1
+    if raw[end : end + 3] != _NO_FRAGMENT:
+        return None
+    kind, sequence = name(raw[26:begin]), number(raw[begin:end])
+    enqueued_at, ends_at = number(raw[end + 3 : end + 9]), number(raw[end + 9 :])
+    if kind is None or sequence is None or enqueued_at is None or ends_at is None:
+        return None
+    made = Arrived(guid(raw[10:26]), kind, sequence, enqueued_at, ends_at)
+    made.raw = raw
+    return made
+
+
+def _header(raw: bytes | None) -> Header:
     record = MESSAGE.decode(raw)
     flags, sequence = record["flags"], record["sequence"]
     if flags:
@@ -233,54 +268,31 @@ def decode_command(
     split = _split(raw) if raw is not None else None
     if raw is None or split is None:
         return _command(raw, conversation, body, stored_at)
-    issued_at, rest = split
-    known = _repeated(rest)
-    return Command(
-        conversation,
-        uuid.UUID(bytes=raw[10:26]),
-        known.kind,
-        known.database,
-        known.from_initiator,
-        issued_at,
-        known.reply_to,
-        known.from_service,
-        known.to_service,
-        known.to_broker,
-        known.contract,
-        known.lifetime,
-        known.group,
-        known.type,
-        known.error_code,
-        known.error_text,
-        known.cleanup,
-        body,
-        stored_at,
-        known.related,
-        known.timeout,
-        known.also,
-    )
+    issued_at, head, tail = split
+    before, middle, after = _repeated(head, tail)
+    said = (conversation, guid(raw[10:26]), *before, issued_at, *middle, body, stored_at, *after)
+    return Command._make(said)
 
 
-def _split(raw: bytes) -> tuple[int, bytes] | None:
-    """Return ``issued_at``, and the bytes with zeros in its place and the id's, in one known shape.
+def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
+    """Return ``issued_at``, and the bytes before it and behind it without prefix and id.
 
     It stands behind kind (one byte), database (its length is one byte) and side, and takes six
     bytes from 1971 to 2039.
     """
-    if not raw.startswith(COMMAND.prefix) or len(raw) < 28 or raw[27] & 0x81:
+    if not raw.startswith(COMMAND.prefix) or not 28 <= len(raw) <= _SHORT or raw[27] & 0x81:
         return None
     at = 29 + (raw[27] >> 1)
-    n = int.from_bytes(raw[at : at + 6], "little")
-    if n & 0x808080808081 != 0x008080808080 or len(raw) > _SHORT:
-        return None
-    low = (n & 0x7F) | (n >> 1 & 0x3F80) | (n >> 2 & 0x1FC000)
-    high = (n >> 3 & 0xFE00000) | (n >> 4 & 0x7F0000000) | (n >> 5 & 0x3F800000000)
-    return (low | high) >> 1, b"%b%b%b\0%b" % (raw[:10], bytes(16), raw[26:at], raw[at + 6 :])
+    issued_at = number(raw[at : at + 6])
+    return None if issued_at is None else (issued_at, raw[26:at], raw[at + 6 :])
 
 
 @lru_cache(_REMEMBERED)
-def _repeated(rest: bytes) -> Command:
-    return _command(rest, uuid.UUID(int=0), None, 0)
+def _repeated(head: bytes, tail: bytes) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
+    """Return a statement's fields, apart from those that differ each time."""
+    raw = b"%b%b%b\0%b" % (COMMAND.prefix, bytes(16), head, tail)
+    said = _command(raw, uuid.UUID(int=0), None, 0)
+    return said[2:5], said[6:17], said[19:]
 
 
 def _command(

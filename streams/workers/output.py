@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from streams.kafka import Headers, KafkaError, Message, Producer
 from streams.node import OutFrame, Transaction
@@ -22,6 +23,8 @@ from streams.wire.state import (
     encode_seen,
 )
 from streams.workers.room import Room
+
+Report = Callable[[KafkaError | None, Message], None]
 
 
 class Output:
@@ -52,16 +55,15 @@ class Output:
         """Produce everything; raises KafkaException where a record cannot be accepted at all."""
         last = len(tx.frames) - 1
         for index, frame in enumerate(tx.frames):
-            key, value, headers = _frame_record(frame)
-            self._produce(self._out, key, value, headers, partition=partition, marked=index == last)
+            report = self._last_copy if index == last else None
+            self._produce(self._out, *_frame_record(frame), partition, report)
         for m in tx.queued:
             topic = self._topics.queue(self._instance, m.database, m.queue)
-            key, value, headers = queue_record(
-                m.group, m.conversation, m.parties, m.header, m.journey, m.body, m.priority
-            )
-            # Clamped: a record from the future is refused, and with it the whole transaction.
-            at = min(max(m.header.enqueued_at, 0), tx.now)
-            self._produce(topic, key, value, headers, timestamp=at)
+            at = m.header.enqueued_at
+            if not 0 <= at <= tx.now:
+                # A record from the future is refused, and with it the whole transaction.
+                at = min(max(at, 0), tx.now)
+            self._produce(topic, *queue_record(*m[2:]), timestamp=at)
         for result in tx.results:
             record = ResultRecord(result.command_id, result.conversation, result.number)
             self._produce(
@@ -75,7 +77,7 @@ class Output:
             self._produce(self._topics.event, about, encode_event(event))
         for command in tx.notices.said:  # the database's own, read again as any other
             key, value, headers = command_record(command)
-            self._produce(self._cmd, key, value, headers, partition=partition)
+            self._produce(self._cmd, key, value, headers, partition)
         self._write_state(tx, partition, positions)
         self._producer.flush(15)
 
@@ -107,14 +109,16 @@ class Output:
         key: bytes | None,
         value: bytes | None,
         headers: Headers | None = None,
-        *,
         partition: int = -1,
+        report: Report | None = None,
         timestamp: int = 0,
-        marked: bool = False,
     ) -> None:
-        report = self._last_copy if marked else None
         # By position, which is faster: ..., callback, on_delivery, timestamp, headers.
-        self._room.produce(topic, value, key, partition, report, None, timestamp, headers)
+        record = value, key, partition, report, None, timestamp, headers
+        try:
+            self._producer.produce(topic, *record)  # type: ignore[arg-type]
+        except BufferError:
+            self._room.produce(topic, *record)
 
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
