@@ -100,7 +100,7 @@ class Sender:
         recovering = ack.attempt > 0 or dialog.status != 0
         suspect = dialog.suspect if recovering else (0, 0)
         in_flight = self._in_flight()
-        confirmed = sum(1 for _ in self._between(dialog.acknowledged, ack.next))
+        confirmed = dialog.count(dialog.acknowledged, ack.next)
         dialog.acknowledged = ack.next
         dialog.in_flight = max(0, in_flight - confirmed)
         dialog.transmitted = max(dialog.transmitted, ack.next)
@@ -147,8 +147,7 @@ class Sender:
     def _in_flight(self) -> int:
         dialog = self.dialog
         if dialog.in_flight < 0:  # it is not part of the state record
-            begin, end = dialog.acknowledged, dialog.transmitted
-            dialog.in_flight = sum(1 for _ in self._between(begin, end))
+            dialog.in_flight = dialog.count(dialog.acknowledged, dialog.transmitted)
         return dialog.in_flight
 
     def _between(self, at: Fragment, end: Fragment) -> Iterator[Fragment]:

@@ -15,7 +15,8 @@ from streams.wire.state import (
     Positions,
     RequestKey,
     SeenKey,
-    StateKey,
+    chunk_key,
+    dialog_key,
     encode_chunk,
     encode_dialog,
     encode_positions,
@@ -87,13 +88,15 @@ class Output:
             value = None
             if not machine.forgotten:
                 value = tx.records[at] = encode_dialog(dialog)
-            self._produce(self._dialog, StateKey(*at).encode(), value, partition=partition)
+            key = dialog_key(at)
+            self._produce(self._dialog, key, value, None, partition)
+            if not machine.touched_chunks:
+                continue
             chunks = tx.chunks[at] = {}
             for number in machine.touched_chunks:
                 chunk = dialog.chunks.get(number)
                 body = chunks[number] = encode_chunk(chunk) if chunk is not None else None
-                chunk_key = StateKey(*at, number).encode()
-                self._produce(self._dialog, chunk_key, body, partition=partition)
+                self._produce(self._dialog, chunk_key(key, number), body, None, partition)
         for (database, service), request in tx.notices.changed.items():
             key = RequestKey(database, service).encode()
             self._produce(self._dialog, key, encode_request(request), partition=partition)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.protocol import Effect, Limits, State
+from streams.protocol import CHUNK, Effect, Limits, State
 from streams.protocol.receiving import Receiver
 from streams.protocol.sending import Sender
 
@@ -84,3 +84,15 @@ def test_a_plain_conversation_takes_the_short_ways(
     while pair.channel:
         pair.deliver(0)
     assert taken == [kind is Receiver, True, True, True, True]
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=2 * CHUNK), st.data())
+def test_counting_fragments_is_walking_over_them(sizes: list[int], data: st.DataObject) -> None:
+    dialog = conversing(0).dialog
+    for position, fragments in enumerate(sizes):
+        dialog.remember(position, fragments)
+    places = [(n, f) for n, size in enumerate(sizes) for f in range(size)] + [(len(sizes), 0)]
+    first, last = data.draw(st.integers(0, len(places) - 1)), len(places) - 1
+    last = data.draw(st.integers(0, last))
+    assert dialog.count(places[first], places[last]) == max(0, last - first)
