@@ -93,6 +93,5 @@ def test_counting_fragments_is_walking_over_them(sizes: list[int], data: st.Data
     for position, fragments in enumerate(sizes):
         dialog.remember(position, fragments)
     places = [(n, f) for n, size in enumerate(sizes) for f in range(size)] + [(len(sizes), 0)]
-    first, last = data.draw(st.integers(0, len(places) - 1)), len(places) - 1
-    last = data.draw(st.integers(0, last))
+    first, last = data.draw(st.tuples(*[st.integers(0, len(places) - 1)] * 2))
     assert dialog.count(places[first], places[last]) == max(0, last - first)
