@@ -20,6 +20,7 @@ from streams.protocol.frames import (
 )
 from streams.schema import load
 from streams.wire.glance import guid, name, number
+from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, MalformedError, Record, UnknownSchemaError
 
 ROUTE = Codec("Route")
@@ -36,7 +37,8 @@ CATALOG_OBJECT = Codec("CatalogObject")
 
 _FLAGS = tuple(map(Flag, range(16)))
 _NO_FRAGMENT = b"\0\2\0"
-"""Fragment 0 of 1, no flags."""
+_PLAIN = Flag.NONE, 0, 1
+"""No flags, fragment 0 of 1: as bytes, and in the order of :class:`Header`."""
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
 _REMEMBERED, _SHORT = 4096, 1024
 """How many values, and of how many bytes at most, are remembered of what comes again and again."""
@@ -73,6 +75,16 @@ def encode_header(header: Header) -> bytes:
     """Encode ``sb-message``."""
     if type(header) is Arrived and header.raw is not None:
         return header.raw
+    if header[5:] == _PLAIN:
+        return b"%b%b%b%b%b%b%b" % (
+            MESSAGE.prefix,
+            header.message_id.bytes,
+            pack_string(header.type),
+            pack_long(header.sequence),
+            _NO_FRAGMENT,
+            pack_long(header.enqueued_at),
+            pack_long(header.dialog_expires_at),
+        )
     return MESSAGE.pack(
         (
             header.message_id.bytes,
@@ -223,29 +235,57 @@ _short_ack = lru_cache(_REMEMBERED)(_ack)
 _NEWER_STATEMENT = "UNKNOWN"
 
 
+_ISSUED = COMMAND.names.index("issued_at")
+_pack_kind = lru_cache(_REMEMBERED)(COMMAND.packer(1, _ISSUED))
+_pack_said = COMMAND.packer(_ISSUED + 1)
+
+
 def encode_command(command: Command) -> bytes:
     """Encode ``sb-command``; the body is the record's value, the conversation id its key."""
-    return COMMAND.pack(
+    kind, database, from_initiator, issued_at = command[2:6]
+    return b"%b%b%b%b%b" % (
+        COMMAND.prefix,
+        command.command_id.bytes,
+        _pack_kind((kind.value, database, from_initiator)),
+        pack_long(issued_at),
+        _said(*command[6:17], *command[19:22]),
+    )
+
+
+@lru_cache(_REMEMBERED)
+def _said(
+    reply_to: str | None,
+    from_service: str | None,
+    to_service: str | None,
+    to_broker: str | None,
+    contract: str | None,
+    lifetime: int | None,
+    group: uuid.UUID | None,
+    type: str | None,
+    error_code: int | None,
+    error_text: str | None,
+    cleanup: bool,
+    related: uuid.UUID | None,
+    timeout: int | None,
+    also: tuple[uuid.UUID, ...],
+) -> bytes:
+    """Encode what a statement says, which for most of one application's is the same."""
+    return _pack_said(
         (
-            command.command_id.bytes,
-            command.kind.value,
-            command.database,
-            command.from_initiator,
-            command.issued_at,
-            command.reply_to,
-            command.from_service,
-            command.to_service,
-            command.to_broker,
-            command.contract,
-            command.lifetime,
-            None if command.group is None else str(command.group),
-            None if command.related is None else str(command.related),
-            list(map(str, command.also)),
-            command.timeout,
-            command.type,
-            command.error_code,
-            command.error_text,
-            command.cleanup,
+            reply_to,
+            from_service,
+            to_service,
+            to_broker,
+            contract,
+            lifetime,
+            None if group is None else str(group),
+            None if related is None else str(related),
+            list(map(str, also)),
+            timeout,
+            type,
+            error_code,
+            error_text,
+            cleanup,
         )
     )
 

@@ -69,6 +69,10 @@ def test_a_statement(command: Any, places: list[tuple[int, int]]) -> None:
 @given(plain)
 def test_a_plain_header_is_read_at_a_glance_and_written_as_it_was(header: Header) -> None:
     raw = c.encode_header(header)
+    names = ("fragment", "fragments", "flags", "enqueued_at", "dialog_expires_at")
+    assert raw == c.MESSAGE.pack(
+        (header.message_id.bytes, *header[1:3], *(getattr(header, name) for name in names))
+    )
     read = c.decode_header(raw)
     assert isinstance(read, c.Arrived) is (len(header.type.encode()) < 64)
     assert c.encode_header(read) == raw
