@@ -121,6 +121,11 @@ class Process:
         """Return the version of the catalog that it lives by; 0 while it has none."""
         return self._control.version if self._control is not None else 0
 
+    def differences(self) -> Iterator[tuple[str, float]]:
+        """Yield each other cluster, and by how many seconds its clock is ahead of one's own."""
+        if self._control is not None:
+            yield from self._control.abroad.differences()
+
     def failures(self) -> Iterator[str]:
         """Yield a sentence for each thing that is broken; nothing where all is well so far."""
         if self._failure is not None:
