@@ -117,8 +117,14 @@ def decode_journey(raw: bytes | None) -> Journey:
     return (_short_journey if raw is not None and len(raw) <= _SHORT else _journey)(raw)
 
 
+_WHOLE = ("hops_remaining", "attempt", "first_hop")
+
+
 def _journey(raw: bytes | None) -> Journey:
     record = HOP.decode(raw)
+    # Avro's reader takes numbers that its writer refuses, and a forwarder writes them again.
+    if not all(-(2**31) <= record[name] < 2**31 for name in _WHOLE):
+        raise MalformedError("Hop: a number that does not fit into 32 bits")
     return Journey(
         record["hops_remaining"],
         int.from_bytes(record["expires_at"], "big"),

@@ -21,7 +21,8 @@ from streams.kafka import (
 from streams.node import SILENCE, KafkaClock, Presence, World, world_of
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import MalformedError, decode_presence, encode_presence
-from streams.workers.abroad import Abroad
+from streams.wire.evolution import ANNOUNCED, announcement
+from streams.workers.abroad import Abroad, appended
 
 log = logging.getLogger("hopline.control")
 
@@ -57,9 +58,10 @@ class Control:
         self._stop = threading.Event()
         self._ready = threading.Event()
         self._catalog = CatalogState()
+        self._announced: dict[str, str | bytes | None] = {}
         self._presence = Presence(self._signs[0] if self._signs else "", time.monotonic())
         self._clock = KafkaClock()
-        self.abroad = Abroad(cluster.topics, credentials)
+        self.abroad = Abroad(cluster.topics, credentials, self._clock)
         self._world: World | None = None
         self._failure: Exception | None = None
         self._told = ""
@@ -198,7 +200,9 @@ class Control:
                     for instance in self._signs:
                         at = self.now()
                         value = encode_presence(instance, self._replica, count, at)
-                        producer.produce(topics.presence, key=instance, value=value)
+                        producer.produce(
+                            topics.presence, key=instance, value=value, headers=self._announced
+                        )
                 producer.poll(0)
                 message = consumer.poll(max(0.0, min(0.2, self._beat_at - now)))
                 if message is None:
@@ -240,6 +244,7 @@ class Control:
             assert self._catalog.topology is not None
             try:
                 self._world = world_of(self._catalog.topology, self._catalog.version)
+                self._announced = {ANNOUNCED: announcement(self._catalog.objects)}
             except Exception as error:  # objects that make no sense together
                 self._catalog.error = f"version {self._catalog.version}: {error!r}"
         if self._catalog.error and self._catalog.error != self._told:
@@ -255,11 +260,6 @@ class Control:
         now = time.monotonic()
         if self._presence.seen(seen["instance"], seen["replica"], seen["count"], now):
             self.abroad.beat(now)
-
-
-def appended(message: Message) -> int:
-    """Return when the broker appended a record of ``presence``, by its clock, in epoch ms."""
-    return message.timestamp()[1]
 
 
 def _own_time() -> int:

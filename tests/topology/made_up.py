@@ -181,6 +181,7 @@ _ENDPOINTS = st.builds(
         st.sampled_from([(), ("WINDOWS", "NEGOTIATE")]),
         st.tuples(st.just("CERTIFICATE"), NAMES),
     ),
+    st.booleans(),
 )
 
 

@@ -77,7 +77,11 @@ def without(instance: Instance) -> Instance:
         instance.name,
         told(instance.msdb, instance.name),
         {name: told(d, instance.name) for name, d in instance.databases.items()},
-        endpoint=replace(instance.endpoint, transport=type(instance.endpoint)().transport),
+        endpoint=replace(
+            instance.endpoint,
+            transport=type(instance.endpoint)().transport,
+            hide_path=False,
+        ),
         grants=instance.grants,
     )
 

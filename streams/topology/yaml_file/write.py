@@ -100,6 +100,7 @@ def _endpoint(e: Endpoint) -> dict[str, Any]:
             "forwarding": e.forwarding or None,
             "forward_size_mb": _unless(e.forward_size_mb, Endpoint().forward_size_mb),
             "transport": _unless(e.transport.value, Transport.FAILOVER.value),
+            "hide_path": e.hide_path or None,
             **endpoint_security(e),
         }
     )
