@@ -23,7 +23,7 @@ from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.perform import perform, send_ack
 from streams.node.reception import admit, answering
 from streams.node.seen import Seen
-from streams.node.validation import judge
+from streams.node.validation import AnyBody, judge
 from streams.protocol import (
     ADDRESSES,
     Ack,
@@ -38,7 +38,6 @@ from streams.protocol import (
     Refusal,
     Source,
     Status,
-    Transmit,
 )
 from streams.routing import broker_key
 
@@ -87,12 +86,14 @@ class Transaction:
     seen: dict[Source, Seen] = field(default_factory=dict)
     repeated: int = 0
     notices: Notices = field(init=False)
+    any_body: AnyBody = field(init=False)
     _commands: dict[int, Command] = field(default_factory=dict)
     _admitted: dict[uuid.UUID, tuple[Parties, Machine]] = field(default_factory=dict)
     _by_group: dict[tuple[str, uuid.UUID], list[Machine]] | None = None  # few ask for a group
 
     def __post_init__(self) -> None:
         self.notices = Notices(proxy(self))
+        self.any_body = AnyBody(self.endpoint)
 
     @property
     def statements(self) -> int:
@@ -277,7 +278,7 @@ class Transaction:
             self.left_out,
             self.bodies.message,
             broker_key,
-            partial(_judge, self.endpoint, dialog),
+            partial(_judge, self.endpoint, self.any_body, dialog),
             service is None or service.queue_on,
         )
         self.machines[key] = machine
@@ -293,11 +294,9 @@ class Transaction:
         self.notices.close()
         for key, machine in self.machines.items():
             machine.finish()
-            for effect in machine.effects:
-                perform(self, machine.dialog, effect)
-                if isinstance(effect, Transmit):
-                    self.transmitted.add(key)
-            machine.effects.clear()
+            if machine.effects:
+                perform(self, key, machine.dialog, machine.effects)
+                machine.effects.clear()
 
     def tell(self, kind: EventKind, **fields: object) -> None:
         """Emit an event of this instance."""
@@ -320,7 +319,11 @@ class Transaction:
         )
 
 
-def _judge(endpoint: Endpoint, dialog: Dialog, header: Header, body: bytes) -> Refusal | None:
+def _judge(
+    endpoint: Endpoint, any_body: AnyBody, dialog: Dialog, header: Header, body: bytes
+) -> Refusal | None:
+    if any_body[dialog.database, dialog.contract, header.type, not dialog.is_initiator]:
+        return None
     return judge(
         dialog,
         endpoint.contract(dialog.database, dialog.contract),
