@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Protocol
@@ -28,6 +28,7 @@ from streams.workers.counts import Told, Traffic
 from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.standby import own_name
+from streams.workers.trimming import Spare, Trimming, every
 from streams.workers.working import WORKING
 
 log = logging.getLogger("hopline.process")
@@ -53,6 +54,14 @@ class Worker(Protocol):
     def told(self) -> Told:
         """Return what events it has written."""
 
+    @property
+    def spare(self) -> Spare:
+        """Return below which positions nothing is needed, of partitions that it owns."""
+
+    @property
+    def queues_of(self) -> Collection[int]:
+        """Return the partitions of its instance's queues that are its to shorten."""
+
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop``, then drain and return."""
 
@@ -62,7 +71,8 @@ class Plan:
     """Which workers a process runs, for which instances, and how its endpoints work.
 
     ``watched``: Kafka's clients report about themselves, for metrics. ``standby``: an endpoint
-    begins when nobody else works in its slot.
+    begins when nobody else works in its slot. ``keep``: for so many seconds what is no longer
+    needed stays in the topics, ``None``: for ever.
     """
 
     roles: tuple[str, ...]
@@ -72,6 +82,7 @@ class Plan:
     pace: Pace = Pace.LATENCY
     watched: bool = False
     standby: bool = False
+    keep: float | None = None
 
 
 class Process:
@@ -163,6 +174,11 @@ class Process:
             ]
             for thread in threads:
                 thread.start()
+            if self._plan.keep is not None:
+                trimming = Trimming(self._cluster, control, workers, self._plan.keep)
+                threading.Thread(
+                    target=trimming.run, args=(self._stop,), name="trimming", daemon=True
+                ).start()
             log.info("%d workers for %s", len(threads), ", ".join(names))
             for thread in threads:
                 thread.join()
@@ -200,6 +216,7 @@ class Process:
 
     def _workers(self, names: Sequence[str], control: Control) -> list[Worker]:
         workers: list[Worker] = []
+        keep = self._plan.keep
         for name in names:
             if "forwarder" in self._plan.roles:
                 workers.append(ForwarderWorker(self._cluster, name, control))
@@ -214,6 +231,7 @@ class Process:
                         cache_bytes=self._plan.cache_bytes,
                         pace=self._plan.pace,
                         standby=self._plan.standby,
+                        trims_every=None if keep is None else every(keep),
                     )
                 )
         for worker in workers:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streams.kafka import Cluster
+from streams.report import Facts
 from streams.report.read import read_dialogs
 from tests.faults.junk import Junk, topics_for_junk
 from tests.faults.load import Load
@@ -54,7 +55,7 @@ def run(scenario: Scenario, asked: Load, seed: int, folder: Path, say: Say) -> O
         watched = [(where.cluster_of(i), [home.topics.queue(i, *queue)]) for i, *queue in QUEUES]
         with supervised(folder) as children, Observer(watched) as observer:
             clocks = {i: Clock(folder / f"{i}.clock") for i in where.instances}
-            _start(children, where, clocks if scenario.shifted else {})
+            _start(children, where, clocks if scenario.shifted else {}, scenario.keep)
             stage = Stage(where, children, clocks)
             topics = topics_for_junk(home, where.instances, [home.topics.queue(*q) for q in QUEUES])
             with Junk(home, topics, asked.rate * scenario.junk / 100, seed) as junk:
@@ -64,7 +65,7 @@ def run(scenario: Scenario, asked: Load, seed: int, folder: Path, say: Say) -> O
                 junk.stop()
             _await_ends(where, children)
         facts = where.facts()
-        verdict = judge(asked, facts.balance(), facts.accepted, facts.sides)
+        verdict = _judged(scenario, asked, facts)
         ended = ", ".join(f"{name} {count}" for name, count in children.ended.items())
         say(f"{scenario.name}: ended by themselves: {ended or 'none'}; rubbish {junk.written}")
         told = ", ".join(f"{n} x {number}" for number, n in sorted(facts.drops.items()))
@@ -73,11 +74,24 @@ def run(scenario: Scenario, asked: Load, seed: int, folder: Path, say: Say) -> O
     return Outcome(scenario, verdict, recoveries, time.monotonic() - started)
 
 
-def _start(children: Supervisor, where: Sites, clocks: dict[str, Clock]) -> None:
+def _judged(scenario: Scenario, asked: Load, facts: Facts) -> Verdict:
+    """Hold commands against the load; where they are trimmed, the queues, of which none is."""
+    if scenario.keep is None:
+        said = [(m.sender.is_initiator, m.digest) for m in facts.accepted]
+        return judge(asked, facts.balance(), said, facts.sides)
+    found = [(row.from_initiator, row.digest) for row in facts.delivered]
+    verdict = judge(asked, facts.balance(), found, facts.sides)
+    return replace(verdict, untrimmed=2 - len(facts.begins.commands))
+
+
+def _start(
+    children: Supervisor, where: Sites, clocks: dict[str, Clock], keep: float | None
+) -> None:
+    rest = () if keep is None else ("--keep", str(keep))
     for name in WORKERS:
         role, _, instance = name.partition("/")
         clock = clocks[instance].path if clocks else None
-        children.start(name, *worker(role, instance, where.cluster_of(instance), clock))
+        children.start(name, *worker(role, instance, where.cluster_of(instance), clock), *rest)
     eventually(
         lambda: children.have_said(WORKERS, "ready") or pause(), "all workers are ready", 120
     )

@@ -27,6 +27,7 @@ class Scenario:
     """One run: its faults, how many brokers it has, which share of the time it gets.
 
     ``junk``: so many of a hundred records are rubbish. ``shifted``: processes go by clocks of ours.
+    ``keep``: topics are trimmed of what nobody has needed for so many seconds.
     ``two``: clusters, with ServerB alone in the second one.
     """
 
@@ -37,6 +38,7 @@ class Scenario:
     brokers: int = 1
     junk: float = 0.0
     shifted: bool = False
+    keep: float | None = None
     two: bool = False
 
     def scaled(self, factor: float) -> Scenario:
@@ -55,7 +57,7 @@ SCENARIOS = (
             Wanted(Kind.KILL, APPLICATIONS, 40),
             Wanted(Kind.PAUSE, EVERYBODY, 40, (1.0, 15.0)),
         ),
-        share=0.54,
+        share=0.46,
     ),
     Scenario(
         "kafka",
@@ -97,6 +99,17 @@ SCENARIOS = (
         ),
         share=0.08,
         shifted=True,
+    ),
+    Scenario(
+        "trimmed",
+        "Topics are trimmed at once",
+        (
+            Wanted(Kind.KILL, WORKERS, 12),
+            Wanted(Kind.PAUSE, WORKERS, 6, (1.0, 15.0)),
+            Wanted(Kind.ABANDON, ENDPOINTS, 2),
+        ),
+        share=0.08,
+        keep=0.0,
     ),
     Scenario(
         "apart",

@@ -88,6 +88,7 @@ def joined(facts: Sequence[Facts]) -> Facts:
         whole.ended |= each.ended
         whole.drops += each.drops
         whole.events += each.events
+        whole.begins |= each.begins
     return whole
 
 

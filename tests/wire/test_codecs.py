@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from streams.node import Request, Seen
 from streams.protocol import (
     Ack,
+    Acknowledgement,
     Command,
     Dialog,
     Flag,
@@ -259,7 +260,7 @@ def test_ack_record(conversation: uuid.UUID, parties: Parties, ack: Ack, journey
     key, value, headers = r.ack_record(conversation, parties, ack, journey)
     assert [name for name, _ in headers] == [r.ROUTE, r.HOP]
     read = r.read_ack(key, value, headers)
-    assert read == r.Acknowledgement(conversation, parties, ack)
+    assert read == Acknowledgement(conversation, parties, ack)
 
 
 @thoroughly

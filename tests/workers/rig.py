@@ -225,11 +225,14 @@ class Rig:
         limits: Limits = QUICK,
         control: Control | None = None,
         hooks: dict[str, Hook] | None = None,
+        trims_every: float | None = None,
     ) -> Running:
         """Start an endpoint worker."""
         cluster = self._hooked(hooks)
         control = control or self.control()
-        worker = EndpointWorker(cluster, instance, control, slot=slot, limits=limits)
+        worker = EndpointWorker(
+            cluster, instance, control, slot=slot, limits=limits, trims_every=trims_every
+        )
         return self._run(worker, cluster)
 
     def forwarder(
