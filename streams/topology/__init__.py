@@ -64,6 +64,15 @@ from streams.topology.objects import (
     queue_name,
 )
 from streams.topology.offers import Offer, route_key
+from streams.topology.pairs import (
+    MirroredPair,
+    home_of,
+    homes_of,
+    hosts_of,
+    pair_names,
+    pairs_of,
+    principal_of,
+)
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Encryption, Grant, Securable
 from streams.topology.share import clusters_of, share_of
@@ -99,6 +108,7 @@ __all__ = [
     "Language",
     "MessageType",
     "Mirror",
+    "MirroredPair",
     "Neighbour",
     "Offer",
     "Priority",
@@ -129,11 +139,17 @@ __all__ = [
     "failover",
     "finding_at",
     "flatten",
+    "home_of",
+    "homes_of",
+    "hosts_of",
     "instance_at",
     "load",
     "load_offers",
     "load_suppressions",
     "load_with_notes",
+    "pair_names",
+    "pairs_of",
+    "principal_of",
     "queue_name",
     "queue_named",
     "queue_of",

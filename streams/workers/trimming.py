@@ -16,7 +16,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from streams.kafka import Cluster, KafkaException, read_positions, trim
+from streams.node import home_of
 from streams.workers.control import Control
+from streams.workers.tenure import Tenure
 
 log = logging.getLogger("hopline.trimming")
 
@@ -28,6 +30,7 @@ class Trimmed(Protocol):
     """A worker as it is seen here; another thread asks it."""
 
     instance: str
+    tenure: Tenure
 
     @property
     def spare(self) -> Spare:
@@ -75,10 +78,13 @@ class Trimming:
 
     def _queues(self) -> dict[tuple[str, int], int]:
         found: dict[tuple[str, int], int] = {}
-        for (instance, database, queue), group in self._control.world.reading_groups.items():
-            numbers = {n for w in self._workers if w.instance == instance for n in w.queues_of}
+        world = self._control.world
+        for (instance, database, queue), group in world.reading_groups.items():
+            home = home_of(world, instance, database)
+            ours = (w for w in self._workers if (w.instance, w.tenure.home) == (instance, home))
+            numbers = {n for w in ours for n in w.queues_of}
             if numbers:
-                topic = self._cluster.topics.queue(instance, database, queue)
+                topic = self._cluster.topics.queue(home, database, queue)
                 received = read_positions(self._cluster, group)
                 found |= {(topic, n): received[topic, n] for n in numbers if (topic, n) in received}
         return found
