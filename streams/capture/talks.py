@@ -7,7 +7,7 @@ under the dialog's id, and talks of the same id are merged, in any order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -75,10 +75,13 @@ class Ear:
     names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, prefix: str, instances: Iterable[str]) -> Ear:
-        """Return what reads a capture with this prefix from these instances, and from others."""
+    def of(cls, prefix: str, homes: Mapping[str, str]) -> Ear:
+        """Return what reads a capture with this prefix from these instances, and from others.
+
+        ``homes``: after whom topics are named (instances, pairs), and the instance that is meant.
+        """
         topics = Topics(prefix)
-        return cls(prefix, {topics.cmd(name): name for name in instances})
+        return cls(prefix, {topics.cmd(home): instance for home, instance in homes.items()})
 
     def read(self, topic: str, key: bytes | None, headers: tuple[Header, ...]) -> Iterator[Said]:
         """Yield what a record says; nothing where it is no BEGIN and no SEND."""

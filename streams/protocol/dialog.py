@@ -231,6 +231,14 @@ class Dialog:
         last = fragment + 1 >= self.stored(sequence)[1]
         return (sequence + 1, 0) if last else (sequence, fragment + 1)
 
+    def count(self, at: Fragment, end: Fragment) -> int:
+        """Return how many fragments of accepted messages lie between two places; 0 if none do."""
+        if end <= at:
+            return 0
+        (first, behind), (last, before) = at, end
+        whole = (self.chunks[n // CHUNK][n % CHUNK][1] for n in range(first, last))
+        return sum(whole) - behind + before
+
     def remember(self, position: int, fragments: int) -> int:
         """Note where the next accepted message is; returns the number of the touched chunk."""
         number, at = divmod(self.send_sequence, CHUNK)

@@ -25,6 +25,10 @@ class Begins:
     def __bool__(self) -> bool:
         return bool(self.commands or self.queues)
 
+    def __or__(self, other: Begins) -> Begins:
+        """Return what begins later by the account of one or the other cluster."""
+        return Begins(self.commands | other.commands, self.queues | other.queues)
+
     def numbered(
         self,
         messages: Sequence[Accepted],

@@ -3,7 +3,7 @@
 Who runs one keeps its rows and performs its actions, in one transaction with the message.
 """
 
-from streams.services.classifiers import to_service_name
+from streams.services.classifiers import make_classifier, to_service_name
 from streams.services.data_dependent import (
     Action,
     Begin,
@@ -16,9 +16,11 @@ from streams.services.data_dependent import (
     Send,
     Turn,
 )
+from streams.services.notice import Answer, answer, purge
 
 __all__ = [
     "Action",
+    "Answer",
     "Begin",
     "Classifier",
     "End",
@@ -28,5 +30,8 @@ __all__ = [
     "Router",
     "Send",
     "Turn",
+    "answer",
+    "make_classifier",
+    "purge",
     "to_service_name",
 ]

@@ -122,24 +122,24 @@ class Intake:
         self, bodies: Bodies, message: Message
     ) -> Command | Frame | Status | Acknowledgement | None:
         """Return what a record says: nothing new where it was said at another place before."""
-        self._demand_partition(message)
-        headers = headers_of(message)
+        if self.partitions > 1:
+            self._demand_partition(message)
+        topic, headers = message.topic(), headers_of(message)
         if is_moved(headers):
             return None
-        if message.topic() == self.inputs.cmd:
+        if topic == self.inputs.cmd:
             bodies.commands.remember(message)
             return _command(message, headers)
-        if message.topic() == self.inputs.inbox:
+        if topic == self.inputs.inbox:
             bodies.frames.remember(message)
             return _frame(message, headers)
         return read_ack(message.key(), message.value(), headers)
 
     def _demand_partition(self, message: Message) -> None:
         """Refuse a record that its key does not put here: its dialog lives in another partition."""
-        if self.partitions > 1:
-            right = partition_of(conversation_of(message.key()), self.partitions)
-            if right != message.partition():
-                raise MalformedError(f"the key belongs on partition {right}")
+        right = partition_of(conversation_of(message.key()), self.partitions)
+        if right != message.partition():
+            raise MalformedError(f"the key belongs on partition {right}")
 
     def refuse(self, tx: Transaction, message: Message, number: Number) -> None:
         """Refuse what cannot be applied: a frame is not acknowledged, a command gets its answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from streams.kafka import Headers, KafkaError, Message, Producer, headers_of
@@ -15,7 +15,8 @@ from streams.wire.state import (
     Positions,
     RequestKey,
     SeenKey,
-    StateKey,
+    chunk_key,
+    dialog_key,
     encode_chunk,
     encode_dialog,
     encode_positions,
@@ -24,6 +25,8 @@ from streams.wire.state import (
 )
 from streams.wire.statements import ResultRecord
 from streams.workers.room import Room
+
+Report = Callable[[KafkaError | None, Message], None]
 
 
 class Output:
@@ -70,16 +73,15 @@ class Output:
         """Produce everything; raises KafkaException where a record cannot be accepted at all."""
         last = len(tx.frames) - 1
         for index, frame in enumerate(tx.frames):
-            key, value, headers = _frame_record(frame)
-            self._produce(self._out, key, value, headers, partition=partition, marked=index == last)
+            report = self._last_copy if index == last else None
+            self._produce(self._out, *_frame_record(frame), partition, report)
         for m in tx.queued:
             topic = self._topics.queue(self._instance, m.database, m.queue)
-            key, value, headers = queue_record(
-                m.group, m.conversation, m.parties, m.header, m.journey, m.body, m.priority
-            )
-            # Clamped: a record from the future is refused, and with it the whole transaction.
-            at = min(max(m.header.enqueued_at, 0), tx.now)
-            self._produce(topic, key, value, headers, timestamp=at)
+            at = m.header.enqueued_at
+            if not 0 <= at <= tx.now:
+                # A record from the future is refused, and with it the whole transaction.
+                at = min(max(at, 0), tx.now)
+            self._produce(topic, *queue_record(*m[2:]), timestamp=at)
         for result in tx.results:
             record = ResultRecord(result.command_id, result.conversation, result.number)
             self._produce(
@@ -93,7 +95,7 @@ class Output:
             self._produce(self._topics.event, about, encode_event(event))
         for command in tx.notices.said:  # the database's own, read again as any other
             key, value, headers = command_record(command)
-            self._produce(self._cmd, key, value, headers, partition=partition)
+            self._produce(self._cmd, key, value, headers, partition)
         self._write_state(tx, partition, positions)
         self._producer.flush(15)
 
@@ -103,13 +105,15 @@ class Output:
             value = None
             if not machine.forgotten:
                 value = tx.records[at] = encode_dialog(dialog)
-            self._produce(self._dialog, StateKey(*at).encode(), value, partition=partition)
+            key = dialog_key(at)
+            self._produce(self._dialog, key, value, None, partition)
+            if not machine.touched_chunks:
+                continue
             chunks = tx.chunks[at] = {}
             for number in machine.touched_chunks:
                 chunk = dialog.chunks.get(number)
                 body = chunks[number] = encode_chunk(chunk) if chunk is not None else None
-                chunk_key = StateKey(*at, number).encode()
-                self._produce(self._dialog, chunk_key, body, partition=partition)
+                self._produce(self._dialog, chunk_key(key, number), body, None, partition)
         for (database, service), request in tx.notices.changed.items():
             key = RequestKey(database, service).encode()
             self._produce(self._dialog, key, encode_request(request), partition=partition)
@@ -125,14 +129,16 @@ class Output:
         key: bytes | None,
         value: bytes | None,
         headers: Headers | None = None,
-        *,
         partition: int = -1,
+        report: Report | None = None,
         timestamp: int = 0,
-        marked: bool = False,
     ) -> None:
-        report = self._last_copy if marked else None
         # By position, which is faster: ..., callback, on_delivery, timestamp, headers.
-        self._room.produce(topic, value, key, partition, report, None, timestamp, headers)
+        record = value, key, partition, report, None, timestamp, headers
+        try:
+            self._producer.produce(topic, *record)  # type: ignore[arg-type]
+        except BufferError:
+            self._room.produce(topic, *record)
 
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
         if error is None:

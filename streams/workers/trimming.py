@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from streams.kafka import Cluster, KafkaException, first_since, read_positions, trim
+from streams.node import home_of
 from streams.workers.control import Control
 from streams.workers.endpoint import EndpointWorker
 
@@ -82,10 +83,16 @@ class Trimming:
     def _received(self) -> dict[tuple[str, int], int]:
         """Return how far reading groups have come in queues of which a worker owns the number."""
         found: dict[tuple[str, int], int] = {}
-        owned = [(w.instance, n) for w in self._endpoints for n in list(w.partitions.owned)]
-        for (instance, database, queue), group in self._control.world.reading_groups.items():
-            topic = self._cluster.topics.queue(instance, database, queue)
-            places = {(topic, number) for name, number in owned if name == instance}
+        world = self._control.world
+        owned = [
+            ((w.instance, w.tenure.home), n)
+            for w in self._endpoints
+            for n in list(w.partitions.owned)
+        ]
+        for (instance, database, queue), group in world.reading_groups.items():
+            home = home_of(world, instance, database)
+            topic = self._cluster.topics.queue(home, database, queue)
+            places = {(topic, number) for who, number in owned if who == (instance, home)}
             if places:
                 passed = read_positions(self._cluster, group)
                 found |= {place: passed[place] for place in places & passed.keys()}

@@ -28,6 +28,7 @@ class Scenario:
 
     ``junk``: so many of a hundred records are rubbish. ``shifted``: processes go by clocks of ours.
     ``keep``: topics are trimmed of what nobody has needed for so many seconds.
+    ``two``: clusters, with ServerB alone in the second one.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Scenario:
     junk: float = 0.0
     shifted: bool = False
     keep: float | None = None
+    two: bool = False
 
     def scaled(self, factor: float) -> Scenario:
         """Return it for a shorter or longer time: as many faults per second, each once at least."""
@@ -55,7 +57,7 @@ SCENARIOS = (
             Wanted(Kind.KILL, APPLICATIONS, 40),
             Wanted(Kind.PAUSE, EVERYBODY, 40, (1.0, 15.0)),
         ),
-        share=0.56,
+        share=0.46,
     ),
     Scenario(
         "kafka",
@@ -108,6 +110,13 @@ SCENARIOS = (
         ),
         share=0.08,
         keep=0.0,
+    ),
+    Scenario(
+        "apart",
+        "Two clusters are torn apart",
+        (Wanted(Kind.APART, ("two clusters",), 1, (75.0, 90.0)),),
+        share=0.1,
+        two=True,
     ),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, cast
 
 import pytest
@@ -9,7 +10,6 @@ import pytest
 from streams.errors import Number
 from streams.node import Record
 from streams.routing import Origin
-from streams.workers import waiting as module
 from streams.workers.waiting import LEAST, Held, Waiting
 
 
@@ -100,7 +100,7 @@ def test_a_hop_that_lives_and_takes_nothing_is_tried_again_after_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     waiting = Waiting(Hops().reachable)
     assert due(waiting) == []
     waiting.limit(LEAST)

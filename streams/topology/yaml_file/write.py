@@ -26,6 +26,7 @@ from streams.topology.model import (
 from streams.topology.objects import DEFAULT_LEVEL, Database, Priority, Queue, Route, Service
 from streams.topology.system import DEFAULT
 from streams.topology.yaml_file.database import default_queue
+from streams.topology.yaml_file.write_agents import agent
 from streams.topology.yaml_file.write_security import (
     certificates,
     endpoint_security,
@@ -50,6 +51,7 @@ def write_document(topology: Topology, scripts: Scripts | None = None) -> str:
     document = {
         "instances": instances,
         "clusters": {name: _cluster(c) for name, c in topology.clusters.items()},
+        "agents": {name: agent(a) for name, a in topology.agents.items()},
         "expect": [_expectation(e) for e in topology.expect],
     }
     return str(
@@ -100,6 +102,7 @@ def _endpoint(e: Endpoint) -> dict[str, Any]:
             "forwarding": e.forwarding or None,
             "forward_size_mb": _unless(e.forward_size_mb, Endpoint().forward_size_mb),
             "transport": _unless(e.transport.value, Transport.FAILOVER.value),
+            "hide_path": e.hide_path or None,
             **endpoint_security(e),
         }
     )
@@ -148,7 +151,8 @@ def _queue(q: Queue) -> dict[str, Any]:
         "retention": _unless(q.retention, False),
         "poison_message_handling": _unless(q.poison_message_handling, True),
     }
-    return _given({**switches, "activation": q.activation, "group": q.group})
+    rest = {"activation": q.activation, "max_readers": _unless(q.max_readers, 1), "group": q.group}
+    return _given({**switches, **rest})
 
 
 def _service(s: Service) -> dict[str, Any]:
