@@ -20,12 +20,12 @@ from math import isfinite
 from streams.capture.record import Header, Record
 from streams.errors import UsageError
 from streams.wire import MalformedError
+from streams.wire.records import COMMAND as COMMAND_HEADER
 from streams.wire.statements import COMMAND
 from streams.wire.topics import MAX_LENGTH
 
 __all__ = ["Contents", "Due", "contents_of", "plan", "renamed", "stamped"]
 
-COMMAND_HEADER = "sb-command"
 _WINDOW = 10_000  # records in memory while they are put into the order of their times
 
 

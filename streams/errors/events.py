@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class EventKind(IntEnum):
-    """An event class of SQL Trace that Hopline emits on the ``event`` topic."""
+    """An event class of SQL Trace, on the ``event`` topic; not every one is ever emitted."""
 
     CONVERSATION = 124
     CONVERSATION_GROUP = 136

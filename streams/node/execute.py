@@ -89,4 +89,6 @@ def _move(tx: Transaction, command: Command, machine: Machine) -> Number | None:
     service = tx.service_of(command.database, command.group)
     if service not in (None, machine.dialog.service):
         return Number.GROUP_OF_ANOTHER_SERVICE
-    return machine.move(command.group)
+    refused = machine.move(command.group)
+    tx.joins(machine)
+    return refused

@@ -89,6 +89,7 @@ class Transaction:
     any_body: AnyBody = field(init=False)
     _commands: dict[int, Command] = field(default_factory=dict)
     _admitted: dict[uuid.UUID, tuple[Parties, Machine]] = field(default_factory=dict)
+    _by_group: dict[tuple[str, uuid.UUID], list[Machine]] | None = None  # few ask for a group
 
     def __post_init__(self) -> None:
         self.notices = Notices(proxy(self))
@@ -249,13 +250,23 @@ class Transaction:
 
     def service_of(self, database: str, group: uuid.UUID) -> str | None:
         """Return the service that a conversation group belongs to; ``None``: there is no such."""
-        for (where, _, _), machine in self.machines.items():
-            if where == database and machine.dialog.group == group:
+        if self._by_group is None:
+            self._by_group = {}
+            for machine in self.machines.values():
+                self.joins(machine)
+        for machine in self._by_group.get((database, group), ()):
+            if machine.dialog.group == group:  # else it was moved
                 return machine.dialog.service
         for key in self.endpoint.members(database, group):
             if key not in self.machines:
                 return self.endpoint.dialogs[key].service
         return None
+
+    def joins(self, machine: Machine) -> None:
+        """Note that a dialog of the overlay belongs to the group that it says now."""
+        if self._by_group is not None:
+            about = machine.dialog.database, machine.dialog.group
+            self._by_group.setdefault(about, []).append(machine)
 
     def adopt(self, key: DialogKey, dialog: Dialog) -> Machine:
         """Take a dialog into the overlay."""
@@ -271,6 +282,7 @@ class Transaction:
             service is None or service.queue_on,
         )
         self.machines[key] = machine
+        self.joins(machine)
         return machine
 
     def command_at(self, position: int) -> Command:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from streams.errors import ConversationEvent, EventKind
+from streams.errors import ConversationEvent, EventKind, Number
 from streams.kafka import Cluster, headers_of, partitions_of, read_all, read_begins, read_live
 from streams.protocol import ERROR, Command, CommandKind, Dialog, Flag, Message, Source
 from streams.report.begins import Begins
@@ -293,7 +293,7 @@ def _note(facts: Facts, event: dict[str, object]) -> None:
     assert isinstance(error, int)
     if kind == EventKind.CONVERSATION:
         _note_conversation(facts, event, error)
-    elif kind == EventKind.MESSAGE_UNDELIVERABLE and error == 11218:
+    elif kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:
         cause = "retries" if event["attempt"] else "sent again after a retry, or by a forwarder"
         facts.duplicates[cause] += 1
     elif kind in (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
