@@ -128,6 +128,7 @@ EXTRAS = {
     "aiokafka": "run",
     "fastavro": "run",
     "jgo": "run",
+    "jmespath": "run",
     "sqlalchemy": "run",
     "prometheus_client": "run",
     "pyspark": "monitor",

@@ -27,7 +27,7 @@ class Health(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """A process of workers; ``ready`` are the instances that it serves."""
+    """A process of workers; ``ready`` are the instances that it serves, or an agent's name."""
 
     process: WorkerProcess
     alive: bool
@@ -97,7 +97,7 @@ def find_status(folder: UpFolder, timeout: float) -> Status:
     keeper = folder.keeps(system)
     alive = keeper and catalog is not None and all(w.alive for w in workers)
     wanted = set(catalog.instances) if catalog else set()
-    served = bool(workers) and all(w.ready >= wanted for w in workers)
+    served = bool(workers) and all(w.ready >= w.process.wanted(wanted) for w in workers)
     health = Health.BROKEN if not alive else Health.RUNNING if served else Health.STARTING
     pid = recorded.pid if recorded else None
     return Status(health, system, condition, pid, keeper, workers, catalog, lags)

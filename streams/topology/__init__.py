@@ -6,6 +6,14 @@ for the files that :func:`load` reads; time is an argument. The model is in
 :mod:`streams.topology.model` (instances) and :mod:`streams.topology.objects` (what a database has).
 """
 
+from streams.topology.agents import (
+    DEFAULT_SERVICES,
+    Agent,
+    Classification,
+    Kind,
+    Language,
+    Stated,
+)
 from streams.topology.catalog import catalog_key, flatten, split_key, unflatten
 from streams.topology.compile import (
     directory,
@@ -74,15 +82,18 @@ from streams.topology.yaml_file.directory import load_offers
 from streams.topology.yaml_file.suppressions import load_suppressions
 
 __all__ = [
+    "DEFAULT_SERVICES",
     "FILE",
     "MSDB",
     "NOWHERE",
     "SUPPRESSIONS_FILE",
     "SYSTEM_CONTRACTS",
     "SYSTEM_MESSAGE_TYPES",
+    "Agent",
     "BeginDialog",
     "Binding",
     "Certificate",
+    "Classification",
     "Cluster",
     "Contract",
     "Database",
@@ -93,6 +104,8 @@ __all__ = [
     "Finding",
     "Grant",
     "Instance",
+    "Kind",
+    "Language",
     "MessageType",
     "Mirror",
     "MirroredPair",
@@ -109,6 +122,7 @@ __all__ = [
     "Severity",
     "Skipped",
     "Source",
+    "Stated",
     "Suppression",
     "Topology",
     "Transport",
