@@ -21,6 +21,7 @@ from streams.capture.record import Header, Record
 from streams.errors import UsageError
 from streams.wire import MalformedError
 from streams.wire.records import COMMAND as COMMAND_HEADER
+from streams.wire.records import is_moved
 from streams.wire.statements import COMMAND
 from streams.wire.topics import MAX_LENGTH
 
@@ -154,4 +155,4 @@ def _stamp(value: bytes, now: int) -> bytes:
 
 
 def _is_command(record: Record, prefix: str) -> bool:
-    return record.topic.startswith(f"{prefix}cmd.")
+    return record.topic.startswith(f"{prefix}cmd.") and not is_moved(record.headers)

@@ -15,7 +15,7 @@ from streams.capture.record import Header
 from streams.protocol import Command
 from streams.protocol.frames import CommandKind
 from streams.wire import MalformedError, Topics, unescape
-from streams.wire.records import read_command
+from streams.wire.records import is_moved, read_command
 from streams.wire.topics import MAX_LENGTH
 
 UNREADABLE = ""
@@ -85,7 +85,7 @@ class Ear:
 
     def read(self, topic: str, key: bytes | None, headers: tuple[Header, ...]) -> Iterator[Said]:
         """Yield what a record says; nothing where it is no BEGIN and no SEND."""
-        if not topic.startswith(f"{self.prefix}cmd."):
+        if not topic.startswith(f"{self.prefix}cmd.") or is_moved(headers):
             return
         try:
             command = read_command(key, None, list(headers), 0)

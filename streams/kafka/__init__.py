@@ -42,7 +42,7 @@ from streams.kafka.reader import (
 from streams.kafka.stated import refuse_secrets, stated_cluster
 from streams.kafka.topics import Mismatch, compare, create, demand, topic_id
 from streams.kafka.transactor import FENCED, AbortedError, FencedError, Outgoing, Transactor
-from streams.kafka.trim import trim
+from streams.kafka.trim import first_since, trim
 
 __all__ = [
     "CACHE_BYTES",
@@ -74,6 +74,7 @@ __all__ = [
     "create",
     "demand",
     "deploy",
+    "first_since",
     "headers_of",
     "in_time",
     "partitions_of",

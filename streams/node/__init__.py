@@ -22,6 +22,7 @@ from streams.node.holding import Holding
 from streams.node.kafka_clock import KafkaClock
 from streams.node.lane import Lane
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
+from streams.node.moving import Moves, moves_of
 from streams.node.needs import Needs, Spare
 from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.output import CommandResult, OutFrame, QueueMessage
@@ -59,6 +60,7 @@ __all__ = [
     "MessageType",
     "MirroredRoute",
     "MissingRoute",
+    "Moves",
     "Needs",
     "OutFrame",
     "Outcome",
@@ -89,6 +91,7 @@ __all__ = [
     "event",
     "held_epoch",
     "home_of",
+    "moves_of",
     "narrowed",
     "owner_of",
     "pairs_at",

@@ -29,7 +29,7 @@ from streams.routing import broker_key
 from streams.topology import Topology, home_of, homes_of, queues_of
 from streams.wire import MalformedError, decode_event
 from streams.wire.partition import partition_of
-from streams.wire.records import read_command, read_queued
+from streams.wire.records import is_moved, read_command, read_queued
 from streams.wire.state import (
     POSITIONS_KEY,
     StateKey,
@@ -232,9 +232,11 @@ def _commands(
     for message in read_all(cluster, topic, to_high=True):
         partition, offset = message.partition() or 0, message.offset() or 0
         try:
-            command = read_command(
-                message.key(), message.value(), headers_of(message), message.timestamp()[1]
-            )
+            headers = headers_of(message)
+            if is_moved(headers):
+                continue
+            key, value, at = message.key(), message.value(), message.timestamp()[1]
+            command = read_command(key, value, headers, at)
         except MalformedError:
             continue  # told as event 161 by the endpoint worker
         if partition_of(command.conversation, count) == partition:  # else 161 as well

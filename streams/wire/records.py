@@ -38,6 +38,8 @@ from streams.wire.statements import decode_cause, decode_command, encode_cause, 
 ROUTE, MESSAGE, HOP = "sb-route", "sb-message", "sb-hop"
 ORIGIN, CONVERSATION, COMMAND = "sb-origin", "sb-conversation", "sb-command"
 PRIORITY, CAUSE = "sb-priority", "sb-cause"
+MOVED = "sb-moved"
+"""The last header of a body that was copied to the end of its topic: it says nothing new."""
 INSIDE, OUTSIDE = b"inside", b"outside"
 
 LARGEST_BODY = 900_000
@@ -74,6 +76,11 @@ def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> 
         if found == name:
             return value
     return None
+
+
+def is_moved(headers: Sequence[tuple[str, bytes | None]]) -> bool:
+    """Tell whether a record says nothing new: its body was copied to the end of its topic."""
+    return bool(headers) and headers[-1][0] == MOVED
 
 
 def command_record(command: Command) -> Wire:

@@ -204,12 +204,12 @@ class Control:
                 now = time.monotonic()
                 if now >= self._beat_at:
                     self._beat_at, count = now + HEARTBEAT, count + 1
+                    # A version that is behind would take back what a newer one has announced.
+                    said = self._announced if self._ready.is_set() else {}
                     for instance in self._signs:
                         about = instance, self._replica, count, self.now()
                         value = encode_presence(*about, claims_of(self._world, instance))
-                        producer.produce(
-                            topics.presence, key=instance, value=value, headers=self._announced
-                        )
+                        producer.produce(topics.presence, key=instance, value=value, headers=said)
                 producer.poll(0)
                 message = consumer.poll(max(0.0, min(0.2, self._beat_at - now)))
                 if message is None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 
@@ -37,6 +37,7 @@ from streams.wire.records import LARGEST_BODY
 from streams.workers.control import Control
 from streams.workers.counts import Committed, Told, Traffic
 from streams.workers.inputs import Inputs, Intake, tell_parked
+from streams.workers.moving import move_bodies
 from streams.workers.partition import Partition, Work
 from streams.workers.partitions import Partitions
 from streams.workers.standby import Standby
@@ -65,7 +66,8 @@ class EndpointWorker:
     With ``pair`` it runs the dialogs of that mirrored pair, while its instance is the principal.
     ``cache_bytes`` bounds what it keeps in memory of ``cmd``, and as much of ``in``, per partition.
     As a ``standby`` it begins when nobody else works in its slot. ``trims_every`` so many seconds
-    it says anew what nobody needs of its inputs (``spare``); ``None``: never.
+    it says anew what nobody needs of its inputs (``spare``); ``None``: never. ``young`` is told to
+    it: where the records begin, if any, that are to be kept for their age.
     """
 
     role = "endpoint"
@@ -103,6 +105,7 @@ class EndpointWorker:
         )
         self.counts, self.traffic = Committed(), Traffic()
         self.committed = 0
+        self.young: Mapping[tuple[str, int], int] = {}
 
     def run(self, stop: threading.Event) -> None:
         """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
@@ -160,7 +163,14 @@ class EndpointWorker:
             else:
                 owned.arm(work.due)
             if self._trims_every is not None:
-                owned.look_for_spare(self._read_at, self._trims_every)
+                self._look_for_spare(owned, self._trims_every)
+
+    def _look_for_spare(self, owned: Partition, every: float) -> None:
+        if owned.look_for_spare(self._read_at, every) is None:
+            return
+        member, now = self.partitions.member, self._control.now()
+        if not move_bodies(owned, self.young, self._transactions, member, now):
+            self.counts.rolled_back += 1
 
     def _sort(self, message: Message) -> None:
         owned = self.partitions.owned.get(message.partition() or 0)
@@ -257,11 +267,6 @@ class EndpointWorker:
             for owned in list(self.partitions.owned.values())
             for topic, position in zip(self._inputs, owned.spare or (), strict=False)
         }
-
-    @property
-    def queues_of(self) -> Collection[int]:
-        """Return the partitions of its instance's queues that are its to shorten."""
-        return list(self.partitions.owned)
 
     def _seek_back(self, owned: Partition) -> None:
         for topic, position in owned.positions.items():

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from streams.errors import EventKind, Number, SurroundingsError
@@ -100,11 +100,6 @@ class ForwarderWorker:
     def spare(self) -> dict[tuple[str, int], int]:
         """Return below which positions nothing is needed any more; any thread may ask."""
         return self._positions.spare()
-
-    @property
-    def queues_of(self) -> Collection[int]:
-        """Return the partitions of queues that are its to shorten: none."""
-        return ()
 
     @property
     def pending(self) -> tuple[int, int]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from streams.kafka import Headers, KafkaError, Message, Producer
+from streams.kafka import Headers, KafkaError, Message, Producer, headers_of
 from streams.node import OutFrame, Transaction
 from streams.wire import Topics, encode_event, encode_result
-from streams.wire.records import ack_record, command_record, message_record, queue_record
+from streams.wire.records import MOVED, ack_record, command_record, message_record, queue_record
 from streams.wire.state import (
     POSITIONS_KEY,
     Positions,
@@ -45,12 +46,28 @@ class Output:
         self._room = Room(producer, instance, stop)
         self._out = topics.out(instance)
         self._cmd = topics.cmd(instance)
+        self._in = topics.inbox(instance)
         self._dialog = topics.dialog(instance)
         self.out_end = -1
 
     def begin(self) -> None:
         """Forget the previous transaction's last copy."""
         self.out_end = -1
+
+    def move(self, tx: Transaction, bodies: Sequence[Message]) -> None:
+        """Copy bodies to the ends of their topics, and let the dialogs know where they are now."""
+        places: dict[str, dict[int, int]] = {self._cmd: {}, self._in: {}}
+        for body in bodies:
+            topic, offset, timestamp = body.topic() or "", body.offset() or 0, body.timestamp()[1]
+            told = partial(_note, places[topic], offset)
+            headers = [*(h for h in headers_of(body) if h[0] != MOVED), (MOVED, None)]
+            record = body.value(), body.key(), body.partition()
+            self._room.produce(topic, *record, told, None, timestamp, headers)
+        if bodies:
+            self._producer.flush(15)
+            for machine in tx.machines.values():
+                touched = machine.dialog.move_bodies(places[self._cmd], places[self._in])
+                machine.touched_chunks.update(touched)
 
     def write(self, tx: Transaction, partition: int, positions: Positions) -> None:
         """Produce everything; raises KafkaException where a record cannot be accepted at all."""
@@ -126,6 +143,12 @@ class Output:
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
             self.out_end = message.offset() or 0
+
+
+def _note(places: dict[int, int], offset: int, error: KafkaError | None, copy: Message) -> None:
+    """Note where a copy is; one that was not delivered lets its transaction fail."""
+    if error is None:
+        places[offset] = copy.offset() or 0
 
 
 def _frame_record(frame: OutFrame) -> tuple[bytes, bytes | None, Headers]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Protocol
@@ -60,10 +60,6 @@ class Worker(Protocol):
     @property
     def spare(self) -> Spare:
         """Return below which positions nothing is needed, of partitions that it owns."""
-
-    @property
-    def queues_of(self) -> Collection[int]:
-        """Return the partitions of its instance's queues that are its to shorten."""
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop``, then drain and return."""
