@@ -22,10 +22,24 @@ from mode.services import WaitResults
 
 from streams.agents.begun import Begun
 from streams.agents.note import Note
-from streams.kafka import read_notes, topic_id
+from streams.kafka import Cluster, KafkaError, KafkaException, read_notes, topic_id
 
 if TYPE_CHECKING:
     from streams.agents.application import HoplineApp
+
+
+GONE = uuid.UUID(int=0)
+"""The id of a topic that is not there."""
+
+
+def find_topic(cluster: Cluster, topic: str) -> uuid.UUID:
+    """Return a topic's id, or GONE; raises KafkaException where Kafka does not answer."""
+    try:
+        return topic_id(cluster, topic)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise
+        return GONE
 
 
 class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
@@ -53,13 +67,15 @@ class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
 class Consumer(aiokafka.Consumer):
     """Commits messages of ``queues`` behind :meth:`finish` only; others as Faust does.
 
-    ``topics`` are the ids of the queues' topics, as of the last assignment.
+    ``topics`` are the ids of the queues' topics as they were first seen, ``changed`` those that
+    had another one at the last assignment: a rebalance comes when a topic goes.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.queues: set[str] = set()
         self.notes: dict[TP, Note] = {}
         self.topics: dict[str, uuid.UUID] = {}
+        self.changed: set[str] = set()
         self._finished: dict[TP, int] = {}
         self._rollbacks: dict[TP, int] = {}
         self._noted: Mapping[tuple[str, int], tuple[int, str]] = {}
@@ -112,7 +128,9 @@ class Consumer(aiokafka.Consumer):
         Faust lets partitions flow a moment before it goes to what is committed.
         """
         if self.queues:
-            self.topics, self._noted = await asyncio.to_thread(self._ask)
+            found, self._noted = await asyncio.to_thread(self._ask)
+            self.topics = {**found, **self.topics}
+            self.changed = {topic for topic, id in self.topics.items() if found[topic] != id}
         self._held, self._wanted = self._of_queues(assigned), set()
         self._rollbacks = {tp: self._note(tp).rollbacks for tp in self._held}
         await super().on_partitions_assigned(assigned, generation_id)
@@ -147,7 +165,7 @@ class Consumer(aiokafka.Consumer):
 
     def _ask(self) -> tuple[dict[str, uuid.UUID], Mapping[tuple[str, int], tuple[int, str]]]:
         app = cast("HoplineApp", self.app)
-        ids = {topic: topic_id(app.cluster, topic) for topic in self.queues}
+        ids = {topic: find_topic(app.cluster, topic) for topic in self.queues}
         return ids, read_notes(app.cluster, app.conf.id)
 
     def _new_offset(self, tp: TP) -> int | None:

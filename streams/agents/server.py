@@ -14,11 +14,12 @@ from faust.types import Message, StreamT
 
 from streams.agents.attempt import Handler, attempt
 from streams.agents.dialog import Saying
+from streams.agents.driver import find_topic
 from streams.agents.served import Served, locate
 from streams.client.conversation import Conversation
 from streams.client.receiver import Received
 from streams.errors import SurroundingsError
-from streams.kafka import KafkaError, KafkaException, topic_id
+from streams.kafka import KafkaException
 from streams.protocol import Cause, Source
 from streams.wire import MalformedError
 from streams.wire.partition import partition_of
@@ -95,7 +96,7 @@ class Server:
         app, known, consumer = self._app, self._known, self._app.reading
         received = self._read(message)
         if received is not None:
-            if time.monotonic() - self._looked > _LOOK_BUSY:
+            if self.topic in consumer.changed or time.monotonic() - self._looked > _LOOK_BUSY:
                 await self._refuse_another()
             topic = consumer.topics[self.topic]
             source = Source(app.conf.id, self._services[0], topic, message.partition)
@@ -120,15 +121,16 @@ class Server:
         Its offsets begin at 0 again, and are taken for what was seen before. The next start begins
         with it at its beginning.
         """
-        known = self._app.reading.topics[self.topic]
-        try:
-            found = await asyncio.to_thread(topic_id, self._app.cluster, self.topic)
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+        consumer = self._app.reading
+        changed = self.topic in consumer.changed
+        if not changed:
+            try:
+                found = await asyncio.to_thread(find_topic, self._app.cluster, self.topic)
+            except KafkaException:
                 return  # Kafka is away: nothing can be said or read either
-            found = None
-        self._looked = time.monotonic()
-        if found != known:
+            self._looked = time.monotonic()
+            changed = found != consumer.topics[self.topic]
+        if changed:
             raise SurroundingsError(
                 f"{self.topic} is not the topic any more that it was at the start.",
                 "Start this again: it begins at the new one's beginning.",
