@@ -22,6 +22,9 @@ log = logging.getLogger("hopline.agents")
 
 _LOOK = 0.5
 """Seconds between two looks whether a queue is on again."""
+_AGAIN = 0.1
+"""Seconds until a handler that has failed is called again: others need the event loop too, and one
+that fails at once, on a queue without poison message handling, would never let them have it."""
 
 
 async def attempt(
@@ -51,6 +54,7 @@ async def attempt(
             await keep(rollbacks)
             if settings.poison_handling and rollbacks >= POISON:
                 await asyncio.to_thread(settings.disable)
+            await asyncio.sleep(_AGAIN)
         else:
             await saying.commit()
             return

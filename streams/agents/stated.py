@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from streams.agents.application import HoplineApp
@@ -16,14 +17,21 @@ from streams.topology import Agent, Kind, Topology
 
 Place = tuple[str, str]
 """An instance and a database of it."""
+Maker = Callable[[Agent, Place, dict[str, Any]], HoplineApp]
+"""How the application of a kind is made at a place, with hopline_app's options."""
 
 
 def applications_of(
-    agent: Agent, cluster: Cluster, topology: Topology, instances: Sequence[str]
+    agent: Agent,
+    cluster: Cluster,
+    topology: Topology,
+    instances: Sequence[str],
+    makers: Mapping[Kind, Maker] = MappingProxyType({}),
 ) -> list[HoplineApp]:
     """Return an agent's applications: one for each database that has its service, or its own.
 
-    ``topology`` is the catalog's. Raises UsageError or InputError where there can be none.
+    ``topology`` is the catalog's; ``makers`` are for the kinds that change the running system.
+    Raises UsageError or InputError where there can be none.
     """
     if agent.kind is None:
         return _own(agent, cluster)
@@ -33,7 +41,8 @@ def applications_of(
             f"No database of {', '.join(instances)} has a service {agent.service}.",
             "Name another: service: in a topology, --name without one.",
         )
-    return [_MAKERS[agent.kind](agent, place, _options(cluster, place)) for place in places]
+    make = {**_MAKERS, **makers}[agent.kind]
+    return [make(agent, place, _options(cluster, place)) for place in places]
 
 
 def _places(topology: Topology, instances: Sequence[str], service: str) -> Iterator[Place]:
@@ -64,10 +73,7 @@ def _router(agent: Agent, place: Place, options: dict[str, Any]) -> HoplineApp:
     )
 
 
-_MAKERS: Mapping[Kind, Callable[[Agent, Place, dict[str, Any]], HoplineApp]] = {
-    Kind.DATA_DEPENDENT_ROUTING: _router,
-}
-"""How the application of each kind is made at a place, with hopline_app's options."""
+_MAKERS: Mapping[Kind, Maker] = {Kind.DATA_DEPENDENT_ROUTING: _router}
 
 
 def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:

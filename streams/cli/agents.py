@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from streams.errors import UsageError
+from streams.live.directory import directory_of
 from streams.services import make_classifier
-from streams.topology import Agent, Topology
+from streams.topology import Agent, Kind, Topology
 
 
 def refuse_agents(topology: Topology) -> None:
@@ -22,7 +23,14 @@ def refuse_agents(topology: Topology) -> None:
             raise agent.settings.get("service", agent.runs).error(
                 f"no database has a service {agent.service}", "Name one of the topology: service:."
             )
-        make_classifier(agent.classifier)
+        refuse_settings(agent)
+
+
+def refuse_settings(agent: Agent) -> None:
+    """Raise InputError or UsageError for what an agent of Hopline's own cannot begin with."""
+    make_classifier(agent.classifier)
+    if agent.kind is Kind.CONFIGURATION_NOTICE:
+        directory_of(agent)
 
 
 def agents_named(topology: Topology, names: Sequence[str]) -> tuple[Agent, ...]:

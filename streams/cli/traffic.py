@@ -18,6 +18,7 @@ from streams.errors import UsageError
 from streams.kafka import read_catalog
 from streams.live.statements import live_topology
 from streams.live.traffic import LATE, Load, Tally, drive, quantile
+from streams.topology import home_of
 
 _SIZE = re.compile(r"(\d+)(?:-(\d+))?")
 
@@ -106,7 +107,7 @@ def traffic(
     cluster = reached(bootstrap, prefix, timeout)
     place = find_sender(live_topology(read_catalog(cluster)), sender, to)
     load = Load(
-        place.instance.name,
+        home_of(place.instance.name, place.database),
         place.database.name,
         place.service,
         to,

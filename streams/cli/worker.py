@@ -39,6 +39,7 @@ def worker(
     name: str | None,
     classifier: str | None,
     redirect: str | None,
+    directory: str | None,
     bootstrap: str,
     prefix: str,
     log_format: str,
@@ -49,7 +50,7 @@ def worker(
 
     ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs), both of
     these, or agents: those that a topology states (--topology, for `hopline up` too), or a service
-    that comes with Hopline (--service data-dependent-routing).
+    that comes with Hopline (--service data-dependent-routing, or configuration-notice).
     Any number of processes may serve an instance, each with its own --slot. A killed one loses
     nothing: start it again. Of two endpoint workers with --standby and the same --slot one works;
     the other one knows all that it knows, and takes over within seconds when it dies.
@@ -57,7 +58,9 @@ def worker(
     settings = WorkerSettings(log_format=LogFormat(log_format), pace=PaceName(pace), **options)
     log_to_stderr(settings.log_format, verbose=settings.verbose)
     logging.getLogger("hopline.ready").setLevel(logging.INFO)
-    options_of_agents = AgentOptions(topology, agents, service, name, classifier, redirect)
+    options_of_agents = AgentOptions(
+        topology, agents, service, name, classifier, redirect, directory
+    )
     options_of_agents.demand(wanted=role == AGENTS)
     every = every or (topology is not None and not instances)
     if bool(instances) == every:

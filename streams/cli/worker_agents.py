@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from streams.cli.agents import agents_named, look_beside, refuse_agents
+from streams.cli.agents import agents_named, look_beside, refuse_agents, refuse_settings
 from streams.cli.topology_argument import TopologyArgument
 from streams.errors import UsageError
 from streams.kafka import Cluster, read_catalog
@@ -36,10 +36,12 @@ class AgentOptions:
     name: str | None = None
     classifier: str | None = None
     redirect: str | None = None
+    directory: str | None = None
 
     def demand(self, *, wanted: bool) -> None:
         """Raise UsageError where agents are wanted and not said which, or the other way round."""
-        shipped = self.service or self.name or self.classifier or self.redirect
+        routing = self.name or self.classifier or self.redirect
+        shipped = self.service or routing or self.directory
         if not wanted and (shipped or self.topology or self.names):
             raise UsageError("--topology, --service and what goes with them are for agents.",
                              "ROLE agents")  # fmt: skip
@@ -50,6 +52,13 @@ class AgentOptions:
             raise UsageError(
                 "--topology has --agent beside it, --service the rest.", "Give one or the other."
             )
+        notice = self.service == Kind.CONFIGURATION_NOTICE.value
+        if (notice and routing) or (self.service and not notice and self.directory):
+            raise UsageError(
+                "--name, --classifier and --redirect are for data-dependent-routing, --directory "
+                "for configuration-notice.",
+                "Leave out what is for the other.",
+            )
 
     def agents(self) -> tuple[Agent, ...]:
         """Return the agents that are meant."""
@@ -57,15 +66,27 @@ class AgentOptions:
             refuse_agents(self.topology)
             return agents_named(self.topology, self.names)
         kind = Kind(self.service)
-        said = {"service": self.name or DEFAULT_SERVICES[kind], "redirect": self.redirect}
+        said = {
+            "service": self.name or DEFAULT_SERVICES[kind],
+            "redirect": self.redirect,
+            "directory": self.directory,
+        }
         settings = {key: Stated(text) for key, text in said.items() if text is not None}
         classifier = None if self.classifier is None else _classification(self.classifier)
-        return (Agent(kind.value, Stated(kind.value), settings, classifier),)
+        agent = Agent(kind.value, Stated(kind.value), settings, classifier)
+        refuse_settings(agent)
+        return (agent,)
 
 
 def agent_options(command: F) -> F:
     """Add the options that only ROLE agents has."""
     for option in (
+        click.option(
+            "--directory",
+            metavar="FILE|URL",
+            help="agents, configuration-notice: where services are; a YAML file, or the database "
+            "that has the table: postgresql+psycopg://..., sqlite:///FILE. Also HOPLINE_DIRECTORY.",
+        ),
         click.option(
             "--redirect",
             metavar="TYPE",
@@ -110,6 +131,7 @@ def run_agents(cluster: Cluster, instances: Sequence[str], options: AgentOptions
     agents = options.agents()
     from streams.agents.serve import serve  # Faust only where it is asked for
     from streams.agents.stated import applications_of
+    from streams.live.notice_agent import notice_maker
 
     topology = live_topology(read_catalog(cluster))
     for name in instances:
@@ -117,7 +139,8 @@ def run_agents(cluster: Cluster, instances: Sequence[str], options: AgentOptions
             raise UsageError(f"The catalog has no instance {name}.", "Apply a topology first.")
     look_beside(agents)
     where = tuple(instances) or tuple(topology.instances)
-    apps = [app for a in agents for app in applications_of(a, cluster, topology, where)]
+    makers = {Kind.CONFIGURATION_NOTICE: notice_maker(cluster)}
+    apps = [app for a in agents for app in applications_of(a, cluster, topology, where, makers)]
     serve(apps, [agent.name for agent in agents])
 
 

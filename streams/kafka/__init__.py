@@ -23,6 +23,7 @@ from streams.kafka.lag import (
     Lags,
     Notes,
     Positions,
+    read_begins,
     read_ends,
     read_lags,
     read_notes,
@@ -41,6 +42,7 @@ from streams.kafka.reader import (
 from streams.kafka.stated import refuse_secrets, stated_cluster
 from streams.kafka.topics import Mismatch, compare, create, demand, topic_id
 from streams.kafka.transactor import FENCED, AbortedError, FencedError, Outgoing, Transactor
+from streams.kafka.trim import first_since, trim
 
 __all__ = [
     "CACHE_BYTES",
@@ -72,12 +74,14 @@ __all__ = [
     "create",
     "demand",
     "deploy",
+    "first_since",
     "headers_of",
     "in_time",
     "partitions_of",
     "preview",
     "publish",
     "read_all",
+    "read_begins",
     "read_catalog",
     "read_ends",
     "read_lags",
@@ -88,5 +92,6 @@ __all__ = [
     "specs_of",
     "stated_cluster",
     "topic_id",
+    "trim",
     "watermarks",
 ]

@@ -107,7 +107,7 @@ def _refuse_breaking(cluster: Cluster, wish: Wish) -> None:
 
 def start_broker(folder: UpFolder, port: int, tell: Tell) -> str:
     """Start the folder's embedded broker unless it runs; returns its address."""
-    broker = Broker(folder.kafka, port=port)
+    broker = Broker(folder.kafka, port=port, lasting=True)
     if broker.condition() not in (Condition.RUNNING, Condition.STARTING):
         tell(f"Starting Apache Kafka on {folder.kafka} ...")
         broker.start()

@@ -63,11 +63,22 @@ from streams.topology.objects import (
     Validation,
     queue_name,
 )
+from streams.topology.offers import Offer, route_key
+from streams.topology.pairs import (
+    MirroredPair,
+    home_of,
+    homes_of,
+    hosts_of,
+    pair_names,
+    pairs_of,
+    principal_of,
+)
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Encryption, Grant, Securable
 from streams.topology.share import clusters_of, share_of
 from streams.topology.suppressions import SUPPRESSIONS_FILE, Suppression
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
+from streams.topology.yaml_file.directory import load_offers
 from streams.topology.yaml_file.suppressions import load_suppressions
 
 __all__ = [
@@ -97,7 +108,9 @@ __all__ = [
     "Language",
     "MessageType",
     "Mirror",
+    "MirroredPair",
     "Neighbour",
+    "Offer",
     "Priority",
     "Procedure",
     "Queue",
@@ -126,14 +139,22 @@ __all__ = [
     "failover",
     "finding_at",
     "flatten",
+    "home_of",
+    "homes_of",
+    "hosts_of",
     "instance_at",
     "load",
+    "load_offers",
     "load_suppressions",
     "load_with_notes",
+    "pair_names",
+    "pairs_of",
+    "principal_of",
     "queue_name",
     "queue_named",
     "queue_of",
     "queues_of",
+    "route_key",
     "routing_instance",
     "routing_instance_of",
     "routing_instances",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from streams.errors import HoplineError, InputError, UsageError
+from streams.routing import CONFIGURATION_SERVICE
 from streams.topology.findings import NOWHERE, Source
 
 
@@ -18,9 +19,13 @@ class Kind(Enum):
     """A service that comes with Hopline."""
 
     DATA_DEPENDENT_ROUTING = "data-dependent-routing"
+    CONFIGURATION_NOTICE = "configuration-notice"
 
 
-DEFAULT_SERVICES: Mapping[Kind, str] = {Kind.DATA_DEPENDENT_ROUTING: "DataDependentRouting"}
+DEFAULT_SERVICES: Mapping[Kind, str] = {
+    Kind.DATA_DEPENDENT_ROUTING: "DataDependentRouting",
+    Kind.CONFIGURATION_NOTICE: CONFIGURATION_SERVICE,
+}
 """The service of each kind for which no other is stated (U-40)."""
 
 

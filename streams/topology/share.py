@@ -14,6 +14,7 @@ from streams.routing import AddressKind, address_from_name, parse_address
 from streams.topology.agents import Agent
 from streams.topology.compile import instance_at
 from streams.topology.model import Instance, Neighbour, Topology
+from streams.topology.pairs import pairs_of
 
 
 def clusters_of(topology: Topology) -> tuple[str, ...]:
@@ -39,6 +40,7 @@ def share_of(topology: Topology, cluster: str) -> Topology:
     if not own:
         there = ", ".join(dict.fromkeys(i.cluster or "none" for i in topology.instances.values()))
         raise UsageError(f"No instance lives in the cluster {cluster}.", f"They say: {there}.")
+    pairs_of(topology)  # refuses partners of different clusters: their topics are in one
     neighbours = _neighbours(topology, own.values())
     known = {cluster, *(n.cluster for n in neighbours.values())}
     clusters = {name: c for name, c in topology.clusters.items() if name in known}

@@ -18,10 +18,11 @@ from streams.kafka import (
     TopicPartition,
     watermarks,
 )
-from streams.node import SILENCE, KafkaClock, Presence, World, world_of
+from streams.node import SILENCE, Claim, KafkaClock, Presence, World, claims_of, world_of
 from streams.settings import NO_CREDENTIALS, Credentials
-from streams.wire import MalformedError, decode_presence, encode_presence
-from streams.workers.abroad import Abroad
+from streams.wire import MalformedError, claims_in, decode_presence, encode_presence
+from streams.wire.evolution import ANNOUNCED, announcement
+from streams.workers.abroad import Abroad, appended
 
 log = logging.getLogger("hopline.control")
 
@@ -57,9 +58,11 @@ class Control:
         self._stop = threading.Event()
         self._ready = threading.Event()
         self._catalog = CatalogState()
+        self._announced: dict[str, str | bytes | None] = {}
         self._presence = Presence(self._signs[0] if self._signs else "", time.monotonic())
+        self._claims: dict[str, tuple[Claim, ...]] = {}
         self._clock = KafkaClock()
-        self.abroad = Abroad(cluster.topics, credentials)
+        self.abroad = Abroad(cluster.topics, credentials, self._clock)
         self._world: World | None = None
         self._failure: Exception | None = None
         self._told = ""
@@ -155,6 +158,12 @@ class Control:
             return self.abroad.reachable(instance)
         return self._presence.reachable(instance, time.monotonic(), silence)
 
+    def claims(self, instance: str) -> tuple[Claim, ...] | None:
+        """Return what an instance has said last of its mirrored databases; ``None``: nothing."""
+        if instance in self.world.neighbours:
+            return self.abroad.claims(instance)
+        return self._claims.get(instance)
+
     def speak_for(self, name: str) -> None:
         """Give signs of life in one more name, at once and from now on."""
         self._signs = (*self._signs, name)
@@ -195,10 +204,12 @@ class Control:
                 now = time.monotonic()
                 if now >= self._beat_at:
                     self._beat_at, count = now + HEARTBEAT, count + 1
+                    # A version that is behind would take back what a newer one has announced.
+                    said = self._announced if self._ready.is_set() else {}
                     for instance in self._signs:
-                        at = self.now()
-                        value = encode_presence(instance, self._replica, count, at)
-                        producer.produce(topics.presence, key=instance, value=value)
+                        about = instance, self._replica, count, self.now()
+                        value = encode_presence(*about, claims_of(self._world, instance))
+                        producer.produce(topics.presence, key=instance, value=value, headers=said)
                 producer.poll(0)
                 message = consumer.poll(max(0.0, min(0.2, self._beat_at - now)))
                 if message is None:
@@ -240,6 +251,8 @@ class Control:
             assert self._catalog.topology is not None
             try:
                 self._world = world_of(self._catalog.topology, self._catalog.version)
+                self._announced = {ANNOUNCED: announcement(self._catalog.objects)}
+                self._beat_at = 0.0  # who has become the principal of a pair says so at once
             except Exception as error:  # objects that make no sense together
                 self._catalog.error = f"version {self._catalog.version}: {error!r}"
         if self._catalog.error and self._catalog.error != self._told:
@@ -253,13 +266,11 @@ class Control:
             log.warning("presence: %s", error)
             return
         now = time.monotonic()
+        claims = claims_in(seen)
+        if claims or seen["instance"] in self._claims:
+            self._claims[seen["instance"]] = claims
         if self._presence.seen(seen["instance"], seen["replica"], seen["count"], now):
             self.abroad.beat(now)
-
-
-def appended(message: Message) -> int:
-    """Return when the broker appended a record of ``presence``, by its clock, in epoch ms."""
-    return message.timestamp()[1]
 
 
 def _own_time() -> int:

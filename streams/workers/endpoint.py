@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 
@@ -36,9 +37,11 @@ from streams.wire.records import LARGEST_BODY
 from streams.workers.control import Control
 from streams.workers.counts import Committed, Told, Traffic
 from streams.workers.inputs import Inputs, Intake, tell_parked
+from streams.workers.moving import move_bodies
 from streams.workers.partition import Partition, Work
 from streams.workers.partitions import Partitions
 from streams.workers.standby import Standby
+from streams.workers.tenure import Tenure
 from streams.workers.transactions import FencedError, Transactions, number_of
 
 log = logging.getLogger("hopline.endpoint")
@@ -60,8 +63,11 @@ class Pace(Enum):
 class EndpointWorker:
     """One replica of an instance's endpoint worker; ``slot`` names it across restarts.
 
+    With ``pair`` it runs the dialogs of that mirrored pair, while its instance is the principal.
     ``cache_bytes`` bounds what it keeps in memory of ``cmd``, and as much of ``in``, per partition.
-    As a ``standby`` it begins when nobody else works in its slot.
+    As a ``standby`` it begins when nobody else works in its slot. ``trims_every`` so many seconds
+    it says anew what nobody needs of its inputs (``spare``); ``None``: never. ``young`` is told to
+    it: where the records begin, if any, that are to be kept for their age.
     """
 
     role = "endpoint"
@@ -72,47 +78,67 @@ class EndpointWorker:
         instance: str,
         control: Control,
         *,
+        pair: str | None = None,
         slot: str = "0",
         limits: Limits | None = None,
         cache_bytes: int = CACHE_BYTES,
         pace: Pace = Pace.LATENCY,
         standby: bool = False,
+        trims_every: float | None = None,
     ) -> None:
         self.instance = instance
+        self.tenure = Tenure(control, instance, pair)
         self._cluster = cluster
         self._control = control
         self._slot = slot
+        # As the same static member, whoever has the slot next is dealt its partitions at once.
+        self._member = {"group_instance_id": slot} if standby or pair is not None else {}
         self._pace = pace
-        self._standby = Standby(control, instance, slot) if standby else None
-        self._inputs = Inputs.of(cluster.topics, instance)
+        self._trims_every = trims_every
+        self._standby = Standby(control, str(self.tenure), slot) if standby else None
+        self._inputs = Inputs.of(cluster.topics, self.tenure.home)
         # A command, and a message in a queue topic, is one record.
         limits = limits or Limits()
         limits = replace(limits, body=min(limits.body, LARGEST_BODY))
-        self.partitions = Partitions(cluster, instance, self._inputs, control, limits, cache_bytes)
+        self.partitions = Partitions(
+            cluster, instance, self._inputs, control, self.tenure, limits, cache_bytes
+        )
         self.counts, self.traffic = Committed(), Traffic()
         self.committed = 0
+        self.young: Mapping[tuple[str, int], int] = {}
 
     def run(self, stop: threading.Event) -> None:
         """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
-        cluster, inputs, member = self._cluster, self._inputs, {}
-        if self._standby is not None:
-            if not self._standby.wait(self.partitions, cluster.topics.dialog(self.instance), stop):
-                return
-            member["group_instance_id"] = self._slot
-        self._transactions = Transactions(cluster, self.instance, self._slot, inputs, stop)
+        while self.tenure.begins(stop):
+            try:
+                self._serve(stop)
+            except Exception as error:
+                if self.tenure.confirm():
+                    raise
+                log.info("%s: the role has gone: %s", self.tenure, error)
+
+    def _serve(self, stop: threading.Event) -> None:
+        cluster, inputs, home = self._cluster, self._inputs, self.tenure.home
+        if self._standby is not None and not self._standby.wait(
+            self.partitions, cluster.topics.dialog(home), stop
+        ):
+            return
+        self._transactions = Transactions(cluster, home, self._slot, inputs, stop)
+        if not self.tenure.confirm():  # its successor was fenced by mistake, and begins anew
+            return
         self._intake = Intake(
             inputs, len(partitions_of(cluster, inputs.cmd)), self._control.catch_up
         )
         consumer = self._consumer = cluster.consumer(
-            f"{cluster.topics.prefix}endpoint.{self.instance}",
+            f"{cluster.topics.prefix}endpoint.{home}",
             partition_assignment_strategy="range",
             enable_partition_eof=True,
             stats=self.traffic.reader,
-            **member,
+            **self._member,
         )
         self.partitions.subscribe(consumer)
         try:
-            while not stop.is_set():
+            while not stop.is_set() and self.tenure.lasts:
                 self._turn(consumer)
         finally:
             self.partitions.close()
@@ -123,6 +149,8 @@ class EndpointWorker:
         if first is not None:
             for message in [first, *consumer.consume(*self._pace.value)]:
                 self._sort(message)
+        if not self.tenure.confirm_awake():
+            return
         self._read_at = time.monotonic()
         for owned in list(self.partitions.owned.values()):
             self._follow_catalog(owned)
@@ -134,6 +162,15 @@ class EndpointWorker:
                 owned.read_ends()
             else:
                 owned.arm(work.due)
+            if self._trims_every is not None:
+                self._look_for_spare(owned, self._trims_every)
+
+    def _look_for_spare(self, owned: Partition, every: float) -> None:
+        if owned.look_for_spare(self._read_at, every) is None:
+            return
+        member, now = self.partitions.member, self._control.now()
+        if not move_bodies(owned, self.young, self._transactions, member, now):
+            self.counts.rolled_back += 1
 
     def _sort(self, message: Message) -> None:
         owned = self.partitions.owned.get(message.partition() or 0)
@@ -143,10 +180,10 @@ class EndpointWorker:
             owned.pending.append(message)
 
     def _follow_catalog(self, owned: Partition) -> None:
-        world = self._control.world
+        if self.instance not in self._control.world.instances:
+            raise SurroundingsError(f"The catalog has {self.instance} no longer.")
+        world = self.tenure.world()
         if world is not owned.endpoint.world:
-            if self.instance not in world.instances:
-                raise SurroundingsError(f"The catalog has {self.instance} no longer.")
             owned.switch(world)
 
     def _apply(self, owned: Partition, work: Work) -> bool:
@@ -215,12 +252,21 @@ class EndpointWorker:
         """Tell whether it has its partitions and what lives in them, or stands by with all that."""
         if self._standby is not None and self._standby.is_ready:
             return True
-        return self.partitions.assigned
+        return self.tenure.is_served
 
     @property
     def told(self) -> Told:
         """Return what events it has written."""
         return self.counts.told
+
+    @property
+    def spare(self) -> dict[tuple[str, int], int]:
+        """Return below which positions nothing is needed any more; any thread may ask."""
+        return {
+            (topic, owned.number): position
+            for owned in list(self.partitions.owned.values())
+            for topic, position in zip(self._inputs, owned.spare or (), strict=False)
+        }
 
     def _seek_back(self, owned: Partition) -> None:
         for topic, position in owned.positions.items():

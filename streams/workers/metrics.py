@@ -219,13 +219,21 @@ class Workers(Collector):
         )
         catalog.add_metric([], self._process.catalog_version)
         yield catalog
+        clocks = GaugeMetricFamily(
+            "hopline_cluster_clock_ahead_seconds",
+            "By how much another cluster's clock is ahead of that of the workers' own.",
+            labels=("cluster",),
+        )
+        for cluster, seconds in self._process.differences():
+            clocks.add_metric([cluster], seconds)
+        yield clocks
         for figure in FIGURES:
             counts = figure.name.endswith("_total")
             family = CounterMetricFamily if counts else GaugeMetricFamily
             metric = family(figure.name, figure.says, labels=("worker", "server", *figure.labels))
             for worker in self._process.workers:
                 for labels, value in figure.read(worker):
-                    metric.add_metric([worker.role, worker.instance, *labels], float(value))
+                    metric.add_metric([worker.role, str(worker.tenure), *labels], float(value))
             yield metric
 
 

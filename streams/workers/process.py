@@ -17,17 +17,20 @@ from typing import Protocol
 
 from streams.errors import HoplineError, SurroundingsError, UsageError
 from streams.kafka import CACHE_BYTES, Cluster, demand
+from streams.node import World, home_of, pairs_at
 from streams.protocol import Limits
 from streams.routing import SYSTEM_SERVICE
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire.evolution import written_schemas
-from streams.wire.specs import cluster_specs, instance_specs
+from streams.wire.specs import cluster_specs, home_specs, instance_specs
 from streams.workers.collector import collecting_rarely
 from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
 from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.standby import own_name
+from streams.workers.tenure import Tenure
+from streams.workers.trimming import Spare, Trimming, every
 from streams.workers.working import WORKING
 
 log = logging.getLogger("hopline.process")
@@ -39,6 +42,7 @@ class Worker(Protocol):
     """What a thread of this process runs: the loop of one worker until ``stop`` is set."""
 
     instance: str
+    tenure: Tenure
     traffic: Traffic
 
     @property
@@ -53,6 +57,10 @@ class Worker(Protocol):
     def told(self) -> Told:
         """Return what events it has written."""
 
+    @property
+    def spare(self) -> Spare:
+        """Return below which positions nothing is needed, of partitions that it owns."""
+
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop``, then drain and return."""
 
@@ -62,7 +70,8 @@ class Plan:
     """Which workers a process runs, for which instances, and how its endpoints work.
 
     ``watched``: Kafka's clients report about themselves, for metrics. ``standby``: an endpoint
-    begins when nobody else works in its slot.
+    begins when nobody else works in its slot. ``keep``: for so many seconds what is no longer
+    needed stays in the topics, ``None``: for ever.
     """
 
     roles: tuple[str, ...]
@@ -72,6 +81,7 @@ class Plan:
     pace: Pace = Pace.LATENCY
     watched: bool = False
     standby: bool = False
+    keep: float | None = None
 
 
 class Process:
@@ -107,6 +117,11 @@ class Process:
         """Return the version of the catalog that it lives by; 0 while it has none."""
         return self._control.version if self._control is not None else 0
 
+    def differences(self) -> Iterator[tuple[str, float]]:
+        """Yield each other cluster, and by how many seconds its clock is ahead of one's own."""
+        if self._control is not None:
+            yield from self._control.abroad.differences()
+
     def failures(self) -> Iterator[str]:
         """Yield a sentence for each thing that is broken; nothing where all is well so far."""
         if self._failure is not None:
@@ -124,7 +139,7 @@ class Process:
             yield f"The clock is {self._control.skew:+.0f} s off Kafka's."
         for worker in self.workers:
             if not worker.assigned:
-                yield f"The {worker.role} of {worker.instance} has no partitions yet."
+                yield f"The {worker.role} of {worker.tenure} has no partitions yet."
         if self._stop.is_set():
             yield "It is draining."
 
@@ -158,6 +173,11 @@ class Process:
             ]
             for thread in threads:
                 thread.start()
+            if self._plan.keep is not None:
+                trimming = Trimming(self._cluster, control, workers, self._plan.keep)
+                threading.Thread(
+                    target=trimming.run, args=(self._stop,), name="trimming", daemon=True
+                ).start()
             log.info("%d workers for %s", len(threads), ", ".join(names))
             for thread in threads:
                 thread.join()
@@ -180,12 +200,10 @@ class Process:
         topics = self._cluster.topics
         specs = list(cluster_specs(topics))
         for name in names:
-            queues = {
-                (database, service.queue)
-                for (instance, database, named), service in world.services.items()
-                if instance == name and named != SYSTEM_SERVICE  # whose messages are in no topic
-            }
-            specs += instance_specs(topics, name, queues, world.partitions[name])
+            queues = _queues(world, name)
+            specs += instance_specs(topics, name, queues.pop(name), world.partitions[name])
+            for pair, held in queues.items():
+                specs += home_specs(topics, pair, held, world.partitions[name])
         demand(self._cluster, specs)
         if not all(map(control.has, written_schemas())):
             raise SurroundingsError(
@@ -196,35 +214,50 @@ class Process:
     def _workers(self, names: Sequence[str], control: Control) -> list[Worker]:
         workers: list[Worker] = []
         for name in names:
-            if "forwarder" in self._plan.roles:
-                workers.append(ForwarderWorker(self._cluster, name, control))
-            if "endpoint" in self._plan.roles:
-                workers.append(
-                    EndpointWorker(
-                        self._cluster,
-                        name,
-                        control,
-                        slot=self._plan.slot,
-                        limits=self._limits,
-                        cache_bytes=self._plan.cache_bytes,
-                        pace=self._plan.pace,
-                        standby=self._plan.standby,
-                    )
-                )
+            for pair in (None, *pairs_at(control.world, name)):
+                if "forwarder" in self._plan.roles:
+                    workers.append(ForwarderWorker(self._cluster, name, control, pair=pair))
+                if "endpoint" in self._plan.roles:
+                    workers.append(self._endpoint(name, control, pair))
         for worker in workers:
             worker.traffic.wanted = self._plan.watched
         return workers
 
+    def _endpoint(self, name: str, control: Control, pair: str | None) -> EndpointWorker:
+        keep = self._plan.keep
+        return EndpointWorker(
+            self._cluster,
+            name,
+            control,
+            pair=pair,
+            slot=self._plan.slot,
+            limits=self._limits,
+            cache_bytes=self._plan.cache_bytes,
+            pace=self._plan.pace,
+            standby=self._plan.standby,
+            trims_every=None if keep is None else every(keep),
+        )
+
     def _guarded(self, worker: Worker) -> None:
-        WORKING.set((worker.role, worker.instance))
+        WORKING.set((worker.role, str(worker.tenure)))
         try:
             worker.run(self._stop)
         except BaseException as error:  # the thread's end is the process's end
             if not isinstance(error, HoplineError):
-                log.exception("%s %s failed", type(worker).__name__, worker.instance)
-                error = SurroundingsError(f"{type(worker).__name__} {worker.instance}: {error}")
+                log.exception("%s %s failed", type(worker).__name__, worker.tenure)
+                error = SurroundingsError(f"{type(worker).__name__} {worker.tenure}: {error}")
             self._failure = self._failure or error
             self._stop.set()
+
+
+def _queues(world: World, instance: str) -> dict[str, set[tuple[str, str]]]:
+    """Return (database, queue) of an instance by whom their topics are named after."""
+    found: dict[str, set[tuple[str, str]]] = {instance: set()}
+    for (at, database, named), service in world.services.items():
+        if at == instance and named != SYSTEM_SERVICE:  # whose messages are in no topic
+            home = home_of(world, instance, database)
+            found.setdefault(home, set()).add((database, service.queue))
+    return found
 
 
 def stop_on_signals(process: Process) -> None:

@@ -28,12 +28,13 @@ AGENTS = """
         redirect: //shop/Redirect
         classifier: {avro: region, schema: order.avsc}
       regions: {runs: 'shop.regions:app'}
+      configuration: {runs: configuration-notice, directory: directory.yaml}
 """
 
 
 def test_everything_is_read_and_written_again(tmp_path: Path) -> None:
     topology = load(write(tmp_path, AGENTS), NOW)
-    routers, redirecting, regions = topology.agents.values()
+    routers, redirecting, regions, configuration = topology.agents.values()
     assert (routers.kind, routers.setting("service")) == (
         Kind.DATA_DEPENDENT_ROUTING,
         "//shop/Router",
@@ -46,6 +47,10 @@ def test_everything_is_read_and_written_again(tmp_path: Path) -> None:
     assert redirecting.setting("redirect") == "//shop/Redirect"
     schema = redirecting.classifier and redirecting.classifier.schema
     assert schema is not None and schema.text == "order.avsc"
+    assert (configuration.kind, configuration.setting("directory")) == (
+        Kind.CONFIGURATION_NOTICE,
+        "directory.yaml",
+    )
     assert (regions.kind, regions.runs.text) == (None, "shop.regions:app")
     assert read_document(write_document(topology), "", NOW).agents == topology.agents
 

@@ -152,7 +152,7 @@ class Running:
 
     def consumer(self, role: str) -> Any:
         """Return the worker's consumer in the group of a role: endpoint or forwarder."""
-        group = f"{self.cluster.topics.prefix}{role}.{self.worker.instance}"
+        group = f"{self.cluster.topics.prefix}{role}.{self.worker.tenure.home}"
         eventually(lambda: group in self.cluster.consumers or pause(), f"a consumer in {group}")
         return self.cluster.consumers[group]
 
@@ -222,14 +222,24 @@ class Rig:
         instance: str = "A",
         *,
         slot: str = "0",
+        pair: str | None = None,
         limits: Limits = QUICK,
         control: Control | None = None,
         hooks: dict[str, Hook] | None = None,
+        trims_every: float | None = None,
     ) -> Running:
         """Start an endpoint worker."""
         cluster = self._hooked(hooks)
         control = control or self.control()
-        worker = EndpointWorker(cluster, instance, control, slot=slot, limits=limits)
+        worker = EndpointWorker(
+            cluster,
+            instance,
+            control,
+            pair=pair,
+            slot=slot,
+            limits=limits,
+            trims_every=trims_every,
+        )
         return self._run(worker, cluster)
 
     def forwarder(

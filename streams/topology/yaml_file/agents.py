@@ -11,6 +11,7 @@ from streams.topology.yaml_file.nodes import Node
 
 SETTINGS: Mapping[Kind | None, tuple[str, ...]] = {
     Kind.DATA_DEPENDENT_ROUTING: ("service", "redirect"),
+    Kind.CONFIGURATION_NOTICE: ("directory",),
     None: (),
 }
 """The settings of each kind that are texts; ``None`` is an application of one's own."""

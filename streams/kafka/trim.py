@@ -1,0 +1,59 @@
+"""Letting the beginnings of logs go (DeleteRecords); whoever asks knows that nobody needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from streams.kafka.cluster import Cluster
+from streams.kafka.lag import Positions
+
+_TIMEOUT = 30.0
+
+
+def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: int) -> Positions:
+    """Return the first record of each log that is not older than a moment (epoch milliseconds).
+
+    Older ones may follow. Logs that have only older ones are left out.
+    """
+    spec = OffsetSpec.for_timestamp(max(moment, 0))
+    found = _asked(cluster.admin(), places, spec)
+    return {place: offset for place, offset in found.items() if offset >= 0}
+
+
+def trim(cluster: Cluster, begins: Mapping[tuple[str, int], int]) -> Positions:
+    """Let logs begin there; returns those that were shortened.
+
+    Raises KafkaException where the cluster does not answer, or some log could not be shortened.
+    """
+    admin = cluster.admin()
+    now = _asked(admin, begins, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+    return _delete(admin, [TopicPartition(*p, b) for p, b in begins.items() if b > now[p]])
+
+
+def _delete(admin: AdminClient, asked: list[TopicPartition]) -> Positions:
+    if not asked:
+        return {}
+    done: Positions = {}
+    failed: KafkaException | None = None
+    for place, future in admin.delete_records(asked, request_timeout=_TIMEOUT).items():
+        try:
+            done[place.topic, place.partition] = future.result().low_watermark
+        except KafkaException as error:  # the others are shortened all the same
+            failed = error
+    if failed is not None:
+        raise failed
+    return done
+
+
+def _asked(admin: AdminClient, places: Collection[tuple[str, int]], spec: OffsetSpec) -> Positions:
+    """Ask for offsets; -1 where no record is as the specification says."""
+    if not places:
+        return {}
+    asked = {TopicPartition(*place): spec for place in places}
+    futures = admin.list_offsets(
+        asked, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_TIMEOUT
+    )
+    return {(p.topic, p.partition): f.result().offset for p, f in futures.items()}

@@ -1,0 +1,180 @@
+"""Between what applications say and are answered, and its bytes: commands, causes, results."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from streams.protocol.cause import Cause, Source
+from streams.protocol.frames import Command, CommandKind
+from streams.wire.glance import guid, number
+from streams.wire.packing import pack_long
+from streams.wire.single_object import Codec, MalformedError
+
+COMMAND = Codec("Command")
+CAUSE = Codec("Cause")
+RESULT = Codec("Result")
+
+_REMEMBERED, _SHORT = 4096, 1024
+"""How many values, and of how many bytes at most, are remembered of what comes again and again."""
+_NEWER_STATEMENT = "UNKNOWN"
+
+_ISSUED = COMMAND.names.index("issued_at")
+_pack_kind = lru_cache(_REMEMBERED)(COMMAND.packer(1, _ISSUED))
+_pack_said = COMMAND.packer(_ISSUED + 1)
+
+
+def encode_command(command: Command) -> bytes:
+    """Encode ``sb-command``; the body is the record's value, the conversation id its key."""
+    kind, database, from_initiator, issued_at = command[2:6]
+    return b"%b%b%b%b%b" % (
+        COMMAND.prefix,
+        command.command_id.bytes,
+        _pack_kind((kind.value, database, from_initiator)),
+        pack_long(issued_at),
+        _said(*command[6:17], *command[19:22]),
+    )
+
+
+@lru_cache(_REMEMBERED)
+def _said(
+    reply_to: str | None,
+    from_service: str | None,
+    to_service: str | None,
+    to_broker: str | None,
+    contract: str | None,
+    lifetime: int | None,
+    group: uuid.UUID | None,
+    type: str | None,
+    error_code: int | None,
+    error_text: str | None,
+    cleanup: bool,
+    related: uuid.UUID | None,
+    timeout: int | None,
+    also: tuple[uuid.UUID, ...],
+) -> bytes:
+    """Encode what a statement says, which for most of one application's is the same."""
+    return _pack_said(
+        (
+            reply_to,
+            from_service,
+            to_service,
+            to_broker,
+            contract,
+            lifetime,
+            None if group is None else str(group),
+            None if related is None else str(related),
+            list(map(str, also)),
+            timeout,
+            type,
+            error_code,
+            error_text,
+            cleanup,
+        )
+    )
+
+
+def encode_cause(cause: Cause) -> bytes:
+    """Encode ``sb-cause``."""
+    source = cause.source
+    names = source.application, source.agent, source.topic.bytes
+    return CAUSE.pack((*names, source.partition, cause.offset, cause.n))
+
+
+def decode_cause(raw: bytes) -> Cause:
+    """Decode ``sb-cause``; raises MalformedError."""
+    record = CAUSE.decode(raw)
+    topic = uuid.UUID(bytes=record["topic"])
+    source = Source(record["application"], record["agent"], topic, record["partition"])
+    return Cause(source, record["offset"], record["n"])
+
+
+def decode_command(
+    raw: bytes | None, conversation: uuid.UUID, body: bytes | None, stored_at: int
+) -> Command:
+    """Decode ``sb-command``; raises MalformedError.
+
+    What one application says differs from statement to statement in its id and its moment only, so
+    the rest is decoded once.
+    """
+    split = _split(raw) if raw is not None else None
+    if raw is None or split is None:
+        return _command(raw, conversation, body, stored_at)
+    issued_at, head, tail = split
+    before, middle, after = _repeated(head, tail)
+    said = (conversation, guid(raw[10:26]), *before, issued_at, *middle, body, stored_at, *after)
+    return Command._make(said)
+
+
+def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
+    """Return ``issued_at``, and the bytes before it and behind it without prefix and id.
+
+    It stands behind kind (one byte), database (its length is one byte) and side, and takes six
+    bytes from 1971 to 2039.
+    """
+    if not raw.startswith(COMMAND.prefix) or not 28 <= len(raw) <= _SHORT or raw[27] & 0x81:
+        return None
+    at = 29 + (raw[27] >> 1)
+    issued_at = number(raw[at : at + 6])
+    return None if issued_at is None else (issued_at, raw[26:at], raw[at + 6 :])
+
+
+@lru_cache(_REMEMBERED)
+def _repeated(head: bytes, tail: bytes) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
+    """Return a statement's fields, apart from those that differ each time."""
+    raw = b"%b%b%b\0%b" % (COMMAND.prefix, bytes(16), head, tail)
+    said = _command(raw, uuid.UUID(int=0), None, 0)
+    return said[2:5], said[6:17], said[19:]
+
+
+def _command(
+    raw: bytes | None, conversation: uuid.UUID, body: bytes | None, stored_at: int
+) -> Command:
+    record = COMMAND.decode(raw)
+    record["command_id"] = uuid.UUID(bytes=record["command_id"])
+    if record["kind"] == _NEWER_STATEMENT:
+        raise MalformedError("Command: a statement that this version does not know")
+    record["kind"] = CommandKind(record["kind"])
+    try:
+        record["group"] = uuid.UUID(record["group"]) if record["group"] else None
+        record["related"] = uuid.UUID(record["related"]) if record["related"] else None
+        record["also"] = tuple(map(uuid.UUID, record["also"]))
+    except ValueError as error:
+        raise MalformedError(f"Command: a conversation or its group is no UUID: {error}") from error
+    return Command(conversation=conversation, body=body, stored_at=stored_at, **record)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRecord:
+    """The answer to a command: ``number`` 0, or the statement's error number."""
+
+    command_id: uuid.UUID
+    conversation: uuid.UUID
+    number: int = 0
+    text: str = ""
+
+
+def encode_result(result: ResultRecord) -> bytes:
+    """Encode a value of ``result``."""
+    return RESULT.encode(
+        {
+            "command_id": result.command_id.bytes,
+            "conversation": str(result.conversation),
+            "number": result.number,
+            "text": result.text,
+        }
+    )
+
+
+def decode_result(raw: bytes | None) -> ResultRecord:
+    """Decode a value of ``result``; raises MalformedError."""
+    record = RESULT.decode(raw)
+    try:
+        conversation = uuid.UUID(record["conversation"])
+    except ValueError as error:
+        raise MalformedError(f"Result: the conversation is no UUID: {error}") from error
+    return ResultRecord(
+        uuid.UUID(bytes=record["command_id"]), conversation, record["number"], record["text"]
+    )

@@ -1,0 +1,99 @@
+"""Topics shrink behind what is no longer needed (design rules 1 and 5): a thread of the process.
+
+Workers say how far they may, each of the partitions that it owns and as of what it has *committed*:
+an endpoint worker of ``cmd``, ``in`` and ``ack``, a forwarder of ``out`` and ``txq``. A queue may
+shrink behind what the reading group that the catalog names for it has received; the owner of the
+same partition sees to that. What is no longer needed stays readable for as long as it is told to.
+
+It is never urgent, so nothing here is done twice at once or told as broken: the next time will do.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from streams.kafka import Cluster, KafkaException, first_since, read_positions, trim
+from streams.node import home_of
+from streams.workers.control import Control
+from streams.workers.endpoint import EndpointWorker
+
+log = logging.getLogger("hopline.trimming")
+
+Spare = Mapping[tuple[str, int], int]
+"""The first position that is still needed, by topic and partition."""
+
+
+class Trimmed(Protocol):
+    """A worker as it is seen here; another thread asks it."""
+
+    instance: str
+
+    @property
+    def spare(self) -> Spare:
+        """Return below which positions nothing is needed, of partitions that it owns."""
+
+
+def every(keep: float) -> float:
+    """Return how often to look, in seconds: a log is longer than it must be by a tenth at most."""
+    return min(60.0, max(1.0, keep / 10))
+
+
+class Trimming:
+    """Shorten the topics of a process's workers; ``keep`` is in seconds."""
+
+    def __init__(
+        self, cluster: Cluster, control: Control, workers: Sequence[Trimmed], keep: float
+    ) -> None:
+        self._cluster, self._control = cluster, control
+        self._workers, self._keep = workers, keep
+        self._told = ""
+
+    def run(self, stop: threading.Event) -> None:
+        """Shorten them now and then, until ``stop``."""
+        while not stop.wait(every(self._keep)):
+            try:
+                self.once()
+                self._told = ""
+            except KafkaException as error:
+                said = error.args[0].str()
+                if said != self._told:
+                    log.warning("topics are not trimmed: %s", said)
+                self._told = said
+
+    def once(self) -> None:
+        """Shorten them, and let endpoint workers know what could go if it were not needed."""
+        spare = {place: end for worker in self._workers for place, end in worker.spare.items()}
+        spare |= self._received()
+        kept_since = self._control.now() - round(self._keep * 1000)
+        young = first_since(self._cluster, spare, kept_since)
+        for worker in self._endpoints:
+            worker.young = {place: young.get(place, sys.maxsize) for place in spare}
+        begins = {place: min(end, young.get(place, end)) for place, end in spare.items()}
+        for (topic, partition), begin in trim(self._cluster, begins).items():
+            log.info("%s/%d begins at %d", topic, partition, begin)
+
+    @property
+    def _endpoints(self) -> list[EndpointWorker]:
+        return [worker for worker in self._workers if isinstance(worker, EndpointWorker)]
+
+    def _received(self) -> dict[tuple[str, int], int]:
+        """Return how far reading groups have come in queues of which a worker owns the number."""
+        found: dict[tuple[str, int], int] = {}
+        world = self._control.world
+        owned = [
+            ((w.instance, w.tenure.home), n)
+            for w in self._endpoints
+            for n in list(w.partitions.owned)
+        ]
+        for (instance, database, queue), group in world.reading_groups.items():
+            home = home_of(world, instance, database)
+            topic = self._cluster.topics.queue(home, database, queue)
+            places = {(topic, number) for who, number in owned if who == (instance, home)}
+            if places:
+                passed = read_positions(self._cluster, group)
+                found |= {place: passed[place] for place in places & passed.keys()}
+        return found
