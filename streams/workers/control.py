@@ -15,10 +15,11 @@ from streams.kafka import (
     Consumer,
     KafkaError,
     Message,
+    Producer,
     TopicPartition,
     watermarks,
 )
-from streams.node import SILENCE, KafkaClock, Presence, World, world_of
+from streams.node import LEFT, SILENCE, KafkaClock, Presence, Tenancy, Tenants, World, world_of
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import MalformedError, decode_presence, encode_presence
 from streams.workers.abroad import Abroad
@@ -50,14 +51,16 @@ class Control:
     ) -> None:
         self._cluster = cluster
         self._forwards = bool(forwarders)
-        self._signs = (*forwarders, *others)
+        self._signs = dict.fromkeys((*forwarders, *others))
+        self._left: list[str] = []
         self._beat_at = 0.0
         self._timeout = timeout
         self._replica = uuid.uuid4().hex
         self._stop = threading.Event()
         self._ready = threading.Event()
         self._catalog = CatalogState()
-        self._presence = Presence(self._signs[0] if self._signs else "", time.monotonic())
+        self._presence = Presence(next(iter(self._signs), ""), time.monotonic())
+        self._tenants = Tenants(self._replica)
         self._clock = KafkaClock()
         self.abroad = Abroad(cluster.topics, credentials)
         self._world: World | None = None
@@ -157,8 +160,22 @@ class Control:
 
     def speak_for(self, name: str) -> None:
         """Give signs of life in one more name, at once and from now on."""
-        self._signs = (*self._signs, name)
+        self._signs[name] = None
         self._beat_at = 0.0
+
+    def leave(self, name: str) -> None:
+        """Give none in a name any more, and say so."""
+        self._signs.pop(name, None)
+        self._left.append(name)
+        self._beat_at = 0.0
+
+    def tenancy(self, slot: str) -> Tenancy:
+        """Tell whether a slot may be taken, by the signs of life in its name."""
+        return self._tenants.tenancy(slot, self.now())
+
+    def has_left(self, slot: str) -> bool:
+        """Tell whether the last one to work in a slot has said that it leaves."""
+        return self._tenants.has_left(slot)
 
     def now(self) -> int:
         """Return the time by Kafka's clock (epoch milliseconds), by our own while it is unknown."""
@@ -195,10 +212,7 @@ class Control:
                 now = time.monotonic()
                 if now >= self._beat_at:
                     self._beat_at, count = now + HEARTBEAT, count + 1
-                    for instance in self._signs:
-                        at = self.now()
-                        value = encode_presence(instance, self._replica, count, at)
-                        producer.produce(topics.presence, key=instance, value=value)
+                    self._beat(producer, count)
                 producer.poll(0)
                 message = consumer.poll(max(0.0, min(0.2, self._beat_at - now)))
                 if message is None:
@@ -210,6 +224,7 @@ class Control:
                     elif message.topic() == topics.presence:
                         self._presence.end_read(time.monotonic())
                         self._clock.end_read(time.monotonic())
+                        self._tenants.end_read()
                     else:
                         self._move(message.offset() or 0)
                         if self._world is not None:
@@ -220,10 +235,24 @@ class Control:
                     self._move((message.offset() or 0) + 1)
                 else:
                     self._clock.seen(appended(message), time.monotonic())
-                    self._read_presence(message.value())
+                    self._read_presence(message)
         finally:
+            self._take_leave(producer)
             producer.flush(1)
             consumer.close()
+
+    def _beat(self, producer: Producer, count: int) -> None:
+        for name in list(self._signs):  # any thread may add one
+            self._sign(producer, name, count)
+        self._take_leave(producer)
+
+    def _take_leave(self, producer: Producer) -> None:
+        while self._left:
+            self._sign(producer, self._left.pop(), LEFT)
+
+    def _sign(self, producer: Producer, name: str, count: int) -> None:
+        value = encode_presence(name, self._replica, count, self.now())
+        producer.produce(self._cluster.topics.presence, key=name, value=value)
 
     def _follow_abroad(self, world: World) -> None:
         """Only forwarders write into other clusters, and only what counts now is followed."""
@@ -246,14 +275,16 @@ class Control:
             log.error("the catalog cannot be read: %s", self._catalog.error)
         self._told = self._catalog.error
 
-    def _read_presence(self, value: bytes | None) -> None:
+    def _read_presence(self, message: Message) -> None:
         try:
-            seen = decode_presence(value)
+            seen = decode_presence(message.value())
         except MalformedError as error:
             log.warning("presence: %s", error)
             return
+        name, replica, count = seen["instance"], seen["replica"], seen["count"]
+        self._tenants.seen(name, replica, count, appended(message))
         now = time.monotonic()
-        if self._presence.seen(seen["instance"], seen["replica"], seen["count"], now):
+        if self._presence.seen(name, replica, count, now):
             self.abroad.beat(now)
 
 

@@ -26,6 +26,7 @@ from streams.kafka import (
     Consumer,
     GoneError,
     KafkaError,
+    KafkaException,
     Message,
     TopicPartition,
     partitions_of,
@@ -38,8 +39,9 @@ from streams.workers.counts import Committed, Told, Traffic
 from streams.workers.inputs import Inputs, Intake, tell_parked
 from streams.workers.partition import Partition, Work
 from streams.workers.partitions import Partitions
+from streams.workers.slot import UNNAMED, Slot, is_fatal
 from streams.workers.standby import Standby
-from streams.workers.transactions import FencedError, Transactions, number_of
+from streams.workers.transactions import Transactions, number_of
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -58,7 +60,7 @@ class Pace(Enum):
 
 
 class EndpointWorker:
-    """One replica of an instance's endpoint worker; ``slot`` names it across restarts.
+    """One replica of an instance's endpoint worker; ``slot`` names it across restarts, if any.
 
     ``cache_bytes`` bounds what it keeps in memory of ``cmd``, and as much of ``in``, per partition.
     As a ``standby`` it begins when nobody else works in its slot.
@@ -72,7 +74,7 @@ class EndpointWorker:
         instance: str,
         control: Control,
         *,
-        slot: str = "0",
+        slot: str = "",
         limits: Limits | None = None,
         cache_bytes: int = CACHE_BYTES,
         pace: Pace = Pace.LATENCY,
@@ -81,9 +83,9 @@ class EndpointWorker:
         self.instance = instance
         self._cluster = cluster
         self._control = control
-        self._slot = slot
+        self._slot = Slot(instance, self.role, slot or (UNNAMED if standby else ""))
         self._pace = pace
-        self._standby = Standby(control, instance, slot) if standby else None
+        self._standby = Standby(control, self._slot) if standby else None
         self._inputs = Inputs.of(cluster.topics, instance)
         # A command, and a message in a queue topic, is one record.
         limits = limits or Limits()
@@ -94,12 +96,14 @@ class EndpointWorker:
 
     def run(self, stop: threading.Event) -> None:
         """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
-        cluster, inputs, member = self._cluster, self._inputs, {}
-        if self._standby is not None:
-            if not self._standby.wait(self.partitions, cluster.topics.dialog(self.instance), stop):
-                return
-            member["group_instance_id"] = self._slot
-        self._transactions = Transactions(cluster, self.instance, self._slot, inputs, stop)
+        if self._standby is not None and not self._standby.wait(self.partitions, stop):
+            return
+        with self._slot.held(self._control):
+            self._work(stop)
+
+    def _work(self, stop: threading.Event) -> None:
+        cluster, inputs = self._cluster, self._inputs
+        self._transactions = Transactions(cluster, self._slot, inputs, stop)
         self._intake = Intake(
             inputs, len(partitions_of(cluster, inputs.cmd)), self._control.catch_up
         )
@@ -108,7 +112,7 @@ class EndpointWorker:
             partition_assignment_strategy="range",
             enable_partition_eof=True,
             stats=self.traffic.reader,
-            **member,
+            **self._slot.member,
         )
         self.partitions.subscribe(consumer)
         try:
@@ -160,7 +164,7 @@ class EndpointWorker:
                 return self._transact(owned, work)
             except GoneError as error:
                 failure: Exception = error
-            except (FencedError, SurroundingsError):
+            except SurroundingsError:
                 raise
             except Exception as error:
                 failure = error
@@ -233,7 +237,9 @@ class EndpointWorker:
         if error.code() == KafkaError._PARTITION_EOF:
             if owned is not None:
                 owned.ends.append(message.topic() or "")
-        elif error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:
+        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(f"{self.instance}: {error.str()}")
+        elif is_fatal(error):
+            raise KafkaException(error)
         else:
             log.warning("%s: %s", self.instance, error.str())

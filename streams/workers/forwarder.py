@@ -54,6 +54,7 @@ from streams.workers.crossings import Crossed, Crossings
 from streams.workers.delivery import Delivery, short, source_of
 from streams.workers.express import Express, Input, Known
 from streams.workers.positions import Positions
+from streams.workers.slot import Slot, is_fatal
 from streams.workers.waiting import Held, Waiting
 
 log = logging.getLogger("hopline.forwarder")
@@ -66,12 +67,18 @@ _BEGINNING = -2
 
 
 class ForwarderWorker:
-    """One replica of an instance's forwarder; :meth:`run` owns the loop and decides nothing."""
+    """One replica of an instance's forwarder; :meth:`run` owns the loop and decides nothing.
+
+    ``slot`` names it across restarts, if any.
+    """
 
     role = "forwarder"
 
-    def __init__(self, cluster: Cluster, instance: str, control: Control) -> None:
+    def __init__(
+        self, cluster: Cluster, instance: str, control: Control, *, slot: str = ""
+    ) -> None:
         self.instance = instance
+        self._slot = Slot(instance, self.role, slot)
         self._cluster = cluster
         self._control = control
         topics = cluster.topics
@@ -92,7 +99,17 @@ class ForwarderWorker:
         return len(self._waiting), self._waiting.size
 
     def run(self, stop: threading.Event) -> None:
-        """Forward until ``stop``; then drain: flush, commit, leave the group."""
+        """Forward until ``stop``; then drain: flush and commit.
+
+        Raises FencedError where another worker has the slot.
+        """
+        if not self._slot.name:
+            self._work(stop)
+            return
+        with self._slot.held(self._control):
+            self._work(stop)
+
+    def _work(self, stop: threading.Event) -> None:
         world = self._control.world
         self._forwarder = Forwarder(self.instance, world, Envelope, self._waiting.reachable)
         self._limit()
@@ -105,6 +122,7 @@ class ForwarderWorker:
             partition_assignment_strategy="cooperative-sticky",
             enable_partition_eof=True,
             stats=self.traffic.reader,
+            **self._slot.member,
         )
         consumer.subscribe(
             [self._out, self._txq],
@@ -366,7 +384,7 @@ class ForwarderWorker:
                 f"{self.instance}: {error.str()}",
                 "Records before the committed position are gone, or the topic was made anew.",
             )
-        elif error.fatal():
+        elif is_fatal(error):
             raise KafkaException(error)
         else:
             log.warning("%s: %s", self.instance, error.str())

@@ -1,8 +1,8 @@
 """A process full of workers: start them, wait, stop them all when one fails or the user says so.
 
-SIGTERM and SIGINT drain: every loop ends after its present turn, flushes, commits and leaves its
-group. A worker that fails takes the process with it: what runs it (compose, systemd, the demo)
-starts it again, and nothing is lost by that.
+SIGTERM and SIGINT drain: every loop ends after its present turn, flushes and commits. Who has no
+slot leaves its group; the others are expected back. A worker that fails takes the process with it:
+what runs it (compose, systemd, the demo) starts it again, and nothing is lost by that.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
 from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
+from streams.workers.slot import Slot, refuse_taken
 from streams.workers.standby import own_name
 from streams.workers.working import WORKING
 
@@ -61,13 +62,14 @@ class Worker(Protocol):
 class Plan:
     """Which workers a process runs, for which instances, and how its endpoints work.
 
+    ``slot``: the process's name across restarts, if it has one; its partitions wait for it then.
     ``watched``: Kafka's clients report about themselves, for metrics. ``standby``: an endpoint
     begins when nobody else works in its slot.
     """
 
     roles: tuple[str, ...]
     instances: tuple[str, ...]
-    slot: str = "0"
+    slot: str = ""
     cache_bytes: int = CACHE_BYTES
     pace: Pace = Pace.LATENCY
     watched: bool = False
@@ -151,6 +153,7 @@ class Process:
         try:
             control.start()
             self._check(control)
+            refuse_taken(tuple(self._slots()), control, self._stop)
             workers = self.workers = self._workers(names, control)
             threads = [
                 threading.Thread(target=self._guarded, args=(w,), name=f"{type(w).__name__}-{i}")
@@ -193,11 +196,27 @@ class Process:
                 "Run 'hopline apply TOPOLOGY' first: by it every reader learns them.",
             )
 
+    def _slots(self) -> Iterator[Slot]:
+        """Yield the slots in which nobody else may work when this process begins."""
+        plan = self._plan
+        for name in plan.instances:
+            if "forwarder" in plan.roles and self._forwarder_slot:
+                yield Slot(name, "forwarder", self._forwarder_slot)
+            if "endpoint" in plan.roles and not plan.standby:
+                yield Slot(name, "endpoint", plan.slot)
+
+    @property
+    def _forwarder_slot(self) -> str:
+        """Return the slot of forwarders: beside stand-bys none, where two of each work at once."""
+        return "" if self._plan.standby else self._plan.slot
+
     def _workers(self, names: Sequence[str], control: Control) -> list[Worker]:
         workers: list[Worker] = []
         for name in names:
             if "forwarder" in self._plan.roles:
-                workers.append(ForwarderWorker(self._cluster, name, control))
+                workers.append(
+                    ForwarderWorker(self._cluster, name, control, slot=self._forwarder_slot)
+                )
             if "endpoint" in self._plan.roles:
                 workers.append(
                     EndpointWorker(

@@ -27,6 +27,7 @@ from streams.node import Transaction
 from streams.wire.state import Positions
 from streams.workers.inputs import Inputs
 from streams.workers.output import Output
+from streams.workers.slot import UNNAMED, Slot
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -47,22 +48,18 @@ STUCK_AFTER = 10.0
 """Seconds in which offsets are sent, or the client is replaced; while Kafka is away it may be."""
 
 
-class FencedError(Exception):
-    """Another worker owns the slot: this process must leave."""
-
-
 class Transactions:
     """The transactions of one slot, one at a time; raises FencedError where another has the slot.
 
     ``stop`` ends the wait for a Kafka that does not answer.
     """
 
-    def __init__(
-        self, cluster: Cluster, instance: str, slot: str, inputs: Inputs, stop: threading.Event
-    ) -> None:
+    def __init__(self, cluster: Cluster, slot: Slot, inputs: Inputs, stop: threading.Event) -> None:
         self._cluster = cluster
-        self._instance = instance
-        self._id = f"{cluster.topics.prefix}endpoint.{instance}.{slot}"
+        self._slot = slot
+        self._instance = slot.instance
+        name = slot.name or UNNAMED
+        self._id = f"{cluster.topics.prefix}endpoint.{slot.instance}.{name}"
         self._inputs = inputs
         self._stop = stop
         self._begin_anew()
@@ -96,7 +93,7 @@ class Transactions:
         except KafkaException as error:
             cause = error.args[0]
             if cause.code() in FENCED or cause.fatal():
-                raise FencedError(str(cause)) from error
+                raise self._slot.lost(cause) from error
             log.warning("%s: transaction aborted: %s", self._instance, cause.str())
             self._abort()
             if cause.code() in REFUSED:
@@ -143,7 +140,7 @@ class Transactions:
             except KafkaException as error:
                 cause = error.args[0]
                 if cause.code() in FENCED or cause.fatal():
-                    raise FencedError(str(cause)) from error
+                    raise self._slot.lost(cause) from error
                 if not cause.retriable():
                     raise
                 if self._stop.is_set():

@@ -174,4 +174,4 @@ def worker(role: str, instance: str, cluster: Cluster, clock: Path | None) -> tu
     """Return the module and arguments that run one worker."""
     module = ("streams",) if clock is None else ("tests.faults.shifted", str(clock))
     where = ("--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix)
-    return (*module, "worker", role, "--instance", instance, "--verbose", *where)
+    return (*module, "worker", role, "--instance", instance, "--slot", "0", "--verbose", *where)

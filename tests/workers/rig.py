@@ -221,27 +221,32 @@ class Rig:
         self,
         instance: str = "A",
         *,
-        slot: str = "0",
+        slot: str = "",
         limits: Limits = QUICK,
         control: Control | None = None,
         hooks: dict[str, Hook] | None = None,
+        standby: bool = False,
     ) -> Running:
         """Start an endpoint worker."""
         cluster = self._hooked(hooks)
         control = control or self.control()
-        worker = EndpointWorker(cluster, instance, control, slot=slot, limits=limits)
+        worker = EndpointWorker(
+            cluster, instance, control, slot=slot, limits=limits, standby=standby
+        )
         return self._run(worker, cluster)
 
     def forwarder(
         self,
         instance: str = "A",
         *,
+        slot: str = "",
         control: Control | None = None,
         hooks: dict[str, Hook] | None = None,
     ) -> Running:
         """Start a forwarder."""
         cluster = self._hooked(hooks)
-        worker = ForwarderWorker(cluster, instance, control or self.control(instance))
+        control = control or self.control(instance)
+        worker = ForwarderWorker(cluster, instance, control, slot=slot)
         return self._run(worker, cluster)
 
     def _hooked(self, hooks: dict[str, Hook] | None) -> HookedCluster:

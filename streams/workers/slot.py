@@ -1,0 +1,100 @@
+"""A worker's slot: its name across restarts, in which one process at a time works.
+
+Who begins again in its slot is at once dealt the partitions that it had: Kafka knows it by its name
+(``group.instance.id``), and need not wait until a session is over. Whoever had the name before is
+fenced in the group, and an endpoint worker by its transactional id as well; it leaves the process.
+
+Were two processes started with one slot by mistake, each start of one would throw the other one
+out, for ever. So a slot in which somebody gives signs of life is not taken, and a process that has
+several takes all of them or none.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from streams.errors import SurroundingsError
+from streams.kafka import FencedError, KafkaError, KafkaException
+from streams.node import FRESH, Tenancy
+from streams.workers.control import Control
+
+UNNAMED = "0"
+"""The slot of an endpoint worker whose user has named none: its transactions need a name."""
+_LOOK = 0.05
+_LOST = (KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL)
+
+
+def is_fatal(error: KafkaError) -> bool:
+    """Tell whether a consumer will never read again; what its poll returns does not say so."""
+    return error.fatal() or error.code() in _LOST
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The slot of a role at an instance; without a ``name`` its worker is like any other."""
+
+    instance: str
+    role: str
+    name: str = ""
+
+    @property
+    def sign(self) -> str:
+        """Return in which name its worker gives signs of life; no instance is called so."""
+        return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
+
+    @property
+    def member(self) -> dict[str, str]:
+        """Return what makes a consumer a static member of its group: nothing without a name.
+
+        Such a member does not leave the group when it is stopped: it is expected back, and its
+        partitions wait for it until its session is over.
+        """
+        return {"group_instance_id": self.name} if self.name else {}
+
+    @contextmanager
+    def held(self, control: Control) -> Iterator[None]:
+        """Give signs of life in the slot, and in the end say whether it is left in order.
+
+        Raises FencedError where Kafka's consumer says that another process has the name.
+        """
+        control.speak_for(self.sign)
+        try:
+            yield
+            control.leave(self.sign)
+        except KafkaException as error:
+            if error.args[0].code() in _LOST:
+                raise self.lost(error.args[0]) from error
+            raise
+
+    def lost(self, cause: KafkaError) -> FencedError:
+        """Return what tells that somebody else has the slot, or that Kafka takes it for so."""
+        return FencedError(
+            f"The {self.role} of {self.instance} has lost slot {self.name or UNNAMED}: "
+            f"{cause.str()}.",
+            "Another process has taken it, or this one has slept for long: start it again, with a "
+            "--slot of its own.",
+        )
+
+
+def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event) -> None:
+    """Raise SurroundingsError where somebody gives signs of life in one of these slots.
+
+    Waits for three seconds at most, and not at all behind predecessors that are longer dead.
+    """
+    until = time.monotonic() + FRESH / 1000
+    while True:
+        found = {slot: control.tenancy(slot.sign) for slot in slots}
+        for slot, tenancy in found.items():
+            if tenancy is Tenancy.TAKEN:
+                raise SurroundingsError(
+                    f"Another process works in slot {slot.name or UNNAMED} of the {slot.role} of "
+                    f"{slot.instance}: it gave a sign of life just now.",
+                    "Give each process a --slot of its own.",
+                )
+        is_open = Tenancy.OPEN in found.values()
+        if not is_open or time.monotonic() > until or stop.wait(_LOOK):
+            return
