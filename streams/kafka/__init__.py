@@ -28,7 +28,7 @@ from streams.kafka.lag import (
     read_notes,
     read_positions,
 )
-from streams.kafka.patience import StuckError, in_time
+from streams.kafka.patience import Patience, StuckError
 from streams.kafka.reader import (
     CACHE_BYTES,
     Fetcher,
@@ -63,6 +63,7 @@ __all__ = [
     "Mismatch",
     "Notes",
     "Outgoing",
+    "Patience",
     "Positions",
     "Producer",
     "StuckError",
@@ -74,7 +75,6 @@ __all__ = [
     "demand",
     "deploy",
     "headers_of",
-    "in_time",
     "next_of",
     "partitions_of",
     "preview",

@@ -192,14 +192,13 @@ class Fetcher:
             return found
         consumer = self._at(position)
         while True:
-            message = consumer.poll(10)
-            error = message.error() if message is not None else None
-            if message is None or error is not None:
+            message = self._next_of(consumer)
+            error = message.error()
+            if error is not None:
                 self.close()
-                gone = error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET
+                gone = error.code() == KafkaError._AUTO_OFFSET_RESET
                 raise (GoneError if gone else SurroundingsError)(
-                    f"{self._topic}/{self._partition}@{position} cannot be read again: "
-                    f"{error or 'no answer'}"
+                    f"{self._topic}/{self._partition}@{position} cannot be read again: {error}"
                 )
             self.remember(message)
             offset = message.offset() or 0
@@ -211,6 +210,13 @@ class Fetcher:
                     f"{self._topic}/{self._partition}@{position} is gone: "
                     f"the log goes on at {offset}"
                 )
+
+    def _next_of(self, consumer: Consumer) -> Message:
+        try:
+            return next_of(consumer, self._topic, self._partition)
+        except SurroundingsError:
+            self.close()
+            raise
 
     def _at(self, position: int) -> Consumer:
         if self._consumer is None:

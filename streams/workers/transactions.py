@@ -19,9 +19,9 @@ from streams.kafka import (
     Cluster,
     KafkaError,
     KafkaException,
+    Patience,
     StuckError,
     TopicPartition,
-    in_time,
 )
 from streams.node import Transaction
 from streams.wire.state import Positions
@@ -44,10 +44,6 @@ Whatever else aborts a transaction says nothing about the records in it: they ar
 """
 
 
-STUCK_AFTER = 10.0
-"""Seconds in which offsets are sent, or the client is replaced; while Kafka is away it may be."""
-
-
 class Transactions:
     """The transactions of one slot, one at a time; raises FencedError where another has the slot.
 
@@ -62,6 +58,7 @@ class Transactions:
         self._id = f"{cluster.topics.prefix}endpoint.{slot.instance}.{name}"
         self._inputs = inputs
         self._stop = stop
+        self._patience = Patience()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -123,9 +120,8 @@ class Transactions:
     def _send_offsets(self, partition: int, positions: Mapping[str, int], member: Any) -> None:
         offsets = [TopicPartition(t, partition, positions[t]) for t in self._inputs]
         producer = self._producer
-        in_time(
-            lambda: self._guard(lambda: producer.send_offsets_to_transaction(offsets, member, 5)),
-            STUCK_AFTER,
+        self._patience.call(
+            lambda: self._guard(lambda: producer.send_offsets_to_transaction(offsets, member, 5))
         )
 
     def _abort(self) -> None:

@@ -160,3 +160,10 @@ def test_who_does_not_answer_is_given_up_at_once(kafka: str, unique: str) -> Non
     cluster.hooks["get_watermark_offsets"] = away
     with pytest.raises(SurroundingsError, match="no answer for 30 s"):
         list(read_all(cluster, topic))
+
+
+def test_a_record_that_comes_late_is_fetched_all_the_same(kafka: str, unique: str) -> None:
+    cluster, topic = slow(kafka, unique, 3)
+    fetcher = Fetcher(cluster, topic, 0)
+    assert fetcher.fetch(2).value() == b"2"
+    fetcher.close()
