@@ -41,11 +41,14 @@ class Tenants:
 
     own: str
     _last: dict[str, _Sign] = field(default_factory=dict)
+    _mine: dict[str, _Sign] = field(default_factory=dict)
+    _other: dict[str, _Sign] = field(default_factory=dict)
     _end_read: bool = False
 
     def seen(self, slot: str, replica: str, count: int, appended: int) -> None:
         """Note a sign of life."""
-        self._last[slot] = _Sign(replica, count, appended, self._end_read)
+        sign = self._last[slot] = _Sign(replica, count, appended, self._end_read)
+        (self._mine if replica == self.own else self._other)[slot] = sign
 
     def end_read(self) -> None:
         """Note that the topic was read to its end: what comes now is written by who lives now."""
@@ -55,6 +58,18 @@ class Tenants:
         """Tell whether the last one to work there has finished in order."""
         last = self._last.get(slot)
         return last is not None and last.count == LEFT
+
+    def heard(self, slot: str) -> int:
+        """Return the count of one's own last sign there that has come back; 0: of none."""
+        mine = self._mine.get(slot)
+        return 0 if mine is None else mine.count
+
+    def has_rival(self, slot: str) -> bool:
+        """Tell whether somebody else gives signs there beside one's own, as Kafka stamped them."""
+        mine, other = self._mine.get(slot), self._other.get(slot)
+        if mine is None or other is None or other.count == LEFT:
+            return False
+        return mine.appended - other.appended < FRESH
 
     def tenancy(self, slot: str, now: int) -> Tenancy:
         """Tell whether somebody else works there."""

@@ -173,6 +173,14 @@ class Control:
         """Tell whether a slot may be taken, by the signs of life in its name."""
         return self._tenants.tenancy(slot, self.now())
 
+    def heard(self, slot: str) -> int:
+        """Return the count of one's own last sign in a slot that has come back."""
+        return self._tenants.heard(slot)
+
+    def has_rival(self, slot: str) -> bool:
+        """Tell whether somebody else gives signs of life in a slot beside this process."""
+        return self._tenants.has_rival(slot)
+
     def has_left(self, slot: str) -> bool:
         """Tell whether the last one to work in a slot has said that it leaves."""
         return self._tenants.has_left(slot)

@@ -98,8 +98,7 @@ class EndpointWorker:
         """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
         if self._standby is not None and not self._standby.wait(self.partitions, stop):
             return
-        with self._slot.held(self._control):
-            self._work(stop)
+        self._slot.hold(self._control, stop, lambda: self._work(stop))
 
     def _work(self, stop: threading.Event) -> None:
         cluster, inputs = self._cluster, self._inputs

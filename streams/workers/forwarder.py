@@ -106,10 +106,10 @@ class ForwarderWorker:
         if not self._slot.name:
             self._work(stop)
             return
-        with self._slot.held(self._control):
-            self._work(stop)
+        self._slot.hold(self._control, stop, lambda: self._work(stop))
 
     def _work(self, stop: threading.Event) -> None:
+        self._inputs, self._positions = {}, Positions()
         world = self._control.world
         self._forwarder = Forwarder(self.instance, world, Envelope, self._waiting.reachable)
         self._limit()

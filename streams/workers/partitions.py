@@ -77,9 +77,11 @@ class Partitions:
         )
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Let the broker go, and what was owned."""
+        self.assigned = False
         for owned in self.owned.values():
             owned.bodies.close()
+        self.owned.clear()
         for replay in self.warm.values():
             replay.close()
         self._aside.close()

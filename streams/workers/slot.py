@@ -4,6 +4,10 @@ Who begins again in its slot is at once dealt the partitions that it had: Kafka 
 (``group.instance.id``), and need not wait until a session is over. Whoever had the name before is
 fenced in the group, and an endpoint worker by its transactional id as well; it leaves the process.
 
+Kafka's client takes itself for fenced, too, where the coordinator of its group was away for longer
+than a session while the worker waited for Kafka. Where nobody else gives signs of life in the slot,
+its worker therefore begins anew.
+
 Were two processes started with one slot by mistake, each start of one would throw the other one
 out, for ever. So a slot in which somebody gives signs of life is not taken, and a process that has
 several takes all of them or none.
@@ -11,9 +15,10 @@ several takes all of them or none.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -22,9 +27,17 @@ from streams.kafka import FencedError, KafkaError, KafkaException
 from streams.node import FRESH, Tenancy
 from streams.workers.control import Control
 
+log = logging.getLogger("hopline.process")
+
 UNNAMED = "0"
 """The slot of an endpoint worker whose user has named none: its transactions need a name."""
 _LOOK = 0.05
+_SIGNS = 3
+"""So many of one's own signs are waited for after a fence: a rival has given some by then."""
+_HEARD = 30.0
+"""Seconds that they may take."""
+_ONCE_IN = 20.0
+"""Seconds that a worker must have worked to begin anew: two that hear nothing of each other end."""
 _LOST = (KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL)
 
 
@@ -55,16 +68,37 @@ class Slot:
         """
         return {"group_instance_id": self.name} if self.name else {}
 
-    @contextmanager
-    def held(self, control: Control) -> Iterator[None]:
-        """Give signs of life in the slot, and in the end say whether it is left in order.
+    def hold(self, control: Control, stop: threading.Event, work: Callable[[], None]) -> None:
+        """Work in the slot and give signs of life; leave it in order when the work is done.
 
-        Raises FencedError where Kafka's consumer says that another process has the name.
+        Raises FencedError where another process has taken the slot.
         """
         control.speak_for(self.sign)
+        while True:
+            began = time.monotonic()
+            try:
+                with self._fenced():
+                    work()
+                control.leave(self.sign)
+                return
+            except FencedError as error:
+                if time.monotonic() - began < _ONCE_IN or not self._is_alone(control, stop):
+                    raise
+                log.warning("%s Nobody else works there: it begins anew.", error.message)
+
+    def _is_alone(self, control: Control, stop: threading.Event) -> bool:
+        """Tell whether nobody else gives signs of life in the slot while one's own come back."""
+        until, wanted = time.monotonic() + _HEARD, control.heard(self.sign) + _SIGNS
+        while control.heard(self.sign) < wanted:
+            if time.monotonic() > until or stop.wait(_LOOK):
+                return False
+        return not control.has_rival(self.sign)
+
+    @contextmanager
+    def _fenced(self) -> Iterator[None]:
+        """Raise FencedError where Kafka's consumer says that another process has the name."""
         try:
             yield
-            control.leave(self.sign)
         except KafkaException as error:
             if error.args[0].code() in _LOST:
                 raise self.lost(error.args[0]) from error

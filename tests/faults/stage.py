@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +42,8 @@ class Stage:
     clocks: Mapping[str, Clock] = field(default_factory=dict)
     happened: list[Happened] = field(default_factory=list)
     _mends: list[tuple[float, Fault, int, Mend]] = field(default_factory=list)
+    _mending: list[tuple[Future[None], Fault, int]] = field(default_factory=list)
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4))
 
     def strike(self, fault: Fault) -> None:
         """Let a fault happen; what ends it comes when its time is over."""
@@ -52,12 +55,18 @@ class Stage:
             self._mends.append((time.monotonic() + fault.lasts, fault, at, mend))
 
     def mend(self, *, everything: bool = False) -> None:
-        """End the faults whose time is over, or all of them."""
+        """End the faults whose time is over, or all of them.
+
+        A broker may take its time to start; who looks after the workers must not wait for it.
+        """
         now = time.monotonic()
         due = [each for each in self._mends if everything or each[0] <= now]
         self._mends = [each for each in self._mends if each not in due]
-        for _, fault, at, mend in due:
-            mend()
+        self._mending += [(self._pool.submit(mend), fault, at) for _, fault, at, mend in due]
+        for each in [m for m in self._mending if everything or m[0].done()]:
+            mended, fault, at = each
+            mended.result()
+            self._mending.remove(each)
             self.happened.append(Happened(fault, at, _now()))
 
     # --- processes -------------------------------------------------------------------------------

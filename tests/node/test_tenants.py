@@ -55,3 +55,23 @@ def test_who_has_said_that_it_leaves_is_not_waited_for() -> None:
     assert tenants.has_left(SLOT)
     tenants.seen(SLOT, "next", 1, NOW)
     assert not tenants.has_left(SLOT)
+
+
+def beside(age: int, **other: object) -> Tenants:
+    """Return what is known where one's own sign was stamped so long after somebody else's."""
+    tenants = known(age, **other)  # type: ignore[arg-type]
+    tenants.seen(SLOT, "own", 5, NOW)
+    return tenants
+
+
+def test_a_rival_is_who_gives_signs_beside_ones_own() -> None:
+    assert not Tenants("own").has_rival(SLOT)
+    assert not known(0).has_rival(SLOT), "of oneself nothing was heard"
+    assert beside(FRESH - 1).has_rival(SLOT)
+    assert not beside(FRESH).has_rival(SLOT), "that was a predecessor"
+    assert not beside(0, count=LEFT).has_rival(SLOT)
+
+
+def test_of_ones_own_signs_the_last_that_came_back_is_known() -> None:
+    assert Tenants("own").heard(SLOT) == known(0).heard(SLOT) == 0
+    assert beside(0).heard(SLOT) == 5
