@@ -13,7 +13,7 @@ BIN    := .venv/bin
 STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-BENCHES := $(addprefix bench-,routing analysis forwarder endpoint kafka_forwarder kafka_latency \
+BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
   kafka_endpoint kafka_end_to_end open_dialogs kafka_agents kafka_memory)
 
 .PHONY: setup test explore soak demo bench $(BENCHES) lock clean

@@ -22,6 +22,7 @@ PARTS = (
     "routing",
     "analysis",
     "forwarder",
+    "crossing",
     "endpoint",
     "kafka_forwarder",
     "kafka_latency",

@@ -26,6 +26,7 @@ from bench.rows import Of, Row, Unit, at_least
 from bench.turns import Turn, by_turns, compiler_of, cpu_of
 from streams.client import Client, Conversation
 from streams.embedded import Broker
+from streams.errors import SurroundingsError
 from streams.kafka import Cluster, Consumer, TopicPartition, create, deploy, headers_of
 from streams.protocol import END_DIALOG
 from streams.resources import topologies_dir
@@ -152,6 +153,8 @@ def run(load: Load | Plain, pids: Mapping[str, int], times: tuple[float, float],
         marks.append((time.monotonic(), load.delivered, used))
     (began, first, before), (ended, last, after) = marks
     count = last - first
+    if not count:
+        raise SurroundingsError(f"Nothing of {load.sent} messages was delivered in {counted:g} s.")
     cost = {name: (after[name] - before[name]) / count for name in after}
     everything = sum(cost[name] for name in pids)
     return {"rate": count / (ended - began), "all": everything, **cost}

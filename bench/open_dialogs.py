@@ -21,9 +21,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.endpoint import FROM, TO, Side, round_of
-from bench.kafka_memory import resident
 from bench.part import hand_over, options, progress
 from bench.rows import NO_GROWTH, Of, Row, Unit, at_most
+from bench.turns import resident
 from streams.embedded import Broker
 from streams.kafka import Cluster, deploy, read_all, watermarks
 from streams.node import Dialogs, Endpoint, world_of

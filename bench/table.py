@@ -47,7 +47,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _compared(row: Row) -> str:
     if row.goal is not None and row.goal.of is Of.MORE:
         return spread(row.more, _SCALES[row.unit], sign="+")
-    return "x " + spread(row.ratios, _COUNTS)
+    return "x " + spread(row.ratios, _COUNTS) if all(row.base) else ""  # nothing is no measure
 
 
 def _goal(row: Row) -> str:

@@ -24,6 +24,9 @@ log = logging.getLogger("hopline.agents")
 _HOLDER = "agent"
 _LOOK = 0.5
 """Seconds between two looks whether a queue is on again."""
+_AGAIN = 0.1
+"""Seconds until a handler that has failed is called again: others need the event loop too, and one
+that fails at once, on a queue without poison message handling, would never let them have it."""
 
 
 async def attempt(
@@ -45,6 +48,7 @@ async def attempt(
             queue.rollback(_HOLDER)
             if not queue.on:
                 await asyncio.to_thread(settings.disable)
+            await asyncio.sleep(_AGAIN)
         else:
             await saying.commit()
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 
 from streams.client.conversation import Conversation
@@ -40,9 +40,8 @@ class Saying:
 
     def say(self, command: Command) -> Command:
         """Take a statement, under the id that follows from its cause."""
-        cause = self.cause
-        self.cause = replace(cause, n=cause.n + 1)
-        command = command._replace(command_id=cause.id, cause=cause)
+        command = command.caused_by(self.cause)
+        self.cause = self.cause.following
         self.waiting.append(command)
         return command
 
@@ -52,7 +51,7 @@ class Saying:
         That of a related one is in the same partition: an endpoint worker knows the conversation
         groups of its own only.
         """
-        made = (uuid.uuid5(self.cause.id, f"conversation{n or ''}") for n in count())
+        made = map(self.cause.conversation, count())
         wanted = None if related is None else self.place_of(related)
         return next(id for id in made if wanted is None or self.place_of(id) == wanted)
 
@@ -105,13 +104,11 @@ class Dialog:
 
     async def timer(self, seconds: int) -> None:
         """BEGIN CONVERSATION TIMER: a DialogTimer comes after ``seconds``, from 1 up."""
-        command = new_command(self.conversation, CommandKind.TIMER)
-        self._saying.say(command._replace(timeout=seconds))
+        self._saying.say(new_command(self.conversation, CommandKind.TIMER, timeout=seconds))
 
     async def move(self, group: uuid.UUID) -> None:
         """MOVE CONVERSATION: what arrives from now on belongs to another conversation group."""
-        command = new_command(self.conversation, CommandKind.MOVE)
-        self._saying.say(command._replace(group=group))
+        self._saying.say(new_command(self.conversation, CommandKind.MOVE, group=group))
 
     async def begin(
         self,

@@ -20,7 +20,7 @@ from math import isfinite
 from streams.capture.record import Header, Record
 from streams.errors import UsageError
 from streams.wire import MalformedError
-from streams.wire.codecs import COMMAND
+from streams.wire.statements import COMMAND
 from streams.wire.topics import MAX_LENGTH
 
 __all__ = ["Contents", "Due", "contents_of", "plan", "renamed", "stamped"]

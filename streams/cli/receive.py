@@ -46,6 +46,11 @@ _BAD_NEWS = 1
     metavar="ID",
     help="WHERE: only this conversation group.",
 )
+@click.option(
+    "--next-group",
+    is_flag=True,
+    help="GET CONVERSATION GROUP: print the id of the group that comes next, receive nothing.",
+)
 @timeout_option(10.0, "Seconds to wait for the next message.")
 @click.option(
     "--end-when-ended", is_flag=True, help="END CONVERSATION where the other side has ended."
@@ -63,6 +68,7 @@ def receive(
     conversation: uuid.UUID | None,
     target: bool,
     conversation_group: uuid.UUID | None,
+    next_group: bool,
     timeout: float,
     end_when_ended: bool,
     format_: str,
@@ -77,6 +83,8 @@ def receive(
     """
     if conversation is not None and conversation_group is not None:
         raise click.UsageError("--conversation and --conversation-group exclude each other.")
+    if next_group and (conversation or conversation_group or limit or end_when_ended):
+        raise click.UsageError("--next-group receives nothing: leave out what is about messages.")
     if target and conversation is None:
         raise click.UsageError("--target says which side --conversation means.")
     cluster = reached(bootstrap, prefix, max(timeout, 5.0))
@@ -85,6 +93,10 @@ def receive(
     side = None
     if conversation is not None:
         side = Conversation(instance.name, database.name, conversation, not target)
+    if next_group:
+        with Receiver(cluster, instance.name, database.name, name, group) as receiver:
+            _show_group(receiver.get_conversation_group(timeout), format_)
+        return
     broken = 0
     with (
         Receiver(cluster, instance.name, database.name, name, group) as receiver,
@@ -144,6 +156,11 @@ def _show(message: Received, format_: str) -> None:
         "body": body_of(message.body),
     }
     click.echo(json.dumps(record, ensure_ascii=False))
+
+
+def _show_group(group: uuid.UUID | None, format_: str) -> None:
+    if group is not None:
+        click.echo(json.dumps({"conversation_group": str(group)}) if format_ == "json" else group)
 
 
 def _queue(instance: Instance, database: Database, name: str) -> str:

@@ -16,7 +16,7 @@ from streams.cli.options import cluster_of, cluster_options
 from streams.cli.record_text import what, where
 from streams.cli.value_text import clock, day, middle, shorten
 from streams.errors import UsageError
-from streams.kafka import Cluster, Message
+from streams.kafka import Cluster, Message, read_begins
 from streams.kafka.follow import Follower, raw_record, topic_names
 from streams.prose import wrapped
 from streams.wire import Topics
@@ -68,7 +68,8 @@ def tail(
 
     TOPIC is a topic's name, with or without the prefix, or a pattern such as 'queue.*'. Without
     one, all topics of the prefix are read but catalog and presence. What is uncommitted is not
-    shown; what is malformed is, as such.
+    shown; what is malformed is, as such. Where records are gone that nobody needed any more, that
+    is said on stderr.
 
     \b
     hopline tail 'queue.*' --follow
@@ -79,6 +80,8 @@ def tail(
     cluster = cluster_of(bootstrap, prefix)
     cluster.wait(timeout, lambda text: click.echo(text, err=True))
     chosen = choose(topic_names(cluster, timeout), topic, cluster.topics)
+    if last is None:
+        _tell_what_is_gone(cluster, chosen)
     show = _json if format_ == "json" else _story() if asked else _lines()
     printed = 0
     with contextlib.closing(_read(cluster, chosen, asked, last=last, follow=follow)) as records:
@@ -90,6 +93,15 @@ def tail(
     if asked and not printed:
         click.echo(f"There is no record of conversation {asked} in {len(chosen)} topics.", err=True)
         ctx.exit(_BAD_NEWS)
+
+
+def _tell_what_is_gone(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
+    begins = read_begins(cluster, [name for name, _ in chosen])
+    later = sorted({topic for (topic, _), begin in begins.items() if begin})
+    if later:
+        several = f" and {len(later) - 1} more" if len(later) > 1 else ""
+        said = f"{later[0]}{several}: the first records are gone; nobody needed them any more."
+        click.echo(said, err=True)
 
 
 def choose(

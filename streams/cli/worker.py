@@ -36,6 +36,7 @@ def worker(
     name: str,
     classifier: str | None,
     redirect: str | None,
+    directory: str | None,
     bootstrap: str,
     prefix: str,
     log_format: str,
@@ -45,7 +46,8 @@ def worker(
     """Run workers until SIGTERM: then they drain, commit and leave.
 
     ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs), both of
-    these, or agents (a service that comes with Hopline: --service data-dependent-routing).
+    these, or agents (a service that comes with Hopline: --service data-dependent-routing or
+    configuration-notice).
     Any number of processes may serve an instance, each with its own --slot. A killed one loses
     nothing: start it again, and in the same slot it goes on at once. Of two endpoint workers with
     --standby and the same --slot one works; the other one knows all that it knows, and takes over
@@ -56,7 +58,7 @@ def worker(
     logging.getLogger("hopline.ready").setLevel(logging.INFO)
     if bool(instances) == every:
         raise UsageError("Name the instances to serve.", "Give --instance NAME ... or --all.")
-    agents = AgentOptions(service, name, classifier, redirect)
+    agents = AgentOptions(service, name, classifier, redirect, directory)
     agents.demand(wanted=role == AGENTS)
     cluster = cluster_of(bootstrap, prefix)
     if every:
@@ -78,6 +80,7 @@ def worker(
             pace=Pace[settings.pace.name],
             watched=bool(settings.http),
             standby=settings.standby,
+            keep=settings.keep if settings.keep >= 0 else None,
         ),
         timeout=settings.timeout,
         credentials=credentials(click.get_current_context()),

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from streams.errors import UsageError
 from streams.kafka import Cluster, read_catalog
+from streams.routing import CONFIGURATION_SERVICE
 from streams.services import Classifier, to_service_name
+
+if TYPE_CHECKING:
+    from streams.agents import HoplineApp
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,6 +29,7 @@ class Kind(Enum):
     """Which service agents serve."""
 
     DATA_DEPENDENT_ROUTING = "data-dependent-routing"
+    CONFIGURATION_NOTICE = "configuration-notice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,7 @@ class AgentOptions:
     name: str
     classifier: str | None
     redirect: str | None
+    directory: str | None
 
     def demand(self, *, wanted: bool) -> None:
         """Raise UsageError where agents are wanted and not said which, or the other way round."""
@@ -43,11 +51,37 @@ class AgentOptions:
             raise UsageError(
                 "--service, --classifier and --redirect are for agents.", "ROLE agents"
             )
+        if wanted:
+            self._demand_directory()
+
+    def _demand_directory(self) -> None:
+        notice = self.kind is Kind.CONFIGURATION_NOTICE
+        if notice and self.directory is None:
+            raise UsageError(
+                "No directory is named.",
+                "Give --directory FILE, or the URL of a database; docs/writing_a_service.md.",
+            )
+        if notice and (self.classifier or self.redirect):
+            raise UsageError(
+                f"--classifier and --redirect are not for {self.service}.", "Leave them out."
+            )
+
+    @property
+    def kind(self) -> Kind:
+        """Return which service is meant."""
+        return Kind(self.service)
 
 
 def agent_options(command: F) -> F:
     """Add the options that only ROLE agents has."""
     for option in (
+        click.option(
+            "--directory",
+            metavar="FILE|URL",
+            envvar="HOPLINE_DIRECTORY",
+            help="agents, configuration-notice: where services are; a YAML file, or the database "
+            "that has the table: postgresql+psycopg://..., sqlite:///FILE. Also HOPLINE_DIRECTORY.",
+        ),
         click.option(
             "--redirect",
             metavar="TYPE",
@@ -77,31 +111,49 @@ def agent_options(command: F) -> F:
 
 def run_agents(cluster: Cluster, instances: Sequence[str], options: AgentOptions) -> None:
     """Serve every service of the name in these instances until SIGTERM."""
-    from streams.agents.routing import routing_app  # Faust only where it is asked for
-    from streams.agents.serve import serve
+    from streams.agents.serve import serve  # Faust only where it is asked for
 
-    classify = _classifier(options.classifier)
+    notice = options.kind is Kind.CONFIGURATION_NOTICE
+    make = _notice(cluster, options) if notice else _routing(options)
+    name = CONFIGURATION_SERVICE if notice else options.name
     apps = [
-        routing_app(
+        make(
             instance,
             database,
-            options.name,
-            classify=classify,
-            reply_type=options.redirect,
             bootstrap=cluster.bootstrap,
             prefix=cluster.topics.prefix,
             properties=cluster.properties,
             member=f"{instance}.{database}",
             web_enabled=False,
         )
-        for instance, database in _places(cluster, instances, options.name)
+        for instance, database in _places(cluster, instances, name)
     ]
     if not apps:
-        raise UsageError(
-            f"No database of {', '.join(instances)} has a service {options.name}.",
-            "Name it with --name.",
-        )
+        remedy = "Create it in one of them." if notice else "Name it with --name."
+        raise UsageError(f"No database of {', '.join(instances)} has a service {name}.", remedy)
     serve(apps)
+
+
+def _routing(options: AgentOptions) -> Callable[..., HoplineApp]:
+    from streams.agents.routing import routing_app
+
+    classify = _classifier(options.classifier)
+
+    def make(instance: str, database: str, **common: Any) -> HoplineApp:
+        said = {"classify": classify, "reply_type": options.redirect, **common}
+        return routing_app(instance, database, options.name, **said)
+
+    return make
+
+
+def _notice(cluster: Cluster, options: AgentOptions) -> Callable[..., HoplineApp]:
+    from streams.agents.notice import notice_app
+    from streams.live.directory import open_directory
+    from streams.live.notice import Notices
+
+    logging.getLogger("hopline.notice").setLevel(logging.INFO)
+    notices = Notices(cluster, open_directory(options.directory or ""))
+    return functools.partial(notice_app, answers=notices)
 
 
 def _places(cluster: Cluster, instances: Sequence[str], name: str) -> Iterator[tuple[str, str]]:

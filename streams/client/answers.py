@@ -15,7 +15,7 @@ from threading import Condition
 from streams.kafka import Cluster, Consumer, KafkaException, Message, TopicPartition, watermarks
 from streams.kafka.reader import partitions_of
 from streams.wire import MalformedError, decode_result
-from streams.wire.codecs import ResultRecord
+from streams.wire.statements import ResultRecord
 
 _TURN = 0.1
 """Seconds that a thread polls at a time: then the others learn what came, and that time passes."""

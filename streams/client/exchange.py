@@ -71,6 +71,10 @@ class Exchange(Statements):
         """Return what :meth:`Receiver.receive` does."""
         return self._receiver.receive(timeout, top, conversation=conversation, group=group)
 
+    def get_conversation_group(self, timeout: float) -> uuid.UUID | None:
+        """Lock what :meth:`Receiver.get_conversation_group` does."""
+        return self._receiver.get_conversation_group(timeout)
+
     def perform(self, instance: str, command: Command) -> None:
         """Say something that counts when the transaction is committed."""
         key, value, headers = command_record(command)

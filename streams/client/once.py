@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 
 from streams.client.client import Client
-from streams.client.conversation import Conversation
 from streams.client.statements import Statements
 from streams.protocol import Cause, Command, Source
 
@@ -23,8 +22,8 @@ class Once(Statements):
     """
 
     def __init__(self, client: Client, source: Source, offset: int) -> None:
-        self._client, self._source, self._offset = client, source, offset
-        self._said = 0
+        self._client = client
+        self._cause = Cause(source, offset)
 
     def __enter__(self) -> Once:
         return self
@@ -33,38 +32,12 @@ class Once(Statements):
         if failure is None:
             self._client.flush()
 
-    def begin(
-        self,
-        instance: str,
-        database: str,
-        from_service: str,
-        to_service: str,
-        *,
-        broker: str | None = None,
-        contract: str | None = None,
-        lifetime: int | None = None,
-        conversation: uuid.UUID | None = None,
-        group: uuid.UUID | None = None,
-    ) -> Conversation:
-        """BEGIN DIALOG; ``lifetime`` in seconds."""
-        return super().begin(
-            instance,
-            database,
-            from_service,
-            to_service,
-            broker=broker,
-            contract=contract,
-            lifetime=lifetime,
-            conversation=conversation or uuid.uuid5(self._next.id, "conversation"),
-            group=group,
-        )
-
-    @property
-    def _next(self) -> Cause:
-        return Cause(self._source, self._offset, self._said)
+    def new_id(self) -> uuid.UUID:
+        """Return the id of a dialog that the next thing said begins."""
+        return self._cause.conversation()
 
     def perform(self, instance: str, command: Command) -> None:
         """Say the next thing that the record causes."""
-        cause = self._next
-        self._said += 1
-        self._client.perform(instance, command._replace(command_id=cause.id, cause=cause))
+        command = command.caused_by(self._cause)
+        self._cause = self._cause.following
+        self._client.perform(instance, command)

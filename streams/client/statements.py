@@ -36,12 +36,16 @@ class Statements(ABC):
         group: uuid.UUID | None = None,
     ) -> Conversation:
         """BEGIN DIALOG; ``lifetime`` in seconds. Nothing is sent to the network by it."""
-        handle = Conversation(instance, database, conversation or uuid.uuid4())
+        handle = Conversation(instance, database, conversation or self.new_id())
         command = begin_command(
             handle, from_service, to_service, broker, contract, lifetime, group=group
         )
         self.perform(instance, command)
         return handle
+
+    def new_id(self) -> uuid.UUID:
+        """Return an id for a new dialog."""
+        return uuid.uuid4()
 
     def send(self, on: Conversation, body: bytes, *, type: str | None = None) -> uuid.UUID:
         """SEND; returns the message's id. Raises StatementError where it is too large (8459)."""

@@ -23,6 +23,7 @@ from streams.kafka.lag import (
     Lags,
     Notes,
     Positions,
+    read_begins,
     read_ends,
     read_lags,
     read_notes,
@@ -42,6 +43,7 @@ from streams.kafka.reader import (
 from streams.kafka.stated import refuse_secrets, stated_cluster
 from streams.kafka.topics import Mismatch, compare, create, demand, topic_id
 from streams.kafka.transactor import FENCED, AbortedError, FencedError, Outgoing, Transactor
+from streams.kafka.trim import trim
 
 __all__ = [
     "CACHE_BYTES",
@@ -80,6 +82,7 @@ __all__ = [
     "preview",
     "publish",
     "read_all",
+    "read_begins",
     "read_catalog",
     "read_ends",
     "read_lags",
@@ -90,5 +93,6 @@ __all__ = [
     "specs_of",
     "stated_cluster",
     "topic_id",
+    "trim",
     "watermarks",
 ]

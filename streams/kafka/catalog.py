@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Message
@@ -21,7 +20,6 @@ from streams.wire import MalformedError, decode_catalog_object, encode_catalog_o
 from streams.wire.evolution import is_schema, learn, written_schemas
 
 VERSION_KEY = "version"
-Objects = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(slots=True)

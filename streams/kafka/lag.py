@@ -63,10 +63,19 @@ def read_notes(cluster: Cluster, group: str) -> Notes:
 
 def read_ends(cluster: Cluster, topics: Sequence[str]) -> Positions:
     """Return where the committed records of topics end; what does not exist is left out."""
+    return _of_topics(cluster, topics, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+
+def read_begins(cluster: Cluster, topics: Sequence[str]) -> Positions:
+    """Return where the logs of topics begin: 0 where nothing was trimmed; as :func:`read_ends`."""
+    return _of_topics(cluster, topics, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+
+def _of_topics(cluster: Cluster, topics: Sequence[str], spec: OffsetSpec) -> Positions:
     admin = cluster.admin()
     metadata = admin.list_topics(timeout=_TIMEOUT).topics
     where = [TopicPartition(t, p) for t in topics if t in metadata for p in metadata[t].partitions]
-    return _offsets(admin, where, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    return _offsets(admin, where, spec)
 
 
 def _asked(admin: AdminClient, group: str) -> Future[ConsumerGroupTopicPartitions]:

@@ -47,6 +47,7 @@ def service_queues(asked: Asked) -> Iterator[Row]:
                 "type": "SQ",
                 "type_desc": "SERVICE_QUEUE",
                 "is_ms_shipped": False,
+                "max_readers": queue.max_readers if queue.activation is not None else 0,
                 "activation_procedure": queue.activation,
                 "is_activation_enabled": False,  # an application reads; nobody is activated
                 "is_receive_enabled": queue.status,

@@ -15,7 +15,7 @@ from typing import Any
 
 from streams.errors import UsageError
 from streams.live.places import Asked, Row
-from streams.live.transport_views import ROW_COLUMNS, queue_rows, queues_named
+from streams.live.queue_rows import ROW_COLUMNS, queue_rows, queues_named
 from streams.live.views import TIMES, VIEWS
 
 _VIEW = re.compile(r"\[?\bsys\]?\s*\.\s*\[?(\w+)", re.IGNORECASE)

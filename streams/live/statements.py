@@ -58,12 +58,15 @@ def live_topology(state: CatalogState) -> Topology:
     return state.topology
 
 
-def plan_script(cluster: Cluster, script: Script, now: float) -> Planned:
+def plan_script(
+    cluster: Cluster, script: Script, now: float, state: CatalogState | None = None
+) -> Planned:
     """Apply a script to the catalog as it is now, in memory; ``now`` is epoch seconds.
 
-    Raises InputError for what cannot be parsed and UsageError for statements that are no DDL.
+    ``state`` is what the script was written for, if it was read already. Raises InputError for what
+    cannot be parsed and UsageError for statements that are no DDL.
     """
-    state = read_catalog(cluster)
+    state = state or read_catalog(cluster)
     live = live_topology(state)
     wanted = apply_sql(live, script.instance, script.database, script.text, now, script.file)
     _refuse_skipped(wanted.skipped[len(live.skipped) :])

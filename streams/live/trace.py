@@ -2,7 +2,8 @@
 
 A probe is an acknowledgement of a dialog that nobody has. Forwarders route it by the same rules and
 the same plan as a message; it ends in ``ack`` of the instance that delivers, where the endpoint
-worker finds no dialog and does nothing. Its ``sb-hop`` says whom it met and when.
+worker finds no dialog (and tells one that comes back that it is closed, which nobody hears). Its
+``sb-hop`` says whom it met and when.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The views over what is on its way: forwarded messages, connections; and what a queue holds."""
+"""The views over what is on its way: forwarded messages, and connections."""
 
 from __future__ import annotations
 
@@ -7,29 +7,14 @@ from contextlib import suppress
 
 from streams.kafka import Cluster, Message, headers_of, partitions_of, read_all, read_notes
 from streams.live.places import Asked, Row, words
-from streams.protocol import Flag
 from streams.routing import AddressKind, parse_address
-from streams.topology import (
-    Database,
-    Instance,
-    Queue,
-    Topology,
-    Validation,
-    instance_at,
-    queues_of,
-)
+from streams.topology import Instance, Topology, instance_at
 from streams.wire import MalformedError, decode_presence
-from streams.wire.records import priority_of, read_message, read_queued
+from streams.wire.records import read_message
 from streams.wire.spans import spans_in
 
 _SILENT_MS = 5_000
 """An instance whose forwarder has said nothing for as long counts as unreachable."""
-_VALIDATED = {
-    Validation.EMPTY: "E",
-    Validation.NONE: "N",
-    Validation.WELL_FORMED_XML: "X",
-    Validation.VALID_XML: "X",
-}
 
 
 def forwarded_messages(asked: Asked) -> Iterator[Row]:
@@ -40,7 +25,7 @@ def forwarded_messages(asked: Asked) -> Iterator[Row]:
     for place in asked.places:
         name = place.instance.name
         group = f"{asked.cluster.topics.prefix}forwarder.{name}"
-        for message in _unread(asked.cluster, asked.cluster.topics.txq(name), group):
+        for message in _ahead(asked.cluster, asked.cluster.topics.txq(name), group):
             with suppress(MalformedError):
                 yield _forwarded(asked, name, message)
 
@@ -121,64 +106,10 @@ def _signs_of_life(cluster: Cluster) -> dict[str, int]:
     return seen
 
 
-def queue_rows(asked: Asked, instance: Instance, database: Database, queue: Queue) -> Iterator[Row]:
-    """Yield what a queue holds: what its reading group has not passed, else its whole topic."""
-    topic = asked.cluster.topics.queue(instance.name, database.name, queue.name)
-    types = {t.name: t.validation for t in database.message_types.values()}
-    for message in _unread(asked.cluster, topic, queue.group):
-        with suppress(MalformedError):
-            headers = headers_of(message)
-            frame = read_queued(message.value(), headers)
-            header = frame.header
-            key = message.key()
-            yield {
-                "instance": instance.name,
-                "database": database.name,
-                "status": 1,
-                "priority": priority_of(headers),
-                "queuing_order": message.offset(),
-                "conversation_group_id": key.decode() if isinstance(key, bytes) else key,
-                "conversation_handle": None,
-                "conversation_id": str(frame.conversation),
-                "message_sequence_number": header.sequence,
-                "service_name": frame.parties.to_service,
-                "service_id": None,
-                "service_contract_name": frame.parties.contract,
-                "service_contract_id": None,
-                "message_type_name": header.type,
-                "message_type_id": None,
-                "validation": _VALIDATED[types.get(header.type, Validation.NONE)],
-                "message_body": frame.body,
-                "message_id": str(header.message_id),
-                "message_enqueue_time": message.timestamp()[1],
-                "is_end_of_dialog": bool(header.flags & Flag.END),
-            }
-
-
-ROW_COLUMNS = words(
-    """instance database status priority queuing_order conversation_group_id conversation_handle
-    conversation_id message_sequence_number service_name service_id service_contract_name
-    service_contract_id message_type_name message_type_id validation message_body message_id
-    message_enqueue_time is_end_of_dialog"""
-)
-
-
-def queues_named(asked: Asked, text: str) -> Iterator[tuple[Instance, Database, Queue]]:
-    """Yield the queues whose name occurs in a text, in any case."""
-    folded = text.casefold()
-    for instance, database in asked.databases():
-        for queue in queues_of(database):
-            if queue.name.casefold() in folded:
-                yield instance, database, queue
-
-
-def _unread(cluster: Cluster, topic: str, group: str | None) -> Iterator[Message]:
-    """Yield a topic's records that a group has not passed, all of them without a group.
-
-    What it has passed and holds is not done with either.
-    """
+def _ahead(cluster: Cluster, topic: str, group: str) -> Iterator[Message]:
+    """Yield a topic's records that a forwarder has not passed, and those that it holds."""
     partitions_of(cluster, topic)  # says how a topic comes to be that is not there
-    notes = read_notes(cluster, group) if group else {}
+    notes = read_notes(cluster, group)
     held = {place: spans_in(note) for place, (_, note) in notes.items()}
     for message in read_all(cluster, topic):
         place, offset = (topic, message.partition() or 0), message.offset() or 0

@@ -21,6 +21,7 @@ from streams.node.holding import Holding
 from streams.node.kafka_clock import KafkaClock
 from streams.node.lane import Lane
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
+from streams.node.needs import Needs, Spare
 from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.owners import narrowed, owner_of
@@ -59,6 +60,7 @@ __all__ = [
     "MessageType",
     "MirroredRoute",
     "MissingRoute",
+    "Needs",
     "OutFrame",
     "Outcome",
     "Pair",
@@ -78,6 +80,7 @@ __all__ = [
     "Said",
     "Seen",
     "Service",
+    "Spare",
     "Step",
     "Tenancy",
     "Tenants",

@@ -55,6 +55,13 @@ class Dialogs(Mapping[DialogKey, Dialog]):
             return dialog
         return self[key] if key in self._records else default
 
+    def look(self, key: DialogKey) -> Dialog | None:
+        """Return a dialog, if it is there, and let it sleep if it does: it is only looked at."""
+        dialog = self._awake.get(key)
+        if dialog is None and key in self._records:
+            dialog = self._read(key, self._records[key])
+        return dialog
+
     def put(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> None:
         """Take over a dialog that was touched, and the record that was written of it."""
         self._records[key] = record

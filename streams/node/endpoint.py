@@ -13,6 +13,7 @@ from itertools import islice
 from streams.node.configuration import Request, anywhere
 from streams.node.dialogs import Dialogs
 from streams.node.groups import DialogKey, Groups
+from streams.node.needs import Needs, Spare
 from streams.node.seen import Seen
 from streams.node.timers import AT_ONCE, Timers
 from streams.node.transaction import Bodies, Transaction
@@ -28,7 +29,7 @@ class Endpoint:
     ``left_out``: the local forwarder's committed position in ``out``; 0 until it is known, which
     holds every retry back. ``requests`` for routes are by database and service; ``fits`` tells
     whether a conversation lives in this partition; ``seen`` is what was said by those who may say
-    it again.
+    it again. ``needs`` is what its dialogs need of its inputs.
     """
 
     instance: str
@@ -39,6 +40,7 @@ class Endpoint:
     requests: dict[str, dict[str, Request]] = field(default_factory=dict)
     fits: Callable[[uuid.UUID], bool] = anywhere
     seen: dict[Source, Seen] = field(default_factory=dict)
+    needs: Needs = field(default_factory=Needs)
     _timers: Timers[DialogKey] = field(default_factory=Timers)
     _waiting: dict[DialogKey, None] = field(default_factory=dict)
     _probes: dict[DialogKey, None] = field(default_factory=dict)
@@ -189,6 +191,7 @@ class Endpoint:
         if dialog.status or dialog.parked or (is_open and not self._is_untouched(dialog)):
             self._waiting[key] = None
         self._timers.arm(key, dialog.due_at)
+        self.needs.note(key, dialog)
 
     def _is_untouched(self, dialog: Dialog) -> bool:
         """Tell whether nothing was done to the dialog's database or service that ends it."""
@@ -203,8 +206,16 @@ class Endpoint:
         self._waiting.pop(key, None)
         self._probes.pop(key, None)
         self._timers.arm(key, None)
+        self.needs.forget(key)
         if known is not None:
             self._groups.remove(key, known.group)
+
+    def spare(self) -> Spare | None:
+        """Go on looking what the inputs are needed for; returns what was found, at the end only.
+
+        ``needs.begin`` begins that.
+        """
+        return self.needs.go_on(self.dialogs.look)
 
     def arm(self, key: DialogKey) -> None:
         """Let a dialog be due again that was taken, and that nothing was done about."""

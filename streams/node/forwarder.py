@@ -82,6 +82,7 @@ class Forwarder:
         self.world = world
         self._here = world.instances[self.instance]
         self._transport = world.transports[self.instance]
+        self._strangers = world.hides.get(self.instance, frozenset())
         self._ways.clear()
 
     def instance_at(self, address: Address) -> str | None:
@@ -134,7 +135,8 @@ class Forwarder:
         if not chosen:
             return None
         target = leaf.targets[chosen[0]] or ""
-        return Lane(Place.TXQ, target, leaf.route, begun=sends, spend=not sends)
+        hide = target in self._strangers
+        return Lane(Place.TXQ, target, leaf.route, begun=sends, spend=not sends, hide=hide)
 
     def block(self, now: int) -> bytes:
         """Return the bytes by which a visit here is added to ``sb-hop``, made once per instant."""
@@ -182,8 +184,10 @@ class Forwarder:
         block, copies = self.block(now), []
         for i in chosen:
             used = (i - seed) % len(leaf.targets)  # the index that leads here again
-            edited = hop.edited(self.instance, now, block, spend=False, first_hop=used)
-            copies.append(Copy(Place.TXQ, leaf.targets[i] or "", leaf.route, edited))
+            target = leaf.targets[i] or ""
+            hide = target in self._strangers
+            edited = hop.edited(self.instance, now, block, spend=False, first_hop=used, hide=hide)
+            copies.append(Copy(Place.TXQ, target, leaf.route, edited))
         return Outcome(tuple(copies))
 
     def _forward(self, record: Record, leaf: _Leaf, hop: HopView, now: int) -> Outcome:
@@ -194,8 +198,10 @@ class Forwarder:
         chosen = self._failover(leaf, turn_on_the_way(hop.attempt, len(leaf.targets), hop.visits))
         if not chosen:
             return HELD
-        edited = hop.edited(self.instance, now, self.block(now), spend=True)
-        return Outcome((Copy(Place.TXQ, leaf.targets[chosen[0]] or "", leaf.route, edited),))
+        target = leaf.targets[chosen[0]] or ""
+        hide = target in self._strangers
+        edited = hop.edited(self.instance, now, self.block(now), spend=True, hide=hide)
+        return Outcome((Copy(Place.TXQ, target, leaf.route, edited),))
 
     def _to_principal(
         self, way: _Way, record: Record, leaf: _Leaf, hop: HopView, now: int

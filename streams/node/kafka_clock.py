@@ -41,3 +41,11 @@ class KafkaClock:
         """Return the time in epoch milliseconds; ``None`` while nothing is known of it."""
         ahead = self._ahead
         return None if ahead is None else int((at + ahead) * 1000)
+
+    def ahead_of(self, other: KafkaClock) -> int:
+        """Return by how many milliseconds it is ahead of another one's; 0 while either is unknown.
+
+        Both are known by the same monotonic clock.
+        """
+        mine, theirs = self._ahead, other._ahead
+        return 0 if mine is None or theirs is None else round((mine - theirs) * 1000)

@@ -37,9 +37,16 @@ class HopView(Protocol):
         """Tell whether the time to live is over at ``now``, epoch milliseconds."""
 
     def edited(
-        self, instance: str, at: int, block: bytes, *, spend: bool, first_hop: int | None = None
+        self,
+        instance: str,
+        at: int,
+        block: bytes,
+        *,
+        spend: bool,
+        first_hop: int | None = None,
+        hide: bool = False,
     ) -> bytes:
-        """Return the bytes for the next instance."""
+        """Return the bytes for the next instance; ``hide``: without the path so far."""
 
 
 class Roles(Protocol):

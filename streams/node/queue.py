@@ -147,8 +147,7 @@ class Queue:
 
     def get_conversation_group(self, holder: Holder) -> uuid.UUID | None:
         """GET CONVERSATION GROUP: lock the next group with messages; several calls, several."""
-        locked = [g for g, owner in self._locks.items() if owner == holder]
-        group = self._next_group(holder, without=locked)
+        group = self._next_group(holder, new=True)
         if group is not None:
             self._locks[group] = holder
         return group
@@ -210,9 +209,12 @@ class Queue:
         """Tell whether a transaction has received anything."""
         return bool(self._received.get(holder))
 
-    def urgency(self, holder: Holder) -> tuple[int, int] | None:
-        """Return how urgent the next RECEIVE would be, the least first; ``None``: nothing there."""
-        group = self._next_group(holder) if self.on else None
+    def urgency(self, holder: Holder, *, new: bool = False) -> tuple[int, int] | None:
+        """Return how urgent the next RECEIVE would be, the least first; ``None``: nothing there.
+
+        With ``new`` of a group that is not locked yet.
+        """
+        group = self._next_group(holder, new=new) if self.on else None
         return None if group is None else self._urgency(group)
 
     def __len__(self) -> int:
@@ -220,14 +222,12 @@ class Queue:
 
     # --- order -----------------------------------------------------------------------------------
 
-    def _next_group(
-        self, holder: Holder, without: list[uuid.UUID] | None = None
-    ) -> uuid.UUID | None:
+    def _next_group(self, holder: Holder, *, new: bool = False) -> uuid.UUID | None:
         """Return the group that comes next: by its highest priority, then by its oldest message."""
         free = [
             group
             for group in self._ready
-            if self._may_lock(group, holder) and group not in (without or ())
+            if self._may_lock(group, holder) and not (new and group in self._locks)
         ]
         return min(free, key=self._urgency, default=None)
 

@@ -21,12 +21,14 @@ class Timers(Generic[K]):
 
     A key is either in the heap, which is in order, or in a drawer, which costs little: most dialogs
     are due when their lifetime is over, and that may be in 68 years. A drawer is opened an hour
-    before its time. An entry of the heap that its key has outdated is dropped when it is reached.
+    before its time, and is gone when nothing is in it. An entry of the heap that its key or drawer
+    has outdated is dropped when it is reached, or when such entries are most of the heap.
     """
 
     def __init__(self) -> None:
         self._due: dict[K, int] = {}
-        self._heap: list[tuple[int, int, K | None]] = []  # without a key: open a drawer
+        # (when, a ticket that is no other's, key); without a key: open the drawer ~ticket
+        self._heap: list[tuple[int, int, K | None]] = []
         self._drawers: dict[int, dict[K, None]] = {}
         self._far = float("inf")  # until somebody has said what time it is
         self._ticket = 0
@@ -49,9 +51,12 @@ class Timers(Generic[K]):
         if before == due:
             return
         if before is not None:
-            drawer = self._drawers.get(before >> _DRAWER)
+            number = before >> _DRAWER
+            drawer = self._drawers.get(number)
             if drawer is not None:
                 drawer.pop(key, None)
+                if not drawer:
+                    del self._drawers[number]
         if due is None:
             del self._due[key]
             return
@@ -68,7 +73,7 @@ class Timers(Generic[K]):
         while self._heap and self._heap[0][0] <= now and len(keys) < AT_ONCE:
             due, number, key = heapq.heappop(self._heap)
             if key is None:
-                self._open(number)
+                self._open(~number)
             elif self._due.get(key) == due:
                 del self._due[key]
                 keys.append(key)
@@ -76,24 +81,28 @@ class Timers(Generic[K]):
 
     def _push(self, due: int, key: K) -> None:
         self._ticket += 1
-        heapq.heappush(self._heap, (due, self._ticket, key))
-        # What a key has outdated leaves only when its time comes.
-        if len(self._heap) > 64 + 4 * len(self._due):
-            drawers = [(self._opens(number), number, None) for number in self._drawers]
-            near = ((due, key) for key, due in self._due.items() if not self._is_aside(due, key))
-            self._heap = [*drawers, *((due, n, key) for n, (due, key) in enumerate(near))]
-            heapq.heapify(self._heap)
+        self._enter(due, self._ticket, key)
 
     def _lay_aside(self, due: int, key: K) -> None:
         number = due >> _DRAWER
         drawer = self._drawers.get(number)
-        if drawer is None:
-            drawer = self._drawers[number] = {}
-            heapq.heappush(self._heap, (self._opens(number), number, None))
-        drawer[key] = None
+        if drawer is not None:
+            drawer[key] = None
+        else:
+            self._drawers[number] = {key: None}
+            self._enter(self._opens(number), ~number, None)
+
+    def _enter(self, due: int, ticket: int, key: K | None) -> None:
+        heapq.heappush(self._heap, (due, ticket, key))
+        # What is outdated leaves only when its time comes.
+        if len(self._heap) > 64 + 4 * len(self._due):
+            drawers = [(self._opens(number), ~number, None) for number in self._drawers]
+            near = ((due, key) for key, due in self._due.items() if not self._is_aside(due, key))
+            self._heap = [*drawers, *((due, n, key) for n, (due, key) in enumerate(near))]
+            heapq.heapify(self._heap)
 
     def _open(self, number: int) -> None:
-        for key in self._drawers.pop(number):
+        for key in self._drawers.pop(number, ()):
             self._push(self._due[key], key)
 
     def _is_aside(self, due: int, key: K) -> bool:

@@ -24,6 +24,7 @@ from streams.topology import (
     contract_of,
     directory,
     queue_of,
+    queues_of,
     routing_instances,
     schema_of,
 )
@@ -85,7 +86,9 @@ class World:
     ``addresses`` maps (host in lower case, port) to the instance there, also in another of the
     ``clusters``, where it is one of the ``neighbours``; ``forward_bytes`` is each
     instance's MESSAGE_FORWARD_SIZE, ``partitions`` how many its topics have; ``mirrors`` maps
-    (instance, database) to its part in a mirrored pair.
+    (instance, database) to its part in a mirrored pair. ``reading_groups`` are those that have
+    received for good what they have passed in a queue: nobody else will want it. ``hides`` has the
+    next hops for each instance that are told nothing of a copy's path before it.
     """
 
     version: int
@@ -102,6 +105,8 @@ class World:
     mirrors: Mapping[tuple[str, str], Mirror]
     neighbours: Mapping[str, Neighbour]
     clusters: Mapping[str, Cluster]
+    reading_groups: Mapping[Key, str]
+    hides: Mapping[str, frozenset[str]]
 
     def instance_at(self, address: Address) -> str | None:
         """Return the instance that an address leads to; ``None`` where no one lives there."""
@@ -165,7 +170,24 @@ def world_of(topology: Topology, version: int) -> World:
         {(name, d.name): d.mirror for name, d in databases if d.mirror is not None},
         topology.neighbours,
         topology.clusters,
+        {
+            (name, d.name, queue.name): queue.group
+            for name, d in databases
+            for queue in queues_of(d)
+            if queue.group is not None and not queue.retention
+        },
+        {
+            name: _foreign(topology, i.cluster)
+            for name, i in topology.instances.items()
+            if i.endpoint.hide_path
+        },
     )
+
+
+def _foreign(topology: Topology, cluster: str | None) -> frozenset[str]:
+    """Return who lives in another cluster."""
+    others = (i.name for i in topology.instances.values() if i.cluster != cluster)
+    return frozenset((*others, *topology.neighbours))
 
 
 def _abroad(topology: Topology) -> dict[tuple[str, int], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _NAMESPACE = uuid.UUID("6d9d9c0e-5d0b-5c55-9a6b-0a8a7d1f5c11")
 
@@ -40,3 +40,12 @@ class Cause:
         where = self.source
         parts = (where.application, where.agent, where.topic.hex, where.partition, *self.at)
         return uuid.uuid5(_NAMESPACE, repr(parts))
+
+    @property
+    def following(self) -> Cause:
+        """Return the cause of the record's next statement."""
+        return replace(self, n=self.n + 1)
+
+    def conversation(self, number: int = 0) -> uuid.UUID:
+        """Return the id of the dialog that the command begins; there are others, by ``number``."""
+        return uuid.uuid5(self.id, f"conversation{number or ''}")

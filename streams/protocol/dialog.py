@@ -153,6 +153,32 @@ class Dialog:
         return self.acknowledged[0] >= self.send_sequence
 
     @property
+    def needs_bodies(self) -> bool:
+        """Tell whether bodies of the dialog may have to be read again."""
+        return not self.all_acknowledged or bool(self.held or self.partial or self.parked)
+
+    @property
+    def lowest_command(self) -> int | None:
+        """Return the lowest position in ``cmd`` of what is accepted and unacknowledged, if any is.
+
+        Positions need not rise with the numbers: bodies may have been moved.
+        """
+        if self.all_acknowledged:
+            return None
+        first, at = divmod(self.acknowledged[0], CHUNK)
+        return min(
+            min(chunk[at:] if number == first else chunk)[0]
+            for number, chunk in self.chunks.items()
+        )
+
+    @property
+    def lowest_frame(self) -> int | None:
+        """Return the lowest position in ``in`` of what is stored and not enqueued, if any is."""
+        held = (position for position, _ in self.held.values())
+        parked = (position for number, position in self.parked if number >= 0)
+        return min((*held, *self.partial, *parked), default=None)
+
+    @property
     def due_at(self) -> int | None:
         """Return when the endpoint wants to be looked at next, if ever."""
         times = [t for t in (self.retry_at, self.forget_at, self.timer_at) if t is not None]

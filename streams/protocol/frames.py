@@ -207,6 +207,10 @@ class Command(NamedTuple):
     also: tuple[uuid.UUID, ...] = ()
     cause: Cause | None = None
 
+    def caused_by(self, cause: Cause) -> Command:
+        """Return the statement as one that a record causes, under the id that follows from it."""
+        return self._replace(command_id=cause.id, cause=cause)
+
     def message_id(self, conversation: uuid.UUID) -> uuid.UUID:
         """Return the id of the message that it sends on one of its conversations."""
         if conversation == self.conversation:

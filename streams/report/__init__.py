@@ -1,5 +1,6 @@
 """What became of every message: the ledger, from data read back from Kafka."""
 
+from streams.report.begins import Begins
 from streams.report.facts import Accepted, Delivered, Ending, EndpointKey, Missing, Side
 from streams.report.ledger import Ledger, balance
 from streams.report.read import Facts, read_dialogs, read_facts
@@ -9,6 +10,7 @@ __all__ = [
     "DISCARDED",
     "WAITING",
     "Accepted",
+    "Begins",
     "Delivered",
     "Ending",
     "Endings",

@@ -61,7 +61,8 @@ class Side:
     ``peer`` is the place of the broker id that the endpoint is locked to, if it is. Numbers below
     ``acknowledged`` are settled: stored at the other side, or discarded from ``discarded_from`` on.
     ``expired`` says that it was closed by the end of its lifetime. From ``deaf_from`` on it shows
-    the other side's messages to nobody; those in ``parked`` wait for a queue that is off.
+    the other side's messages to nobody; those in ``parked`` wait for a queue that is off. It has
+    ``sent`` so many messages, those of its end included.
     """
 
     endpoint: EndpointKey
@@ -72,6 +73,7 @@ class Side:
     expired: bool = False
     deaf_from: int | None = None
     parked: frozenset[int] = frozenset()
+    sent: int = 0
 
     def has_discarded(self, sequence: int) -> bool:
         """Tell whether the endpoint gave a message up before it was acknowledged."""

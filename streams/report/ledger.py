@@ -3,6 +3,7 @@
     accepted = delivered at the locked target
              + waiting: in a transmission queue, or not read yet
              + discarded: expired with the dialog, or by an Error, END, CLEANUP or NEW_BROKER
+             + trimmed: nobody can tell any more, because logs begin later
              + lost: none of these; the list must be empty
 
 Deliveries at targets that were refused (several targets) are counted apart, and so are copies.
@@ -18,13 +19,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from streams.report.begins import Begins
 from streams.report.facts import Accepted, Delivered, EndpointKey, Missing, Side
 from streams.report.reasons import DISCARDED, WAITING, Endings, Fate
 
 
 @dataclass(slots=True)
 class Ledger:
-    """The account; ``balanced`` is the verdict "nothing lost"."""
+    """The account; ``balanced`` is the verdict "nothing lost".
+
+    ``unsaid`` messages were delivered, and the commands that said them are trimmed.
+    """
 
     outcomes: Counter[Fate] = field(default_factory=Counter)
     lost: list[Missing] = field(default_factory=list)
@@ -32,6 +37,7 @@ class Ledger:
     disordered: list[Missing] = field(default_factory=list)
     changed: list[Missing] = field(default_factory=list)
     unknown: int = 0
+    unsaid: int = 0
     at_refused_targets: int = 0
     locked: Counter[str] = field(default_factory=Counter)
 
@@ -62,10 +68,15 @@ class Ledger:
         return not any(faults) and not self.unknown
 
     @property
+    def complete(self) -> bool:
+        """Tell whether all that was said and delivered can still be read."""
+        return not (self.unsaid or self.outcomes[Fate.TRIMMED])
+
+    @property
     def verdict(self) -> str:
         """Return the account's last line."""
         if self.balanced:
-            return "nothing lost"
+            return "nothing lost" + ("" if self.complete else ", as far back as the logs go")
         found = [
             f"{len(rows)} {what}"
             for rows, what in (
@@ -84,8 +95,12 @@ def balance(
     delivered: Iterable[Delivered],
     sides: Iterable[Side],
     endings: Endings | None = None,
+    begins: Begins | None = None,
 ) -> Ledger:
-    """Hold what was accepted against what is in the queues and in the endpoints' state."""
+    """Hold what was accepted against what is in the queues and in the endpoints' state.
+
+    ``begins``: which logs are not whole any more.
+    """
     ledger = Ledger()
     by_endpoint = {side.endpoint: side for side in sides}
     sent: defaultdict[EndpointKey, list[Accepted]] = defaultdict(list)
@@ -95,15 +110,28 @@ def balance(
         sent[sender].append(message)
         senders[sender.conversation, sender.is_initiator, message.message_id] = sender
     arrived: defaultdict[EndpointKey, list[Delivered]] = defaultdict(list)
+    nobodys: list[Delivered] = []
     for row in delivered:
         known = senders.get((row.conversation, row.from_initiator, row.message_id))
         if known is None:
-            ledger.unknown += 1
+            nobodys.append(row)
         else:
             arrived[known].append(row)
+    firsts: dict[tuple[uuid.UUID, bool], int] = {}
+    logs = begins or Begins()
     for sender, messages in sent.items():
-        side = by_endpoint.get(sender)
-        _account(ledger, side, messages, arrived[sender], endings or Endings(), by_endpoint)
+        _account(
+            *(ledger, by_endpoint.get(sender), messages, arrived[sender]),
+            *(endings or Endings(), by_endpoint, logs),
+        )
+        if arrived[sender]:
+            first = min(row.sequence for row in arrived[sender])
+            firsts[sender.conversation, sender.is_initiator] = first
+    for row in nobodys:
+        if logs.unsaid(row, firsts.get((row.conversation, row.from_initiator))):
+            ledger.unsaid += 1
+        else:
+            ledger.unknown += 1
     for side in by_endpoint.values():
         if side.endpoint.is_initiator and side.peer is not None:
             ledger.locked[side.peer] += 1
@@ -117,6 +145,7 @@ def _account(
     arrived: Sequence[Delivered],
     endings: Endings,
     sides: Mapping[EndpointKey, Side],
+    begins: Begins,
 ) -> None:
     """Account for what one endpoint has sent."""
     place = _target(side, arrived)
@@ -127,6 +156,8 @@ def _account(
         found[row.message_id].append(row)
     last = max((d.sequence for d in here), default=-1)
     receivers = _receivers(messages[0].sender, place, endings)
+    known = side is not None and any(e in sides for e in _others(messages[0].sender, receivers))
+    messages = begins.numbered(messages, side, found)
     for message in messages:
         row_of = _missing(message)
         copies = found[message.message_id]
@@ -136,10 +167,12 @@ def _account(
                 ledger.twice.append(row_of)
             if copies[0].digest != message.digest or copies[0].sequence != message.sequence:
                 ledger.changed.append(row_of)
-        elif message.sequence < last:  # in order: what is missing before it can have no reason
-            outcome = Fate.LOST
-        else:
+        elif message.sequence > last:
             outcome = endings.outcome(message, side, receivers, sides)
+        else:  # in order: what is missing before the last can have no reason
+            outcome = Fate.LOST
+        if outcome is Fate.LOST and begins.hide(message, here, receivers, known=known):
+            outcome = Fate.TRIMMED
         ledger.outcomes[outcome] += 1
         if outcome is Fate.LOST:
             ledger.lost.append(row_of)
@@ -164,6 +197,11 @@ def _receivers(sender: EndpointKey, place: str | None, endings: Endings) -> Sequ
         return (place,)
     other = (sender.conversation, not sender.is_initiator)
     return [e.place for e in endings.said if (e.conversation, e.is_initiator) == other]
+
+
+def _others(sender: EndpointKey, places: Iterable[str]) -> Iterable[EndpointKey]:
+    """Return the other side of a dialog, at each of these places."""
+    return (EndpointKey(p, sender.conversation, not sender.is_initiator) for p in places)
 
 
 def _missing(message: Accepted) -> Missing:

@@ -19,8 +19,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from streams.errors import ConversationEvent, EventKind
-from streams.kafka import Cluster, headers_of, partitions_of, read_all, read_live
+from streams.kafka import Cluster, headers_of, partitions_of, read_all, read_begins, read_live
 from streams.protocol import ERROR, Command, CommandKind, Dialog, Flag, Message, Source
+from streams.report.begins import Begins
 from streams.report.facts import Accepted, Delivered, Ending, EndpointKey, Side
 from streams.report.ledger import Ledger, balance
 from streams.report.reasons import Endings
@@ -63,11 +64,12 @@ class Facts:
     delays: Counter[int] = field(default_factory=Counter)
     refused: set[str] = field(default_factory=set)
     events: list[dict[str, object]] = field(default_factory=list)
+    begins: Begins = field(default_factory=Begins)
 
     def balance(self) -> Ledger:
         """Return the account of these facts."""
         endings = Endings(self.said, self.errors, self.end_dialogs, self.expired, self.ended)
-        return balance(self.accepted, self.delivered, self.sides, endings)
+        return balance(self.accepted, self.delivered, self.sides, endings, self.begins)
 
     def hiding(self, message_id: uuid.UUID) -> Facts:
         """Return the facts without one delivered message: to show that the ledger would notice."""
@@ -86,15 +88,36 @@ def read_facts(cluster: Cluster, topology: Topology) -> Facts:
             for key, dialog in _dialogs(live):
                 facts.dialogs[instance, *key] = dialog
     _note_sides(facts, topology)
-    for name, instance_ in topology.instances.items():
-        for d in instance_.databases.values():
-            for queue in queues_of(d):
-                _read_queue(facts, cluster, f"{name}/{d.name}", (name, d.name, queue.name))
+    for queue in _queues(topology):
+        _read_queue(facts, cluster, f"{queue[0]}/{queue[1]}", queue)
     commands = [(i, *c) for i in topology.instances for c in _commands(cluster, i, positions)]
     for event in _events(cluster):
         _note(facts, event)
     _note_commands(facts, commands, now)
+    facts.begins = _begins(cluster, topology)
     return facts
+
+
+def _begins(cluster: Cluster, topology: Topology) -> Begins:
+    """Look last which logs begin later: some may have been trimmed while they were read."""
+    names, queues = cluster.topics, _queues(topology)
+    commands = {names.cmd(instance): instance for instance in topology.instances}
+    places = {names.queue(*queue): f"{queue[0]}/{queue[1]}" for queue in queues}
+    found = read_begins(cluster, [*commands, *places])
+    later = {topic for (topic, _), begin in found.items() if begin > 0}
+    return Begins(
+        frozenset(commands[topic] for topic in later if topic in commands),
+        frozenset(places[topic] for topic in later if topic in places),
+    )
+
+
+def _queues(topology: Topology) -> list[tuple[str, str, str]]:
+    return [
+        (name, d.name, queue.name)
+        for name, instance in topology.instances.items()
+        for d in instance.databases.values()
+        for queue in queues_of(d)
+    ]
 
 
 def read_dialogs(cluster: Cluster, instance: str) -> Iterator[tuple[DialogKey, Dialog]]:
@@ -146,6 +169,7 @@ def _note_sides(facts: Facts, topology: Topology) -> None:
                 dialog.closed_at is not None and dialog.closed_at >= dialog.expires_at,
                 dialog.deaf_from,
                 frozenset(number for number, _ in dialog.parked if number >= 0),
+                dialog.send_sequence,
             )
         )
 

@@ -28,6 +28,7 @@ class Fate(Enum):
     ENDED_WITH_ERROR = "by END WITH ERROR"
     CLEANED_UP = "by END WITH CLEANUP"
     NEW_BROKER = "by NEW_BROKER or the like, of their own database"
+    TRIMMED = "received once, or not: the logs that could say so begin later"
     LOST = "lost"
 
 

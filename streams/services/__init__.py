@@ -16,9 +16,11 @@ from streams.services.data_dependent import (
     Send,
     Turn,
 )
+from streams.services.notice import Answer, answer, purge
 
 __all__ = [
     "Action",
+    "Answer",
     "Begin",
     "Classifier",
     "End",
@@ -28,5 +30,7 @@ __all__ = [
     "Router",
     "Send",
     "Turn",
+    "answer",
+    "purge",
     "to_service_name",
 ]

@@ -51,6 +51,7 @@ _LOG_FORMAT = _says("The log as lines of text, or of one JSON object each.")
 _HTTP = _says(
     "Serve /metrics, /healthz and /readyz there; a port alone is on loopback.", "HOST:PORT"
 )
+_KEEP = _says("Seconds that what nobody needs any more stays in topics; -1: for ever.")
 _ANSWER = _says("Seconds within which Kafka must answer, or /healthz says that it does not.")
 
 
@@ -62,6 +63,7 @@ class WorkerSettings:
     pace: PaceName = field(default=PaceName.LATENCY, metadata=_PACE)
     timeout: float = field(default=30.0, metadata=_TIMEOUT)
     standby: bool = field(default=False, metadata=_STANDBY)
+    keep: float = field(default=7 * 24 * 3600.0, metadata=_KEEP)
     verbose: bool = field(default=False, metadata=_VERBOSE)
     log_format: LogFormat = field(default=LogFormat.TEXT, metadata=_LOG_FORMAT)
     http: str = field(default="", metadata=_HTTP)

@@ -165,12 +165,19 @@ class Hop:
         return bool(self._row[_EXPIRES] <= now)
 
     def edited(
-        self, instance: str, at: int, block: bytes, *, spend: bool, first_hop: int | None = None
+        self,
+        instance: str,
+        at: int,
+        block: bytes,
+        *,
+        spend: bool,
+        first_hop: int | None = None,
+        hide: bool = False,
     ) -> bytes:
-        """Return the bytes for the next instance."""
+        """Return the bytes for the next instance; ``hide``: without the path so far."""
         row = list(self._row)
         row[_HOPS] -= spend
-        row[_PATH] = (*row[_PATH], (instance, at))
+        row[_PATH] = (*(() if hide else row[_PATH]), (instance, at))
         if first_hop is not None:
             row[_FIRST_HOP] = first_hop
         return marshal.dumps(row, _FORMAT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streams.node import DialogKey, Endpoint, Transaction, World, narrowed
+from streams.node import DialogKey, Endpoint, Spare, Transaction, World, narrowed
 from streams.protocol import Command, CommandKind, Message, Status
 from streams.simulator.clock import MILLISECOND, Alarm
 from streams.simulator.instance import Instance
@@ -117,10 +117,12 @@ class EndpointProcess:
 
     def command(self, position: int) -> Command:
         """Read a statement again."""
+        _demand(position, self.store.spare.cmd)
         return read_command(self.store.topics.cmd[position])
 
     def message(self, position: int) -> Message:
         """Read a frame again."""
+        _demand(position, self.store.spare.inbox)
         return read_message(self.store.topics.inbox[position])
 
     # --- a turn ----------------------------------------------------------------------------------
@@ -228,8 +230,14 @@ class EndpointProcess:
         for message in (*tx.queued, *tx.own):
             around.queued(instance.name, message)
         self.node.merge(tx, out_end)
+        self._trim()
         if out_end >= 0:
             instance.wake_forwarder()
+
+    def _trim(self) -> None:
+        """Let the beginnings of the inputs go at once, which is the most that workers may do."""
+        self.node.needs.begin(Spare(*self._positions))
+        self.store.spare = self.node.spare() or self.store.spare
 
     def _sleep(self) -> None:
         """Wake up when there is more to read, or when the next timer is due."""
@@ -238,3 +246,8 @@ class EndpointProcess:
         due = self.node.next_due
         if due is not None and self._caught_up:
             self._alarm.set(self.instance.instant(due))
+
+
+def _demand(position: int, begin: int) -> None:
+    if position < begin:
+        raise LookupError(f"position {position} was trimmed: the log begins at {begin}")

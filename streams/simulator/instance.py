@@ -14,6 +14,7 @@ from streams.simulator.network import Network
 from streams.simulator.scenario import Scenario
 from streams.simulator.signs import Signs
 from streams.simulator.storage import Entry, State, Store, Topics, command_entry
+from streams.topology import Topology
 
 if TYPE_CHECKING:
     from streams.simulator.endpoint import EndpointProcess
@@ -34,6 +35,7 @@ class Surroundings:
     seed: int
     queued: Callable[[str, QueueMessage], None]
     sql: Callable[[str, str, str], None]
+    topology: Callable[[], Topology]
 
 
 @dataclass(slots=True)

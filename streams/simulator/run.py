@@ -76,7 +76,7 @@ class Simulation:
         )
         around = Surroundings(
             scenario, clock, self.network, signs, self.facts, self.invariants, seed, self._queued,
-            self._apply,
+            self._apply, lambda: self.topology,
         )  # fmt: skip
         self._statements = Statements(seed)
         self._catalog = Chance(seed, "catalog")

@@ -10,10 +10,12 @@ from collections.abc import Callable
 
 from streams.node import MissingRoute, QueueMessage, parse_missing_route
 from streams.protocol import CommandKind
-from streams.services import Handle, Received, Redirector, Router, Turn, to_service_name
+from streams.services import Handle, Received, Redirector, Router, Turn, answer, to_service_name
+from streams.services.notice import UNKNOWN, Refusal, asker
 from streams.simulator.instance import Instance
 from streams.simulator.scenario import Application
 from streams.simulator.statements import Statements
+from streams.topology import Offer
 
 
 class DataDependent:
@@ -69,41 +71,29 @@ class ConfigurationService:
         self._routes = application.routes
         self._instance = instance
         self._statements = statements
-        self._made = 0
 
     def configure(self, message: QueueMessage) -> None:
         """Create the route in the database that asks, and END; WITH ERROR where none is known."""
         asked = parse_missing_route(message.body)
         if asked is None:
             return
-        address = self._routes.get(asked.service)
+        refusal = self._answer(asked, message.parties.from_broker)
         said: dict[str, object] = {}
-        if address is None:
-            said = {"error_code": 1, "error_text": f"no address of {asked.service} is known"}
-        else:
-            self._made += 1
-            self._create(asked, address, message.parties.from_broker)
+        if refusal is not None:
+            said = {"error_code": refusal[0], "error_text": refusal[1]}
         end = self._statements.answer(message, CommandKind.END, self._instance.now, **said)
         self._instance.command(end)
 
-    def _create(self, asked: MissingRoute, address: str, asker: str) -> None:
-        clauses = {
-            "SERVICE_NAME": asked.service,
-            "BROKER_INSTANCE": asked.broker,
-            "ADDRESS": address,
-        }
-        stated = ", ".join(
-            f"{name} = N'{_quoted(value)}'" for name, value in clauses.items() if value is not None
-        )
-        for name, instance in self._instance.world.instances.items():
-            database = instance.with_broker_id(asker)
-            if database is not None:
-                text = f"CREATE ROUTE [Configured{self._made}] WITH {stated}"
-                self._instance.around.sql(name, database.name, text)
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")
+    def _answer(self, asked: MissingRoute, broker: str) -> Refusal | None:
+        around, address = self._instance.around, self._routes.get(asked.service)
+        offers = () if address is None else (Offer(asked.service, address),)
+        place = asker(around.topology(), broker)
+        if place is None:
+            return UNKNOWN, f"there is no database with the broker id {broker}"
+        said = answer(asked, offers, place[1].routes, self._instance.now / 1000)
+        if said.sql:
+            around.sql(place[0], place[1].name, said.sql)
+        return said.refusal
 
 
 def _received(message: QueueMessage) -> Received:

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from streams.errors import UsageError
-from streams.node import DialogKey, OutFrame, QueueMessage, Request, RoleFrame, Seen, Transaction
+from streams.node import (
+    DialogKey,
+    OutFrame,
+    QueueMessage,
+    Request,
+    RoleFrame,
+    Seen,
+    Spare,
+    Transaction,
+)
 from streams.protocol import Acknowledgement, Command, Dialog, Journey, Message, Source, Status
 from streams.routing import broker_key
 from streams.simulator.codec import (
@@ -121,7 +130,8 @@ class Store:
 
     ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` are the committed
     positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is who consumes the rest. It was
-    started under ``epoch``: nobody can be any more under a lower one.
+    started under ``epoch``: nobody can be any more under a lower one. ``spare`` is where the logs
+    of its inputs begin: what was before is trimmed, and nobody may ask for it.
     """
 
     name: str
@@ -132,6 +142,7 @@ class Store:
     forwarded: list[int] = field(default_factory=lambda: [0, 0])
     endpoint: EndpointProcess | None = None
     epoch: int = 0
+    spare: Spare = field(default_factory=Spare)
 
     def wake(self) -> None:
         """Tell the endpoint worker, if one runs, that there is something to read."""

@@ -18,15 +18,17 @@ _BACKENDS = ("sqlite", "postgresql")
 _BUSY_S = 30
 
 
-def engine_for(url: str, *, create: bool = True) -> Engine:
+def engine_for(
+    url: str, *, create: bool = True, remedy: str = "The monitor makes one: hopline monitor."
+) -> Engine:
     """Return an engine for an SQLAlchemy URL of SQLite or PostgreSQL.
 
-    With ``create`` false an SQLite file that does not exist is a UsageError.
+    With ``create`` false an SQLite file that does not exist is a UsageError with this remedy.
     """
     address = _address(url)
     if address.get_backend_name() != "sqlite":
         return _engine(address)
-    _prepare_file(address, create)
+    _prepare_file(address, create, remedy)
     engine = _engine(address, connect_args={"timeout": _BUSY_S})
     _set_up_sqlite(engine)
     return engine
@@ -64,12 +66,12 @@ def _engine(address: URL, **options: Any) -> Engine:
         ) from error
 
 
-def _prepare_file(address: URL, create: bool) -> None:
+def _prepare_file(address: URL, create: bool, remedy: str) -> None:
     file = Path(str(address.database))
     if create:
         file.parent.mkdir(parents=True, exist_ok=True)
     elif not file.is_file():
-        raise UsageError(f"There is no store {file}.", "The monitor makes one: hopline monitor.")
+        raise UsageError(f"There is no store {file}.", remedy)
 
 
 def _set_up_sqlite(engine: Engine) -> None:

@@ -55,11 +55,13 @@ from streams.topology.objects import (
     Validation,
     queue_name,
 )
+from streams.topology.offers import Offer, route_key
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Encryption, Grant, Securable
 from streams.topology.share import clusters_of, share_of
 from streams.topology.suppressions import SUPPRESSIONS_FILE, Suppression
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
+from streams.topology.yaml_file.directory import load_offers
 from streams.topology.yaml_file.suppressions import load_suppressions
 
 __all__ = [
@@ -85,6 +87,7 @@ __all__ = [
     "MessageType",
     "Mirror",
     "Neighbour",
+    "Offer",
     "Priority",
     "Procedure",
     "Queue",
@@ -114,12 +117,14 @@ __all__ = [
     "flatten",
     "instance_at",
     "load",
+    "load_offers",
     "load_suppressions",
     "load_with_notes",
     "queue_name",
     "queue_named",
     "queue_of",
     "queues_of",
+    "route_key",
     "routing_instance",
     "routing_instance_of",
     "routing_instances",

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from streams.routing import AUTO_CREATED_LOCAL, DEFAULT_PORT, Address, network, parse_address
 from streams.topology.findings import NOWHERE, Finding, Skipped, Source
@@ -37,6 +38,7 @@ class Endpoint:
     """An instance's one endpoint FOR SERVICE_BROKER; ``port`` is its LISTENER_PORT.
 
     ``algorithms`` and ``authentication`` are the words of the statement, in its order.
+    ``hide_path``: what leaves its Kafka cluster here tells this instance alone of the way so far.
     """
 
     state: EndpointState = EndpointState.STARTED
@@ -48,6 +50,7 @@ class Endpoint:
     encryption: Encryption = Encryption.REQUIRED
     algorithms: tuple[str, ...] = ()
     authentication: tuple[str, ...] = ()
+    hide_path: bool = False
     source: Source = field(default=NOWHERE, compare=False)
 
 
@@ -158,6 +161,11 @@ class Topology:
             return exact
         folded = name.casefold()
         return next((i for i in self.instances.values() if i.name.casefold() == folded), None)
+
+
+def bare_endpoint(like: Endpoint, **changes: Any) -> Endpoint:
+    """Return an endpoint with nothing of another one but what T-SQL has no word for."""
+    return Endpoint(transport=like.transport, hide_path=like.hide_path, **changes)
 
 
 def default_broker_id(instance: str, database: str) -> str:

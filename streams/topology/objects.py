@@ -65,6 +65,7 @@ class Contract:
 class Queue:
     """A queue; ``name`` is schema-qualified unless the schema is ``dbo`` (:func:`queue_name`).
 
+    ``max_readers``: how many of the activated procedure run at a time at most (MAX_QUEUE_READERS).
     ``group`` names the consumer group whose progress lets the queue's topic be trimmed.
     """
 
@@ -74,6 +75,7 @@ class Queue:
     poison_message_handling: bool = True
     activation: str | None = None
     group: str | None = None
+    max_readers: int = 1
     source: Source = field(default=NOWHERE, compare=False)
 
 

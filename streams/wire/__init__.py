@@ -1,29 +1,25 @@
 """How Hopline looks on Kafka: topic names, the three headers, Avro codecs. No Kafka client here."""
 
 from streams.wire.codecs import (
-    MalformedError,
-    UnknownSchemaError,
     decode_ack_value,
     decode_catalog_object,
-    decode_command,
     decode_event,
     decode_header,
     decode_journey,
     decode_parties,
     decode_presence,
-    decode_result,
     encode_ack,
     encode_catalog_object,
-    encode_command,
     encode_event,
     encode_header,
     encode_journey,
     encode_parties,
     encode_presence,
-    encode_result,
     encode_status,
 )
 from streams.wire.envelope import Envelope
+from streams.wire.single_object import MalformedError, UnknownSchemaError
+from streams.wire.statements import decode_command, decode_result, encode_command, encode_result
 from streams.wire.topics import Topics, escape, unescape
 
 __all__ = [

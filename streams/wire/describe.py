@@ -19,14 +19,13 @@ from streams.protocol import Status
 from streams.wire.codecs import (
     decode_ack_value,
     decode_catalog_object,
-    decode_command,
     decode_event,
     decode_header,
     decode_journey,
     decode_parties,
     decode_presence,
-    decode_result,
 )
+from streams.wire.evolution import ANNOUNCED, read_announcement
 from streams.wire.place import place_of
 from streams.wire.plain import body_of, plain, text_of_bytes
 from streams.wire.records import (
@@ -51,13 +50,14 @@ from streams.wire.state import (
     decode_request,
     decode_seen,
 )
+from streams.wire.statements import decode_command, decode_result
 from streams.wire.topics import Topics
 
 Description = dict[str, Any]
 
 _NOBODY = uuid.UUID(int=0)
 _BROKEN = (MalformedError, ValueError, KeyError, TypeError, OverflowError)
-_OURS = frozenset({ROUTE, MESSAGE, HOP, COMMAND, ORIGIN, CONVERSATION})
+_OURS = frozenset({ROUTE, MESSAGE, HOP, COMMAND, ORIGIN, CONVERSATION, ANNOUNCED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +240,9 @@ def _presence(found: _Found) -> None:
     seen = found.take("presence", lambda: decode_presence(found.record.value))
     if seen is not None:
         found.out["at"], found.out["instance"] = seen["at"], seen["instance"]
+    announced = found.header(ANNOUNCED)
+    if announced is not None:
+        found.out["schemas"] = sorted(p[2:].hex() for p in read_announcement(announced))
 
 
 def _catalog(found: _Found) -> None:

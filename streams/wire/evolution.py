@@ -4,16 +4,22 @@ A writer's schema is an object of the catalog, named by its fingerprint. ``apply
 own version there and removes none, because records under old ones lie in topics; whoever reads the
 catalog learns them all. So an upgrade begins with the new version's ``apply``: the old workers can
 read what the new ones are going to write.
+
+Who writes into another cluster cannot read the catalog there. It is told by the signs of life that
+it reads: each one says, in a header, which schemas of the envelope that cluster's catalog has.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from streams.schema import load
 from streams.topology import catalog_key, split_key
-from streams.wire import codecs, state
-from streams.wire.single_object import Codec, prefix_of
+from streams.wire import codecs, state, statements
+from streams.wire.records import HOP, MESSAGE, ROUTE, Headers
+from streams.wire.single_object import MARKER, PREFIX_LENGTH, Codec, prefix_of
 
 KIND = "schema"
 _CODECS: dict[str, Codec] = {
@@ -24,9 +30,9 @@ _CODECS: dict[str, Codec] = {
         codecs.HOP,
         codecs.ACK,
         codecs.STATUS,
-        codecs.COMMAND,
-        codecs.CAUSE,
-        codecs.RESULT,
+        statements.COMMAND,
+        statements.CAUSE,
+        statements.RESULT,
         codecs.EVENT,
         codecs.PRESENCE,
         state.DIALOG,
@@ -62,3 +68,50 @@ def learn(key: str, schema: Any) -> None:
     codec = _CODECS.get(split_key(key)[3].split(".")[0])
     if codec is not None:
         codec.announce(schema)
+
+
+# --- across clusters -----------------------------------------------------------------------------
+
+ANNOUNCED = "sb-schemas"
+"""The header of a sign of life: fingerprints of eight bytes each, one behind the other.
+
+Not a field, because whoever cannot read our newest ``Presence`` must be able to read this.
+"""
+_ENVELOPE = "hopline.envelope"
+_WRITTEN = frozenset({ROUTE, MESSAGE, HOP})
+_FINGERPRINT = PREFIX_LENGTH - len(MARKER)
+
+
+def announcement(objects: Mapping[str, str]) -> bytes:
+    """Return what signs of life say of a catalog: which schemas of the envelope it has."""
+    schemas = (key for key, body in objects.items() if is_schema(key) and _is_envelope(body))
+    fingerprints = (split_key(key)[3].rpartition(".")[2] for key in schemas)
+    return b"".join(map(bytes.fromhex, sorted(fingerprints)))
+
+
+def _is_envelope(body: str) -> bool:
+    return bool(json.loads(body).get("namespace") == _ENVELOPE)
+
+
+def read_announcement(raw: bytes) -> frozenset[bytes]:
+    """Return the prefixes of all that may be written into a cluster that announces this."""
+    places = range(0, len(raw), _FINGERPRINT)
+    return frozenset(MARKER + raw[at : at + _FINGERPRINT] for at in places)
+
+
+def unannounced(
+    headers: Headers, value: bytes | str | None, announced: Collection[bytes]
+) -> str | None:
+    """Return what of a frame is in no schema of these, with its fingerprint; ``None``: nothing."""
+    is_message = False
+    for name, raw in headers:
+        is_message = is_message or name == MESSAGE
+        if raw is not None and raw[:PREFIX_LENGTH] not in announced and name in _WRITTEN:
+            return _strange(name, raw)
+    if is_message or not isinstance(value, bytes) or value[:PREFIX_LENGTH] in announced:
+        return None
+    return _strange("the acknowledgement", value)
+
+
+def _strange(what: str, raw: bytes) -> str:
+    return f"{what} in the schema {raw[len(MARKER) : PREFIX_LENGTH].hex()}"

@@ -20,7 +20,7 @@ from streams.protocol.frames import Journey
 from streams.wire.codecs import HOP, decode_journey, encode_journey
 
 _PREFIX = HOP.prefix
-_HOPS, _EXPIRES, _EXPIRES_END, _ATTEMPT, _FIRST_HOP, _PATH = 10, 11, 19, 19, 28, 29
+_HOPS, EXPIRES, EXPIRES_END, _ATTEMPT, _FIRST_HOP, _PATH = 10, 11, 19, 19, 28, 29
 
 
 def in_place(raw: bytes) -> bool:
@@ -36,7 +36,7 @@ def in_place(raw: bytes) -> bool:
 def visit(instance: str, at: int) -> bytes:
     """Return the block that adds one visit to a path, made once per batch."""
     name = instance.encode("utf-8")
-    return b"\x02" + _varint(len(name)) + name + _varint(at)
+    return b"\x02" + varint(len(name)) + name + varint(at)
 
 
 def instant(now: int) -> bytes:
@@ -44,24 +44,28 @@ def instant(now: int) -> bytes:
     return now.to_bytes(8, "big")
 
 
-def first_copy(raw: bytes, since: bytes, block: bytes, *, begun: bool, spend: bool) -> bytes | None:
+def first_copy(
+    raw: bytes, since: bytes, block: bytes, *, begun: bool, spend: bool, hide: bool = False
+) -> bytes | None:
     """Edit the header of a first transmission for the next instance, if that is all it takes.
 
-    ``begun``: it begins here, so the first of its next hops must be the one that it prefers. What
-    :class:`Hop` does in several steps for any copy, done in one for nearly all of them.
+    ``begun``: it begins here, so the first of its next hops must be the one that it prefers;
+    ``hide``: the path so far is left out. What :class:`Hop` does in several steps for any copy,
+    done in one for nearly all of them.
     """
     if (
         not in_place(raw)
         or raw[_ATTEMPT]
-        or raw[_EXPIRES:_EXPIRES_END] <= since
+        or raw[EXPIRES:EXPIRES_END] <= since
         or (begun and raw[_FIRST_HOP])
     ):
         return None
+    end = _PATH if hide else -1
     if not spend:
-        return b"%b%b\x00" % (raw[:-1], block)
+        return b"%b%b\x00" % (raw[:end], block)
     if not raw[_HOPS]:
         return None
-    return b"%b%c%b%b\x00" % (raw[:_HOPS], raw[_HOPS] - 2, raw[_EXPIRES:-1], block)
+    return b"%b%c%b%b\x00" % (raw[:_HOPS], raw[_HOPS] - 2, raw[EXPIRES:end], block)
 
 
 class Hop:
@@ -100,40 +104,53 @@ class Hop:
         """Return when the time to live is over, epoch milliseconds."""
         if self._journey:
             return self._journey.expires_at
-        return int.from_bytes(self.raw[_EXPIRES:_EXPIRES_END], "big")
+        return int.from_bytes(self.raw[EXPIRES:EXPIRES_END], "big")
 
     def expired(self, now: int) -> bool:
         """Tell whether the copy has outlived its time to live; ``now`` in epoch milliseconds."""
         if self._journey:
             return self._journey.expires_at <= now
-        return self.raw[_EXPIRES:_EXPIRES_END] <= instant(now)
+        return self.raw[EXPIRES:EXPIRES_END] <= instant(now)
 
     def edited(
-        self, instance: str, at: int, block: bytes, *, spend: bool, first_hop: int | None = None
+        self,
+        instance: str,
+        at: int,
+        block: bytes,
+        *,
+        spend: bool,
+        first_hop: int | None = None,
+        hide: bool = False,
     ) -> bytes:
-        """Return the bytes for the next instance: visit added, a hop spent, the first hop noted."""
+        """Return the bytes for the next instance: visit added, a hop spent, the first hop noted.
+
+        ``hide``: the visit is all that they tell of the path.
+        """
         if self._journey is not None or (first_hop is not None and first_hop > 63):
-            return self._encoded(instance, at, spend, first_hop)
-        raw = self.raw
+            return self._encoded((instance, at), spend, first_hop, hide)
+        raw, end = self.raw, _PATH if hide else -1
         hops = raw[_HOPS] - 2 if spend else raw[_HOPS]
         if first_hop is None:
-            return b"%b%c%b%b\x00" % (raw[:_HOPS], hops, raw[_EXPIRES:-1], block)
+            return b"%b%c%b%b\x00" % (raw[:_HOPS], hops, raw[EXPIRES:end], block)
         return b"%b%c%b%c%b%b\x00" % (
-            raw[:_HOPS], hops, raw[_EXPIRES:_FIRST_HOP], first_hop << 1, raw[_PATH:-1], block,
+            raw[:_HOPS], hops, raw[EXPIRES:_FIRST_HOP], first_hop << 1, raw[_PATH:end], block,
         )  # fmt: skip
 
-    def _encoded(self, instance: str, at: int, spend: bool, first_hop: int | None) -> bytes:
+    def _encoded(
+        self, visit: tuple[str, int], spend: bool, first_hop: int | None, hide: bool
+    ) -> bytes:
         journey = self._journey or decode_journey(self.raw)
         return encode_journey(
             journey._replace(
                 hops_remaining=journey.hops_remaining - spend,
                 first_hop=journey.first_hop if first_hop is None else first_hop,
-                path=(*journey.path, (instance, at)),
+                path=(visit,) if hide else (*journey.path, visit),
             )
         )
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """Return a number that is not negative as Avro writes it."""
     zigzag = number << 1
     out = bytearray()
     while zigzag > 0x7F:

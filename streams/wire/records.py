@@ -24,19 +24,16 @@ from streams.protocol import (
 )
 from streams.wire.codecs import (
     decode_ack_value,
-    decode_cause,
-    decode_command,
     decode_header,
     decode_journey,
     decode_parties,
     encode_ack,
-    encode_cause,
-    encode_command,
     encode_header,
     encode_journey,
     encode_parties,
 )
 from streams.wire.single_object import MalformedError
+from streams.wire.statements import decode_cause, decode_command, encode_cause, encode_command
 
 ROUTE, MESSAGE, HOP = "sb-route", "sb-message", "sb-hop"
 ORIGIN, CONVERSATION, COMMAND = "sb-origin", "sb-conversation", "sb-command"

@@ -1,7 +1,8 @@
 """The other Kafka clusters that forwarders of a process write into, and who lives there.
 
 Each has credentials of its own; those of one's own cluster are never shown to another one. What is
-read there is ``presence``, and what is written the transmission queue of a neighbour.
+read there is ``presence``, which also tells that cluster's clock and which schemas may be written;
+what is written is the transmission queue of a neighbour.
 """
 
 from __future__ import annotations
@@ -10,32 +11,45 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 from streams.errors import HoplineError
-from streams.kafka import Cluster, KafkaError, KafkaException, TopicPartition, stated_cluster
-from streams.node import FarPresence, World
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+    headers_of,
+    stated_cluster,
+)
+from streams.node import FarPresence, KafkaClock, World
 from streams.settings import Credentials
 from streams.topology import Cluster as Stated
 from streams.wire import MalformedError, Topics, decode_presence
+from streams.wire.evolution import ANNOUNCED, read_announcement
+from streams.wire.records import header_of
 
 log = logging.getLogger("hopline.control")
 
 _END = -1
 _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
-_AGAIN = 1.0
-"""Seconds until a topic is asked for again that the other cluster does not have yet."""
+_AGAIN, _LONGEST = 1.0, 8.0
+"""Seconds until a topic is asked for again of which nothing was heard, at first and at most."""
 
 
 class Abroad:
     """The clusters of a process's neighbours, each watched by a thread of its own.
 
     ``follow`` is for the thread that reads the catalog; the rest may be asked by any. ``world`` is
-    what it was called with last.
+    what it was called with last, ``clock`` that of one's own cluster.
     """
 
-    def __init__(self, home: Topics, credentials: Credentials) -> None:
+    def __init__(self, home: Topics, credentials: Credentials, clock: KafkaClock) -> None:
         self._home = home
         self._credentials = credentials
+        self._clock = clock
         self.world: World | None = None
         self._watches: dict[str, _Watch] = {}
         self._errors: dict[str, str] = {}
@@ -91,6 +105,24 @@ class Abroad:
         watch = self._watch(neighbour)
         return watch is not None and watch.presence.reachable(neighbour, time.monotonic())
 
+    def ahead(self, neighbour: str) -> int:
+        """Return by how many milliseconds the clock of a neighbour's cluster is ahead of ours.
+
+        0 while either is unknown.
+        """
+        watch = self._watch(neighbour)
+        return 0 if watch is None else watch.clock.ahead_of(self._clock)
+
+    def announced(self, neighbour: str) -> frozenset[bytes] | None:
+        """Return what a neighbour's cluster can read, as prefixes; ``None`` before it has said."""
+        watch = self._watch(neighbour)
+        return None if watch is None else watch.announced.get(neighbour)
+
+    def differences(self) -> Iterator[tuple[str, float]]:
+        """Yield each other cluster, and by how many seconds its clock is ahead of ours."""
+        for name, watch in list(self._watches.items()):
+            yield name, watch.clock.ahead_of(self._clock) / 1000
+
     def stop(self) -> None:
         """Watch nothing any more."""
         for watch in self._watches.values():
@@ -107,6 +139,8 @@ class _Watch:
     def __init__(self, name: str, cluster: Cluster) -> None:
         self.cluster = cluster
         self.presence = FarPresence()
+        self.clock = KafkaClock()
+        self.announced: dict[str, frozenset[bytes]] = {}
         self._name = name
         self._told = ""
         self._stop = threading.Event()
@@ -121,35 +155,52 @@ class _Watch:
     def _run(self) -> None:
         topics = self.cluster.topics
         # It joins no group; without a name there is no consumer.
-        consumer = self.cluster.consumer(f"{topics.prefix}control", auto_offset_reset="latest")
-        where = [TopicPartition(topics.presence, 0, _END)]
-        consumer.assign(where)
-        again = float("inf")
+        consumer = self.cluster.consumer(
+            f"{topics.prefix}control", auto_offset_reset="latest", enable_partition_eof=True
+        )
+        again, pause = 0.0, _AGAIN / 2
         try:
             while not self._stop.is_set():
-                message = consumer.poll(0.2)
                 if time.monotonic() >= again:
-                    consumer.assign(where)
-                    again = float("inf")
+                    self._ask(consumer)
+                    pause = min(2 * pause, _LONGEST)
+                    again = time.monotonic() + pause
+                message = consumer.poll(0.2)
                 if message is None:
                     continue
                 error = message.error()
-                if error is None:
-                    self._read(message.value())
+                if error is None or error.code() == KafkaError._PARTITION_EOF:
+                    again, pause = float("inf"), _AGAIN / 2
+                    self._hear(message)
                 else:
                     self._tell(error)
-                    again = min(again, time.monotonic() + _AGAIN)
+                    again = min(again, time.monotonic() + pause)
         except Exception:  # the neighbours fall silent, and what is for them is held
             log.exception("the cluster %s is not watched any more", self._name)
         finally:
             consumer.close()
 
-    def _read(self, value: bytes | None) -> None:
+    def _ask(self, consumer: Consumer) -> None:
+        """Begin to read at the end. The client tells only once that there is no such topic."""
+        topic = self.cluster.topics.presence
+        with suppress(KafkaException):  # it looks for the topic anew; a cluster may be away
+            consumer.list_topics(topic, timeout=1)
+        consumer.assign([TopicPartition(topic, 0, _END)])
+
+    def _hear(self, message: Message) -> None:
+        now = time.monotonic()
+        if message.error() is not None:
+            self.clock.end_read(now)
+            return
+        self.clock.seen(appended(message), now)
         try:
-            seen = decode_presence(value)
+            seen = decode_presence(message.value())
+            said = header_of(headers_of(message), ANNOUNCED)
         except MalformedError as error:
             log.warning("presence of the cluster %s: %s", self._name, error)
             return
+        if said is not None:  # it has not read its catalog yet
+            self.announced[seen["instance"]] = read_announcement(said)
         self.presence.seen(seen["instance"], seen["replica"], seen["count"])
 
     def _tell(self, error: KafkaError) -> None:
@@ -157,3 +208,8 @@ class _Watch:
         if error.str() != self._told and error.code() not in _AWAY:
             log.warning("the cluster %s: %s", self._name, error.str())
         self._told = error.str()
+
+
+def appended(message: Message) -> int:
+    """Return when the broker appended a record of ``presence``, by its clock, in epoch ms."""
+    return message.timestamp()[1]

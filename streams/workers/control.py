@@ -22,7 +22,8 @@ from streams.kafka import (
 from streams.node import LEFT, SILENCE, KafkaClock, Presence, Tenancy, Tenants, World, world_of
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import MalformedError, decode_presence, encode_presence
-from streams.workers.abroad import Abroad
+from streams.wire.evolution import ANNOUNCED, announcement
+from streams.workers.abroad import Abroad, appended
 
 log = logging.getLogger("hopline.control")
 
@@ -59,10 +60,11 @@ class Control:
         self._stop = threading.Event()
         self._ready = threading.Event()
         self._catalog = CatalogState()
+        self._announced: dict[str, str | bytes | None] = {}
         self._presence = Presence(next(iter(self._signs), ""), time.monotonic())
         self._tenants = Tenants(self._replica)
         self._clock = KafkaClock()
-        self.abroad = Abroad(cluster.topics, credentials)
+        self.abroad = Abroad(cluster.topics, credentials, self._clock)
         self._world: World | None = None
         self._failure: Exception | None = None
         self._told = ""
@@ -260,7 +262,8 @@ class Control:
 
     def _sign(self, producer: Producer, name: str, count: int) -> None:
         value = encode_presence(name, self._replica, count, self.now())
-        producer.produce(self._cluster.topics.presence, key=name, value=value)
+        topic = self._cluster.topics.presence
+        producer.produce(topic, key=name, value=value, headers=self._announced)
 
     def _follow_abroad(self, world: World) -> None:
         """Only forwarders write into other clusters, and only what counts now is followed."""
@@ -277,6 +280,7 @@ class Control:
             assert self._catalog.topology is not None
             try:
                 self._world = world_of(self._catalog.topology, self._catalog.version)
+                self._announced = {ANNOUNCED: announcement(self._catalog.objects)}
             except Exception as error:  # objects that make no sense together
                 self._catalog.error = f"version {self._catalog.version}: {error!r}"
         if self._catalog.error and self._catalog.error != self._told:
@@ -294,11 +298,6 @@ class Control:
         now = time.monotonic()
         if self._presence.seen(name, replica, count, now):
             self.abroad.beat(now)
-
-
-def appended(message: Message) -> int:
-    """Return when the broker appended a record of ``presence``, by its clock, in epoch ms."""
-    return message.timestamp()[1]
 
 
 def _own_time() -> int:

@@ -60,7 +60,7 @@ class Crossing(Generic[Item]):
         item: Item,
         size: int,
         topic: str,
-        key: bytes,
+        key: bytes | str | None,
         value: bytes | str | None,
         headers: Headers,
         timestamp: int,

@@ -1,22 +1,28 @@
-"""A forwarder's ways into other Kafka clusters, one for each that it has copies for."""
+"""A forwarder's ways into other Kafka clusters, one for each that it has copies for.
+
+Nothing is written into a cluster before it was heard: what lives there says what it can read, and
+by what clock. What it cannot read is not written at all.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streams.kafka import Headers, KafkaError, Message
-from streams.node import Record
+from streams.kafka import Headers, Message
+from streams.routing import Origin
+from streams.wire.evolution import unannounced
+from streams.wire.shift import shifted
 from streams.workers.abroad import Abroad
 from streams.workers.crossing import Crossing, is_passing
 
 
 @dataclass(slots=True, eq=False)
 class Crossed:
-    """A copy on its way to a neighbour: what was read for it, and the neighbour."""
+    """A copy on its way to a neighbour: the message that was read for it, and the neighbour."""
 
     message: Message
-    record: Record
+    origin: Origin
     instance: str
 
 
@@ -26,6 +32,7 @@ class Crossings:
     def __init__(self, abroad: Abroad) -> None:
         self._abroad = abroad
         self._limit = 0
+        self._unread: list[tuple[Crossed, str]] = []
         self._all: list[Crossing[Crossed]] = []
 
     def limit(self, size: int) -> None:
@@ -35,30 +42,35 @@ class Crossings:
             crossing.limit = size
 
     def take(self, crossed: Crossed, headers: Headers, timestamp: int) -> bool:
-        """Hand a copy over; tells whether there is a way for it, and room on it."""
-        crossing = self._to(crossed.instance)
-        if crossing is None:
+        """Hand a copy over, by the clock there; tells whether there is a way for it, and room."""
+        crossing, known = self._to(crossed.instance), self._abroad.announced(crossed.instance)
+        if crossing is None or known is None:
             return False
-        record = crossed.record
+        strange = unannounced(headers, crossed.message.value(), known)
+        if strange is not None:
+            self._unread.append((crossed, f"The cluster there has not announced {strange}."))
+            return True
+        message, ahead = crossed.message, self._abroad.ahead(crossed.instance)
         return crossing.take(
             crossed,
-            record.size,
+            len(message),
             crossing.cluster.topics.txq(crossed.instance),
-            record.key,
-            crossed.message.value(),
-            headers,
-            timestamp,
+            message.key(),
+            message.value(),
+            shifted(headers, ahead),
+            max(timestamp + ahead, 0),
         )
 
-    def come_back(self) -> Iterator[tuple[Crossed, KafkaError | None]]:
-        """Yield what did not arrive; with the error where it never will."""
+    def come_back(self) -> Iterator[tuple[Crossed, str | None]]:
+        """Yield what did not arrive; with the reason where it never will."""
+        unread, self._unread = self._unread, []
+        yield from unread
         for crossing in self._all.copy():
             for crossed, error in crossing.come_back():
-                yield crossed, None if is_passing(error) else error
+                yield crossed, None if is_passing(error) else error.str()
             if not len(crossing) and not self._abroad.knows(crossing.cluster):
-                self._all.remove(
-                    crossing
-                )  # else its client would look for the old address for ever
+                # Else its client would look for the old address for ever.
+                self._all.remove(crossing)
 
     def under_way(self) -> Iterator[Message]:
         """Yield what the copies under way are from."""

@@ -144,6 +144,13 @@ class Delivery:
         self, error: KafkaError, topic: str, key: bytes | str | None, source: Source
     ) -> None:
         """Tell that Kafka has refused a record for ``topic`` for good."""
+        if error.fatal():
+            log.error("%s: %s (%s)", self._instance, error.str(), topic)
+            raise KafkaException(error)
+        self.give_up(error.str(), topic, key, source)
+
+    def give_up(self, why: str, topic: str, key: bytes | str | None, source: Source) -> None:
+        """Tell that a record for ``topic`` will never be there."""
         about = short(key)
         read_from, partition, offset = source
         told = event(
@@ -152,13 +159,11 @@ class Delivery:
             instance=self._instance,
             conversation=about.decode("utf-8", "replace") if about is not None else None,
             error=Number.TRANSPORT_SEND_ERROR,
-            detail=f"{error.str()} ({topic})",
+            detail=f"{why} ({topic})",
             topic=read_from,
             partition=partition,
             offset=offset,
         )
         log.error("%s: %s", self._instance, told["detail"])
-        if error.fatal():
-            raise KafkaException(error)
         if topic != self._events:  # an event about an event cannot be written either
             self.emit(source, about, told)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from enum import Enum
 
@@ -63,7 +64,8 @@ class EndpointWorker:
     """One replica of an instance's endpoint worker; ``slot`` names it across restarts, if any.
 
     ``cache_bytes`` bounds what it keeps in memory of ``cmd``, and as much of ``in``, per partition.
-    As a ``standby`` it begins when nobody else works in its slot.
+    As a ``standby`` it begins when nobody else works in its slot. ``trims_every`` so many seconds
+    it says anew what nobody needs of its inputs (``spare``); ``None``: never.
     """
 
     role = "endpoint"
@@ -79,12 +81,14 @@ class EndpointWorker:
         cache_bytes: int = CACHE_BYTES,
         pace: Pace = Pace.LATENCY,
         standby: bool = False,
+        trims_every: float | None = None,
     ) -> None:
         self.instance = instance
         self._cluster = cluster
         self._control = control
         self._slot = Slot(instance, self.role, slot or (UNNAMED if standby else ""))
         self._pace = pace
+        self._trims_every = trims_every
         self._standby = Standby(control, self._slot) if standby else None
         self._inputs = Inputs.of(cluster.topics, instance)
         # A command, and a message in a queue topic, is one record.
@@ -137,6 +141,8 @@ class EndpointWorker:
                 owned.read_ends()
             else:
                 owned.arm(work.due)
+            if self._trims_every is not None:
+                owned.look_for_spare(self._read_at, self._trims_every)
 
     def _sort(self, message: Message) -> None:
         owned = self.partitions.owned.get(message.partition() or 0)
@@ -224,6 +230,20 @@ class EndpointWorker:
     def told(self) -> Told:
         """Return what events it has written."""
         return self.counts.told
+
+    @property
+    def spare(self) -> dict[tuple[str, int], int]:
+        """Return below which positions nothing is needed any more; any thread may ask."""
+        return {
+            (topic, owned.number): position
+            for owned in list(self.partitions.owned.values())
+            for topic, position in zip(self._inputs, owned.spare or (), strict=False)
+        }
+
+    @property
+    def queues_of(self) -> Collection[int]:
+        """Return the partitions of its instance's queues that are its to shorten."""
+        return list(self.partitions.owned)
 
     def _seek_back(self, owned: Partition) -> None:
         for topic, position in owned.positions.items():

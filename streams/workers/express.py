@@ -8,6 +8,7 @@ is held or dropped, and whatever does not look as expected.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streams.kafka import Headers, Message
@@ -22,11 +23,13 @@ from streams.workers.delivery import Delivery, Report
 class Known:
     """A lane with its topic, and the ``sb-hop`` that follows from each one seen in this batch.
 
-    What an endpoint sends in one transaction has one ``sb-hop``, so most are found.
+    What an endpoint sends in one transaction has one ``sb-hop``, so most are found. ``cross`` takes
+    a message, its headers and timestamp where the lane leads into another cluster.
     """
 
     lane: Lane
     topic: str
+    cross: Callable[[Message, Headers, int], None] | None = None
     hops: dict[bytes | None, bytes | None] = field(default_factory=dict)
 
 
@@ -82,7 +85,10 @@ class Express:
         stamp = message.timestamp()[1]
         if not 0 <= stamp <= self._now:
             stamp = min(max(stamp, 0), self._now)
-        self._copy(source.report, known.topic, message.value(), key, stamp, copied)
+        if known.cross is not None:
+            known.cross(message, copied, stamp)
+        else:
+            self._copy(source.report, known.topic, message.value(), key, stamp, copied)
         return True
 
     def _edited(self, known: Known, raw: bytes | None) -> bytes | None:
@@ -90,6 +96,6 @@ class Express:
         if raw is None:
             return None
         hop = known.hops[raw] = first_copy(
-            raw, self._since, self._block, begun=lane.begun, spend=lane.spend
+            raw, self._since, self._block, begun=lane.begun, spend=lane.spend, hide=lane.hide
         )
         return hop

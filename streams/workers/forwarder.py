@@ -17,7 +17,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 
 from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import (
@@ -92,6 +93,16 @@ class ForwarderWorker:
         self._waiting = Waiting(control.reachable)
         self._crossings = Crossings(control.abroad)
         self.passed = 0
+
+    @property
+    def spare(self) -> dict[tuple[str, int], int]:
+        """Return below which positions nothing is needed any more; any thread may ask."""
+        return self._positions.spare()
+
+    @property
+    def queues_of(self) -> Collection[int]:
+        """Return the partitions of queues that are its to shorten: none."""
+        return ()
 
     @property
     def pending(self) -> tuple[int, int]:
@@ -224,9 +235,11 @@ class ForwarderWorker:
             outcome = self._hold(message, record, now)
         self._perform(message, record, outcome)
         lane = self._forwarder.lane(record, now)
-        if lane is not None and lane.instance not in self._forwarder.world.neighbours:
+        if lane is not None:
+            abroad = lane.instance in self._forwarder.world.neighbours
+            cross = partial(self._cross, source.origin, lane.instance) if abroad else None
             lanes = source.acks if record.is_ack else source.lanes
-            lanes[record.route] = Known(lane, self._topic(lane.place, lane.instance))
+            lanes[record.route] = Known(lane, self._topic(lane.place, lane.instance), cross)
 
     def _read(self, origin: Origin, message: Message, headers: Headers) -> Record:
         key = message.key()
@@ -246,9 +259,7 @@ class ForwarderWorker:
             if record.message is not None:
                 headers.insert(1, (MESSAGE, record.message))
             if copy.instance in self._forwarder.world.neighbours:
-                crossed = Crossed(message, record, copy.instance)
-                if not self._crossings.take(crossed, headers, stamp):
-                    self._hold_back(crossed)
+                self._cross(record.origin, copy.instance, message, headers, stamp)
                 continue
             if copy.place is Place.IN:
                 headers.append((ORIGIN, INSIDE if copy.inside else OUTSIDE))
@@ -265,6 +276,14 @@ class ForwarderWorker:
             self._delivery.produce(source, topic, key, encode_status(status))
         if outcome.event is not None:
             self._delivery.emit(source, record.key, outcome.event)
+
+    def _cross(
+        self, origin: Origin, instance: str, message: Message, headers: Headers, stamp: int
+    ) -> None:
+        """Hand a copy over to another cluster, or hold it."""
+        crossed = Crossed(message, origin, instance)
+        if not self._crossings.take(crossed, headers, stamp):
+            self._hold_back(crossed)
 
     def _topic(self, place: Place, instance: str) -> str:
         name = self._names.get((place, instance))
@@ -305,19 +324,22 @@ class ForwarderWorker:
 
     def _take_back(self) -> None:
         """Hold what another cluster did not confirm; tell of what it will never take (11292)."""
-        for crossed, error in self._crossings.come_back():
-            if error is None:
-                self._hold_back(crossed)
-            else:
-                message = crossed.message
+        for crossed, why in self._crossings.come_back():
+            message = crossed.message
+            if why is not None:
                 topic = self._topic(Place.TXQ, crossed.instance)
-                self._delivery.reject(error, topic, message.key(), source_of(message))
+                self._delivery.give_up(why, topic, message.key(), source_of(message))
+                continue
+            try:
+                self._hold_back(crossed)
+            except MalformedError as broken:  # only who holds it looks at its key and message
+                self._corrupted(message, broken, self._control.now())
 
     def _hold_back(self, crossed: Crossed) -> None:
         """Hold what another cluster did not take; what began here its dialog keeps and retries."""
-        message, record = crossed.message, crossed.record
-        now = self._control.now()
-        if record.origin is Origin.OUTSIDE:
+        message, now = crossed.message, self._control.now()
+        record = self._read(crossed.origin, message, headers_of(message))
+        if crossed.origin is Origin.OUTSIDE:
             self._waiting.refused(crossed.instance)
             self._perform(message, record, self._hold(message, record, now))
         elif self._forwarder.world.transports[self.instance] is not Transport.ALL:

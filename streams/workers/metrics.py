@@ -219,6 +219,14 @@ class Workers(Collector):
         )
         catalog.add_metric([], self._process.catalog_version)
         yield catalog
+        clocks = GaugeMetricFamily(
+            "hopline_cluster_clock_ahead_seconds",
+            "By how much another cluster's clock is ahead of that of the workers' own.",
+            labels=("cluster",),
+        )
+        for cluster, seconds in self._process.differences():
+            clocks.add_metric([cluster], seconds)
+        yield clocks
         for figure in FIGURES:
             counts = figure.name.endswith("_total")
             family = CounterMetricFamily if counts else GaugeMetricFamily

@@ -7,7 +7,6 @@ import threading
 from streams.kafka import Headers, KafkaError, Message, Producer
 from streams.node import OutFrame, Transaction
 from streams.wire import Topics, encode_event, encode_result
-from streams.wire.codecs import ResultRecord
 from streams.wire.records import ack_record, command_record, message_record, queue_record
 from streams.wire.state import (
     POSITIONS_KEY,
@@ -21,6 +20,7 @@ from streams.wire.state import (
     encode_request,
     encode_seen,
 )
+from streams.wire.statements import ResultRecord
 from streams.workers.room import Room
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from streams.kafka import Message
-from streams.node import DialogKey, Endpoint, Transaction, World
+from streams.node import DialogKey, Endpoint, Spare, Transaction, World
 from streams.workers.inputs import Bodies
 
 
@@ -58,6 +58,8 @@ class Partition:
     ``parked`` are dialogs whose timer cannot be applied. It would fail again at once, so it waits
     until something else touches the dialog, the catalog changes, or the dialog's lifetime is over
     (epoch milliseconds; ``None`` where it is already).
+
+    ``spare`` is what nobody needs of the inputs, as of when that was looked at last.
     """
 
     number: int
@@ -69,6 +71,8 @@ class Partition:
     pending: list[Message] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
     parked: dict[DialogKey, int | None] = field(default_factory=dict)
+    spare: Spare | None = None
+    look_at: float = 0.0
 
     @property
     def caught_up(self) -> bool:
@@ -85,6 +89,16 @@ class Partition:
     def wants_probes(self) -> bool:
         """Tell whether dialogs may and want to try again after a change of the catalog."""
         return self.caught_up and self.endpoint.has_probes
+
+    def look_for_spare(self, clock: float, every: float) -> None:
+        """Look a little further what is needed of the inputs; begin anew ``every`` so many seconds.
+
+        Between two transactions: what is seen is committed.
+        """
+        if clock >= self.look_at:
+            self.endpoint.needs.begin(Spare(*self.positions.values()))
+            self.look_at = clock + every
+        self.spare = self.endpoint.spare() or self.spare
 
     def take_pending(self) -> list[Message]:
         """Return the records that were read and not applied yet."""

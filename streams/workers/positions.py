@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from streams.kafka import TopicPartition
-from streams.wire.spans import spans_of
+from streams.wire.spans import spans_in, spans_of
 
 Partition = tuple[str, int]
 Position = tuple[str, int, int]
@@ -45,6 +45,13 @@ class Positions:
             if now != self._known.get(place):
                 found.append(TopicPartition(*place, *now))
         return found
+
+    def spare(self) -> dict[Partition, int]:
+        """Return what Kafka knows as passed, and as held no longer; any thread may ask."""
+        return {
+            place: min((position, *(span[0] for span in spans_in(note))))
+            for place, (position, note) in list(self._known.items())
+        }
 
     def committed(self, partitions: Iterable[TopicPartition]) -> None:
         """Note that Kafka knows these."""

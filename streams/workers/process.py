@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Protocol
@@ -29,6 +29,7 @@ from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.slot import Slot, refuse_taken
 from streams.workers.standby import own_name
+from streams.workers.trimming import Spare, Trimming, every
 from streams.workers.working import WORKING
 
 log = logging.getLogger("hopline.process")
@@ -54,6 +55,14 @@ class Worker(Protocol):
     def told(self) -> Told:
         """Return what events it has written."""
 
+    @property
+    def spare(self) -> Spare:
+        """Return below which positions nothing is needed, of partitions that it owns."""
+
+    @property
+    def queues_of(self) -> Collection[int]:
+        """Return the partitions of its instance's queues that are its to shorten."""
+
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop``, then drain and return."""
 
@@ -64,7 +73,8 @@ class Plan:
 
     ``slot``: the process's name across restarts, if it has one; its partitions wait for it then.
     ``watched``: Kafka's clients report about themselves, for metrics. ``standby``: an endpoint
-    begins when nobody else works in its slot.
+    begins when nobody else works in its slot. ``keep``: for so many seconds what is no longer
+    needed stays in the topics, ``None``: for ever.
     """
 
     roles: tuple[str, ...]
@@ -74,6 +84,7 @@ class Plan:
     pace: Pace = Pace.LATENCY
     watched: bool = False
     standby: bool = False
+    keep: float | None = None
 
 
 class Process:
@@ -108,6 +119,11 @@ class Process:
     def catalog_version(self) -> int:
         """Return the version of the catalog that it lives by; 0 while it has none."""
         return self._control.version if self._control is not None else 0
+
+    def differences(self) -> Iterator[tuple[str, float]]:
+        """Yield each other cluster, and by how many seconds its clock is ahead of one's own."""
+        if self._control is not None:
+            yield from self._control.abroad.differences()
 
     def failures(self) -> Iterator[str]:
         """Yield a sentence for each thing that is broken; nothing where all is well so far."""
@@ -161,6 +177,11 @@ class Process:
             ]
             for thread in threads:
                 thread.start()
+            if self._plan.keep is not None:
+                trimming = Trimming(self._cluster, control, workers, self._plan.keep)
+                threading.Thread(
+                    target=trimming.run, args=(self._stop,), name="trimming", daemon=True
+                ).start()
             log.info("%d workers for %s", len(threads), ", ".join(names))
             for thread in threads:
                 thread.join()
@@ -212,6 +233,7 @@ class Process:
 
     def _workers(self, names: Sequence[str], control: Control) -> list[Worker]:
         workers: list[Worker] = []
+        keep = self._plan.keep
         for name in names:
             if "forwarder" in self._plan.roles:
                 workers.append(
@@ -228,6 +250,7 @@ class Process:
                         cache_bytes=self._plan.cache_bytes,
                         pace=self._plan.pace,
                         standby=self._plan.standby,
+                        trims_every=None if keep is None else every(keep),
                     )
                 )
         for worker in workers:

@@ -2,7 +2,8 @@
 
 A copy waits for next hops that give no sign of life, or whose cluster did not confirm it. All are
 decided anew when one of those may be written to again, or the catalog has changed; each by itself
-when its time to live is over.
+when its time to live is over. Only bodies are counted, and a short one counts as more than it is:
+an EndDialog has none, and many of those must not take all memory.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from streams.node import Holding, Record
 
 _AGAIN = 1.0
 """Seconds until a next hop is tried again that looks alive and took nothing."""
+LEAST = 256
+"""Bytes as which a shorter body counts; with the record around it a copy takes 1 to 2 KB."""
+_NEVER = float("inf")
 
 
 @dataclass(slots=True)
@@ -36,6 +40,8 @@ class Waiting:
         self._holding: Holding[Held] = Holding(0)
         self._missed: dict[str, float] = {}
         self._changed = False
+        self._first_end = _NEVER
+        """When the first of them has outlived its time, early at worst."""
 
     def __len__(self) -> int:
         return len(self._holding)
@@ -67,15 +73,23 @@ class Waiting:
 
     def add(self, key: tuple[object, ...], held: Held) -> Number | None:
         """Hold a copy; returns why it is dropped instead: 11288 or 11289."""
-        return self._holding.add(key, held, held.record.size)
+        number = self._holding.add(key, held, max(held.record.size, LEAST))
+        if number is None:
+            self._first_end = min(self._first_end, held.expires_at)
+        return number
 
     def due(self, now: int) -> Iterator[Held]:
         """Yield, and hold no longer, what is to be decided again; ``now`` is epoch milliseconds."""
         every = self._woken()
+        if not every and now < self._first_end:
+            return
+        self._first_end = _NEVER
         for key, held in self._holding.items():
             if every or held.expires_at <= now:
                 self._holding.remove(key)
                 yield held
+            else:
+                self._first_end = min(self._first_end, held.expires_at)
 
     def _woken(self) -> bool:
         clock = time.monotonic()

@@ -58,7 +58,7 @@ def faust(system: System, folder: Path, module: str) -> Iterator[dict[str, str]]
 
 
 def test_ten_lines_answer(kafka: str, unique: str, tmp_path: Path) -> None:
-    [topology], code, [shell] = blocks("yaml"), blocks("python")[0], blocks("sh")
+    topology, code, [shell] = blocks("yaml")[0], blocks("python")[0], blocks("sh")
     assert len([line for line in code.splitlines() if line.strip()]) <= 10
     (tmp_path / "orders.py").write_text(code)
     with (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,26 @@ def small(folder: Path, instances: str) -> Topology:
 def hops(way: dict[str, Any]) -> list[str]:
     """Return the names of the instances of a way."""
     return [hop["instance"] for hop in way["hops"]]
+
+
+def test_over_transport_replies_go_where_the_initiators_name_says() -> None:
+    """And nowhere, although a broker id is known, where that name begins with no address."""
+    sender, to = "ServerA/DatabaseA/tcp://ServerA:4022/Ordering", "tcp://ServerB:4022/Billing"
+    topology = shipped("transport_gateways")
+    for outcome in ask(topology, sender, to)["outcomes"]:
+        back = outcome["return"]
+        assert (back["disposition"], back["at"]) == ("delivered", "ServerA/DatabaseA")
+        gateway = back["hops"][1]
+        assert gateway["decision"]["routes"] == ["AnyService"]
+        assert gateway["next_hop"] == "tcp://ServerA:4022"
+    here = topology.instances["ServerA"].databases["DatabaseA"]
+    plain = replace(here.services["tcp://ServerA:4022/Ordering"], name="Ordering")
+    renamed = replace(here, services={"Ordering": plain})
+    instance = replace(topology.instances["ServerA"], databases={"DatabaseA": renamed})
+    topology = replace(topology, instances={**topology.instances, "ServerA": instance})
+    answer = ask(topology, "ServerA/DatabaseA/Ordering", to)
+    assert answer["verdict"] == "broken"
+    assert {o["return"]["error"] for o in answer["outcomes"]} == {11294}
 
 
 @pytest.mark.parametrize("name", SHIPPED)

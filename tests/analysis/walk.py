@@ -121,8 +121,13 @@ def dialog(
         way.delivered
         and any(
             answer.delivered and answer.at == f"{instance}/{database}"
-            for answer in back.ways(*way.at.split("/"), home)
+            for answer in back.ways(*_place(way.at), home)
         )
         for way in ways
     )
     return ways, fine
+
+
+def _place(at: str) -> tuple[str, str]:
+    instance, _, database = at.partition("/")
+    return instance, database

@@ -103,6 +103,11 @@ def test_dialogs_of_one_group_are_received_together(system: System) -> None:
         told = [json.loads(line) for line in found]
         return [(t["conversation"], t["body"]["text"]) for t in told]
 
+    next_group = ("--group", "related", "--next-group")
+    [oldest] = lines(system, A, "InitiatorQueue", *next_group)
+    assert str(uuid.UUID(oldest)) == oldest
+    [told] = lines(system, A, "InitiatorQueue", *next_group, "--format", "json")
+    assert json.loads(told) == {"conversation_group": oldest}
     assert received(2, "--conversation", related) == [(related, "one"), (related, "two")]
     assert received(1, "--conversation-group", group, "--top", 9) == [(first, "one")]
     assert received(1, "--conversation-group", group, "--top", 9) == [(first, "two")]
@@ -235,6 +240,7 @@ def test_a_refused_statement_ends_with_its_number(
         ),
         (("timer", "--at", A, "--conversation", uuid.uuid4(), 0), "0 is not in the range"),
         (("move", "--at", A, "--conversation", uuid.uuid4()), "Missing option '--group-id'"),
+        ((*RECEIVE, "--next-group", "--limit", 1), "--next-group receives nothing"),
         ((*RECEIVE, "--target"), "--target says which side --conversation means"),
         (
             (*RECEIVE, "--conversation", uuid.uuid4(), "--conversation-group", uuid.uuid4()),

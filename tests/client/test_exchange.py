@@ -126,11 +126,11 @@ def test_who_has_lost_the_queue_says_nothing_of_what_came_from_it(
 
 def leave(member: Exchange) -> None:
     """Let the group think that a member is gone, which knows nothing of it."""
-    consumer = member._receiver._consumer
-    generation = consumer.consumer_group_metadata()
-    consumer.unsubscribe()
-    member._receiver._consumer = Remembering(generation)  # type: ignore[assignment]
-    member._receiver._bereft = False
+    ahead = member._receiver._ahead
+    generation = ahead.member
+    ahead._consumer.unsubscribe()
+    ahead._consumer = Remembering(generation)  # type: ignore[assignment]
+    ahead.bereft = False
 
 
 class Remembering:

@@ -20,18 +20,21 @@ from streams.wire import MalformedError
 from streams.wire.records import queue_record
 from tests.node.evidence import shows
 from tests.running import DEADLINE, System, eventually, running
+from tests.workers.raw_produce import produce_raw
 from tests.workers.rig import HookedCluster
 
 QUEUES = (
     "Priority",
     "Error",
     "Where",
+    "Groups",
     "Rollback",
     "Poison",
     "Count",
     "Tolerant",
     "Order",
     "Broken",
+    "Beside",
     "Later",
     "Failing",
 )
@@ -161,6 +164,21 @@ def test_where(system: System, client: Client) -> None:
         assert receiver.receive(0, group=group) == ()
         receiver.rollback()
         assert [m.conversation for m in take(receiver, group=group)] == ours[:2]
+
+
+@shows("Q4")
+def test_get_conversation_group(system: System) -> None:
+    """The most urgent that is not locked yet; a rollback lets them go, and counts for nothing."""
+    put(system, "Groups", (1, "a", 5), (2, "b", 8), (1, "c", 5))
+    with reading(system, "Groups") as receiver:
+        groups = [eventually(lambda: receiver.get_conversation_group(1), "a group")]
+        groups += [receiver.get_conversation_group(0) for _ in range(2)]
+        assert groups == [uuid.UUID(int=2), uuid.UUID(int=1), None]
+        assert bodies(take(receiver, group=groups[1])) == [b"a", b"c"]
+        receiver.commit()
+        assert receiver.get_conversation_group(0) == groups[0]
+        receiver.rollback()
+        assert bodies(take(receiver)) == [b"b"]
 
 
 def test_what_comes_later_is_waited_for_though_something_else_is_there(system: System) -> None:
@@ -321,6 +339,22 @@ def test_a_record_that_is_no_message_is_told_once(system: System) -> None:
         receiver.commit()
     with reading(system, "Broken") as receiver:
         put(system, "Broken", (3, "c", 5))
+        assert bodies(take(receiver)) == [b"c"]
+
+
+def test_what_was_read_together_with_a_broken_record_is_not_lost(system: System) -> None:
+    """However it is broken: here the name of a header is no text."""
+    topic = system.cluster.topics.queue(*AT, "Beside")
+    put(system, "Beside", (1, "a", 5))
+    produce_raw(system.cluster.bootstrap, topic, b"?", b"rubbish", [(b"\xff", b"x")])
+    put(system, "Beside", (2, "b", 5))
+    with reading(system, "Beside") as receiver:
+        assert bodies(take(receiver) + take(receiver)) == [b"a", b"b"]
+        with pytest.raises(MalformedError, match=rf"^{topic}/0@1: the name of a header"):
+            receiver.receive(0)
+        receiver.commit()
+    with reading(system, "Beside") as receiver:
+        put(system, "Beside", (3, "c", 5))
         assert bodies(take(receiver)) == [b"c"]
 
 

@@ -6,11 +6,12 @@ import threading
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from streams.errors import EventKind
-from streams.kafka import Cluster, TopicPartition, headers_of, partitions_of
+from streams.kafka import Cluster, Consumer, Message, TopicPartition, headers_of, partitions_of
 from streams.wire import MalformedError, decode_event
 from streams.wire.records import read_queued
 
@@ -49,10 +50,13 @@ class Sightings:
 
 
 class Observer:
-    """A thread that reads queues as an application would, and events; a context manager."""
+    """A thread that reads queues as an application would, and events; a context manager.
 
-    def __init__(self, cluster: Cluster, queues: Sequence[str]) -> None:
-        self._cluster, self._queues = cluster, tuple(queues)
+    ``watched``: clusters, each with the queues that are there.
+    """
+
+    def __init__(self, watched: Sequence[tuple[Cluster, Sequence[str]]]) -> None:
+        self._watched = watched
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
         self.by_initiator, self.by_target = Sightings(), Sightings()
@@ -72,27 +76,23 @@ class Observer:
         return len(self.by_initiator.seen) + len(self.by_target.seen)
 
     def _run(self) -> None:
-        events = self._cluster.topics.event
-        consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}observer")
-        consumer.assign(
-            [
-                TopicPartition(topic, p, _BEGINNING)
-                for topic in (*self._queues, events)
-                for p in partitions_of(self._cluster, topic)
-            ]
-        )
+        consumers = [_consumer(cluster, queues) for cluster, queues in self._watched]
+        events = {cluster.topics.event for cluster, _ in self._watched}
         while not self._stop.is_set():
-            for message in consumer.consume(1000, 0.05):
-                if message.error() is not None:
-                    continue
-                try:
-                    if message.topic() == events:
-                        self._note_event(message.value())
-                    else:
-                        self._note(message.value(), headers_of(message))
-                except MalformedError:
-                    continue
-        consumer.close()
+            for consumer in consumers:
+                for message in consumer.consume(1000, 0.05):
+                    self._look(message, events)
+        for consumer in consumers:
+            consumer.close()
+
+    def _look(self, message: Message, events: Container[str | None]) -> None:
+        if message.error() is not None:
+            return
+        with suppress(MalformedError):
+            if message.topic() in events:
+                self._note_event(message.value())
+            else:
+                self._note(message.value(), headers_of(message))
 
     def _note(self, value: bytes | None, headers: list[tuple[str, bytes | None]]) -> None:
         frame = read_queued(value, headers)
@@ -103,3 +103,15 @@ class Observer:
         told = decode_event(value)
         kind = (told["event"], told["subclass"], told["error"])
         self.ended += kind == (EventKind.CONVERSATION, _END_ACKNOWLEDGED, 0)
+
+
+def _consumer(cluster: Cluster, queues: Sequence[str]) -> Consumer:
+    """Return what reads the queues and the events of a cluster from their beginning."""
+    consumer = cluster.consumer(f"{cluster.topics.prefix}observer")
+    where = [
+        TopicPartition(topic, p, _BEGINNING)
+        for topic in (*queues, cluster.topics.event)
+        for p in partitions_of(cluster, topic)
+    ]
+    consumer.assign(where)
+    return consumer

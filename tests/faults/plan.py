@@ -25,6 +25,7 @@ class Kind(Enum):
     DISK_FULL = "Kafka's disk full, then started again with room"
     CLOCK = "its clock wrong by up to {2:g} s for {0:g} to {1:g} s"
     AWAY = "away for 40 minutes by everybody's clock"
+    APART = "apart for {0:g} to {1:g} s, longer than a copy may live"
 
 
 @dataclass(frozen=True, slots=True)

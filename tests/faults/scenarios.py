@@ -27,6 +27,8 @@ class Scenario:
     """One run: its faults, how many brokers it has, which share of the time it gets.
 
     ``junk``: so many of a hundred records are rubbish. ``shifted``: processes go by clocks of ours.
+    ``keep``: topics are trimmed of what nobody has needed for so many seconds.
+    ``two``: clusters, with ServerB alone in the second one.
     """
 
     name: str
@@ -36,6 +38,8 @@ class Scenario:
     brokers: int = 1
     junk: float = 0.0
     shifted: bool = False
+    keep: float | None = None
+    two: bool = False
 
     def scaled(self, factor: float) -> Scenario:
         """Return it for a shorter or longer time: as many faults per second, each once at least."""
@@ -53,7 +57,7 @@ SCENARIOS = (
             Wanted(Kind.KILL, APPLICATIONS, 40),
             Wanted(Kind.PAUSE, EVERYBODY, 40, (1.0, 15.0)),
         ),
-        share=0.6,
+        share=0.46,
     ),
     Scenario(
         "kafka",
@@ -63,7 +67,7 @@ SCENARIOS = (
             Wanted(Kind.BROKER_RESTART, ONE, 3, (1.0, 8.0)),
             Wanted(Kind.DISK_FULL, ONE, 2, (2.0, 8.0)),
         ),
-        share=0.12,
+        share=0.1,
     ),
     Scenario(
         "replicas",
@@ -72,7 +76,7 @@ SCENARIOS = (
             Wanted(Kind.BROKER_KILL, THREE, 4, (5.0, 12.0)),
             Wanted(Kind.BROKER_RESTART, THREE, 2, (5.0, 12.0)),
         ),
-        share=0.12,
+        share=0.1,
         brokers=3,
     ),
     Scenario(
@@ -95,6 +99,24 @@ SCENARIOS = (
         ),
         share=0.08,
         shifted=True,
+    ),
+    Scenario(
+        "trimmed",
+        "Topics are trimmed at once",
+        (
+            Wanted(Kind.KILL, WORKERS, 12),
+            Wanted(Kind.PAUSE, WORKERS, 6, (1.0, 15.0)),
+            Wanted(Kind.ABANDON, ENDPOINTS, 2),
+        ),
+        share=0.08,
+        keep=0.0,
+    ),
+    Scenario(
+        "apart",
+        "Two clusters are torn apart",
+        (Wanted(Kind.APART, ("two clusters",), 1, (75.0, 90.0)),),
+        share=0.1,
+        two=True,
     ),
 )
 

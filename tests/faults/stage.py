@@ -9,11 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streams.embedded import Broker, Brokers, Condition
+from streams.embedded import Broker, Condition
 from streams.kafka import Cluster, partitions_of
 from tests.faults.plan import Fault, Kind
 from tests.faults.processes import Supervisor
 from tests.faults.shifted import Clock
+from tests.faults.sites import Sites
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -36,8 +37,7 @@ class Happened:
 class Stage:
     """A system under faults. ``clocks``: by instance, where the processes go by them."""
 
-    kafka: Brokers
-    cluster: Cluster
+    sites: Sites
     children: Supervisor
     clocks: Mapping[str, Clock] = field(default_factory=dict)
     happened: list[Happened] = field(default_factory=list)
@@ -54,16 +54,21 @@ class Stage:
         else:
             self._mends.append((time.monotonic() + fault.lasts, fault, at, mend))
 
-    def mend(self, *, everything: bool = False) -> None:
-        """End the faults whose time is over, or all of them.
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether no fault lasts."""
+        return not self._mends and not self._mending
+
+    def mend(self) -> None:
+        """End the faults whose time is over.
 
         A broker may take its time to start; who looks after the workers must not wait for it.
         """
         now = time.monotonic()
-        due = [each for each in self._mends if everything or each[0] <= now]
+        due = [each for each in self._mends if each[0] <= now]
         self._mends = [each for each in self._mends if each not in due]
         self._mending += [(self._pool.submit(mend), fault, at) for _, fault, at, mend in due]
-        for each in [m for m in self._mending if everything or m[0].done()]:
+        for each in [m for m in self._mending if m[0].done()]:
             mended, fault, at = each
             mended.result()
             self._mending.remove(each)
@@ -84,6 +89,10 @@ class Stage:
             clock.let_pass(FORTY_MINUTES)
         return lambda: self.children.bring_back(fault.victim)
 
+    def _apart(self, fault: Fault) -> Mend:
+        self.sites.part()
+        return self.sites.join
+
     def _clock(self, fault: Fault) -> Mend:
         clock = self.clocks[fault.victim]
         clock.step(fault.step)
@@ -93,7 +102,8 @@ class Stage:
 
     def _fence(self, fault: Fault) -> None:
         """Take the worker's transactional id, as a second one with its slot would."""
-        self.cluster.producer(transactional_id=self._group(fault) + ".0").init_transactions(30)
+        producer = self._cluster(fault).producer(transactional_id=self._group(fault) + ".0")
+        producer.init_transactions(30)
 
     def _abandon(self, fault: Fault) -> None:
         """Leave a transaction open on all topics that the worker reads and writes.
@@ -101,23 +111,25 @@ class Stage:
         The producer is forgotten without a word, as if it had been killed: Kafka ends the
         transaction after 15 s, and nobody reads behind its records before that.
         """
-        names, instance = self.cluster.topics, fault.victim.partition("/")[2]
-        producer = self.cluster.producer(transactional_id=f"{names.prefix}dead.{time.time_ns()}")
+        cluster, instance = self._cluster(fault), fault.victim.partition("/")[2]
+        names = cluster.topics
+        producer = cluster.producer(transactional_id=f"{names.prefix}dead.{time.time_ns()}")
         producer.init_transactions(30)
         producer.begin_transaction()
         for kind in ("cmd", "out", "in", "ack", "dialog"):
             topic = names.name(kind, instance)
-            for partition in partitions_of(self.cluster, topic):
+            for partition in partitions_of(cluster, topic):
                 producer.produce(topic, key=b"nobody", value=b"never", partition=partition)
         assert producer.flush(30) == 0
 
     def _crowd(self, fault: Fault) -> None:
         """Let strangers join the worker's group, take partitions and leave, one after the other."""
-        names, (role, _, instance) = self.cluster.topics, fault.victim.partition("/")
+        cluster, (role, _, instance) = self._cluster(fault), fault.victim.partition("/")
+        names = cluster.topics
         kinds = ("cmd", "in", "ack") if role == "endpoint" else ("out", "txq")
         how = "range" if role == "endpoint" else "cooperative-sticky"
         for _ in range(_JOINS):
-            stranger = self.cluster.consumer(self._group(fault), partition_assignment_strategy=how)
+            stranger = cluster.consumer(self._group(fault), partition_assignment_strategy=how)
             stranger.subscribe([names.name(kind, instance) for kind in kinds])
             until = time.monotonic() + 3
             while time.monotonic() < until and not stranger.assignment():
@@ -125,7 +137,10 @@ class Stage:
             stranger.close()
 
     def _group(self, fault: Fault) -> str:
-        return self.cluster.topics.prefix + fault.victim.replace("/", ".")
+        return self._cluster(fault).topics.prefix + fault.victim.replace("/", ".")
+
+    def _cluster(self, fault: Fault) -> Cluster:
+        return self.sites.cluster_of(fault.victim.partition("/")[2])
 
     # --- Kafka -----------------------------------------------------------------------------------
 
@@ -153,7 +168,7 @@ class Stage:
         return lambda: _start(broker)
 
     def _broker(self, fault: Fault) -> Broker:
-        return self.kafka.brokers[int(fault.victim) - 1]
+        return self.sites.all[0].kafka.brokers[int(fault.victim) - 1]
 
 
 def _start(broker: Broker) -> None:
@@ -176,6 +191,7 @@ _DEEDS: Mapping[Kind, Callable[[Stage, Fault], Mend | None]] = {
     Kind.DISK_FULL: Stage._disk_full,
     Kind.CLOCK: Stage._clock,
     Kind.AWAY: Stage._away,
+    Kind.APART: Stage._apart,
 }
 
 

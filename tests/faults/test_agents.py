@@ -16,7 +16,8 @@ from streams.client import Conversation, Receiver
 from streams.kafka import read_all
 from tests.agents.rig import ACCEPTED, AT_A, CONTRACT, ORDER, ORDERS, WEB, shop
 from tests.faults.agents import ENDS
-from tests.faults.test_applications import AHEAD, Child, kill_at, what_is_wrong
+from tests.faults.processes import Child
+from tests.faults.test_applications import AHEAD, kill_at, what_is_wrong
 from tests.running import System, running
 
 ASKED = int(os.environ.get("AGENT_MESSAGES", "1000"))

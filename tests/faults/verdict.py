@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from streams.report.facts import Accepted, Side
+from streams.report.facts import Side
 from streams.report.ledger import Ledger
 from streams.report.read import digest_of
 from tests.faults.load import Load
@@ -18,7 +18,7 @@ class Verdict:
     """The account of a run; every number but ``messages`` and ``dialogs`` must be 0.
 
     ``unsaid`` and ``said_twice`` are about the applications: what they have committed is not what
-    they were to say, each thing once.
+    they were to say, each thing once. ``untrimmed``: topics were to be trimmed, and are whole.
     """
 
     messages: int
@@ -32,6 +32,7 @@ class Verdict:
     discarded: int = 0
     unsaid: int = 0
     said_twice: int = 0
+    untrimmed: int = 0
 
     @property
     def faults(self) -> dict[str, int]:
@@ -41,13 +42,16 @@ class Verdict:
 
 
 def judge(
-    load: Load, ledger: Ledger, accepted: Sequence[Accepted], sides: Sequence[Side]
+    load: Load, ledger: Ledger, messages: Sequence[tuple[bool, bytes]], sides: Sequence[Side]
 ) -> Verdict:
-    """Hold what the topics say against the load: ledger, applications, ends of dialogs."""
-    said = Counter((m.sender.is_initiator, m.digest) for m in accepted)
+    """Hold what the topics say against the load: ledger, applications, ends of dialogs.
+
+    ``messages`` are what was said: whether by the initiator, and the body's digest.
+    """
+    said = Counter(messages)
     wanted = Counter(_digests(True, load.questions())) + Counter(_digests(False, load.answers()))
     return Verdict(
-        messages=ledger.accepted,
+        messages=len(messages),
         dialogs=load.talks,
         lost=len(ledger.lost),
         twice=len(ledger.twice),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from streams.client import Conversation, Receiver
 from streams.kafka import deploy, read_catalog
 from streams.live.places import Asked, places_of
 from streams.live.views import VIEWS
@@ -177,6 +178,15 @@ def test_a_queue_with_a_reading_group_shows_what_it_has_not_received(
             client.send(dialog, body, wait=True)
         system.received("ServerB", "DatabaseB", "TargetQueue", 2, group="readers")
         client.send(dialog, b"three", wait=True)
-        select = "SELECT message_body FROM TargetQueue"
-        found = eventually(lambda: rows(system, select), "the third message")
-        assert found == [{"message_body": {"size": 5, "text": "three"}}]
+        select = "SELECT status, message_body FROM TargetQueue"
+        left = [{"status": 1, "message_body": {"size": 5, "text": "three"}}]
+        assert eventually(lambda: rows(system, select), "the third message") == left
+        other = client.begin(*AT_A, *SERVICES)
+        client.send(other, b"four", wait=True)
+        eventually(lambda: len(rows(system, select)) == 2, "the fourth message")
+        at = ("ServerB", "DatabaseB")
+        with Receiver(system.cluster, *at, "TargetQueue", group) as receiver:
+            there = Conversation(*at, other.id, is_initiator=False)
+            assert eventually(lambda: receiver.receive(1, conversation=there), "it")
+            receiver.commit()
+        assert rows(system, select) == left, "received before what came first"

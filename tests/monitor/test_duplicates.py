@@ -12,13 +12,13 @@ from streams.monitor import duplicates, read
 from streams.monitor.sink import event_row, repeat_row
 from streams.protocol.frames import Flag
 from streams.store import Cause, EventWindow, MalformedWindow, Repeat
+from streams.wire import encode_event
 from tests.monitor.records import (
     MALFORMED,
     MALFORMED_EVENTS,
     NOON,
     Delivery,
     Stored,
-    encode_event,
     frame,
 )
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from streams.monitor import read
 from streams.schema import load
+from streams.wire import encode_event
 from streams.wire.hop import Hop, visit
 from streams.wire.single_object import Codec, prefix_of
 from tests.monitor.records import (
@@ -19,7 +20,6 @@ from tests.monitor.records import (
     NOON,
     Delivery,
     Stored,
-    encode_event,
     frame,
     replaced,
 )

@@ -247,8 +247,8 @@ class Node:
                     chunks[number] = None
                     self.state.pop(StateKey(*key, number).encode(), None)
                 else:
-                    chunks[number] = encode_chunk(chunk)
-                    self.state[StateKey(*key, number).encode()] = chunks[number]
+                    encoded = chunks[number] = encode_chunk(chunk)
+                    self.state[StateKey(*key, number).encode()] = encoded
         for source, seen in tx.seen.items():
             self.state[SeenKey(source).encode()] = encode_seen(seen)
 

@@ -52,3 +52,14 @@ def test_a_backlog_says_nothing_about_now() -> None:
     fresh = KafkaClock()
     fresh.seen(EPOCH, 3_600.0)
     assert fresh.now(3_600.0) is None
+
+
+def test_how_far_another_clusters_clock_is_ahead() -> None:
+    """Both are read by the same monotonic clock; of one that is unknown nothing is concluded."""
+    here, there = following(), following()
+    assert there.ahead_of(here) == here.ahead_of(there) == 0
+    reads(here, 0.5, 0.0)
+    assert there.ahead_of(here) == here.ahead_of(there) == 0
+    there.seen(EPOCH + 600_700, 0.7)
+    assert there.ahead_of(here) == 600_000
+    assert here.ahead_of(there) == -600_000

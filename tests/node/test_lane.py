@@ -14,10 +14,12 @@ from streams.protocol import Flag, Header, Journey, Parties
 from streams.routing import Origin
 from streams.wire import Envelope, encode_header, encode_journey, encode_parties
 from streams.wire.hop import first_copy, instant
-from tests.topology.build import NOW, SHIPPED, shipped
+from tests.topology.build import NOW, SHIPPED, hidden, shipped
 
 MS = int(NOW * 1000)
+HIDING = "two_clusters, hidden"
 WORLDS: dict[str, World] = {name: world_of(shipped(name), 1) for name in SHIPPED}
+WORLDS[HIDING] = world_of(hidden(shipped("two_clusters")), 1)
 CONVERSATION = uuid.UUID(int=5)
 MESSAGE = encode_header(Header(uuid.UUID(int=7), "DEFAULT", 0, MS, MS + 10**7, Flag.NONE))
 
@@ -32,7 +34,7 @@ def services(world: World) -> list[str]:
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Forwarder, Record, int]:
-    world = WORLDS[draw(st.sampled_from(SHIPPED))]
+    world = WORLDS[draw(st.sampled_from(sorted(WORLDS)))]
     instance = draw(st.sampled_from(sorted(world.instances)))
     ids = databases(world)
     parties = Parties(
@@ -67,8 +69,9 @@ def short_way(forwarder: Forwarder, record: Record, now: int) -> tuple[object, .
     if lane is None:
         return None
     hop = first_copy(
-        record.hop, instant(now), forwarder.block(now), begun=lane.begun, spend=lane.spend
-    )
+        record.hop, instant(now), forwarder.block(now), begun=lane.begun, spend=lane.spend,
+        hide=lane.hide,
+    )  # fmt: skip
     return None if hop is None else (lane.place, lane.instance, lane.route, hop, lane.inside)
 
 

@@ -70,6 +70,21 @@ def test_what_a_key_outdates_does_not_pile_up() -> None:
     assert len(timers) < 200
 
 
+@pytest.mark.parametrize("near", [True, False], ids=["retried", "at rest"])
+def test_what_years_of_short_dialogs_leave_behind(near: bool) -> None:
+    """Each is due in 68 years, in a drawer of its own, until it ends: no drawer outlives it."""
+    timers, now = Timers[int](), 0
+    for dialog in range(10_000):
+        now += DRAWER
+        timers.take(now)
+        if near:
+            timers.arm(dialog, now + 4_000)
+        timers.arm(dialog, now + 100 * FAR)
+        timers.arm(dialog, None)
+        assert len(timers) < 200
+    assert timers.next_due is not None, "early at worst"
+
+
 def test_many_that_are_due_together_come_a_thousand_at_a_time() -> None:
     timers = Timers[int]()
     for key in range(2 * AT_ONCE + 1):

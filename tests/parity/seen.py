@@ -47,12 +47,12 @@ class Seen:
                 direction = (queue, row["conversation"], row["service"])
                 queues[direction].append((row["sequence"], row["type"], row["body"]))
         waiting = Counter(row["conversation_handle"] for row in result.transmission_queue)
-        rows = ((row, waiting[row["conversation_handle"]]) for row in result.endpoints)
+        ends = ((row, waiting[row["conversation_handle"]]) for row in result.endpoints)
         acts = frozenset(
             (f"{a['instance']}/{a['database']}/{a['service']}", a["conversation"], a["sequence"])
             for a in result.acts
         )
-        return cls(dict(queues), dict(_endpoint(*row) for row in rows), acts)
+        return cls(dict(queues), dict(_endpoint(*end) for end in ends), acts)
 
     def renamed(self, names: Mapping[str, str]) -> Seen:
         """Return the same under other names of instances, databases and broker ids."""

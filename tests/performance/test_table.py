@@ -50,6 +50,11 @@ def test_rounds_are_compared_with_each_other_and_not_with_the_median() -> None:
     assert slow_machine.met
 
 
+def test_nothing_is_no_measure() -> None:
+    [_, _, line, *_] = lines(row(base=(4.4e-6, 0.0, 4.6e-6), what="the broker's compiler"))
+    assert line.split()[3:] == ["6.40", "us", "(6.20-7.30)", "4.40", "us"]
+
+
 @pytest.mark.parametrize(
     ("goal", "met"),
     [

@@ -118,6 +118,7 @@ class History(Pair):
                 dialog.closed_at is not None and dialog.closed_at >= dialog.expires_at,
                 dialog.deaf_from,
                 frozenset(number for number, _ in dialog.parked if number >= 0),
+                dialog.send_sequence,
             )
             for who, party in enumerate(self.parties)
             if party.exists

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from streams.protocol import Limits
-from streams.report import Fate, Ledger, balance
+from streams.report import Accepted, Begins, Delivered, Endings, Fate, Ledger, balance
 from tests.protocol.build import LIFETIME
 
-from .histories import ENDS, History
+from .histories import ENDS, PLACES, History
 
 thoroughly = settings(max_examples=300)
 
@@ -108,3 +110,69 @@ def test_any_hidden_row_is_found_in_a_dialog_that_ended_well(
     chosen = data.draw(st.sampled_from(rows))
     ledger = account(history, hide=chosen)
     assert (ledger.verdict, ledger.delivered) == ("1 lost", len(history.delivered()) - 1)
+
+
+def trimmed(
+    history: History, data: st.DataObject
+) -> tuple[list[Accepted], list[Delivered], Endings, Begins]:
+    """Return what a reader finds when logs have lost their beginnings, as counted from there.
+
+    A command goes only when it is acknowledged, a message only when somebody has received it; with
+    the last of them an END may go.
+    """
+    accepted, delivered, endings = [], [], history.endings()
+    said, errors, ended = dict(endings.said), dict(endings.errors), set(endings.end_dialogs)
+    commands, queues = set(), set()
+    for who, party in enumerate(history.parties):
+        place, instance = PLACES[who], PLACES[who].partition("/")[0]
+        settled = party.side.dialog.acknowledged[0] if party.exists else len(party.said)
+        mine = [m for m in history.accepted() if m.sender == ENDS[who]]
+        cut = data.draw(st.integers(0, sum(1 for m in mine if m.sequence < settled)))
+        accepted += [replace(m, sequence=n) for n, m in enumerate(mine[cut:])]
+        rows = [row for row in history.delivered() if row.place == place]
+        gone = data.draw(st.integers(0, len(rows)))
+        delivered += rows[gone:]
+        commands |= {instance} if cut else set()
+        queues |= {place} if gone else set()
+        if cut == len(mine) > 0:
+            said.pop(ENDS[who], None)
+        if gone == len(rows) > 0:
+            errors.pop(ENDS[who], None)
+            ended.discard(ENDS[who])
+    left = replace(endings, said=said, errors=errors, end_dialogs=ended)
+    return accepted, delivered, left, Begins(frozenset(commands), frozenset(queues))
+
+
+@thoroughly
+@given(limits, stories, st.booleans(), st.data())
+def test_what_was_trimmed_is_never_missed(
+    window: Limits, story: list[tuple[str, int]], forgotten: bool, data: st.DataObject
+) -> None:
+    """Wherever logs begin, and whether closed sides are forgotten: no false alarm."""
+    history = told(window, story)
+    accepted, delivered, endings, begins = trimmed(history, data)
+    sides = [side for side in history.sides() if side.state != "CD" or not forgotten]
+    ledger = balance(accepted, delivered, sides, endings, begins)
+    assert ledger.balanced, (ledger, begins)
+    assert ledger.complete or begins
+
+
+@thoroughly
+@given(limits, stories, st.data())
+def test_a_gap_is_found_between_what_is_left(
+    window: Limits, story: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    """Trimming takes beginnings only: without a row that is neither first nor last, it is lost."""
+    history = told(window, [("send", 0)] * 3 + [("deliver", 0)] * 3 + story)
+    accepted, delivered, endings, begins = trimmed(history, data)
+    ids = {m.message_id for m in accepted}
+    inner = [
+        row
+        for before, row, behind in zip(delivered, delivered[1:], delivered[2:], strict=False)
+        if before.place == row.place == behind.place and {before.message_id, row.message_id} <= ids
+    ]
+    assume(inner)
+    hidden = data.draw(st.sampled_from(inner))
+    rows = [row for row in delivered if row is not hidden]
+    ledger = balance(accepted, rows, history.sides(), endings, begins)
+    assert [m.message_id for m in ledger.lost] == [hidden.message_id]

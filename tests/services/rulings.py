@@ -39,6 +39,12 @@ SERVICES = (
            "wait (9770).", DOCUMENTED, DYNAMIC),
     Ruling("N2", "The end of the request, either way, makes them look for a route again.",
            DOCUMENTED, DYNAMIC),
+    Ruling("N3", "The application creates the route in the database that asks, with a LIFETIME, "
+           "and ENDs; WITH ERROR where it cannot. It drops what has expired itself.",
+           "as documented; error 1: nobody knows the service, 2: no route can be made of what is "
+           "known, 3: no MissingRoute", f"{DYNAMIC}; Managing Routing"),
+    Ruling("N4", "A directory that is away is waited for: no rollback, which would turn the queue "
+           "off.", OURS),
     Ruling("C-13", "No route after the end: remain delayed, or ask again?",
            "asked again by the back-off, if the request has ended", f"{DYNAMIC} (both)"),
     Ruling("U-16", "The broker id that a conversation names is in <BROKER_INSTANCE>.", OURS),

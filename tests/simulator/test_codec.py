@@ -89,3 +89,5 @@ def test_a_hop_is_edited_as_on_the_wire() -> None:
     assert sent == journey._replace(first_hop=3, path=(("A", 7),))
     passed = JOURNEY.loads(hop.edited("A", 7, b"", spend=True))
     assert passed == journey._replace(hops_remaining=15, path=(("A", 7),))
+    beyond = Hop(JOURNEY.dumps(passed)).edited("B", 8, b"", spend=True, hide=True)
+    assert JOURNEY.loads(beyond) == journey._replace(hops_remaining=14, path=(("B", 8),))

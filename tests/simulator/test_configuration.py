@@ -23,6 +23,7 @@ ASKED = "ServerA/DatabaseA/ConfigurationQueue"
 ENDED = "ServerA/DatabaseA/ServiceBrokerQueue"
 TARGET = "ServerB/DatabaseB/TargetQueue"
 SERVICE = f"ServerA/DatabaseA/{CONFIGURATION_SERVICE}"
+DROP = "'DROP ROUTE [Configured/TargetService/26d8877d]'"
 DIALOGS = """
         - {at: 0s, begin: {dialog: d, count: 2, from: ServerA/DatabaseA/InitiatorService, to: TargetService}}
         - {at: 0s, send: {dialog: d, body: first}}
@@ -133,7 +134,7 @@ def test_a_route_that_was_found_and_is_gone_is_asked_for_at_once() -> None:
             routes: {{TargetService: 'tcp://ServerB:4022'}}
         steps:
         {DIALOGS}
-        - {{at: 2s, sql: {{at: ServerA/DatabaseA, text: DROP ROUTE Configured1}}}}
+        - {{at: 2s, sql: {{at: ServerA/DatabaseA, text: {DROP}}}}}
         - {{at: 2600ms, send: {{dialog: d, body: second}}}}
     """
     asked = requests(run("dynamic_routing", text), "TargetService")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -17,7 +18,7 @@ from streams.simulator import (
 )
 from streams.simulator.instance import Instance
 from streams.simulator.storage import Store
-from streams.topology import Role
+from streams.topology import Database, Role
 from tests.node.evidence import shows
 from tests.simulator.build import bodies, path_of, run, shipped, simulation
 
@@ -175,8 +176,8 @@ def test_a_deposed_principal_that_has_not_heard_does_nothing_more() -> None:
 def test_the_partners_are_one_database() -> None:
     text = "topology: mirrored\n"
     topology, scenario = parse_scenario(text, path_of("mirrored", "split").parents[2] / "s.yaml")
-    orders = topology.instances["Partner2"].databases.pop("Orders")
-    topology.instances["Partner2"].databases["Other"] = replace(orders, name="Other")
+    databases = cast(dict[str, Database], topology.instances["Partner2"].databases)
+    databases["Other"] = replace(databases.pop("Orders"), name="Other")
     with pytest.raises(UsageError, match="are not one database"):
         Simulation(topology, scenario)
 

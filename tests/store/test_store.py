@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -174,7 +175,8 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_postgresql_is_spoken_to_in_its_own_words(kind: type) -> None:
-    text = str(upsert(KINDS[kind], "postgresql").compile(dialect=postgresql.dialect()))
+    made: Any = upsert(KINDS[kind], "postgresql")
+    text = str(made.compile(dialect=postgresql.dialect()))
     assert "ON CONFLICT (key) DO UPDATE SET" in text
     assert f"WHERE excluded.{KINDS[kind].grows} >= " in text
 

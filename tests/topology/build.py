@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -15,6 +16,15 @@ SHIPPED = sorted(path.name for path in topologies_dir().iterdir() if path.is_dir
 def shipped(name: str) -> Topology:
     """Load a shipped topology."""
     return load(topologies_dir() / name, NOW)
+
+
+def hidden(topology: Topology, *gateways: str) -> Topology:
+    """Return the topology with ``hide_path`` at these instances, by default at all."""
+    instances = {
+        name: replace(i, endpoint=replace(i.endpoint, hide_path=not gateways or name in gateways))
+        for name, i in topology.instances.items()
+    }
+    return replace(topology, instances=instances)
 
 
 def write(folder: Path, yaml: str = "", **scripts: str) -> Path:

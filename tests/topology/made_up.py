@@ -86,8 +86,9 @@ _CONTRACTS = st.builds(
     _not_of(SYSTEM_CONTRACTS),
     st.dictionaries(NAMES, st.sampled_from(Sender), min_size=1, max_size=3),
 )
-_QUEUES = st.builds(
-    Queue, _OWNED, st.booleans(), st.booleans(), st.booleans(), _maybe(NAMES), _maybe(NAMES)
+_SETTINGS = st.booleans(), st.booleans(), st.booleans()
+_QUEUES = st.builds(Queue, _OWNED, *_SETTINGS, st.none(), _maybe(NAMES)) | st.builds(
+    Queue, _OWNED, *_SETTINGS, NAMES, _maybe(NAMES), st.integers(0, 32_767)
 )
 _SERVICES = st.builds(Service, NAMES, _OWNED, st.lists(NAMES, max_size=2).map(tuple))
 _PRIORITIES = st.builds(
@@ -180,6 +181,7 @@ _ENDPOINTS = st.builds(
         st.sampled_from([(), ("WINDOWS", "NEGOTIATE")]),
         st.tuples(st.just("CERTIFICATE"), NAMES),
     ),
+    st.booleans(),
 )
 
 

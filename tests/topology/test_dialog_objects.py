@@ -84,7 +84,7 @@ def test_alter_queue(tmp_path: Path) -> None:
     )
     queue = database.queues["Q"]
     assert (queue.status, queue.retention, queue.poison_message_handling) == (False, True, False)
-    assert queue.activation == "p"
+    assert (queue.activation, queue.max_readers) == ("p", 2)
     served = queue_of(database, "S")
     assert served is not None and (served.status, served.retention) == (True, True)
     assert [f.severity for f in topology.findings] == [Severity.WARNING]
@@ -94,9 +94,11 @@ def test_alter_queue(tmp_path: Path) -> None:
 def test_alter_queue_activation(tmp_path: Path) -> None:
     """Activation that is off or dropped has no procedure; STATUS = ON alone leaves it."""
     create = "CREATE QUEUE Q WITH ACTIVATION (PROCEDURE_NAME = p, MAX_QUEUE_READERS = 2);"
-    for clause, expected in (("STATUS = ON", "p"), ("STATUS = OFF", None), ("DROP", None)):
+    off = None, 1
+    for clause, expected in (("STATUS = ON", ("p", 2)), ("STATUS = OFF", off), ("DROP", off)):
         _, database = from_sql(tmp_path, f"{create} ALTER QUEUE Q WITH ACTIVATION ({clause})")
-        assert database.queues["Q"].activation == expected
+        queue = database.queues["Q"]
+        assert (queue.activation, queue.max_readers) == expected
 
 
 def test_error_broker_conversations_begins_another_epoch(tmp_path: Path) -> None:

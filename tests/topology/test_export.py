@@ -77,7 +77,11 @@ def without(instance: Instance) -> Instance:
         instance.name,
         told(instance.msdb, instance.name),
         {name: told(d, instance.name) for name, d in instance.databases.items()},
-        endpoint=replace(instance.endpoint, transport=type(instance.endpoint)().transport),
+        endpoint=replace(
+            instance.endpoint,
+            transport=type(instance.endpoint)().transport,
+            hide_path=False,
+        ),
         grants=instance.grants,
     )
 
@@ -143,8 +147,9 @@ def told_of(procedure: Procedure) -> tuple[object, ...]:
 
 
 def test_what_is_guessed_of_an_activation_is_told(tmp_path: Path) -> None:
-    """The topology keeps which procedure is activated, and not how often and as whom."""
-    topology, database = from_yaml(tmp_path, "{queues: {Q: {activation: dbo.Read}}}")
+    """The topology keeps which procedure is activated, and how often, and not as whom."""
+    queues = "{Q: {activation: dbo.Read, max_readers: 7}}"
+    topology, database = from_yaml(tmp_path, f"{{queues: {queues}}}")
     script = database_script(topology.instances["I1"], database, NOW)
     [told] = [left for left in script.left if left.what == "queue Q"]
-    assert told.lost and "MAX_QUEUE_READERS = 1" in told.why
+    assert told.lost and "EXECUTE AS OWNER" in told.why

@@ -55,6 +55,17 @@ def test_alter_leaves_the_rest_unchanged(tmp_path: Path) -> None:
     assert (route.expires, route.route_id) == (NOW + 5, 2)
 
 
+def test_route_names_are_compared_without_case(tmp_path: Path) -> None:
+    """U-01: a second one is refused, ALTER and DROP find it."""
+    topology, database = from_sql(tmp_path, f"{CREATE}; CREATE ROUTE r WITH ADDRESS = 'LOCAL'")
+    assert [route.name for route in database.routes] == ["AutoCreatedLocal", "R"]
+    assert [(f.code, f.line, f.column) for f in topology.findings] == [("TA-20", 2, 67)]
+    _, database = from_sql(tmp_path, f"{CREATE}; ALTER ROUTE r WITH LIFETIME = 5")
+    assert database.routes[1].expires == NOW + 5
+    _, database = from_sql(tmp_path, f"{CREATE}; DROP ROUTE r; DROP ROUTE autocreatedlocal")
+    assert database.routes == ()
+
+
 def test_drop_route(tmp_path: Path) -> None:
     """DROP ROUTE removes a route, AutoCreatedLocal too; its name may be used again."""
     _, database = from_sql(tmp_path, f"{CREATE} DROP ROUTE R DROP ROUTE AutoCreatedLocal {CREATE}")

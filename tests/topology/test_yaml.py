@@ -33,7 +33,8 @@ EVERYTHING = """
         address: tcp://ServerA:4022
         aliases: [10.0.0.4, localhost]
         listeners: [tcp://ag-listener:4022]
-        endpoint: {state: stopped, forwarding: true, forward_size_mb: 7, transport: all}
+        endpoint: {state: stopped, forwarding: true, forward_size_mb: 7, transport: all,
+                   hide_path: true}
         cluster: main
         databases:
           DatabaseA:
@@ -67,7 +68,8 @@ def test_everything(tmp_path: Path) -> None:
     a = topology.instances["ServerA"]
     d = a.databases["DatabaseA"]
     assert (a.aliases, a.cluster) == (("10.0.0.4", "localhost"), "main")
-    assert a.endpoint == Endpoint(EndpointState.STOPPED, True, 7, Transport.ALL)
+    expected = Endpoint(EndpointState.STOPPED, True, 7, Transport.ALL, hide_path=True)
+    assert a.endpoint == expected
     assert (d.broker_id, d.enabled, d.mirror) == ("DatabaseA", False, Mirror("Orders", Role.MIRROR))
     assert d.message_types["Order"].validation is Validation.WELL_FORMED_XML
     assert d.contracts["OrderContract"].messages["Reply"] is Sender.TARGET
@@ -85,7 +87,7 @@ def test_everything(tmp_path: Path) -> None:
     assert topology.expect == (
         Expectation("ServerA/DatabaseA/InitiatorService", "TargetService", "ok", ("B/DB",)),
     )
-    assert (d.routes[0].source.line, d.routes[0].source.column) == (23, 13)
+    assert (d.routes[0].source.line, d.routes[0].source.column) == (24, 13)
     assert not topology.findings
 
 

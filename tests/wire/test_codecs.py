@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from streams.node import Request, Seen
 from streams.protocol import (
     Ack,
+    Acknowledgement,
     Command,
     Dialog,
     Flag,
@@ -28,7 +29,7 @@ from streams.protocol import (
     Status,
 )
 from streams.schema import NAMES, load
-from streams.wire import MalformedError, UnknownSchemaError
+from streams.wire import MalformedError, UnknownSchemaError, statements
 from streams.wire import codecs as c
 from streams.wire import records as r
 from streams.wire import state as s
@@ -100,9 +101,9 @@ def test_command(command: Command) -> None:
 
 @thoroughly
 @given(v.results)
-def test_result(result: c.ResultRecord) -> None:
+def test_result(result: statements.ResultRecord) -> None:
     """The answer to a command."""
-    assert c.decode_result(c.encode_result(result)) == result
+    assert statements.decode_result(statements.encode_result(result)) == result
 
 
 @thoroughly
@@ -259,7 +260,7 @@ def test_ack_record(conversation: uuid.UUID, parties: Parties, ack: Ack, journey
     key, value, headers = r.ack_record(conversation, parties, ack, journey)
     assert [name for name, _ in headers] == [r.ROUTE, r.HOP]
     read = r.read_ack(key, value, headers)
-    assert read == r.Acknowledgement(conversation, parties, ack)
+    assert read == Acknowledgement(conversation, parties, ack)
 
 
 @thoroughly
@@ -379,9 +380,9 @@ ENCODED: list[tuple[str, st.SearchStrategy[bytes]]] = [
     ("Hop", v.journeys.map(c.encode_journey)),
     ("Ack", v.acks.map(c.encode_ack)),
     ("Status", v.statuses.map(c.encode_status)),
-    ("Command", v.commands.map(c.encode_command)),
-    ("Cause", v.causes.map(c.encode_cause)),
-    ("Result", v.results.map(c.encode_result)),
+    ("Command", v.commands.map(statements.encode_command)),
+    ("Cause", v.causes.map(statements.encode_cause)),
+    ("Result", v.results.map(statements.encode_result)),
     ("Event", v.events.map(c.encode_event)),
     ("Presence", st.builds(c.encode_presence, v.names, v.names, v.longs, v.longs)),
     ("CatalogObject", st.builds(c.encode_catalog_object, v.longs, v.names)),
@@ -419,8 +420,8 @@ DECODERS: list[tuple[str, Callable[[bytes], object]]] = [
     ("Hop", c.decode_journey),
     ("Ack", lambda raw: c.decode_ack_value(raw, ID)),
     ("Status", lambda raw: c.decode_ack_value(raw, ID)),
-    ("Command", lambda raw: c.decode_command(raw, ID, None, 0)),
-    ("Result", c.decode_result),
+    ("Command", lambda raw: statements.decode_command(raw, ID, None, 0)),
+    ("Result", statements.decode_result),
     ("Event", c.decode_event),
     ("Presence", c.decode_presence),
     ("CatalogObject", c.decode_catalog_object),

@@ -35,6 +35,7 @@ from streams.protocol import (
 from streams.schema import load
 from streams.wire import codecs as c
 from streams.wire import state as s
+from streams.wire import statements
 from streams.wire.single_object import Codec, prefix_of
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -71,9 +72,9 @@ def examples() -> dict[str, bytes]:
             Ack(3, 9, 1, 2, 5, True, held=(((5, 0), (6, 2)), ((9, 1), (9, 1))), next_fragment=1)
         ),
         "Status": c.encode_status(Status(ID, "D", True, 9770, 1, 2, "S", "B")),
-        "Command": c.encode_command(command),
-        "Cause": c.encode_cause(Cause(Source("app", "agent", ID, 3), 70, 2)),
-        "Result": c.encode_result(c.ResultRecord(ID, ID, 8429, "no")),
+        "Command": statements.encode_command(command),
+        "Cause": statements.encode_cause(Cause(Source("app", "agent", ID, 3), 70, 2)),
+        "Result": statements.encode_result(statements.ResultRecord(ID, ID, 8429, "no")),
         "Event": c.encode_event(event),
         "Presence": c.encode_presence("I", "r", 1, 2),
         "CatalogObject": c.encode_catalog_object(1, "{}"),

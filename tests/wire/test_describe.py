@@ -27,7 +27,7 @@ from streams.protocol import (
     Status,
 )
 from streams.wire import Topics, encode_ack, encode_event, encode_presence, encode_result
-from streams.wire.codecs import ResultRecord, encode_catalog_object, encode_status
+from streams.wire.codecs import encode_catalog_object, encode_status
 from streams.wire.describe import RawRecord, describe
 from streams.wire.place import TopicPlace, place_of
 from streams.wire.plain import body_of
@@ -49,6 +49,7 @@ from streams.wire.state import (
     encode_positions,
     encode_request,
 )
+from streams.wire.statements import ResultRecord
 
 TOPICS = Topics("t.")
 DIALOG = uuid.UUID("6f1c2a04-0000-4000-8000-000000000001")

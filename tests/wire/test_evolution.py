@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import uuid
 from typing import Any
 
@@ -12,8 +13,20 @@ from streams.protocol import Status
 from streams.schema import NAMES, load
 from streams.topology import split_key, unflatten
 from streams.wire import MalformedError, decode_ack_value, encode_status
-from streams.wire.codecs import ROUTE
-from streams.wire.evolution import is_schema, learn, schema_key, written_schemas
+from streams.wire.codecs import ACK, ROUTE
+from streams.wire.codecs import HOP as HOP_CODEC
+from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
+from streams.wire.evolution import (
+    announcement,
+    is_schema,
+    learn,
+    read_announcement,
+    schema_key,
+    unannounced,
+    written_schemas,
+)
+from streams.wire.records import HOP, MESSAGE, ORIGIN
+from streams.wire.records import ROUTE as ROUTE_HEADER
 from streams.wire.single_object import prefix_of
 
 ID = uuid.UUID(int=1)
@@ -58,3 +71,45 @@ def test_a_schema_of_a_record_that_we_do_not_have_is_passed_over() -> None:
 def test_what_is_no_schema_is_malformed() -> None:
     with pytest.raises(MalformedError):
         learn("//schema/Route.0123456789abcdef", {"type": "nothing"})
+
+
+# --- across clusters -----------------------------------------------------------------------------
+
+ENVELOPE = {"Ack", "Hop", "Message", "Route", "Status"}
+FRAME = [(n, c.prefix + b"1") for n, c in ((ROUTE_HEADER, ROUTE), (HOP, HOP_CODEC))]
+
+
+def catalog(*schemas: Any) -> dict[str, str]:
+    """Return the objects of a catalog with the schemas of today and some more."""
+    more = {schema_key(schema): schema for schema in schemas}
+    objects = {**written_schemas(), **more, "A//instance/A": {"name": "A"}}
+    return {key: json.dumps(body) for key, body in objects.items()}
+
+
+def test_signs_of_life_announce_the_schemas_of_the_envelope_and_no_others() -> None:
+    """State and statements are nobody else's business; there is room for any number of versions."""
+    today = {bytes(prefix_of(load(name))) for name in ENVELOPE}
+    assert read_announcement(announcement(catalog())) == today
+    schema = newer("Hop", "of_tomorrow")
+    found = read_announcement(announcement(catalog(schema, newer("Dialog", "of_tomorrow"))))
+    assert found == {*today, prefix_of(schema)}
+    assert read_announcement(announcement({})) == frozenset()
+
+
+@pytest.mark.parametrize("name", [ROUTE_HEADER, HOP])
+def test_a_header_in_a_schema_that_is_not_announced_is_named(name: str) -> None:
+    schemas = {ROUTE_HEADER: "Route", HOP: "Hop"}
+    announced = read_announcement(announcement(catalog())) - {prefix_of(load(schemas[name]))}
+    frame = [*FRAME, (MESSAGE, MESSAGE_CODEC.prefix)]
+    told = unannounced([*frame, (ORIGIN, b"any")], b"any", announced)
+    assert told == f"{name} in the schema {prefix_of(load(schemas[name]))[2:].hex()}"
+
+
+def test_a_body_is_anything_and_an_acknowledgement_has_a_schema() -> None:
+    announced = read_announcement(announcement(catalog()))
+    message = [*FRAME, (MESSAGE, MESSAGE_CODEC.prefix)]
+    assert unannounced(message, b"any", announced) is None
+    assert unannounced(FRAME, ACK.prefix, announced) is None
+    assert unannounced(FRAME, None, announced) is None
+    told = unannounced(FRAME, ACK.prefix, announced - {ACK.prefix})
+    assert told == f"the acknowledgement in the schema {ACK.prefix[2:].hex()}"

@@ -10,38 +10,42 @@ from streams.protocol import Journey
 from streams.wire import Envelope, MalformedError, decode_journey, encode_journey
 from streams.wire.codecs import HOP
 from streams.wire.hop import Hop, in_place, visit
+from streams.wire.packing import pack_long
 
 from . import values as v
 
 thoroughly = settings(max_examples=300)
 
 first_hops = st.none() | st.integers(0, 100)
-hops = st.lists(st.tuples(v.names, v.instants, st.booleans(), first_hops), min_size=1, max_size=4)
+one = st.tuples(v.names, v.instants, st.booleans(), first_hops, st.booleans())
+hops = st.lists(one, min_size=1, max_size=4)
+Edit = tuple[str, int, bool, int | None, bool]
 PLAIN = Journey(16, 2_000, 0, 1_000)
 
 
-def edited(journey: Journey, name: str, at: int, spend: bool, first_hop: int | None) -> Journey:
+def edited(
+    journey: Journey, name: str, at: int, spend: bool, first_hop: int | None, hide: bool
+) -> Journey:
     """Return the journey that a forwarder makes of a journey."""
     return journey._replace(
         hops_remaining=journey.hops_remaining - spend,
         first_hop=journey.first_hop if first_hop is None else first_hop,
-        path=(*journey.path, (name, at)),
+        path=(*(() if hide else journey.path), (name, at)),
     )
 
 
 @thoroughly
 @given(v.journeys, hops)
-@example(PLAIN._replace(attempt=63, first_hop=63, hops_remaining=63), [("I", 1, True, None)])
-@example(PLAIN._replace(attempt=64), [("I", 1, True, 64)])
-def test_edited_in_place_or_not(
-    journey: Journey, edits: list[tuple[str, int, bool, int | None]]
-) -> None:
+@example(PLAIN._replace(attempt=63, first_hop=63, hops_remaining=63), [("I", 1, True, None, True)])
+@example(PLAIN._replace(attempt=64), [("I", 1, True, 64, True)])
+def test_edited_in_place_or_not(journey: Journey, edits: list[Edit]) -> None:
     """Whatever the attempt, the index, the path and its blocks: every reader sees one journey."""
     raw = encode_journey(journey)
-    for name, at, spend, first_hop in edits:
+    for name, at, spend, first_hop, hide in edits:
         spend = spend and journey.hops_remaining > 0
-        raw = Hop(raw).edited(name, at, visit(name, at), spend=spend, first_hop=first_hop)
-        journey = edited(journey, name, at, spend, first_hop)
+        block = visit(name, at)
+        raw = Hop(raw).edited(name, at, block, spend=spend, first_hop=first_hop, hide=hide)
+        journey = edited(journey, name, at, spend, first_hop, hide)
         assert decode_journey(raw) == journey
 
 
@@ -107,3 +111,10 @@ def test_malformed_journeys(journey: Journey, data: st.DataObject) -> None:
                 decode_journey(hop.edited("I", 1, visit("I", 1), spend=True))
         except MalformedError:
             continue
+
+
+def test_a_number_that_nobody_could_write_again() -> None:
+    """A forwarder would fail on it where it encodes the journey: it is found when it is read."""
+    raw = encode_journey(PLAIN)
+    with pytest.raises(MalformedError, match="32 bits"):
+        Hop(raw[:19] + pack_long(2**40) + raw[20:])

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from streams.protocol import Command, CommandKind
 from streams.schema import load
-from streams.wire.codecs import COMMAND, EVENT, decode_command, encode_command, encode_event
+from streams.wire.codecs import EVENT, encode_event
 from streams.wire.packing import pack_int, pack_long, packer
 from streams.wire.single_object import Codec, MalformedError
+from streams.wire.statements import COMMAND, decode_command, encode_command
 
 NAMES = (
     "Ack",

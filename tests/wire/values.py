@@ -19,8 +19,8 @@ from streams.protocol import (
     State,
     Status,
 )
-from streams.wire.codecs import ResultRecord
 from streams.wire.state import Positions, RequestKey, SeenKey, StateKey
+from streams.wire.statements import ResultRecord
 
 LONG = 2**63
 INT = 2**31

@@ -226,12 +226,19 @@ class Rig:
         control: Control | None = None,
         hooks: dict[str, Hook] | None = None,
         standby: bool = False,
+        trims_every: float | None = None,
     ) -> Running:
         """Start an endpoint worker."""
         cluster = self._hooked(hooks)
         control = control or self.control()
         worker = EndpointWorker(
-            cluster, instance, control, slot=slot, limits=limits, standby=standby
+            cluster,
+            instance,
+            control,
+            slot=slot,
+            limits=limits,
+            standby=standby,
+            trims_every=trims_every,
         )
         return self._run(worker, cluster)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.client import Conversation
+from streams.client import Client, Conversation
 from streams.kafka import Message, deploy, headers_of, partitions_of, read_live
 from streams.node.configuration import (
     MISSING_ROUTE,
@@ -18,6 +18,7 @@ from streams.node.configuration import (
     parse_missing_route,
     request_owner,
 )
+from streams.protocol import Limits
 from streams.protocol import Message as Frame
 from streams.report import read_facts
 from streams.topology import Topology, apply_sql, load
@@ -25,6 +26,7 @@ from streams.wire.partition import partition_of
 from streams.wire.records import read_queued
 from streams.wire.state import POSITIONS_KEY, RequestKey, decode_key, decode_request
 from tests.node.evidence import shows
+from tests.running import running
 from tests.workers.rig import Rig, eventually, pause, rig
 
 COUNT = 3
@@ -117,6 +119,35 @@ def test_ex_56_one_request_for_the_dialogs_of_all_partitions(asking: Rig) -> Non
     assert [read(m).header.type for m in asking.records(queue)] == [MISSING_ROUTE]
     ledger = read_facts(asking.cluster, asking.topology).balance()
     assert ledger.balanced, ledger
+
+
+@shows("EX-58")
+def test_ex_58_who_never_answers_is_never_asked_again(kafka: str, unique: str) -> None:
+    """The dialogs look again and again, and wait for the end of their lifetime; so does a new one.
+
+    Its request is the one that is open, however long nobody reads it.
+    """
+    at = ("ServerA", "DatabaseA")
+    with (
+        running(kafka, unique, "dynamic_routing", limits=Limits(retries=(300,))) as system,
+        system.client() as client,
+    ):
+        queue = system.cluster.topics.queue(*at, "ConfigurationQueue")
+        dialogs = [begin(client, at, lifetime=8), begin(client, at, lifetime=8)]
+        errors = system.records(system.cluster.topics.queue(*at, "InitiatorQueue"), count=2)
+        assert {one["conversation"] for one in errors} == {str(dialog.id) for dialog in dialogs}
+        assert all("<Code>-8489</Code>" in one["body"]["text"] for one in errors)
+        for dialog in (*dialogs, begin(client, at)):
+            wanted = {"conversation": str(dialog.id), "error": 9770}
+            system.events(141, lambda event, of=wanted: of.items() <= event.items(), count=3)
+        assert [one["message"]["type"] for one in system.snapshot(queue)] == [MISSING_ROUTE]
+
+
+def begin(client: Client, at: tuple[str, str], lifetime: int | None = None) -> Conversation:
+    dialog = client.begin(*at, "InitiatorService", "TargetService", lifetime=lifetime)
+    client.send(dialog, b"hello")
+    client.flush()
+    return dialog
 
 
 def one_of(partition: int) -> uuid.UUID:

@@ -11,9 +11,10 @@ import pytest
 from streams.embedded.probe import free_ports
 from streams.kafka import Cluster, KafkaError, Message, create
 from streams.kafka.reader import read_all
-from streams.node import Record
 from streams.routing import Origin
 from streams.wire import Topics
+from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
+from streams.wire.records import MESSAGE
 from streams.wire.specs import spec
 from streams.workers.crossing import Crossing, is_passing
 from streams.workers.crossings import Crossed, Crossings
@@ -21,6 +22,7 @@ from tests.running import eventually
 from tests.workers.rig import pause
 
 LIMIT = 1_000
+SCHEMA = MESSAGE_CODEC.prefix
 
 
 @pytest.fixture
@@ -99,15 +101,23 @@ class Elsewhere:
         """Tell whether a cluster is one of those that count now."""
         return cluster is self.cluster
 
+    def announced(self, _: str) -> frozenset[bytes]:
+        """Return the schemas that can be read there."""
+        return frozenset({SCHEMA})
+
+    def ahead(self, _: str) -> int:
+        """Return by how much the clock there is ahead."""
+        return 0
+
 
 def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() -> None:
     """Its client would try to connect, and tell of it, for as long as the worker lives."""
     elsewhere = Elsewhere()
     crossings = Crossings(cast(Any, elsewhere))
     crossings.limit(LIMIT)
-    assert crossings.take(crossed("one"), [], 1)
+    assert crossings.take(crossed("one"), [(MESSAGE, SCHEMA)], 1)
     elsewhere.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
-    assert crossings.take(crossed("two"), [], 1)
+    assert crossings.take(crossed("two"), [(MESSAGE, SCHEMA)], 1)
     assert len(list(crossings.under_way())) == 2
     found: list[str] = []
 
@@ -123,4 +133,4 @@ def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() 
 def crossed(neighbour: str) -> Crossed:
     """Return a copy for a neighbour."""
     message = Message(topic="txq.A", value=b"body", key=b"key", offset=1)
-    return Crossed(message, Record(Origin.OUTSIDE, b"key", b"", b"", 4, is_ack=False), neighbour)
+    return Crossed(message, Origin.OUTSIDE, neighbour)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import threading
 import uuid
@@ -13,10 +12,7 @@ import pytest
 from streams.client import Conversation
 from streams.errors import EventKind, SurroundingsError
 from streams.kafka import change_for, deploy, read_catalog
-from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.protocol import Command, CommandKind, Header, Journey, Limits, Parties
-from streams.schema import load
-from streams.wire import encode_catalog_object
 from streams.wire.evolution import schema_key, written_schemas
 from streams.wire.records import COMMAND, MESSAGE, ROUTE, Headers, command_record, message_record
 from streams.wire.single_object import prefix_of
@@ -24,39 +20,11 @@ from streams.wire.state import POSITIONS_KEY, Positions, encode_positions
 from streams.workers import Control, Plan, Process
 from tests.running import DEADLINE
 from tests.workers.rig import Hook, HookedCluster, Rig, pause
+from tests.workers.tomorrow import announce, newer, rewritten, under
 
 PATIENT = Limits(retries=(60_000,))
 CORRUPTED = EventKind.CORRUPTED_MESSAGE
 PARTIES = Parties("TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True)
-EXTRA = b"\x02"  # the number 1
-
-
-def newer(name: str) -> Any:
-    """Return a schema of tomorrow, which nobody else has: one field more, at its end."""
-    schema = copy.deepcopy(load(name))
-    field = {"name": f"extra_{uuid.uuid4().hex}", "type": "long", "default": 0}
-    schema["fields"].append(field)
-    return schema
-
-
-def rewritten(raw: bytes | None, schema: Any) -> bytes:
-    """Return the bytes of a record as a writer of tomorrow would have written it."""
-    assert raw is not None
-    return bytes(prefix_of(schema) + raw[10:] + EXTRA)
-
-
-def under(headers: Headers, name: str, schema: Any) -> Headers:
-    """Return headers of which one is written under a schema."""
-    return [(n, rewritten(raw, schema) if n == name else raw) for n, raw in headers]
-
-
-def announce(two: Rig, schema: Any) -> None:
-    """Put a schema into the catalog, as tomorrow's ``apply`` does."""
-    state = read_catalog(two.cluster)
-    number, key, body = state.version + 1, schema_key(schema), json.dumps(schema)
-    closing = json.dumps({"number": number, "hash": hash_of({**state.objects, key: body})})
-    two.produce(two.topics.catalog, key, encode_catalog_object(number, body))
-    two.produce(two.topics.catalog, VERSION_KEY, encode_catalog_object(number, closing))
 
 
 def frame(body: bytes) -> tuple[bytes, bytes | None, Headers]:

@@ -9,7 +9,8 @@ import pytest
 from streams.kafka import KafkaError, KafkaException
 from streams.protocol import Limits
 from streams.workers import Control, FencedError, slot
-from tests.workers.rig import DEADLINE, Gate, Rig, Running, eventually, pause
+from tests.running import DEADLINE
+from tests.workers.rig import Gate, Rig, Running, eventually, pause
 from tests.workers.test_fencing import begin, copies, send
 
 PATIENT = Limits(retries=(60_000,))

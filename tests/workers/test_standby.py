@@ -8,7 +8,8 @@ from streams.kafka import FENCED, KafkaException
 from streams.protocol import Limits
 from streams.workers import Control, FencedError
 from streams.workers.standby import SILENCE, own_name
-from tests.workers.rig import DEADLINE, Gate, Rig, Running, eventually, pause
+from tests.running import DEADLINE
+from tests.workers.rig import Gate, Rig, Running, eventually, pause
 from tests.workers.test_fencing import begin, copies, send
 
 PATIENT = Limits(retries=(60_000,))

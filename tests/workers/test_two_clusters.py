@@ -4,113 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from streams.client import Client, Conversation
-from streams.embedded import Broker
 from streams.embedded.probe import free_ports
-from streams.errors import EventKind, Number
-from streams.kafka import read_catalog, read_notes
-from streams.live.places import Asked, places_of
-from streams.live.statements import live_topology
-from streams.live.views import VIEWS
+from streams.errors import Number
 from streams.protocol import Limits
-from streams.resources import topologies_dir
-from streams.topology import Topology, load, share_of
+from streams.topology import load, share_of
 from streams.wire import decode_event
-from streams.workers import ForwarderWorker, control
-from tests.running import System, eventually, running
+from streams.workers import control
+from tests.running import eventually
+from tests.workers.estate import AUDIT, SUPPLIER, bodies, estate
 from tests.workers.rig import pause, rig
 
-LIMITS = Limits(retries=(400, 800, 1_600), time_to_live=3_000, recheck=100)
-SUPPLIER = ("ServerB", "DatabaseB", "SupplierQueue")
-AUDIT = ("ServerC", "DatabaseC", "AuditQueue")
 MEGABYTE = 1 << 20
-
-
-@dataclass
-class Estate:
-    """The shipped topology on two brokers: the session's, and one that may be killed."""
-
-    buyer: System
-    seller: System
-    broker: Broker
-
-    def begin(self, client: Client, to: str) -> Conversation:
-        """Begin a dialog at ServerA."""
-        return client.begin("ServerA", "DatabaseA", "OrderService", to)
-
-    def view(self, name: str, at: str) -> list[dict[str, Any]]:
-        """Return the rows of a system view in the buyer's cluster."""
-        cluster = self.buyer.cluster
-        topology = live_topology(read_catalog(cluster))
-        asked = Asked(cluster, topology, places_of(topology, at), time.time_ns() // 1_000_000)
-        return list(VIEWS[name].rows(asked))
-
-    def forwarded(self) -> list[dict[str, Any]]:
-        """Return what GatewayA has not passed, or holds."""
-        return self.view("sys.dm_broker_forwarded_messages", "GatewayA")
-
-    def dropped(self, number: Number) -> dict[str, Any]:
-        """Wait until GatewayA has told that it dropped a copy for a reason."""
-        [told] = self.buyer.events(
-            EventKind.FORWARDED_MESSAGE_DROPPED,
-            lambda told: (told["instance"], told["error"]) == ("GatewayA", number),
-        )
-        return told
-
-    def noted(self) -> bool:
-        """Tell whether GatewayA has passed what it holds."""
-        topics = self.buyer.cluster.topics
-        notes = read_notes(self.buyer.cluster, f"{topics.prefix}forwarder.GatewayA")
-        _, note = notes[topics.txq("GatewayA"), 0]
-        return note != ""
-
-    def gateway(self) -> ForwarderWorker:
-        """Return the forwarder of GatewayA."""
-        [found] = (
-            worker
-            for worker in self.buyer.workers[0].process.workers
-            if isinstance(worker, ForwarderWorker) and worker.instance == "GatewayA"
-        )
-        return found
-
-
-def at(topology: Topology, **addresses: str) -> Topology:
-    """Return the topology with the addresses that its clusters really have."""
-    clusters = {
-        name: replace(topology.clusters[name], properties={"bootstrap.servers": address})
-        for name, address in addresses.items()
-    }
-    return replace(topology, clusters=clusters)
-
-
-@contextmanager
-def estate(kafka: str, unique: str, data: Path) -> Iterator[Estate]:
-    """Run both clusters' workers."""
-    broker = Broker(data, port=free_ports(1)[0])
-    with ExitStack() as stack:
-        stack.callback(broker.stop)
-        broker.start()
-        shipped = load(topologies_dir() / "two_clusters", time.time())
-        whole = at(shipped, buyer=kafka, seller=broker.bootstrap)
-        buyer, seller = (
-            stack.enter_context(running(where, unique, share_of(whole, name), limits=LIMITS))
-            for name, where in (("buyer", kafka), ("seller", broker.bootstrap))
-        )
-        yield Estate(buyer, seller, broker)
-
-
-def bodies(system: System, queue: tuple[str, str, str], count: int) -> list[bytes]:
-    """Receive so many messages of a queue."""
-    return [m.body for m in system.received(*queue, count)]
-
 
 ABROAD = """
 instances:

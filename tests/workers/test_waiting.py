@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, cast
 
 import pytest
 
+from streams.errors import Number
 from streams.node import Record
 from streams.routing import Origin
-from streams.workers import waiting as module
-from streams.workers.waiting import Held, Waiting
+from streams.workers.waiting import LEAST, Held, Waiting
 
 
 class Hops:
@@ -37,7 +38,7 @@ def due(waiting: Waiting, now: int = 0) -> list[str]:
 def holding(hops: Hops, *names: str) -> Waiting:
     """Return what holds copies that found a hop away, after the first look at all of them."""
     waiting = Waiting(hops.reachable)
-    waiting.limit(100)
+    waiting.limit(100 * LEAST)
     assert due(waiting) == []
     for name in names:
         assert not waiting.reachable("B")
@@ -76,7 +77,17 @@ def test_each_is_due_when_its_time_is_over() -> None:
     waiting.add(*held("short", expires_at=500))
     assert due(waiting, 499) == []
     assert due(waiting, 500) == ["short"]
+    waiting.add(*held("late", expires_at=600))
+    assert due(waiting, 999) == ["late"]
     assert due(waiting, 1_000) == ["one"]
+
+
+def test_what_has_no_body_is_bounded_as_well() -> None:
+    """EndDialogs and acknowledgements: their records take memory, although no byte of a body."""
+    waiting = holding(Hops("B"))
+    refused = [waiting.add(*held(str(n), size=n % 2)) for n in range(101)]
+    assert refused == [None] * 100 + [Number.FORWARD_SIZE_EXCEEDED]
+    assert waiting.size == 100 * LEAST
 
 
 def test_a_new_catalog_makes_all_of_it_due() -> None:
@@ -89,11 +100,13 @@ def test_a_hop_that_lives_and_takes_nothing_is_tried_again_after_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     waiting = Waiting(Hops().reachable)
     assert due(waiting) == []
+    waiting.limit(LEAST)
+    assert due(waiting) == []
     waiting.refused("B")
-    waiting.add(*held("one", size=0))
+    assert waiting.add(*held("one", size=0)) is None
     assert due(waiting) == []
     clock[0] += 1.0
     assert due(waiting) == ["one"]

@@ -11,7 +11,7 @@ from streams.topology.export.explicit import explicit_database
 from streams.topology.export.instance import SYSTEM, instance_script
 from streams.topology.export.script import LeftOut, Script
 from streams.topology.load import FILE
-from streams.topology.model import Endpoint, Instance, Topology, empty_database
+from streams.topology.model import Instance, Topology, bare_endpoint, empty_database
 from streams.topology.objects import (
     Binding,
     Contract,
@@ -83,7 +83,7 @@ def _beside(instance: Instance, script: Script) -> Instance:
         instance,
         databases=kept,
         msdb=_remainder(instance, instance.msdb, script),
-        endpoint=Endpoint(transport=instance.endpoint.transport),
+        endpoint=bare_endpoint(instance.endpoint),
         grants=tuple(_items(script, instance.name, Grant)),
     )
 

@@ -96,7 +96,7 @@ def _queue(script: Script, q: Queue) -> None:
         script.note(f"queue {q.name}", f"its consumer group is {q.group}, which is Kafka's")
     if q.activation is not None:
         script.comment("the procedure must be there before")
-        guess = "its readers and user; MAX_QUEUE_READERS = 1 and EXECUTE AS OWNER are a guess"
+        guess = "its procedure's user: EXECUTE AS OWNER is a guess"
         script.note(f"queue {q.name}", guess, lost=True)
 
 
@@ -106,8 +106,8 @@ def _settings(q: Queue) -> list[str]:
         settings.append("RETENTION = ON")
     if q.activation is not None:
         settings.append(
-            f"ACTIVATION (PROCEDURE_NAME = {_dotted(q.activation)}, MAX_QUEUE_READERS = 1, "
-            "EXECUTE AS OWNER)"
+            f"ACTIVATION (PROCEDURE_NAME = {_dotted(q.activation)}, "
+            f"MAX_QUEUE_READERS = {q.max_readers}, EXECUTE AS OWNER)"
         )
     if not q.poison_message_handling:
         settings.append("POISON_MESSAGE_HANDLING (STATUS = OFF)")

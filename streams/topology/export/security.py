@@ -80,6 +80,8 @@ def write_endpoint(script: Script, instance: Instance) -> None:
     )
     if e.transport is not Transport.FAILOVER:
         script.note("endpoint", f"its transport is {e.transport.value}, which is Hopline's")
+    if e.hide_path:
+        script.note("endpoint", "it hides the path into another Kafka cluster, which is Hopline's")
     script.go()
     if instance.grants:
         script.comment("the logins must be there before")

@@ -125,6 +125,7 @@ class _Reader:
                 bool(row["is_retention_enabled"]),
                 row["is_poison_message_handling_enabled"] is not False,
                 row["activation_procedure"] if row["is_activation_enabled"] else None,
+                max_readers=(row["is_activation_enabled"] and row["max_readers"]) or 1,
                 source=row.source,
             )
         return found

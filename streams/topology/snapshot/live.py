@@ -62,9 +62,7 @@ def _message(row: Row) -> QueuedMessage:
     return QueuedMessage(
         str(row[DATABASE]), row["conversation_handle"], row["to_service_name"],
         row["to_broker_instance"], row["from_service_name"], row["service_contract_name"],
-        row["enqueue_time"], row["message_sequence_number"], row["message_type_name"],
-        bool(row["is_conversation_error"]), bool(row["is_end_of_dialog"]), row["body_length"],
-        row["transmission_status"], row.source,
+        row["enqueue_time"], row["transmission_status"], row.source,
     )  # fmt: skip
 
 
@@ -84,7 +82,7 @@ def _endpoints(rows: Rows, names: Mapping[str, Names]) -> Iterator[ConversationE
             inside.contract(row["service_contract_id"]), row["conversation_group_id"],
             row["lifetime"], row["far_service"], row["far_broker_instance"],
             row["security_timestamp"], row["send_sequence"], row["receive_sequence"],
-            row["end_dialog_sequence"], bool(row["is_system"]), row.source,
+            bool(row["is_system"]), row.source,
         )  # fmt: skip
 
 
@@ -97,10 +95,7 @@ def _forwarded(row: Row) -> ForwardedMessage:
 
 
 def _connection(row: Row) -> Connection:
-    return Connection(
-        row["state"], row["login_state"], bool(row["is_accept"]), row["connect_time"],
-        row["last_activity_time"], row["principal_name"], row["remote_user_name"], row.source,
-    )  # fmt: skip
+    return Connection(row["state"], row["login_state"], row.source)
 
 
 def _monitors(rows: Rows, names: Mapping[str, Names]) -> Iterator[QueueMonitor]:
@@ -111,10 +106,7 @@ def _monitors(rows: Rows, names: Mapping[str, Names]) -> Iterator[QueueMonitor]:
             continue
         queue = names.get(database.casefold(), Names()).queues.get(row["queue_id"])
         if queue is not None:
-            yield QueueMonitor(
-                database, queue, row["state"], row["last_empty_rowset_time"],
-                row["last_activated_time"], row["tasks_waiting"], row.source,
-            )  # fmt: skip
+            yield QueueMonitor(database, queue, row["state"], row.source)
 
 
 def _depths(rows: Rows, names: Mapping[str, Names]) -> Iterator[tuple[tuple[str, str], int]]:

@@ -37,11 +37,6 @@ class QueuedMessage:
     from_service: str | None = None
     contract: str | None = None
     enqueued: float | None = None
-    sequence: int | None = None
-    message_type: str | None = None
-    is_error: bool = False
-    is_end: bool = False
-    body_length: int | None = None
     status: str | None = None
     source: Source = field(default=NOWHERE, compare=False)
 
@@ -67,7 +62,6 @@ class ConversationEndpoint:
     secured: float | None = None
     send_sequence: int | None = None
     receive_sequence: int | None = None
-    end_sequence: int | None = None
     system: bool = False
     source: Source = field(default=NOWHERE, compare=False)
 
@@ -94,11 +88,6 @@ class Connection:
 
     state: int
     login_state: int | None = None
-    accepted: bool = False
-    connected: float | None = None
-    active: float | None = None
-    principal: str | None = None
-    remote_user: str | None = None
     source: Source = field(default=NOWHERE, compare=False)
 
     @property
@@ -114,9 +103,6 @@ class QueueMonitor:
     database: str
     queue: str
     state: str | None = None
-    emptied: float | None = None
-    activated: float | None = None
-    waiting: int | None = None
     source: Source = field(default=NOWHERE, compare=False)
 
 

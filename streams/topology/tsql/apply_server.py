@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from streams.topology.model import Endpoint, EndpointState, renewed_broker_id
+from streams.topology.model import Endpoint, EndpointState, bare_endpoint, renewed_broker_id
 from streams.topology.objects import Database
 from streams.topology.tsql.parse_server import HONOR_PRIORITY
 from streams.topology.tsql.script import SYSTEM_DATABASES, Script
@@ -66,7 +66,7 @@ def _set_endpoint(script: Script, s: SetEndpoint) -> None:
     old = script.instance.base.endpoint
     if s.create:
         # CREATE ENDPOINT without STATE leaves it stopped: the engine's default (reference 1.1).
-        blank = Endpoint(EndpointState.STOPPED, transport=old.transport, source=s.source)
+        blank = bare_endpoint(old, state=EndpointState.STOPPED, source=s.source)
         made = replace(blank, name=s.name, **s.changes)
         if _is_taken(script, old, made):
             return
@@ -93,7 +93,7 @@ def _drop_endpoint(script: Script, s: DropEndpoint) -> None:
     if old.name is None or old.name.casefold() != s.name.casefold():
         script.no_such("endpoint FOR SERVICE_BROKER", s.name, None, s.source)
         return
-    gone = Endpoint(EndpointState.STOPPED, transport=old.transport, source=s.source)
+    gone = bare_endpoint(old, state=EndpointState.STOPPED, source=s.source)
     script.instance.base = replace(script.instance.base, endpoint=gone)
 
 

@@ -56,10 +56,10 @@ def _switch(cursor: Cursor, word: str) -> bool:
     return on
 
 
-def _activation(cursor: Cursor) -> dict[str, str | None]:
+def _activation(cursor: Cursor) -> dict[str, str | int | None]:
     """Read ACTIVATION ( ... ); its procedure, none where STATUS is OFF or it is dropped."""
     cursor.expect_mark("(")
-    changes: dict[str, str | None] = {}
+    changes: dict[str, str | int | None] = {}
     on = True
     while True:
         word = cursor.choice(("STATUS", "PROCEDURE_NAME", "MAX_QUEUE_READERS", "EXECUTE", "DROP"))
@@ -76,8 +76,8 @@ def _activation(cursor: Cursor) -> dict[str, str | None]:
             elif word == "PROCEDURE_NAME":
                 changes["activation"] = ".".join(cursor.dotted("the procedure's name"))
             else:
-                cursor.integer(word)
+                changes["max_readers"] = cursor.integer(word)
         if not cursor.accept_mark(",") and cursor.is_mark(")"):
             break
     cursor.expect_mark(")")
-    return changes if on else {"activation": None}
+    return changes if on else {"activation": None, "max_readers": 1}

@@ -191,7 +191,7 @@ def _queues(given: Mapping[str, Node]) -> dict[str, Queue]:
     found: dict[str, Queue] = {}
     if "queues" not in given:
         return found
-    keys = ("status", "retention", "poison_message_handling", "activation", "group")
+    keys = ("status", "retention", "poison_message_handling", "activation", "group", "max_readers")
     for name, (key, node) in given["queues"].named("queues").items():
         s = node.fields("a queue", keys)
         found[name] = Queue(
@@ -202,6 +202,7 @@ def _queues(given: Mapping[str, Node]) -> dict[str, Queue]:
             or s["poison_message_handling"].switch("poison_message_handling"),
             _maybe(s, "activation"),
             _maybe(s, "group"),
+            s["max_readers"].integer("max_readers", 0, 32_767) if "max_readers" in s else 1,
             key.source,
         )
     return found

@@ -144,7 +144,7 @@ def _host(node: Node) -> str:
 
 
 def _endpoint(node: Node) -> Endpoint:
-    keys = ("state", "forwarding", "forward_size_mb", "transport", "port", "name")
+    keys = ("state", "forwarding", "forward_size_mb", "transport", "port", "name", "hide_path")
     s = node.fields("endpoint", (*keys, *ENDPOINT_SECURITY_KEYS))
     return Endpoint(
         s["state"].choice("state", EndpointState) if "state" in s else EndpointState.STARTED,
@@ -156,6 +156,7 @@ def _endpoint(node: Node) -> Endpoint:
         read_encryption(s),
         read_words(s, "algorithms"),
         read_words(s, "authentication"),
+        "hide_path" in s and s["hide_path"].switch("hide_path"),
         source=node.source,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import yaml
@@ -23,6 +24,16 @@ _SWITCH = {
     "on": True, "true": True, "yes": True, "enabled": True,
     "off": False, "false": False, "no": False, "disabled": False,
 }  # fmt: skip
+
+
+def parse_file(path: Path) -> Node | None:
+    """Return the root of a file, or ``None`` for an empty one; it may begin with a mark."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        message, remedy = "this is no UTF-8", "Save the file as UTF-8."
+        raise InputError(message, file=str(path), remedy=remedy) from error
+    return parse_yaml(text, str(path))
 
 
 def parse_yaml(text: str, file: str) -> Node | None:

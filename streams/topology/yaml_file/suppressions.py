@@ -5,22 +5,15 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from streams.errors import InputError
 from streams.topology.suppressions import Suppression
-from streams.topology.yaml_file.nodes import Node, parse_yaml
+from streams.topology.yaml_file.nodes import Node, parse_file
 
 _KEYS = ("code", "subject", "reason", "until")
 
 
 def load_suppressions(path: Path) -> tuple[Suppression, ...]:
     """Read a suppressions file; raise InputError where it does not have this shape."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            "this is no UTF-8", file=str(path), remedy="Save the file as UTF-8."
-        ) from error
-    root = parse_yaml(text, str(path))
+    root = parse_file(path)
     return () if root is None else tuple(_suppression(n) for n in root.items("suppressions"))
 
 

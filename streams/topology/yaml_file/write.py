@@ -100,6 +100,7 @@ def _endpoint(e: Endpoint) -> dict[str, Any]:
             "forwarding": e.forwarding or None,
             "forward_size_mb": _unless(e.forward_size_mb, Endpoint().forward_size_mb),
             "transport": _unless(e.transport.value, Transport.FAILOVER.value),
+            "hide_path": e.hide_path or None,
             **endpoint_security(e),
         }
     )
@@ -148,7 +149,8 @@ def _queue(q: Queue) -> dict[str, Any]:
         "retention": _unless(q.retention, False),
         "poison_message_handling": _unless(q.poison_message_handling, True),
     }
-    return _given({**switches, "activation": q.activation, "group": q.group})
+    rest = {"activation": q.activation, "max_readers": _unless(q.max_readers, 1), "group": q.group}
+    return _given({**switches, **rest})
 
 
 def _service(s: Service) -> dict[str, Any]:

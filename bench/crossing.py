@@ -1,0 +1,184 @@
+"""What writing into another cluster costs a forwarder, without Kafka: `python -m bench.crossing`.
+
+The whole of a worker's loop for a batch, with a producer that confirms everything at once. The
+baseline of the same rounds is a gateway that passes the same messages on within its own cluster.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any, cast
+
+from bench.part import hand_over, options, progress
+from bench.rows import Row, Unit
+from streams.kafka import Message
+from streams.node import Forwarder, World, world_of
+from streams.protocol import Flag, Header, Journey, Parties
+from streams.resources import topologies_dir
+from streams.topology import load, share_of
+from streams.wire import Envelope, Topics, encode_header, encode_journey, encode_parties
+from streams.wire.codecs import HOP as HOP_CODEC
+from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
+from streams.wire.codecs import ROUTE as ROUTE_CODEC
+from streams.wire.records import HOP, MESSAGE, ROUTE
+from streams.workers import Control, ForwarderWorker
+from streams.workers.express import Express
+
+GROUP = "a gateway's loop, CPU time of each message, no Kafka"
+BATCH, BATCHES = 1_000, 30
+NOW = 1_800_000_000_000
+Loop = Callable[[], object]
+
+
+class Producer:
+    """Takes everything, and confirms it when it is polled."""
+
+    def __init__(self) -> None:
+        self._reports: list[Callable[[None, None], None]] = []
+
+    def produce(self, *given: Any) -> None:
+        """Take a record by position: topic, value, key, partition, callback, ..."""
+        self._reports.append(given[4])
+
+    def poll(self, _: float) -> None:
+        """Report what was taken."""
+        reports, self._reports = self._reports, []
+        for report in reports:
+            report(None, None)
+
+
+class Elsewhere:
+    """A cluster, what is known of it, and what a forwarder asks of its process: all in one."""
+
+    topics = Topics()
+    announced_prefixes = frozenset({ROUTE_CODEC.prefix, MESSAGE_CODEC.prefix, HOP_CODEC.prefix})
+
+    def __init__(self, world: World, ahead: int = 0) -> None:
+        self.world, self.abroad, self._ahead = world, self, ahead
+
+    def producer(self, **_: Any) -> Producer:
+        """Return a producer."""
+        return Producer()
+
+    def cluster_of(self, _: str) -> Elsewhere:
+        """Return where a neighbour lives."""
+        return self
+
+    def announced(self, _: str) -> frozenset[bytes]:
+        """Return what can be read there."""
+        return self.announced_prefixes
+
+    def ahead(self, _: str) -> int:
+        """Return by how much the clock there is ahead."""
+        return self._ahead
+
+    def knows(self, _: object) -> bool:
+        """Tell whether anybody lives there."""
+        return True
+
+    def reachable(self, _: str) -> bool:
+        """Tell whether an instance is alive."""
+        return True
+
+    def now(self) -> int:
+        """Return the time."""
+        return NOW
+
+
+class Home:
+    """Where a copy goes that stays in its cluster."""
+
+    def __init__(self) -> None:
+        self._producer = Producer()
+
+    def copy(self, report: Any, topic: str, value: Any, key: bytes, at: int, headers: Any) -> None:
+        """Hand a copy over, whose success nobody is told of."""
+
+    def produce(self, *_: Any) -> None:
+        """Hand a copy over the long way."""
+
+    def report(self, topic: str, partition: int) -> None:
+        """Return what is called where a record fails."""
+
+
+def gateway(world: World, at: str, *, lanes: bool = True, ahead: int = 0) -> ForwarderWorker:
+    """Return a worker as it is between two batches."""
+    around = cast(Any, Elsewhere(world, ahead))
+    worker = ForwarderWorker(around, at, cast(Control, around))
+    worker._forwarder = Forwarder(at, world, Envelope, lambda _: True)
+    worker._limit()
+    worker._delivery = cast(Any, Home())
+    worker._express = Express(worker._delivery)
+    if not lanes:
+        worker._express.take = lambda *_: False  # type: ignore[method-assign]
+    return worker
+
+
+def messages(at: str, service: str) -> list[Message]:
+    """Return a batch: messages of different dialogs, sent in one transaction."""
+    parties = Parties(service, "DatabaseB", "Sender", "DatabaseA", "//hopline/Contract", True)
+    journey = Journey(16, NOW + 60_000, 0, NOW, 0, (("ServerA", NOW),))
+    route, hop = encode_parties(parties), encode_journey(journey)
+    made = []
+    for number in range(BATCH):
+        header = Header(uuid.UUID(int=number), "//hopline/Order", 0, NOW, NOW + 10**9, Flag.NONE)
+        made.append(
+            Message(
+                topic=Topics().txq(at), partition=0, offset=number, timestamp=(1, NOW),
+                key=str(uuid.UUID(int=number)).encode(), value=bytes(400),
+                headers=[(ROUTE, route), (MESSAGE, encode_header(header)), (HOP, hop)],
+            )
+        )  # fmt: skip
+    return made
+
+
+def loop(worker: ForwarderWorker, batch: list[Message]) -> Loop:
+    """Return the work of one batch, what comes back included."""
+
+    def work() -> None:
+        worker._pass_on(batch)
+        worker._take_back()
+
+    return work
+
+
+def per_message(work: Loop) -> float:
+    """Return the seconds of CPU of one message."""
+    begun = time.process_time()
+    for _ in range(BATCHES):
+        work()
+    return (time.process_time() - begun) / (BATCHES * BATCH)
+
+
+def cases() -> tuple[Loop, dict[str, Loop]]:
+    """Return the baseline, and the ways into another cluster."""
+    root = topologies_dir()
+    own = world_of(load(root / "combined", NOW / 1000), 1)
+    two = world_of(share_of(load(root / "two_clusters", NOW / 1000), "buyer"), 1)
+    batch = messages("GatewayA", "SupplierService")
+    ways = {
+        "across, decided one by one": gateway(two, "GatewayA", lanes=False),
+        "across, by its lane": gateway(two, "GatewayA"),
+        "across, by its lane, clocks differ": gateway(two, "GatewayA", ahead=600_000),
+    }
+    home = loop(gateway(own, "GatewayA"), messages("GatewayA", "TargetService"))
+    return home, {name: loop(worker, batch) for name, worker in ways.items()}
+
+
+def main() -> None:
+    """Print one line per case."""
+    given = options(__doc__).parse_args()
+    home, ways = cases()
+    rows: list[Row] = []
+    for name, work in ways.items():
+        progress(f"{GROUP}: {name}")
+        pairs = [(per_message(work), per_message(home)) for _ in range(given.rounds + 1)][1:]
+        found, base = (tuple(column) for column in zip(*pairs, strict=True))
+        rows.append(Row(GROUP, name, Unit.SECONDS, found, "within its cluster, by its lane", base))
+    hand_over(rows, given)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The configuration service on Kafka (reference 2.5): it creates routes that databases ask for.
+
+Whoever answers is given; here the dialogs are kept. A directory or a Kafka that is away is no
+failure of the message, which would turn the queue off after the fifth: it is waited for, and the
+dialogs that wait for the route wait with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from streams.agents.application import HoplineApp, hopline_app
+from streams.agents.dialog import Dialog
+from streams.client.receiver import Received
+from streams.errors import SurroundingsError
+from streams.kafka import KafkaException
+from streams.node.configuration import NOTICE
+from streams.routing import CONFIGURATION_SERVICE
+from streams.wire import Topics
+
+T = TypeVar("T")
+
+PURGE_EVERY = 300.0
+"""Seconds between two looks for routes that have expired."""
+_FIRST, _LONGEST = 0.5, 30.0
+"""Seconds to wait before the first look again, and the longest."""
+
+log = logging.getLogger("hopline.notice")
+
+
+class Answers(Protocol):
+    """What the service does; both wait, and raise what passes where something is away."""
+
+    def answer(self, broker: str, body: bytes) -> tuple[int, str] | None:
+        """Answer the database with this broker id; return code and text of a refusal."""
+
+    def purge(self) -> None:
+        """Drop routes that have expired."""
+
+
+def notice_app(
+    instance: str,
+    database: str,
+    answers: Answers,
+    *,
+    prefix: str = "ssb.",
+    purge_every: float = PURGE_EVERY,
+    **options: Any,
+) -> HoplineApp:
+    """Return the application that answers for the configuration service of a database.
+
+    ``options`` are hopline_app's.
+    """
+    name = Topics(prefix).name("configuration", instance, database)
+    app = hopline_app(name, instance=instance, database=database, prefix=prefix, **options)
+
+    @app.service(CONFIGURATION_SERVICE, contract=NOTICE)
+    async def configure(dialog: Dialog, message: Received) -> None:
+        refusal = None
+        if not message.ends_dialog:
+            broker = message.frame.parties.from_broker
+            refusal = await _patiently(lambda: answers.answer(broker, message.body))
+        await dialog.end(error=refusal)
+
+    async def purge() -> None:
+        try:
+            await asyncio.to_thread(answers.purge)
+        except (SurroundingsError, KafkaException) as error:
+            log.info("Expired routes are dropped later: %s", error)
+
+    app.timer(purge_every)(purge)
+    return app
+
+
+async def _patiently(call: Callable[[], T]) -> T:
+    """Return what a call that waits returns, however long what it needs is away."""
+    wait = _FIRST
+    while True:
+        try:
+            return await asyncio.to_thread(call)
+        except (SurroundingsError, KafkaException) as error:
+            log.warning("%s\n  Tried again in %g s.", error, wait)
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, _LONGEST)

@@ -1,0 +1,177 @@
+"""What a member of a reading group has read ahead of a queue, partition by partition.
+
+A queue topic is keyed by conversation group, so owning a partition of it is holding the groups'
+locks. A few hundred messages of each are kept, among which the next one is chosen. Because they are
+not received in the order of the topic, a committed offset alone does not say which were: the rest
+stands in the offset's metadata.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streams.errors import SurroundingsError
+from streams.kafka import (
+    Cluster,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+    headers_of,
+)
+from streams.node import Progress, Queue, Row
+from streams.node.queue import POISON
+from streams.protocol import Message as Frame
+from streams.wire import MalformedError
+from streams.wire.records import priority_of, read_queued
+
+READ_AHEAD = 300
+"""Messages of a partition among which the next one is chosen; bounds the offset's metadata."""
+HOLDER = "application"
+"""In whose name messages are received: a member has one transaction at a time."""
+
+
+@dataclass(slots=True)
+class Partition:
+    """What is read of one partition; ``stored`` is the progress that Kafka knows."""
+
+    queue: Queue
+    stored: Progress
+    frames: dict[int, Frame] = field(default_factory=dict)
+    paused: bool = False
+
+
+class ReadAhead:
+    """Read a queue's topic as a member of an application's group.
+
+    ``broken`` are records that are no queue messages; they count as received. ``bereft``: a
+    partition is somebody else's by now of which something was received and not committed.
+    """
+
+    def __init__(self, cluster: Cluster, topic: str, group: str, member: str | None) -> None:
+        self.topic = topic
+        self.partitions: dict[int, Partition] = {}
+        self.broken: list[MalformedError] = []
+        self.bereft = False
+        named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
+        self._consumer = cluster.consumer(group, auto_offset_reset="earliest", **named)
+        self._consumer.subscribe(
+            [topic], on_assign=self._assigned, on_revoke=self._gone, on_lost=self._gone
+        )
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
+
+    @property
+    def member(self) -> Any:
+        """Return who this is among the group's members, for a transaction."""
+        return self._consumer.consumer_group_metadata()
+
+    def read(self, timeout: float) -> None:
+        """Read ahead; waits for the first record only.
+
+        Raises SurroundingsError where there is no such topic, or Kafka takes us for nobody.
+        """
+        self._pace()
+        first = self._consumer.poll(timeout)
+        while first is not None:
+            # Before more is read: a rebalance, which any read may bring, takes it back with the
+            # rest of its partition.
+            failed = [self._take(first)]
+            failed += map(self._take, self._consumer.consume(READ_AHEAD, 0))
+            for error in filter(None, failed):  # not before all that was read is taken
+                raise error
+            self._pace()
+            first = self._consumer.poll(0)
+
+    def store(self) -> None:
+        """Tell Kafka what was received for good."""
+        behind = {n: p.queue.progress for n, p in self.partitions.items()}
+        behind = {n: p for n, p in behind.items() if p != self.partitions[n].stored}
+        if not behind:
+            return
+        try:
+            done = self._consumer.commit(offsets=self.offsets(behind), asynchronous=False)
+            failed = [p.error for p in done or () if p.error is not None]
+        except KafkaException as error:
+            failed = [error.args[0]]
+        if failed:
+            raise SurroundingsError(
+                f"{self.topic}: what was received was not committed: {failed[0].str()}.",
+                "It may come again.",
+            )
+        self.stored(behind)
+
+    def offsets(self, progress: Mapping[int, Progress]) -> list[TopicPartition]:
+        """Return what is committed where partitions have come so far."""
+        return [TopicPartition(self.topic, n, p.next, p.encode()) for n, p in progress.items()]
+
+    def stored(self, progress: Mapping[int, Progress]) -> None:
+        """Note that Kafka knows it; what was received need not be kept any more."""
+        for number, stored in progress.items():
+            partition = self.partitions[number]
+            partition.stored = stored
+            for order in [o for o in partition.frames if stored.has(o)]:
+                del partition.frames[order]
+
+    # --- records ---------------------------------------------------------------------------------
+
+    def _pace(self) -> None:
+        """Read no more of a partition than is needed to choose well."""
+        for number, partition in self.partitions.items():
+            full = len(partition.queue) >= READ_AHEAD
+            if full != partition.paused:
+                what = [TopicPartition(self.topic, number)]
+                (self._consumer.pause if full else self._consumer.resume)(what)
+                partition.paused = full
+
+    def _take(self, message: Message) -> SurroundingsError | None:
+        """Take a record that was read; returns an error that is none of any record."""
+        error = message.error()
+        if error is not None:
+            return self._failure(error)
+        number, order = message.partition(), message.offset()
+        assert number is not None and order is not None
+        partition = self.partitions.get(number)
+        if partition is None:  # another member of the group has it by now
+            return None
+        try:
+            headers = headers_of(message)
+            frame = read_queued(message.value(), headers)
+            group = uuid.UUID((message.key() or b"").decode("ascii"))
+            priority = priority_of(headers)
+        except (MalformedError, ValueError) as broken:
+            self.broken.append(MalformedError(f"{self.topic}/{number}@{order}: {broken}"))
+            partition.queue.skip(order)
+            return None
+        side = (frame.conversation, not frame.parties.from_initiator)
+        partition.frames[order] = frame
+        partition.queue.put(Row(order, group, side, frame.header.type, priority))
+        return None
+
+    def _failure(self, error: KafkaError) -> SurroundingsError | None:
+        if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return SurroundingsError(
+                f"Queue topic {self.topic} does not exist.", "Run 'hopline apply TOPOLOGY'."
+            )
+        return SurroundingsError(f"{self.topic}: {error.str()}") if error.fatal() else None
+
+    # --- partitions ------------------------------------------------------------------------------
+
+    def _assigned(self, consumer: Any, partitions: list[TopicPartition]) -> None:
+        for known in consumer.committed(partitions, timeout=30):
+            stored = Progress.decode(max(known.offset, 0), known.metadata)
+            queue = Queue(stored)
+            if stored.rollbacks >= POISON:  # it was turned off by that, and is on again
+                queue.turn_on()
+            self.partitions[known.partition] = Partition(queue, stored)
+
+    def _gone(self, _: Any, partitions: list[TopicPartition]) -> None:
+        """Forget what was read of partitions that another member reads again."""
+        for partition in partitions:
+            gone = self.partitions.pop(partition.partition, None)
+            self.bereft = self.bereft or (gone is not None and gone.queue.holds(HOLDER))

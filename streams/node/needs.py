@@ -1,0 +1,85 @@
+"""How far an endpoint worker's inputs may be trimmed: what committed state still needs of them.
+
+Bodies are not written twice (design rule 5): a dialog's state holds positions in ``cmd``, of what
+is accepted and unacknowledged, and in ``in``, of what arrived out of order, incomplete, or for a
+queue that is off. Below the lowest of these, and below the position of reading, nobody reads again.
+
+This is told of what was committed, never of a transaction that is under way: what that one lets go
+is needed again if it is aborted. What is needed only rises, so an answer never becomes wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from streams.node.groups import DialogKey
+from streams.protocol import Dialog
+
+AT_ONCE = 250
+"""So many dialogs are looked at between two turns of a worker: a few milliseconds."""
+
+
+class Spare(NamedTuple):
+    """Positions of an endpoint's inputs below which nothing is needed."""
+
+    cmd: int = 0
+    inbox: int = 0
+    ack: int = 0
+
+
+class Needs:
+    """What the dialogs of a partition need, by the lowest position of each that needs anything.
+
+    A dialog that was touched is only noted. A *round* looks at what was noted before it, some at a
+    time: dialogs that come meanwhile need nothing below where the round began.
+    """
+
+    def __init__(self) -> None:
+        self._lowest: dict[DialogKey, tuple[int | None, int | None]] = {}
+        self._noted: dict[DialogKey, None] = {}
+        self._round: list[DialogKey] = []
+        self._floor: Spare | None = None
+
+    def note(self, key: DialogKey, dialog: Dialog) -> None:
+        """Take notice of a dialog that was committed."""
+        if dialog.needs_bodies:
+            self._noted[key] = None
+        else:
+            self.forget(key)
+
+    def forget(self, key: DialogKey) -> None:
+        """Take notice that a dialog needs nothing (any more)."""
+        self._noted.pop(key, None)
+        self._lowest.pop(key, None)
+
+    def begin(self, positions: Spare) -> None:
+        """Begin a round, unless one goes on; the partition has read up to ``positions``."""
+        if self._floor is None:
+            self._floor = positions
+            self._round, self._noted = list(self._noted), {}
+
+    def go_on(
+        self, look: Callable[[DialogKey], Dialog | None], most: int = AT_ONCE
+    ) -> Spare | None:
+        """Go on with the round; returns what it has found at its end, else ``None``.
+
+        ``look`` returns a dialog as it is committed.
+        """
+        if self._floor is None:
+            return None
+        for _ in range(min(most, len(self._round))):
+            key = self._round.pop()
+            dialog = look(key)
+            if dialog is not None and dialog.needs_bodies:
+                self._lowest[key] = dialog.lowest_command, dialog.lowest_frame
+        if self._round:
+            return None
+        floor, self._floor = self._floor, None
+        commands = (c for c, _ in self._lowest.values() if c is not None)
+        frames = (f for _, f in self._lowest.values() if f is not None)
+        return Spare(
+            min(floor.cmd, min(commands, default=floor.cmd)),
+            min(floor.inbox, min(frames, default=floor.inbox)),
+            floor.ack,
+        )

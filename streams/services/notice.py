@@ -1,0 +1,131 @@
+"""The configuration service: what a database that asks for a route is answered (reference 2.5).
+
+It gets a MissingRoute, creates the route in the database that asks, with a LIFETIME, and ENDs the
+dialog; WITH ERROR where it cannot. Which routes there could be says a directory. The routes that it
+has created are known by their names; the engine removes no expired route, so it does that itself.
+
+Answering twice does no harm: a route that leads the same way is not created again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from streams.node.configuration import MissingRoute
+from streams.routing.model import broker_key
+from streams.topology import Database, Offer, Role, Route, Topology, route_key
+
+UNKNOWN, UNUSABLE, NO_REQUEST = 1, 2, 3
+"""Error codes: the directory has no such service; it has, but no route can be made of what it says;
+what came is no MissingRoute.
+"""
+PREFIX = "Configured/"
+"""How the names of the routes begin that the service has created."""
+_NAME, _LONGEST = 100, 1000
+
+Refusal = tuple[int, str]
+"""Code and text of END CONVERSATION WITH ERROR."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """T-SQL for the database that asks, perhaps none; or why there is none."""
+
+    sql: str = ""
+    refusal: Refusal | None = None
+
+
+def asker(topology: Topology, broker: str) -> tuple[str, Database] | None:
+    """Return the database that a broker id means, with the name of its instance.
+
+    Of a mirrored pair it is the principal: its partner will ask when it has become that.
+    """
+    wanted = broker_key(broker)
+    found = [
+        (instance.name, database)
+        for instance in topology.instances.values()
+        for database in (*instance.databases.values(), instance.msdb)
+        if broker_key(database.broker_id) == wanted
+    ]
+    return min(found, key=_is_mirror, default=None)
+
+
+def _is_mirror(place: tuple[str, Database]) -> bool:
+    mirror = place[1].mirror
+    return mirror is not None and mirror.role is Role.MIRROR
+
+
+def answer(
+    asked: MissingRoute, offers: Sequence[Offer], routes: Sequence[Route], now: float
+) -> Answer:
+    """Decide what a request is answered.
+
+    ``offers`` are the directory's for the service, ``routes`` those of the database that asks;
+    ``now`` is in epoch seconds. If one leads where the request asks for, all are taken: several
+    broker ids balance, several addresses are tried in turn, and nobody has to ask for the others.
+    """
+    refusal = _refusal(asked, offers)
+    if refusal is not None:
+        return Answer(refusal=refusal)
+    there = {route_key(route) for route in routes if not _expired(route, now)}
+    ways = {offer.key: offer for offer in offers}
+    missing = (offer for key, offer in ways.items() if key not in there)
+    return Answer("\n".join([*purge(routes, now), *map(_create, missing)]))
+
+
+def purge(routes: Iterable[Route], now: float) -> Iterator[str]:
+    """Yield the statements that drop what the service has created and what has expired."""
+    for route in routes:
+        if route.name.startswith(PREFIX) and _expired(route, now):
+            yield f"DROP ROUTE {_bracketed(route.name)};"
+
+
+def _refusal(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
+    if not any(_fits(offer, asked) for offer in offers):
+        of = "" if asked.broker is None else f" at {asked.broker}"
+        return UNKNOWN, _text(f"the directory has no address of {asked.service}{of}")
+    broken = [breach.detail for offer in offers for breach in offer.breaches]
+    return (UNUSABLE, _text(f"{asked.service}: {broken[0]}")) if broken else None
+
+
+def _text(text: str) -> str:
+    """Return what an Error can say: XML has no way to write every character."""
+    return "".join(c if c.isprintable() else "?" for c in text)[:_LONGEST]
+
+
+def _fits(offer: Offer, asked: MissingRoute) -> bool:
+    """Tell whether its route would match what waits: match, steps 1 to 3."""
+    if offer.service != asked.service or asked.broker is None or offer.broker is None:
+        return offer.service == asked.service
+    return broker_key(offer.broker) == broker_key(asked.broker)
+
+
+def _expired(route: Route, now: float) -> bool:
+    return route.expires is not None and route.expires <= now
+
+
+def _create(offer: Offer) -> str:
+    clauses = (
+        ("SERVICE_NAME", offer.service),
+        ("BROKER_INSTANCE", offer.broker),
+        ("ADDRESS", offer.address),
+        ("MIRROR_ADDRESS", offer.mirror),
+    )
+    said = [f"{name} = N'{_quoted(value)}'" for name, value in clauses if value is not None]
+    said.append(f"LIFETIME = {offer.lifetime}")
+    return f"CREATE ROUTE {_bracketed(_name(offer))} WITH {', '.join(said)};"
+
+
+def _name(offer: Offer) -> str:
+    digest = hashlib.blake2b(repr(offer.key).encode(), digest_size=4).hexdigest()
+    return f"{PREFIX}{offer.service[:_NAME]}/{digest}"
+
+
+def _bracketed(name: str) -> str:
+    return "[" + name.replace("]", "]]") + "]"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")

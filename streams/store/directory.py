@@ -1,0 +1,70 @@
+"""A directory of services in somebody's database: a table, or a view, that is only read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Engine
+
+from streams.errors import SurroundingsError
+from streams.store.database import READING, engine_for, shown
+from streams.topology import Offer, Source
+from streams.topology.offers import OFFER_LIFETIME
+
+DIRECTORY = sa.table(
+    "hopline_directory",
+    sa.column("service_name"),
+    sa.column("broker_instance"),
+    sa.column("address"),
+    sa.column("mirror_address"),
+    sa.column("lifetime"),  # seconds
+)
+_REMEDY = "docs/writing_a_service.md has the table that a directory is."
+
+
+class SqlDirectory:
+    """The directory in the database at an SQLAlchemy URL, asked anew for each service."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(cls, url: str) -> SqlDirectory:
+        """Return the directory at a URL; raises UsageError where no such address can be."""
+        return cls(engine_for(url, create=False, remedy=_REMEDY))
+
+    @property
+    def address(self) -> str:
+        """Return the URL as a user may see it: without the password."""
+        return shown(self._engine.url)
+
+    def find(self, service: str) -> tuple[Offer, ...]:
+        """Return what it says of a service; raises SurroundingsError where it is away."""
+        return self._read(DIRECTORY.select().where(DIRECTORY.c.service_name == service))
+
+    def all(self) -> tuple[Offer, ...]:
+        """Return everything that it says; raises SurroundingsError where it is away."""
+        return self._read(DIRECTORY.select().order_by(DIRECTORY.c.service_name))
+
+    def _read(self, wanted: sa.Select[Any]) -> tuple[Offer, ...]:
+        try:
+            with self._engine.connect().execution_options(**{READING: True}) as connection:
+                return tuple(self._offer(row) for row in connection.execute(wanted))
+        except sa.exc.SQLAlchemyError as error:
+            cause = getattr(error, "orig", None) or error
+            said = " ".join(str(cause).split())
+            raise SurroundingsError(
+                f"The directory in {self.address} cannot be read: {said}.", _REMEDY
+            ) from error
+        finally:
+            self._engine.dispose()  # questions are rare, and a connection that is kept goes stale
+
+    def _offer(self, row: Any) -> Offer:
+        """Return a row as it is; in a view anything may be NULL."""
+        lifetime = OFFER_LIFETIME if row.lifetime is None else row.lifetime
+        source = Source(f"{DIRECTORY.name} in {self.address}")
+        return Offer(
+            row.service_name, row.address or "", row.broker_instance, row.mirror_address,
+            lifetime, source,
+        )  # fmt: skip

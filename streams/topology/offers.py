@@ -1,0 +1,58 @@
+"""What a directory of services knows: routes that somebody may ask for (reference 2.5).
+
+A directory is data of somebody else, so an offer may break the rules of CREATE ROUTE; what asks for
+it is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from streams.routing import Address, parse_address
+from streams.routing.model import broker_key
+from streams.topology.findings import NOWHERE, Source
+from streams.topology.objects import Route
+from streams.topology.validate import Breach, Proposal, breaches
+
+OFFER_LIFETIME = 3600
+"""Seconds for which a route is created where its directory says nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The way to a service, to a broker id of it or to any; ``lifetime`` in seconds."""
+
+    service: str
+    address: str
+    broker: str | None = None
+    mirror: str | None = None
+    lifetime: int = OFFER_LIFETIME
+    source: Source = field(default=NOWHERE, compare=False)
+
+    @property
+    def breaches(self) -> tuple[Breach, ...]:
+        """Return the rules of CREATE ROUTE that it breaks, V1 to V12."""
+        route = Route("", self.service, self.broker, self.address, self.mirror)
+        return breaches(Proposal(route, self.lifetime))
+
+    @property
+    def key(self) -> RouteKey:
+        """Return what it has in common with routes that lead the same way."""
+        return _key(self.service, self.broker, self.address, self.mirror)
+
+
+RouteKey = tuple[object, ...]
+
+
+def route_key(route: Route) -> RouteKey:
+    """Return what a route has in common with the offer that it could have come from."""
+    return _key(route.service, route.broker, route.address, route.mirror)
+
+
+def _key(service: str | None, broker: str | None, *addresses: str | None) -> RouteKey:
+    ways = tuple(None if a is None else _comparable(parse_address(a), a) for a in addresses)
+    return service, None if broker is None else broker_key(broker), *ways
+
+
+def _comparable(address: Address | None, written: str) -> object:
+    return written if address is None else address.key

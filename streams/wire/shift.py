@@ -1,0 +1,70 @@
+"""Expiries by the clock of another Kafka cluster: what a copy has of them when it gets there.
+
+Workers go by the clock of their own cluster (:mod:`streams.node.kafka_clock`), so an instant that
+ends something must be said anew where another clock counts: the end of a copy's time to live, and
+that of its dialog. What is history (when it was enqueued and sent, its path) stays as it was told.
+
+Both stand at a known place: the one is a fixed field, the other the last number of its header.
+Whatever looks otherwise is decoded and encoded, and rubbish goes on as it is: its reader tells.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
+from streams.wire.codecs import (
+    decode_header,
+    decode_journey,
+    encode_header,
+    encode_journey,
+)
+from streams.wire.hop import EXPIRES, EXPIRES_END, in_place, instant, varint
+from streams.wire.records import HOP, MESSAGE, Headers
+from streams.wire.single_object import MalformedError
+
+_LAST = 2**63 - 1
+_REMEMBERED = 1 << 12
+_SHORTEST = len(MESSAGE_CODEC.prefix) + 17
+"""Of ``sb-message``: prefix, message id, and at least one number behind it."""
+
+
+def shifted(headers: Headers, by: int) -> Headers:
+    """Return an envelope's headers with every expiry later by so many milliseconds."""
+    return [(name, _shifted(name, raw, by)) for name, raw in headers] if by else headers
+
+
+def _shifted(name: str, raw: bytes | None, by: int) -> bytes | None:
+    if raw is None or name not in (HOP, MESSAGE):
+        return raw
+    try:
+        return _hop(raw, by) if name == HOP else _message(raw, by)
+    except (MalformedError, ValueError):  # the latter of numbers that are too large
+        return raw
+
+
+@lru_cache(_REMEMBERED)  # what is sent in one transaction has one of these
+def _hop(raw: bytes, by: int) -> bytes:
+    if not in_place(raw):
+        journey = decode_journey(raw)
+        return encode_journey(journey._replace(expires_at=_bounded(journey.expires_at + by)))
+    at = int.from_bytes(raw[EXPIRES:EXPIRES_END], "big")
+    return b"%b%b%b" % (raw[:EXPIRES], instant(_bounded(at + by)), raw[EXPIRES_END:])
+
+
+def _message(raw: bytes, by: int) -> bytes:
+    if not raw.startswith(MESSAGE_CODEC.prefix) or len(raw) < _SHORTEST or raw[-1] > 0x7F:
+        header = decode_header(raw)
+        at = _bounded(header.dialog_expires_at + by)
+        return encode_header(header._replace(dialog_expires_at=at))
+    begin = len(raw) - 1
+    while raw[begin - 1] > 0x7F:  # the byte that ends a number is the only one below
+        begin -= 1
+    zigzag = 0
+    for byte in raw[: begin - 1 : -1]:
+        zigzag = zigzag << 7 | byte & 0x7F
+    return raw[:begin] + varint(_bounded(((zigzag >> 1) ^ -(zigzag & 1)) + by))
+
+
+def _bounded(at: int) -> int:
+    return min(max(at, 0), _LAST)

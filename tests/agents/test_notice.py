@@ -1,0 +1,213 @@
+"""The configuration service on a real Kafka (EX-56): databases ask it, and it creates routes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from streams.agents import HoplineApp
+from streams.agents.notice import notice_app
+from streams.client import Client, Conversation
+from streams.kafka import read_catalog
+from streams.live.directory import Directory, open_directory
+from streams.live.notice import Notices
+from streams.node.configuration import MISSING_ROUTE
+from streams.protocol import END_DIALOG, ERROR, Limits
+from streams.services.notice import PREFIX
+from streams.store.database import engine_for
+from tests.agents.rig import serving
+from tests.node.evidence import shows
+from tests.running import System, eventually, running
+from tests.workers.rig import pause
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "topologies" / "dynamic_routing" / "directory.yaml"
+ASKER = ("ServerA", "DatabaseA")
+
+
+@pytest.fixture
+def system(kafka: str, unique: str) -> Iterator[System]:
+    with running(kafka, unique, "dynamic_routing") as made:
+        yield made
+
+
+@pytest.fixture
+def hasty(kafka: str, unique: str) -> Iterator[System]:
+    """Return the system with retries that come at once."""
+    with running(kafka, unique, "dynamic_routing", limits=Limits(retries=(500,))) as made:
+        yield made
+
+
+def begin(client: Client, to: str = "TargetService", body: bytes = b"hello") -> Conversation:
+    dialog = client.begin(*ASKER, "InitiatorService", to)
+    client.send(dialog, body)
+    client.flush()
+    return dialog
+
+
+def delayed(system: System, dialog: Conversation) -> None:
+    """Return when a dialog waits for a route."""
+    wanted = {"conversation": str(dialog.id), "error": 9770}
+    system.events(141, lambda event: wanted.items() <= event.items())
+
+
+def arrived(system: System, count: int) -> dict[str, str]:
+    """Return the bodies of so many messages at the target, by their dialogs."""
+    topic = system.cluster.topics.queue("ServerB", "DatabaseB", "TargetQueue")
+    found = system.records(topic, count=count)
+    return {one["conversation"]: one["body"]["text"] for one in found}
+
+
+def questions(system: System, count: int) -> list[str]:
+    """Return the bodies of so many requests."""
+    topic = system.cluster.topics.queue(*ASKER, "ConfigurationQueue")
+    of = system.records(topic, lambda d: d["message"]["type"] == MISSING_ROUTE, count)
+    return [one["body"]["text"] for one in of]
+
+
+def asked(system: System) -> list[str]:
+    """Return the types of everything that the configuration service has got until now."""
+    topic = system.cluster.topics.queue(*ASKER, "ConfigurationQueue")
+    return [one["message"]["type"] for one in system.snapshot(topic)]
+
+
+def configured(system: System) -> list[Any]:
+    """Return the routes that the service has created and nobody has dropped."""
+    topology = read_catalog(system.cluster).topology
+    assert topology is not None
+    routes = topology.instances["ServerA"].databases["DatabaseA"].routes
+    return [route for route in routes if route.name.startswith(PREFIX)]
+
+
+def ends(system: System, count: int) -> list[tuple[str, str]]:
+    """Return with what so many requests have ended, as the asking database heard it."""
+    topic = system.cluster.topics.inbox("ServerA")
+    found = system.records(
+        topic, lambda d: d.get("message", {}).get("type") in (END_DIALOG, ERROR), count
+    )
+    return [(one["message"]["type"], one["body"]["text"]) for one in found]
+
+
+def application(system: System, directory: Directory, **options: Any) -> HoplineApp:
+    notices = Notices(system.cluster, directory)
+    where = {"bootstrap": system.cluster.bootstrap, "prefix": system.cluster.topics.prefix}
+    return notice_app(*ASKER, notices, web_enabled=False, **where, **options)
+
+
+@contextmanager
+def worker(system: System, folder: Path, directory: Path) -> Iterator[None]:
+    """Run `hopline worker agents` as the page says."""
+    with (folder / "notice.log").open("wb") as log:
+        child = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "streams", "worker", "agents", *system.options, "--all"),
+                *("--service", "configuration-notice", "--directory", str(directory)),
+            ],
+            cwd=folder, stdout=log, stderr=log, env=dict(os.environ),
+        )  # fmt: skip
+        try:
+            yield
+            child.terminate()
+            assert child.wait(60) == 0
+        finally:
+            print((folder / "notice.log").read_text())
+            child.kill()
+            child.wait()
+
+
+@shows("EX-56", "N1", "N2", "N3")
+def test_ex_56_the_route_is_created_and_both_dialogs_go(system: System, tmp_path: Path) -> None:
+    with system.client() as client:
+        dialogs = [begin(client), begin(client)]
+        for dialog in dialogs:
+            delayed(system, dialog)
+        with worker(system, tmp_path, SHIPPED):
+            assert set(arrived(system, 2)) == {str(dialog.id) for dialog in dialogs}
+            [(kind, _)] = ends(system, 1)
+    assert kind == END_DIALOG
+    assert asked(system) == [MISSING_ROUTE]
+    [route] = configured(system)
+    assert (route.service, route.address) == ("TargetService", "tcp://ServerB:4022")
+    assert route.expires is not None
+
+
+@shows("C-13", "N3")
+def test_who_is_not_in_the_directory_is_asked_for_again(hasty: System) -> None:
+    """The request ends with an error and the dialog waits on, until somebody enters the service."""
+    with hasty.client() as client, serving(application(hasty, open_directory(str(SHIPPED)))):
+        begin(client, "Elsewhere")
+        assert all("Elsewhere" in body for body in questions(hasty, 2))
+        found = ends(hasty, 2)
+    for kind, body in found:
+        assert kind == ERROR and "<Code>1</Code>" in body
+        assert "no address of Elsewhere" in body
+    assert configured(hasty) == []
+
+
+@shows("N3")
+def test_a_wrong_entry_is_for_who_asks_for_it(hasty: System, tmp_path: Path) -> None:
+    """The responder goes on with the next question."""
+    file = tmp_path / "directory.yaml"
+    file.write_text(SHIPPED.read_text())
+    with hasty.client() as client, serving(application(hasty, open_directory(str(file)))):
+        file.write_text(SHIPPED.read_text() + "  - {service_name: Elsewhere, address: Nowhere}\n")
+        begin(client, "Elsewhere")
+        (kind, body), *_ = ends(hasty, 1)
+        assert kind == ERROR and "<Code>2</Code>" in body and "'Nowhere' is no address" in body
+        dialog = begin(client)
+        assert set(arrived(hasty, 1)) == {str(dialog.id)}
+
+
+@shows("N3")
+def test_a_route_that_expires_is_dropped_and_asked_for_again(hasty: System, tmp_path: Path) -> None:
+    file = tmp_path / "directory.yaml"
+    file.write_text(SHIPPED.read_text().replace("lifetime: 60", "lifetime: 2"))
+    app = application(hasty, open_directory(str(file)), purge_every=0.5)
+    with hasty.client() as client, serving(app):
+        begin(client)
+        arrived(hasty, 1)
+        eventually(lambda: not configured(hasty) or pause(), "the expired route is dropped")
+        begin(client)
+        assert len(arrived(hasty, 2)) == 2
+        assert len(questions(hasty, 2)) == 2
+
+
+@shows("N4")
+def test_a_directory_that_is_away_is_waited_for(
+    system: System, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is no failure of the question, so nothing is rolled back, and the queue stays on."""
+    url = f"sqlite:///{tmp_path}/shop.sqlite"
+    columns = "service_name TEXT, broker_instance, address TEXT, mirror_address, lifetime"
+    execute(
+        url,
+        f"CREATE TABLE hopline_directory ({columns})",
+        "INSERT INTO hopline_directory (service_name, address) "
+        "VALUES ('TargetService', 'tcp://ServerB:4022')",
+    )
+    app = application(system, open_directory(url))
+    with system.client() as client, serving(app):
+        execute(url, "ALTER TABLE hopline_directory RENAME TO away")
+        dialog = begin(client)
+        delayed(system, dialog)
+        eventually(lambda: caplog.text.count("Tried again") >= 2 or pause(), "it is waited for")
+        execute(url, "ALTER TABLE away RENAME TO hopline_directory")
+        assert set(arrived(system, 1)) == {str(dialog.id)}
+    assert "rolled back" not in caplog.text
+    assert asked(system) == [MISSING_ROUTE]
+
+
+def execute(url: str, *statements: str) -> None:
+    engine = engine_for(url)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(sa.text(statement))
+    engine.dispose()

@@ -1,0 +1,51 @@
+"""`hopline worker agents`: what is wrong with how it is called is told before Kafka is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from streams.cli import main
+
+NOTICE = ("--service", "configuration-notice")
+
+
+def agents(*words: str) -> Result:
+    return CliRunner(env={"HOPLINE_DIRECTORY": None}).invoke(
+        main, ["worker", "agents", "--instance", "ServerA", *words]
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "Give --service data-dependent-routing or"),
+        (NOTICE, "No directory is named."),
+        ((*NOTICE, "--directory", "d.yaml", "--redirect", "T"), "are not for configuration-notice"),
+        ((*NOTICE, "--directory", "no.yaml"), "no.yaml cannot be read: No such file"),
+        ((*NOTICE, "--directory", "mysql://host/db"), "cannot be kept in mysql"),
+    ],
+)
+def test_wrong_use(words: tuple[str, ...], says: str) -> None:
+    done = agents(*words)
+    assert done.exit_code == 2
+    assert says in " ".join(done.output.split()), done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "says"),
+    [
+        ("routes:\n  - {service_name: S, address: ServerB}", ":2:5:", "'ServerB' is no address"),
+        ("routes:\n  - service_name: S\n    adress: x", ":3:5:", "Did you mean 'address'"),
+        ("routes:\n  - a: b: c", ":2:9:", "no YAML"),
+    ],
+)
+def test_a_mistake_in_the_directory(tmp_path: Path, text: str, place: str, says: str) -> None:
+    path = tmp_path / "directory.yaml"
+    path.write_text(text)
+    done = agents(*NOTICE, "--directory", str(path))
+    said = " ".join(done.output.split())
+    assert done.exit_code == 2
+    assert f"{path}{place}" in said and says in said, done.output

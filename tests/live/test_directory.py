@@ -1,0 +1,172 @@
+"""Directories of services: right at the start, followed while they are edited, waited for."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from streams.errors import InputError, SurroundingsError, UsageError
+from streams.live.directory import FileDirectory, open_directory
+from streams.store.database import engine_for
+from streams.topology import Offer
+
+PAGE = Path(__file__).parents[2] / "docs" / "writing_a_service.md"
+ONE = "routes: [{service_name: S, address: 'tcp://B:4022'}]"
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Return what puts a text in the place of the directory."""
+    path, written = tmp_path / "directory.yaml", list[str]()
+
+    def replace(text: str) -> Path:
+        written.append(text)
+        new = path.with_suffix(f".{len(written)}")
+        new.write_text(text, encoding="utf-8")
+        return new.replace(path)
+
+    return replace
+
+
+# --- a file --------------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_page_is_one(write: Write) -> None:
+    found = re.search(r"^```yaml\n(lifetime:.*?)```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    directory = open_directory(str(write(found[1])))
+    assert [offer.lifetime for offer in directory.find("//shop/OrderService")] == [600]
+    assert [offer.lifetime for offer in directory.find("//shop/StockService")] == [3600]
+
+
+def test_a_file_is_read_anew_where_it_has_changed(write: Write) -> None:
+    directory = open_directory(str(write(ONE)))
+    assert directory.find("S") == (Offer("S", "tcp://B:4022"),)
+    assert directory.find("T") == ()
+    write(ONE.replace("S", "T"))
+    assert (directory.find("S"), directory.find("T")) == ((), (Offer("T", "tcp://B:4022"),))
+
+
+def test_a_wrong_address_is_for_who_asks_for_it(write: Write) -> None:
+    """Once it runs: the others are answered."""
+    directory = open_directory(str(write(ONE)))
+    write("routes: [{service_name: S, address: B}, {service_name: T, address: LOCAL}]")
+    [bad], [good] = directory.find("S"), directory.find("T")
+    assert bad.breaches and not good.breaches
+
+
+@pytest.mark.parametrize("text", ["routes: [", "routes: [{service_name: T}]"])
+def test_what_cannot_be_read_leaves_what_was_said_before(
+    write: Write, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is told once, with its place, and counts again when it is mended."""
+    directory = open_directory(str(write(ONE)))
+    path = write(text)
+    for _ in range(3):
+        assert directory.find("S") == (Offer("S", "tcp://B:4022"),)
+    [record] = caplog.records
+    assert record.levelno == logging.ERROR and record.getMessage().startswith(f"{path}:")
+    write(ONE.replace("S", "T"))
+    assert directory.find("S") == ()
+
+
+def test_a_file_that_is_gone_leaves_what_it_said(write: Write) -> None:
+    path = write(ONE)
+    directory = FileDirectory(path)
+    path.unlink()
+    assert directory.find("S")
+    write(ONE.replace("S", "T"))
+    assert not directory.find("S")
+
+
+@pytest.mark.parametrize("text", ["", "lifetime: 5"])
+def test_who_names_nobody_is_refused_at_the_start(write: Write, text: str) -> None:
+    with pytest.raises(UsageError, match="names nobody"):
+        open_directory(str(write(text)))
+
+
+def test_a_wrong_address_is_refused_at_the_start(write: Write) -> None:
+    path = write("routes:\n  - {service_name: S, address: ServerB:4022}")
+    with pytest.raises(InputError) as caught:
+        open_directory(str(path))
+    assert str(caught.value).startswith(f"{path}:2:5: S: 'ServerB:4022' is no address")
+    assert "tcp://host:port" in caught.value.remedy.casefold()
+
+
+def test_no_file_is_told_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        open_directory(str(tmp_path / "directory.yaml"))
+    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+        open_directory(str(tmp_path))
+
+
+# --- a database ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Return the URL of a database with the table that the page has."""
+    if request.param == "postgresql":
+        made: str = request.getfixturevalue("postgres")
+    else:
+        made = f"sqlite:///{tmp_path}/shop.sqlite"
+    found = re.search(
+        r"^```sql\n(CREATE TABLE hopline_directory.*?)```", PAGE.read_text(), re.M | re.S
+    )
+    assert found is not None
+    execute(made, found[1])
+    yield made
+    execute(made, "DROP TABLE hopline_directory")
+
+
+def execute(url: str, *statements: str) -> None:
+    engine = engine_for(url)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(sa.text(statement))
+    engine.dispose()
+
+
+def test_a_table_is_asked_anew(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """It may be empty at the start: services enter themselves."""
+    directory = open_directory(url)
+    assert "names nobody yet" in caplog.text
+    assert directory.find("S") == ()
+    execute(
+        url,
+        "INSERT INTO hopline_directory (service_name, address) VALUES ('S', 'tcp://B:4022')",
+        "INSERT INTO hopline_directory VALUES ('T', 'DatabaseT', 'tcp://T:1', 'tcp://M:1', 5)",
+        "INSERT INTO hopline_directory (service_name, address) VALUES ('s', 'B')",
+    )
+    assert directory.find("S") == (Offer("S", "tcp://B:4022"),)
+    assert directory.find("T") == (Offer("T", "tcp://T:1", "DatabaseT", "tcp://M:1", 5),)
+    caplog.clear()
+    open_directory(url)
+    assert "s: 'B' is no address" in caplog.text and "tcp" not in caplog.text
+
+
+def test_a_table_that_is_away_is_told_without_the_password(url: str) -> None:
+    directory = open_directory(url)
+    execute(url, "ALTER TABLE hopline_directory RENAME TO elsewhere")
+    try:
+        with pytest.raises(SurroundingsError, match=r"The directory in .* cannot be read"):
+            directory.find("S")
+    finally:
+        execute(url, "ALTER TABLE elsewhere RENAME TO hopline_directory")
+    assert directory.find("S") == ()
+
+
+def test_a_database_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(SurroundingsError, match="cannot be read") as caught:
+        open_directory("postgresql+psycopg://me:secret@127.0.0.1:1/shop")
+    assert "secret" not in str(caught.value)
+    with pytest.raises(UsageError, match="There is no store"):
+        open_directory(f"sqlite:///{tmp_path}/no.sqlite")
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,114 @@
+"""``hopline up``, ``status`` and ``down`` of a topology that names two Kafka clusters."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.client import Client, Conversation, Receiver
+from streams.kafka import Cluster
+from streams.live import UpFolder, stop
+from streams.wire import Topics
+from tests.command import invoke
+from tests.live.test_up import gone
+from tests.running import DEADLINE, eventually
+
+Shown = dict[str, Any]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Work in an empty folder, and leave no process behind."""
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    stop(UpFolder(tmp_path / ".hopline" / "up"))
+
+
+def up() -> str:
+    done = invoke("up", "two_clusters", "--port", "0")
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
+def clusters() -> dict[str, Shown]:
+    shown: dict[str, dict[str, Shown]] = json.loads(invoke("status", "--format", "json").stdout)
+    return shown["clusters"]
+
+
+def pids(shown: dict[str, Shown]) -> dict[str, list[int]]:
+    return {name: [w["pid"] for w in part["workers"]] for name, part in shown.items()}
+
+
+def order(at: Shown, *bodies: bytes, on: Conversation | None = None) -> Conversation:
+    """Send orders at the buyer."""
+    with Client(Cluster(at["bootstrap"], Topics(at["prefix"])), timeout=DEADLINE) as client:
+        on = on or client.begin("ServerA", "DatabaseA", "OrderService", "SupplierService")
+        for body in bodies:
+            client.send(on, body, wait=True)
+        return on
+
+
+def supplied(at: Shown, count: int) -> list[bytes]:
+    """Receive orders at the seller."""
+    cluster = Cluster(at["bootstrap"], Topics(at["prefix"]))
+    found: list[bytes] = []
+    with Receiver(cluster, "ServerB", "DatabaseB", "SupplierQueue", "ssb.test") as receiver:
+
+        def enough() -> bool:
+            found.extend(message.body for message in receiver.receive(0.5))
+            return len(found) >= count
+
+        eventually(enough, f"{count} orders")
+        receiver.commit()
+    return found
+
+
+def test_two_clusters_are_started_used_mended_and_stopped(here: Path) -> None:
+    """Each has a broker, workers and a keeper of its own; a broker that has died comes back."""
+    text = up()
+    shown = clusters()
+    assert list(shown) == ["buyer", "seller"]
+    for name, served in (("buyer", 3), ("seller", 2)):
+        assert f"two_clusters, cluster {name}: {served} instances, ready after" in text
+        assert f"--bootstrap {shown[name]['bootstrap']} --prefix ssb." in text
+        assert shown[name]["health"] == "running"
+    assert shown["buyer"]["bootstrap"] != shown["seller"]["bootstrap"]
+    dialog = order(shown["buyer"], b"first")
+    assert supplied(shown["seller"], 1) == [b"first"]
+
+    assert up().count("ran already") == 2
+    assert pids(clusters()) == pids(shown)
+    seen = invoke("status")
+    assert seen.exit_code == 0
+    lines = seen.stdout.splitlines()
+    assert [line for line in lines if line.startswith("cluster ")] == [
+        "cluster buyer",
+        "cluster seller",
+    ]
+    assert max(map(len, seen.stdout.replace(str(here), "").splitlines())) <= 100
+
+    os.kill(shown["seller"]["broker"]["pid"], signal.SIGKILL)
+    assert gone(shown["seller"]["broker"]["pid"])
+    broken = invoke("status", "--timeout", "1")
+    assert broken.exit_code == 1
+    assert "broken: two_clusters" in broken.stdout and "running: two_clusters" in broken.stdout
+    order(shown["buyer"], b"second", on=dialog)
+    up()
+    mended = clusters()
+    assert {part["health"] for part in mended.values()} == {"running"}
+    assert pids(mended)["buyer"] == pids(shown)["buyer"], "what runs stays"
+    assert supplied(mended["seller"], 1) == [b"second"]
+
+    ended = invoke("down", "--format", "json")
+    assert json.loads(ended.stdout) == {"workers": True, "broker": True}
+    for part in mended.values():
+        assert all(gone(w["pid"]) for w in part["workers"])
+        assert gone(part["broker"]["pid"]) and gone(part["keeper"]["pid"])
+    assert invoke("status").stdout.startswith("stopped: ")
+    assert invoke("down").stdout == f"Nothing of {here / '.hopline' / 'up'} runs.\n"

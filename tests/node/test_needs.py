@@ -1,0 +1,216 @@
+"""Trimming: nothing goes that committed state needs, and what nobody needs does go (rule 5)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.node import Needs, Spare
+from streams.protocol import Limits
+
+from .harness import Net, Node, conversation
+from .places import D1, TARGET, A, B, pair, talking
+
+SMALL = Limits(window=4, fragment=4, body=64)
+
+
+def spare_of(node: Node) -> Spare:
+    """Return what a round says of a node as it is committed."""
+    node.endpoint.needs.begin(Spare(node.cmd.position, node.inbox.position, node.ack.position))
+    while (found := node.endpoint.spare()) is None:
+        pass
+    return found
+
+
+def needed(node: Node) -> tuple[set[int], set[int]]:
+    """Return every position in the state of every dialog, found the slow way."""
+    commands: set[int] = set()
+    frames: set[int] = set()
+    for dialog in map(node.endpoint.dialogs.look, list(node.endpoint.dialogs)):
+        assert dialog is not None
+        for sequence in range(dialog.acknowledged[0], dialog.send_sequence):
+            commands.add(dialog.stored(sequence)[0])
+        frames |= {position for position, _ in dialog.held.values()} | set(dialog.partial)
+        frames |= {position for number, position in dialog.parked if number >= 0}
+    return commands, frames
+
+
+def demand(node: Node) -> Spare:
+    """Demand that what a round says is right, and return it."""
+    spare, (commands, frames) = spare_of(node), needed(node)
+    assert spare.cmd == min(commands | {node.cmd.position})
+    assert spare.inbox == min(frames | {node.inbox.position})
+    assert spare.ack == node.ack.position
+    return spare
+
+
+def test_what_is_acknowledged_is_needed_no_more() -> None:
+    net = talking(b"one", b"two")
+    assert demand(net["ServerA"]) == (3, 0, 1)
+    assert demand(net["ServerB"]) == (0, 2, 0)
+
+
+def test_what_nobody_has_acknowledged_is_needed() -> None:
+    """The first dialog's message waits; that a second one is done lets nothing behind it go."""
+    net = pair()
+    net.cut.add(("ServerA", "ServerB"))
+    net.begin(A, D1)
+    net.send(A, D1, b"one")
+    net.settle()
+    net.cut.clear()
+    net.begin(A, conversation(2))
+    net.send(A, conversation(2), b"two")
+    net.settle()
+    assert demand(net["ServerA"]).cmd == 1
+    net.run(5)
+    assert demand(net["ServerA"]).cmd == 4
+
+
+def test_what_waits_for_a_queue_that_is_off_is_needed() -> None:
+    net = pair()
+    net.sql(B, f"ALTER QUEUE {TARGET.partition('/')[2]} WITH STATUS = OFF")
+    net.begin(A, D1)
+    net.send(A, D1, b"one", b"two")
+    net.settle()
+    assert demand(net["ServerB"]).inbox == 0
+    net.sql(B, f"ALTER QUEUE {TARGET.partition('/')[2]} WITH STATUS = ON")
+    net.run(2)
+    assert net["ServerB"].bodies(TARGET) == [b"one", b"two"]
+    assert demand(net["ServerB"]).inbox == net["ServerB"].inbox.position
+
+
+def test_what_arrived_out_of_order_is_needed() -> None:
+    net = pair()
+    net.begin(A, D1)
+    lose(net, D1)
+    net.send(A, D1, b"two")
+    net.settle()
+    assert net["ServerB"].inbox.position == 1
+    assert demand(net["ServerB"]).inbox == 0
+    net.run(5)
+    assert net["ServerB"].bodies(TARGET) == [b"lost", b"two"]
+    assert demand(net["ServerB"]).inbox == net["ServerB"].inbox.position
+
+
+def test_the_fragments_of_what_is_not_complete_are_needed() -> None:
+    net = pair(SMALL)
+    net.begin(A, D1)
+    net.send(A, D1, b"in several fragments")
+    net.settle("ServerA")
+    net.settle("ServerB")
+    assert net["ServerB"].inbox.position == 4
+    assert demand(net["ServerB"]).inbox == 0
+    net.settle()
+    assert demand(net["ServerB"]).inbox == 5
+
+
+def test_a_dialog_that_is_forgotten_needs_nothing() -> None:
+    net = pair()
+    net.begin(A, D1)
+    lose(net, D1)
+    assert demand(net["ServerA"]).cmd == 1
+    net.end(A, D1, cleanup=True)
+    net.settle()
+    assert demand(net["ServerA"]).cmd == net["ServerA"].cmd.position
+
+
+def lose(net: Net, dialog: uuid.UUID) -> None:
+    """Send a message whose copy is lost on its way."""
+    net.cut.add(("ServerA", "ServerB"))
+    net.send(A, dialog, b"lost")
+    net["ServerA"].transact()
+    net["ServerA"].forward()
+    net.cut.clear()
+
+
+def test_what_an_open_transaction_would_let_go_is_needed() -> None:
+    """It may be aborted, and then it is sent again."""
+    net = pair()
+    net.stopped.add("ServerB")
+    net.begin(A, D1)
+    net.send(A, D1, b"one")
+    net.settle()
+    net.stopped.clear()
+    net.settle("ServerB")
+    net["ServerB"].forward()
+    node = net["ServerA"]
+    node.forward()
+    before = demand(node)
+    tx = node.endpoint.begin(node, net.now)
+    node._apply(tx)
+    tx.close()
+    node.cmd.position, node.inbox.position, node.ack.position = 2, 0, 0
+    assert tx.machines, "the acknowledgement was applied"
+    assert demand(node) == before == (1, 0, 0)
+    node.ack.position = 1
+    node.endpoint.merge(tx, 0)
+    assert demand(node) == (2, 0, 1)
+
+
+def test_a_round_that_is_not_over_says_nothing_of_what_comes_meanwhile() -> None:
+    """Some dialogs at a time are looked at; what came since the round began is above its answer."""
+    net = pair()
+    net.cut.add(("ServerA", "ServerB"))
+    for number in range(1, 4):
+        net.begin(A, conversation(number))
+        net.send(A, conversation(number), b"x")
+    net.settle()
+    node = net["ServerA"]
+    needs, look = node.endpoint.needs, node.endpoint.dialogs.look
+    needs.begin(Spare(6, 0, 0))
+    assert needs.go_on(look, 2) is None
+    net.begin(A, conversation(4))
+    net.send(A, conversation(4), b"x")
+    net.settle()
+    needs.begin(Spare(8, 0, 0))  # one goes on
+    assert needs.go_on(look, 2) == (1, 0, 0)
+    assert Needs().go_on(look) is None
+
+
+OPERATIONS: dict[str, Callable[[Net, uuid.UUID], object]] = {
+    "send": lambda net, d: net.send(A, d, b"short"),
+    "send long": lambda net, d: net.send(A, d, b"in several fragments"),
+    "answer": lambda net, d: net.send(B, d, b"answer", from_initiator=False),
+    "end": lambda net, d: net.end(A, d),
+    "end there": lambda net, d: net.end(B, d, from_initiator=False),
+    "lose": lose,
+    "settle": lambda net, d: net.settle(),
+    "clean up": lambda net, d: net.end(A, d, cleanup=True),
+    "cut": lambda net, d: net.cut.add(("ServerA", "ServerB")),
+    "cut back": lambda net, d: net.cut.add(("ServerB", "ServerA")),
+    "mend": lambda net, d: net.cut.clear(),
+    "off": lambda net, d: net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = OFF"),
+    "on": lambda net, d: net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = ON"),
+    "abort": lambda net, d: setattr(net["ServerA"], "aborts", 2),
+    "abort there": lambda net, d: setattr(net["ServerB"], "aborts", 2),
+    "crash": lambda net, d: net["ServerA"].restart_endpoint(),
+    "crash there": lambda net, d: net["ServerB"].restart_endpoint(),
+    "work": lambda net, d: net["ServerA"].transact(),
+    "work there": lambda net, d: net["ServerB"].transact(),
+    "forward": lambda net, d: net["ServerA"].forward(),
+    "forward there": lambda net, d: net["ServerB"].forward(),
+    "wait": lambda net, d: net.run(5),
+}
+
+
+@settings(max_examples=150, derandomize=True, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(1, 3)), min_size=10, max_size=40
+    )
+)
+def test_no_position_of_committed_state_is_ever_let_go(done: list[tuple[str, int]]) -> None:
+    """Whatever happens: what a round lets go is not in the state, then or at any time after."""
+    net = pair(SMALL)
+    for number in range(1, 4):
+        net.begin(A, conversation(number))
+    before = {name: Spare(0, 0, 0) for name in net.nodes}
+    for name, number in done:
+        OPERATIONS[name](net, conversation(number))
+        for place, node in net.nodes.items():
+            spare = demand(node)
+            assert all(now >= then for now, then in zip(spare, before[place], strict=True))
+            before[place] = spare

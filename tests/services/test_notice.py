@@ -1,0 +1,148 @@
+"""The configuration service (reference 2.5): what a request for a route is answered."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.node.configuration import MissingRoute
+from streams.resources import topologies_dir
+from streams.routing import Origin, Query, Verdict, plan
+from streams.services import answer, purge
+from streams.services.notice import PREFIX, UNKNOWN, UNUSABLE
+from streams.topology import Offer, Route, Topology, apply_sql, load, routing_instances
+from tests.node.evidence import shows
+
+NOW = 1_000_000.0
+ASKING = load(topologies_dir() / "dynamic_routing", NOW)
+TARGET, HOP = "TargetService", "tcp://ServerB:4022"
+
+
+def routes(topology: Topology) -> tuple[Route, ...]:
+    return topology.instances["ServerA"].databases["DatabaseA"].routes
+
+
+def made(topology: Topology) -> list[str]:
+    """Return the names of the routes that the service has created."""
+    return [route.name for route in routes(topology) if route.name.startswith(PREFIX)]
+
+
+def asked(
+    *offers: Offer, of: Topology = ASKING, at: float = NOW, broker: str | None = None
+) -> Topology:
+    """Return the topology when a request was answered; the engine refuses nothing of it."""
+    said = answer(MissingRoute(TARGET, broker), offers, routes(of), at)
+    assert said.refusal is None
+    after = apply_sql(of, "ServerA", "DatabaseA", said.sql, at)
+    assert after.findings == of.findings
+    return after
+
+
+def refused(*offers: Offer, broker: str | None = None) -> tuple[int, str]:
+    said = answer(MissingRoute(TARGET, broker), offers, routes(ASKING), NOW)
+    assert said.sql == "" and said.refusal is not None
+    return said.refusal
+
+
+def verdict(of: Topology, at: float = NOW, broker: str | None = None) -> tuple[Verdict, list[str]]:
+    query = Query(TARGET, Origin.INSIDE, broker, "DatabaseA")
+    found = plan(routing_instances(of)["ServerA"], query, at).decision(None)
+    return found.verdict, [str(hop) for hop in found.addresses]
+
+
+@shows("EX-56")
+def test_the_route_that_was_asked_for_leads_there_until_its_lifetime_ends() -> None:
+    after = asked(Offer(TARGET, HOP, lifetime=60))
+    assert verdict(ASKING)[0] is Verdict.ASK
+    assert verdict(after) == (Verdict.SEND, [HOP])
+    assert verdict(after, NOW + 60)[0] is Verdict.ASK
+
+
+@shows("N3")
+def test_an_answer_that_is_given_twice_creates_one_route() -> None:
+    """The second one ENDs all the same; nor is a route doubled that somebody else has created."""
+    offer = Offer(TARGET, HOP)
+    after = asked(offer)
+    assert asked(offer, of=after) == after
+    text = f"CREATE ROUTE Mine WITH SERVICE_NAME = '{TARGET}', ADDRESS = 'TCP://serverb'"
+    mine = apply_sql(ASKING, "ServerA", "DatabaseA", text, NOW)
+    assert asked(offer, of=mine) == mine
+
+
+@shows("N3")
+def test_what_has_expired_is_dropped_and_created_anew() -> None:
+    """Only what the service has created: another's route may be brought back by ALTER ROUTE."""
+    old = asked(Offer(TARGET, HOP, lifetime=10))
+    text = "CREATE ROUTE Mine WITH SERVICE_NAME = 'X', LIFETIME = 1, ADDRESS = 'tcp://X'"
+    old = apply_sql(old, "ServerA", "DatabaseA", text, NOW)
+    assert list(purge(routes(old), NOW + 9)) == []
+    assert list(purge(routes(old), NOW + 10)) == [f"DROP ROUTE [{made(old)[0]}];"]
+    after = asked(Offer(TARGET, HOP, lifetime=10), of=old, at=NOW + 10)
+    assert made(after) == made(old)
+    assert verdict(after, NOW + 19) == (Verdict.SEND, [HOP])
+    assert [r.name for r in routes(after) if r.name == "Mine"] == ["Mine"]
+    moved = asked(Offer(TARGET, "tcp://ServerC:4022"), of=old, at=NOW + 10)
+    assert len(made(moved)) == 1 and made(moved) != made(old)
+
+
+def test_every_way_to_the_service_is_created() -> None:
+    """Two broker ids, one of them with two addresses: nobody has to ask for the others."""
+    b, c = Offer(TARGET, HOP, "B"), Offer(TARGET, "tcp://ServerC:4022", "C")
+    second = Offer(TARGET, "tcp://ServerC2:4022", "C")
+    after = asked(b, c, second, c, broker="B")
+    assert len(made(after)) == 3
+    assert verdict(after, broker="C")[1] == ["tcp://ServerC:4022", "tcp://ServerC2:4022"]
+
+
+@pytest.mark.parametrize(
+    ("offers", "broker", "code", "says"),
+    [
+        ((), None, UNKNOWN, "no address of TargetService"),
+        ((Offer("targetservice", HOP),), None, UNKNOWN, "no address of TargetService"),
+        ((Offer(TARGET, HOP, "B"),), "C", UNKNOWN, "no address of TargetService at C"),
+        ((Offer(TARGET, "ServerB"),), None, UNUSABLE, "'ServerB' is no address"),
+        ((Offer(TARGET, "TRANSPORT"),), None, UNUSABLE, "ADDRESS is TRANSPORT"),
+        ((Offer(TARGET, HOP, lifetime=0),), None, UNUSABLE, "LIFETIME is 0"),
+        ((Offer(TARGET, HOP), Offer(TARGET, "")), None, UNUSABLE, "ADDRESS is empty"),
+    ],
+)
+@shows("N3")
+def test_what_cannot_be_created_is_refused(
+    offers: tuple[Offer, ...], broker: str | None, code: int, says: str
+) -> None:
+    found = refused(*offers, broker=broker)
+    assert found[0] == code and says in found[1]
+
+
+def test_an_error_can_be_written_as_xml() -> None:
+    """Whatever the directory says: an Error that nobody can read would never end the request."""
+    code, text = refused(Offer(TARGET, "Server\x00\ud800"))
+    assert code == UNUSABLE and "'Server??' is no address" in text
+
+
+def test_a_guid_is_the_same_however_it_is_written() -> None:
+    guid = "C0A7A0F9-9D0E-5F3A-8A3C-1B6F0A9B7D52"
+    after = asked(Offer(TARGET, HOP, guid), broker="{" + guid.lower() + "}")
+    assert verdict(after, broker=guid) == (Verdict.SEND, [HOP])
+
+
+@given(
+    st.text(min_size=1, max_size=256),
+    st.none() | st.text(min_size=1, max_size=20),
+    st.integers(-5, 2**31 + 5),
+)
+def test_whatever_a_directory_says_is_created_or_refused(
+    service: str, broker: str | None, lifetime: int
+) -> None:
+    """Quotes, brackets and line ends are part of a name, and no T-SQL."""
+    offer = Offer(service, HOP, broker, None, lifetime)
+    said = answer(MissingRoute(service, broker), [offer], routes(ASKING), NOW)
+    if said.refusal is not None:
+        assert offer.breaches
+        return
+    after = apply_sql(ASKING, "ServerA", "DatabaseA", said.sql, NOW)
+    assert after.findings == ()
+    route = routes(after)[-1]
+    assert (route.service, route.broker, route.address) == (service, broker, HOP)
+    assert route.expires == NOW + lifetime

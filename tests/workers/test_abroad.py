@@ -1,0 +1,47 @@
+"""Watching another cluster: whenever it gets its topics, it is heard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streams.kafka import create
+from streams.wire import Topics, encode_presence
+from streams.wire.evolution import ANNOUNCED
+from streams.wire.specs import spec
+from streams.workers import abroad
+from tests.workers.rig import HookedCluster, eventually, pause
+
+
+def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers here may have been started long before anybody applied anything there."""
+    monkeypatch.setattr(abroad, "_AGAIN", 0.1)
+    monkeypatch.setattr(abroad, "_LONGEST", 0.2)
+    asked: list[Any] = []
+
+    def assign(method: Any, where: Any) -> None:
+        asked.append(where)
+        method(where)
+
+    there = HookedCluster(kafka, Topics(unique), hooks={"assign": assign})
+    watch = abroad._Watch("there", there)
+    try:
+        eventually(lambda: len(asked) > 5 or pause(), "it asks again and again")
+        topic = there.topics.presence
+        create(there, [spec(topic, "presence")])
+        producer = there.producer()
+
+        def heard() -> bool:
+            value = encode_presence("B", "r", len(asked), 1)
+            headers = {ANNOUNCED: bytes(8)}
+            producer.produce(topic, key="B", value=value, headers=headers)
+            producer.flush(5)
+            return "B" in watch.announced or pause()
+
+        eventually(heard, "it is heard")
+        assert watch.announced == {"B": frozenset({b"\xc3\x01" + bytes(8)})}
+    finally:
+        watch.stop()

@@ -1,0 +1,63 @@
+"""Design, clocks: two clusters on two real brokers, one of which is ten minutes ahead."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from streams.protocol import Limits
+from streams.wire.describe import Description
+from tests.running import System, eventually
+from tests.workers.estate import SUPPLIER, estate
+from tests.workers.rig import pause
+
+AHEAD = 600.0
+"""Seconds: ten times what a copy may live."""
+LIFETIME = 120
+"""Seconds that the dialog may last: less than the clocks differ by."""
+
+
+def ends_in(system: System, instance: str, by: float) -> tuple[float, float]:
+    """Return in how many seconds the first message that came in expires, and its dialog.
+
+    ``by``: how far the clock there is ahead of the machine's.
+    """
+    [copy] = system.records(system.cluster.topics.txq(instance), has_message)
+    now = (time.time() + by) * 1000
+    return (
+        (copy["hop"]["expires_at"] - now) / 1000,
+        (copy["message"]["dialog_expires_at"] - now) / 1000,
+    )
+
+
+def has_message(record: Description) -> bool:
+    return "message" in record and "hop" in record
+
+
+def test_copies_and_dialogs_live_as_long_in_a_cluster_whose_clock_differs(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """There every copy would have expired on its way, and the dialog too; back none ever would."""
+    limits = Limits()
+    with estate(kafka, unique, tmp_path / "seller", limits=limits, ahead=AHEAD) as both:
+        abroad = both.buyer.workers[0].process._control
+        assert abroad is not None
+        eventually(
+            lambda: any(abs(s - AHEAD) < 5 for _, s in abroad.abroad.differences()) or pause(),
+            "the difference is known",
+        )
+        with both.buyer.client() as client, both.seller.client() as other:
+            dialog = client.begin(
+                "ServerA", "DatabaseA", "OrderService", "SupplierService", lifetime=LIFETIME
+            )
+            client.send(dialog, b"order")
+            [order] = both.seller.received(*SUPPLIER, 1)
+            copy, whole = ends_in(both.seller, "GatewayB", AHEAD)
+            assert 0 < copy < limits.time_to_live / 1000 + 1
+            assert 0 < whole < LIFETIME + 1
+            other.send(order.conversation, b"answer")
+            [answer] = both.buyer.received("ServerA", "DatabaseA", "OrderQueue", 1)
+            assert (answer.conversation.id, answer.body) == (dialog.id, b"answer")
+            copy, whole = ends_in(both.buyer, "GatewayA", 0.0)
+            assert 0 < copy < limits.time_to_live / 1000 + 1
+            assert 0 < whole < LIFETIME + 1
