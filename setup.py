@@ -24,7 +24,7 @@ class BuildWithFolders(build_py):
         for name in SHIPPED:
             target = Path(self.build_lib) / "streams" / f"_{name}"
             shutil.rmtree(target, ignore_errors=True)  # no file of a former build
-            shutil.copytree(name, target)
+            shutil.copytree(name, target, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 setup(

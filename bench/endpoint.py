@@ -91,10 +91,10 @@ class Side:
 
     def received(self, topic: str, records: Produced, headers: Sequence[Any] = ()) -> list[Message]:
         """Return records as the worker reads them from one of its inputs."""
-        first = self.owned.positions[topic]
+        first, now = self.owned.positions[topic], time.time_ns() // 1_000_000
         return [
             Message(topic=topic, partition=0, offset=first + n, key=r["key"], value=r["value"],
-                    headers=[*(r["headers"] or ()), *headers], timestamp=(1, 0))
+                    headers=[*(r["headers"] or ()), *headers], timestamp=(1, now))
             for n, (_, r) in enumerate(records)
         ]  # fmt: skip
 

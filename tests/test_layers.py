@@ -18,9 +18,12 @@ LIBRARIES = {
     "avro": {"schema"},
     "click": {"cli"},
     "confluent_kafka": {"kafka"},
+    "elementpath": {"services"},  # XPath
     "faust": {"agents"},
-    "fastavro": {"wire", "capture"},  # capture: object containers, which are no messages
+    # capture: object containers, which are no messages; services: bodies of applications
+    "fastavro": {"wire", "capture", "services"},
     "jgo": {"embedded"},
+    "jmespath": {"services"},
     "prometheus_client": {"workers"},
     "py4j": {"monitor"},
     "pyspark": {"monitor"},

@@ -18,13 +18,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import faust
 
 from streams.agents.attempt import Handler
 from streams.agents.dialog import NotConfirmedError
-from streams.agents.driver import Transport
+from streams.agents.driver import Consumer, Transport
 from streams.agents.server import Server
 from streams.errors import UsageError
 from streams.kafka import Cluster
@@ -85,7 +85,12 @@ class HoplineApp(faust.App):
                     f"Two agents have the queue {topic}.",
                     "Give one agent the names of all services of a queue.",
                 )
-        self.consumer.queues.update(topics)  # type: ignore[attr-defined]
+        self.reading.queues.update(topics)
+
+    @property
+    def reading(self) -> Consumer:
+        """Return the consumer, as the one of ours that it is."""
+        return cast(Consumer, self.consumer)
 
     async def confirm(self, command: Command) -> None:
         """Return when Kafka has a command; raises NotConfirmedError where it has not."""

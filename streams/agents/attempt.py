@@ -1,8 +1,7 @@
 """A message and its handler: again and again until it is done (reference 4.11, 4.12).
 
-An exception is a rollback. :class:`~streams.node.queue.Queue` says what that means: the fifth in a
-row turns the queue off, and the message stays. It is tried again when somebody has turned the queue
-on.
+An exception is a rollback: the fifth in a row turns the queue off, and the message stays. It is
+tried again when somebody has turned the queue on.
 """
 
 from __future__ import annotations
@@ -14,14 +13,13 @@ from collections.abc import Awaitable, Callable
 from streams.agents.dialog import Dialog, NotConfirmedError, Saying
 from streams.client.queues import QueueSettings
 from streams.client.receiver import Received
-from streams.node import Queue, Row
+from streams.node.queue import POISON
 
 Handler = Callable[[Dialog, Received], Awaitable[None]]
 """What a service does with a message; the same for the same message, whenever it is called."""
 
 log = logging.getLogger("hopline.agents")
 
-_HOLDER = "agent"
 _LOOK = 0.5
 """Seconds between two looks whether a queue is on again."""
 _AGAIN = 0.1
@@ -30,14 +28,21 @@ that fails at once, on a queue without poison message handling, would never let 
 
 
 async def attempt(
-    handler: Handler, message: Received, settings: QueueSettings, begin: Callable[[], Saying]
+    handler: Handler,
+    message: Received,
+    settings: QueueSettings,
+    begin: Callable[[], Saying],
+    rollbacks: int,
+    keep: Callable[[int], Awaitable[None]],
 ) -> None:
-    """Return when a message was handled and what its handler has said is confirmed."""
-    queue = Queue()
-    queue.put(_row(message))
+    """Return when a message was handled and what its handler has said is confirmed.
+
+    ``rollbacks`` is how often it was rolled back before, ``keep`` makes the count outlive us.
+    """
     while True:
-        await _until_on(queue, settings)
-        queue.receive(_HOLDER)
+        # Who turns a queue on lets the count begin anew; so it was, where it stands at the limit.
+        if await _was_off(settings) or rollbacks >= POISON:
+            rollbacks = 0
         saying = begin()
         try:
             await handler(Dialog.of(message, saying), message)
@@ -45,8 +50,9 @@ async def attempt(
             raise
         except Exception:
             log.exception("%s: rolled back", message.conversation)
-            queue.rollback(_HOLDER)
-            if not queue.on:
+            rollbacks += 1
+            await keep(rollbacks)
+            if settings.poison_handling and rollbacks >= POISON:
                 await asyncio.to_thread(settings.disable)
             await asyncio.sleep(_AGAIN)
         else:
@@ -54,18 +60,13 @@ async def attempt(
             return
 
 
-async def _until_on(queue: Queue, settings: QueueSettings) -> None:
+async def _was_off(settings: QueueSettings) -> bool:
+    """Return when the queue is on; tell whether that took a while."""
     settings.look()
-    if not settings.status:
-        log.warning("the queue is off: ALTER QUEUE ... WITH STATUS = ON")
+    if settings.status:
+        return False
+    log.warning("the queue is off: ALTER QUEUE ... WITH STATUS = ON")
     while not settings.status:
         await asyncio.sleep(_LOOK)
         settings.look()
-    queue.poison_handling = settings.poison_handling
-    if not queue.on:
-        queue.turn_on()
-
-
-def _row(message: Received) -> Row:
-    side = (message.conversation.id, message.conversation.is_initiator)
-    return Row(message.offset, message.conversation.id, side, message.type)
+    return True

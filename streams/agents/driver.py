@@ -1,42 +1,108 @@
 """Faust's driver for Kafka (aiokafka), made to keep what an agent on a queue promises.
 
-Three things are different. Only what is committed is read: Faust 0.15.3 reads aborted transactions
+Four things are different. Only what is committed is read: Faust 0.15.3 reads aborted transactions
 too unless it commits in transactions itself, which fails on rebalance. Commands go through an
-idempotent producer. And a message of a queue counts as done when its agent says so: Faust counts as
-done what it skips in a rebalance and what an agent was cancelled in, and would commit past it.
+idempotent producer. A message of a queue counts as done when its agent says so: Faust counts as
+done what it skips in a rebalance and what an agent was cancelled in, and would commit past it. And
+with the offset of a queue a :class:`~streams.agents.note.Note` is committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import asyncio
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from aiokafka import AIOKafkaConsumer
+from aiokafka.structs import OffsetAndMetadata
 from faust.transport.drivers import aiokafka
 from faust.types import TP, Message
+from mode.services import WaitResults
+
+from streams.agents.begun import Begun
+from streams.agents.note import Note
+from streams.kafka import Cluster, KafkaError, KafkaException, read_notes, topic_id
+
+if TYPE_CHECKING:
+    from streams.agents.application import HoplineApp
+
+
+GONE = uuid.UUID(int=0)
+"""The id of a topic that is not there."""
+
+
+def find_topic(cluster: Cluster, topic: str) -> uuid.UUID:
+    """Return a topic's id, or GONE; raises KafkaException where Kafka does not answer."""
+    try:
+        return topic_id(cluster, topic)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise
+        return GONE
 
 
 class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
-    """Reads what is committed."""
+    """Reads what is committed, and commits notes beside offsets."""
 
     def _create_worker_consumer(self, transport: aiokafka.Transport) -> AIOKafkaConsumer:
         consumer = super()._create_worker_consumer(transport)
         # Faust has no setting for it; the consumer looks at it when it starts.
         assert consumer._isolation_level == "read_uncommitted"
         consumer._isolation_level = "read_committed"
+        commit, notes = consumer.commit, cast(Consumer, self.consumer).notes
+
+        async def commit_noted(offsets: Mapping[Any, OffsetAndMetadata]) -> None:
+            await commit(
+                {
+                    tp: OffsetAndMetadata(at.offset, notes.get(TP(*tp), Note()).encode())
+                    for tp, at in offsets.items()
+                }
+            )
+
+        consumer.commit = commit_noted
         return consumer
 
 
 class Consumer(aiokafka.Consumer):
-    """Commits messages of ``queues`` behind :meth:`finish` only; others as Faust does."""
+    """Commits messages of ``queues`` behind :meth:`finish` only; others as Faust does.
+
+    ``topics`` are the ids of the queues' topics as they were first seen, ``changed`` those that
+    had another one at the last assignment: a rebalance comes when a topic goes.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
         self.queues: set[str] = set()
+        self.notes: dict[TP, Note] = {}
+        self.topics: dict[str, uuid.UUID] = {}
+        self.changed: set[str] = set()
         self._finished: dict[TP, int] = {}
+        self._rollbacks: dict[TP, int] = {}
+        self._noted: Mapping[tuple[str, int], tuple[int, str]] = {}
+        self._held: set[TP] = set()
+        self._wanted: set[TP] = set()
+        self._seeking = asyncio.Lock()
+        super().__init__(*args, **options)
 
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    async def wait_first(self, *waits: Any, timeout: Any = None) -> WaitResults:
+        """Wait as Faust does, but make no tasks for what is done at once.
+
+        Faust hands each message over in a task, beside three that end the wait where the agent's
+        buffer is full; most messages are taken at once, and the tasks were half of what they cost.
+        """
+        first, *others = waits
+        if not others or not asyncio.iscoroutine(first):
+            return await super().wait_first(*waits, timeout=timeout)
+        begun = Begun(first)
+        if not begun.done:
+            return await super().wait_first(begun.rest(), *others, timeout=timeout)
+        for other in others:
+            other.close()
+        stopped = self._stopped.is_set() or self._crashed.is_set()
+        return WaitResults([], [], True) if stopped else WaitResults([first], [begun.result], False)
 
     def finish(self, message: Message) -> None:
         """Tell that a message of a queue is done, with everything that it has caused.
@@ -44,6 +110,63 @@ class Consumer(aiokafka.Consumer):
         One message of a partition comes after the other, so all before it are done as well.
         """
         self._finished[message.tp] = message.offset + 1
+        self.notes[message.tp] = Note(self.topics[message.topic])
+        self._rollbacks.pop(message.tp, None)
+
+    def rollbacks(self, message: Message) -> int:
+        """Return how often the next message of a queue was rolled back before it was assigned."""
+        return self._rollbacks.get(message.tp, 0)
+
+    async def roll_back(self, message: Message, count: int) -> None:
+        """Commit that a message is still to be done, and was rolled back so often."""
+        self.notes[message.tp] = Note(self.topics[message.topic], count)
+        await self._commit({message.tp: message.offset})
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Learn what was committed of queues, and read nothing of them before :meth:`perform_seek`.
+
+        Faust lets partitions flow a moment before it goes to what is committed.
+        """
+        if self.queues:
+            found, self._noted = await asyncio.to_thread(self._ask)
+            self.topics = {**found, **self.topics}
+            self.changed = {topic for topic, id in self.topics.items() if found[topic] != id}
+        self._held, self._wanted = self._of_queues(assigned), set()
+        self._rollbacks = {tp: self._note(tp).rollbacks for tp in self._held}
+        await super().on_partitions_assigned(assigned, generation_id)
+
+    def resume_partitions(self, tps: Iterable[TP]) -> None:
+        """Let partitions flow; those that are held a little later."""
+        self._wanted |= self._held.intersection(tps)
+        super().resume_partitions(set(tps) - self._held)
+
+    async def perform_seek(self) -> None:
+        """Go to what is committed; to the beginning where that was of another topic."""
+        async with self._seeking:
+            active, self._held = self._get_active_partitions(), self._of_queues(self.assignment())
+            self._wanted |= active & self._held
+            active -= self._held
+            await super().perform_seek()
+            for tp in self._held:
+                if self._note(tp).topic not in (None, self.topics[tp.topic]):
+                    self._committed_offset[tp], self._rollbacks[tp] = None, 0
+                if not self._committed_offset[tp]:
+                    await self.seek(tp, 0)
+            wanted, self._wanted, self._held = self._wanted & self._held, set(), set()
+            super().resume_partitions(wanted)
+
+    def _of_queues(self, tps: Iterable[TP]) -> set[TP]:
+        return {tp for tp in tps if tp.topic in self.queues}
+
+    def _note(self, tp: TP) -> Note:
+        """Return what stands beside the committed offset of a queue."""
+        said = self._noted.get((tp.topic, tp.partition), (0, ""))[1]
+        return self.notes.get(tp) or Note.decode(said)
+
+    def _ask(self) -> tuple[dict[str, uuid.UUID], Mapping[tuple[str, int], tuple[int, str]]]:
+        app = cast("HoplineApp", self.app)
+        ids = {topic: find_topic(app.cluster, topic) for topic in self.queues}
+        return ids, read_notes(app.cluster, app.conf.id)
 
     def _new_offset(self, tp: TP) -> int | None:
         """Return the position to commit; ``None``: as it is."""
@@ -57,6 +180,7 @@ class Consumer(aiokafka.Consumer):
         """Forget what is somebody else's by now."""
         for tp in revoked:
             self._finished.pop(tp, None)
+            self.notes.pop(tp, None)
         await super().on_partitions_revoked(revoked)
 
 

@@ -7,6 +7,7 @@ must not know a dialog that nobody has begun, or forget one that nobody has ende
 
 from __future__ import annotations
 
+import logging
 import uuid
 from typing import Any
 
@@ -26,7 +27,10 @@ from streams.services import (
     Turn,
     to_service_name,
 )
+from streams.topology import DEFAULT_SERVICES, Kind
 from streams.wire import Topics
+
+log = logging.getLogger("hopline.agents")
 
 
 def routing_app(
@@ -44,7 +48,9 @@ def routing_app(
     With ``reply_type`` it redirects: the answer, of this type, is the name of the service, and the
     dialog ends.
     """
-    name = Topics(prefix).name("routing", instance, database)
+    default = DEFAULT_SERVICES[Kind.DATA_DEPENDENT_ROUTING]
+    place = (instance, database, *(() if service == default else (service,)))
+    name, classify = Topics(prefix).name("routing", *place), _telling(classify)
     app = hopline_app(name, instance=instance, database=database, prefix=prefix, **options)
     if reply_type is not None:
         redirector = Redirector(service, database, classify, reply_type)
@@ -71,6 +77,19 @@ def routing_app(
             rows.pop(_key(gone), None)
 
     return app
+
+
+def _telling(classify: Classifier) -> Classifier:
+    """Let a classifier that fails say why; the dialog only hears that it did."""
+
+    def told(body: bytes) -> str | None:
+        try:
+            return classify(body)
+        except Exception:
+            log.warning("the classifier failed", exc_info=True)
+            raise
+
+    return told
 
 
 async def _say(dialog: Dialog, turn: Turn) -> dict[Handle, Handle]:

@@ -12,12 +12,15 @@ from streams.agents.application import HoplineApp
 log = logging.getLogger("hopline.ready")
 
 
-def serve(apps: Sequence[HoplineApp]) -> None:
-    """Return after SIGTERM or SIGINT, when all have left; raises what one has failed with."""
-    asyncio.run(_serve(apps))
+def serve(apps: Sequence[HoplineApp], names: Sequence[str]) -> None:
+    """Return after SIGTERM or SIGINT, when all have left; raises what one has failed with.
+
+    ``names`` are what the agents are called whose applications these are.
+    """
+    asyncio.run(_serve(apps, names))
 
 
-async def _serve(apps: Sequence[HoplineApp]) -> None:
+async def _serve(apps: Sequence[HoplineApp], names: Sequence[str]) -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -25,6 +28,8 @@ async def _serve(apps: Sequence[HoplineApp]) -> None:
         for app in apps:
             await app.start()
             log.info("%s serves %s/%s", app.conf.id, app.instance, app.database)
+        for name in names:
+            log.info("%s agents: ready", name)
         ends = [stop.wait(), *(app._crashed.wait() for app in apps)]
         waiting = [asyncio.ensure_future(end) for end in ends]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from streams.client.queues import QueueSettings
 from streams.errors import UsageError
 from streams.kafka import Cluster, partitions_of, read_catalog
-from streams.topology import Database, accepted_contracts, queue_of
+from streams.topology import Database, accepted_contracts, hosts_of, queue_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,13 @@ def locate(
 
 def _database(cluster: Cluster, instance: str, database: str) -> Database:
     topology = read_catalog(cluster).topology
-    here = topology.instances.get(instance) if topology is not None else None
-    held = here.databases.get(database) if here is not None else None
+    hosts = hosts_of(topology, instance) if topology is not None else ()
+    held = topology.instances[hosts[0]].databases.get(database) if topology and hosts else None
+    if held is not None and held.mirror is not None and held.mirror.pair != instance:
+        raise UsageError(
+            f"{database} at {instance} is mirrored: its services are the pair's.",
+            f'Write instance="{held.mirror.pair}".',
+        )
     if held is None:
         raise UsageError(
             f"The catalog at {cluster.bootstrap} has no {instance}/{database}.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import time
 import uuid
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,12 @@ from faust.types import Message, StreamT
 
 from streams.agents.attempt import Handler, attempt
 from streams.agents.dialog import Saying
+from streams.agents.driver import find_topic
 from streams.agents.served import Served, locate
 from streams.client.conversation import Conversation
 from streams.client.receiver import Received
-from streams.kafka import topic_id
+from streams.errors import SurroundingsError
+from streams.kafka import KafkaException
 from streams.protocol import Cause, Source
 from streams.wire import MalformedError
 from streams.wire.partition import partition_of
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from streams.agents.application import HoplineApp
 
 log = logging.getLogger("hopline.agents")
+
+_LOOK_BUSY, _LOOK_IDLE = 1.0, 5.0
+"""Seconds between two looks whether the queue's topic is still the same."""
 
 
 class QueueTopic(faust.Topic):
@@ -53,7 +59,7 @@ class Server:
             value_serializer="raw",
         )
         self._served: Served | None = None
-        self._id, self._generation = uuid.UUID(int=0), -1
+        self._looked = 0.0
 
         @functools.wraps(handler)
         async def agent(stream: StreamT[bytes]) -> None:
@@ -65,6 +71,7 @@ class Server:
 
         del agent.__wrapped__  # Faust would look at its annotations
         app.agent(self._channel, concurrency=1)(agent)
+        app.timer(_LOOK_IDLE)(self._watch)
 
     @property
     def topic(self) -> str:
@@ -86,23 +93,48 @@ class Server:
 
     async def _take(self, message: Message) -> None:
         """Deal with a message, all that it causes included, and only then let it be committed."""
-        app, known = self._app, self._known
+        app, known, consumer = self._app, self._known, self._app.reading
         received = self._read(message)
         if received is not None:
-            topic = await self._topic_id(message)
+            if self.topic in consumer.changed or time.monotonic() - self._looked > _LOOK_BUSY:
+                await self._refuse_another()
+            topic = consumer.topics[self.topic]
             source = Source(app.conf.id, self._services[0], topic, message.partition)
             cause = Cause(source, message.offset)
             begin = functools.partial(Saying, cause, self._place_of, app.confirm)
-            await attempt(self._handler, received, known.settings, begin)
-        app.consumer.finish(message)  # type: ignore[attr-defined]
+            keep = functools.partial(consumer.roll_back, message)
+            before = consumer.rollbacks(message)
+            await attempt(self._handler, received, known.settings, begin, before, keep)
+        consumer.finish(message)
 
-    async def _topic_id(self, message: Message) -> uuid.UUID:
-        """Return the id of the queue's topic, asked for anew after each rebalance."""
-        generation = message.generation_id or 0
-        if generation != self._generation:
-            self._id = await asyncio.to_thread(topic_id, self._app.cluster, self.topic)
-            self._generation = generation
-        return self._id
+    async def _watch(self) -> None:
+        """Notice while nothing comes that nothing will: the topic is another one."""
+        try:
+            if self._served is not None and self.topic in self._app.reading.topics:
+                await self._refuse_another()
+        except Exception as error:
+            await self._app.give_up(error)
+
+    async def _refuse_another(self) -> None:
+        """Raise SurroundingsError where the queue's topic was deleted, or made anew meanwhile.
+
+        Its offsets begin at 0 again, and are taken for what was seen before. The next start begins
+        with it at its beginning.
+        """
+        consumer = self._app.reading
+        changed = self.topic in consumer.changed
+        if not changed:
+            try:
+                found = await asyncio.to_thread(find_topic, self._app.cluster, self.topic)
+            except KafkaException:
+                return  # Kafka is away: nothing can be said or read either
+            self._looked = time.monotonic()
+            changed = found != consumer.topics[self.topic]
+        if changed:
+            raise SurroundingsError(
+                f"{self.topic} is not the topic any more that it was at the start.",
+                "Start this again: it begins at the new one's beginning.",
+            )
 
     def _read(self, message: Message) -> Received | None:
         """Return what a record says; ``None``: nothing to us."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streams.errors import UsageError
-from streams.topology import Database, Instance, Topology
+from streams.topology import Database, Instance, Topology, pair_names, principal_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ def unknown(what: str, name: str, known: Iterable[str], where: str) -> UsageErro
 
 
 def find_instance(topology: Topology, name: str) -> Instance:
-    """Return an instance or raise UsageError."""
-    found = topology.instance(name)
+    """Return an instance, of a mirrored pair the principal, or raise UsageError."""
+    found = topology.instance(name) or principal_of(topology, name)
     if found is None:
         raise unknown("instance", name, topology.instances, "the topology")
     return found
@@ -97,7 +97,7 @@ def _only_service(instance: Instance, database: Database, to: str) -> str:
 
 def _instance_of(topology: Topology, text: str) -> tuple[str, str | None]:
     """Split off the instance, whose name may hold a slash itself."""
-    for name in sorted(topology.instances, key=len, reverse=True):
+    for name in sorted({*topology.instances, *pair_names(topology)}, key=len, reverse=True):
         if _begins(text, name):
             return name, text[len(name) + 1 :] if len(text) > len(name) else None
     name, slash, rest = text.partition("/")

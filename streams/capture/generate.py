@@ -20,6 +20,7 @@ from streams.chance import Chance
 from streams.errors import UsageError
 from streams.protocol.frames import Command, CommandKind
 from streams.wire import Topics, encode_command
+from streams.wire.records import COMMAND
 
 __all__ = ["EPOCH", "ORDER", "ORDER_LINE", "Traffic", "generate", "write_traffic"]
 
@@ -91,7 +92,7 @@ def generate(traffic: Traffic) -> Iterator[Record]:
             EPOCH + at,
             TimestampType.CREATE_TIME,
             str(command.conversation).encode("ascii"),
-            (("sb-command", encode_command(command)),),
+            ((COMMAND, encode_command(command)),),
             command.body,
         )
 

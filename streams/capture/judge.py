@@ -25,7 +25,7 @@ from streams.capture.container import CaptureReader
 from streams.capture.group import group
 from streams.capture.talks import UNREADABLE, Begun, Ear, Party, Said, merge
 from streams.routing import broker_key
-from streams.topology import Database, Topology
+from streams.topology import Database, Topology, homes_of
 
 
 class Standing(Enum):
@@ -64,7 +64,7 @@ class Judge:
 
     def ear(self, prefix: str) -> Ear:
         """Return what reads a capture whose topics have this prefix."""
-        return Ear.of(prefix, {*self.old.instances, *self.new.instances})
+        return Ear.of(prefix, {**homes_of(self.new), **homes_of(self.old)})
 
     def rows(self, talks: Iterable[Said]) -> Iterator[Row]:
         """Judge dialogs that are complete: each id once, with everything that was said."""

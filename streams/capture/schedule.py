@@ -20,12 +20,13 @@ from math import isfinite
 from streams.capture.record import Header, Record
 from streams.errors import UsageError
 from streams.wire import MalformedError
+from streams.wire.records import COMMAND as COMMAND_HEADER
+from streams.wire.records import is_moved
 from streams.wire.statements import COMMAND
 from streams.wire.topics import MAX_LENGTH
 
 __all__ = ["Contents", "Due", "contents_of", "plan", "renamed", "stamped"]
 
-COMMAND_HEADER = "sb-command"
 _WINDOW = 10_000  # records in memory while they are put into the order of their times
 
 
@@ -154,4 +155,4 @@ def _stamp(value: bytes, now: int) -> bytes:
 
 
 def _is_command(record: Record, prefix: str) -> bool:
-    return record.topic.startswith(f"{prefix}cmd.")
+    return record.topic.startswith(f"{prefix}cmd.") and not is_moved(record.headers)

@@ -7,7 +7,7 @@ under the dialog's id, and talks of the same id are merged, in any order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from streams.capture.record import Header
 from streams.protocol import Command
 from streams.protocol.frames import CommandKind
 from streams.wire import MalformedError, Topics, unescape
-from streams.wire.records import read_command
+from streams.wire.records import is_moved, read_command
 from streams.wire.topics import MAX_LENGTH
 
 UNREADABLE = ""
@@ -75,14 +75,17 @@ class Ear:
     names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, prefix: str, instances: Iterable[str]) -> Ear:
-        """Return what reads a capture with this prefix from these instances, and from others."""
+    def of(cls, prefix: str, homes: Mapping[str, str]) -> Ear:
+        """Return what reads a capture with this prefix from these instances, and from others.
+
+        ``homes``: after whom topics are named (instances, pairs), and the instance that is meant.
+        """
         topics = Topics(prefix)
-        return cls(prefix, {topics.cmd(name): name for name in instances})
+        return cls(prefix, {topics.cmd(home): instance for home, instance in homes.items()})
 
     def read(self, topic: str, key: bytes | None, headers: tuple[Header, ...]) -> Iterator[Said]:
         """Yield what a record says; nothing where it is no BEGIN and no SEND."""
-        if not topic.startswith(f"{self.prefix}cmd."):
+        if not topic.startswith(f"{self.prefix}cmd.") or is_moved(headers):
             return
         try:
             command = read_command(key, None, list(headers), 0)

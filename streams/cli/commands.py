@@ -66,6 +66,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "sql": Entry("streams.cli.sql:sql", Section.RUN, "T-SQL on a running system."),
     "queue": Entry("streams.cli.queue:queue", Section.RUN, "Turn a queue on or off."),
+    "failover": Entry(
+        "streams.cli.failover:failover", Section.RUN, "Another partner becomes the principal."
+    ),
     "worker": Entry(
         "streams.cli.worker:worker", Section.RUN, "Run forwarder and endpoint workers."
     ),
@@ -125,6 +128,7 @@ EXTRAS = {
     "aiokafka": "run",
     "fastavro": "run",
     "jgo": "run",
+    "jmespath": "run",
     "sqlalchemy": "run",
     "prometheus_client": "run",
     "pyspark": "monitor",

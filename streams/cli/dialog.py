@@ -13,7 +13,7 @@ from streams.cli.statement import (
     at_option,
     common_options,
     conversation_option,
-    database_at,
+    home_at,
     reached,
     target_option,
 )
@@ -73,14 +73,14 @@ def begin(
     if related is not None and group_id is not None:
         raise click.UsageError("--related and --group-id exclude each other.")
     cluster = reached(bootstrap, prefix, timeout)
-    instance, database = database_at(cluster, at)
-    beside = None if related is None else Conversation(instance.name, database.name, related)
+    home, database = home_at(cluster, at)
+    beside = None if related is None else Conversation(home, database, related)
     with Client(cluster, timeout=timeout) as client:
         made = client.new_id(beside)
         with answered(format_, made):
             client.begin(
-                instance.name,
-                database.name,
+                home,
+                database,
                 from_service,
                 to_service,
                 broker=broker,
@@ -121,8 +121,8 @@ def send(
     """
     content = _body(body, file)
     cluster = reached(bootstrap, prefix, timeout)
-    instance, database = database_at(cluster, at)
-    side = Conversation(instance.name, database.name, conversation, not target)
+    home, database = home_at(cluster, at)
+    side = Conversation(home, database, conversation, not target)
     with (
         answered(format_, conversation) as answer,
         Client(cluster, timeout=timeout) as client,
@@ -159,8 +159,8 @@ def end(
     if error is not None and cleanup:
         raise click.UsageError("--error and --cleanup exclude each other.")
     cluster = reached(bootstrap, prefix, timeout)
-    instance, database = database_at(cluster, at)
-    side = Conversation(instance.name, database.name, conversation, not target)
+    home, database = home_at(cluster, at)
+    side = Conversation(home, database, conversation, not target)
     with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
         client.end(side, error=error, cleanup=cleanup, wait=True)
 
@@ -187,8 +187,8 @@ def timer(
     while nobody receives, and survives restarts.
     """
     cluster = reached(bootstrap, prefix, timeout)
-    instance, database = database_at(cluster, at)
-    side = Conversation(instance.name, database.name, conversation, not target)
+    home, database = home_at(cluster, at)
+    side = Conversation(home, database, conversation, not target)
     with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
         client.timer(side, seconds, wait=True)
 
@@ -221,8 +221,8 @@ def move(
     stays in the old group; what arrives from now on belongs to the new one.
     """
     cluster = reached(bootstrap, prefix, timeout)
-    instance, database = database_at(cluster, at)
-    side = Conversation(instance.name, database.name, conversation, not target)
+    home, database = home_at(cluster, at)
+    side = Conversation(home, database, conversation, not target)
     with answered(format_, conversation), Client(cluster, timeout=timeout) as client:
         client.move(side, group_id, wait=True)
 

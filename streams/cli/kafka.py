@@ -126,7 +126,7 @@ def prepare_(spark: bool) -> None:
 
 
 def _broker(data: Path | None, port: int = 0) -> Broker:
-    return Broker(data or default_data_dir(), port=port)
+    return Broker(data or default_data_dir(), port=port, lasting=True)
 
 
 def _description(broker: Broker) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from streams.cli.record_text import said
 from streams.cli.statement import at_option, database_at, reached, target_option
 from streams.cli.topology_argument import ConversationId
 from streams.client import Client, Conversation, Received, Receiver, StatementError
-from streams.topology import Database, Instance, queue_named, queues_of
+from streams.topology import Database, Instance, home_of, queue_named, queues_of
 from streams.wire import MalformedError
 from streams.wire.plain import body_of
 
@@ -89,17 +89,17 @@ def receive(
         raise click.UsageError("--target says which side --conversation means.")
     cluster = reached(bootstrap, prefix, max(timeout, 5.0))
     instance, database = database_at(cluster, at)
-    name = _queue(instance, database, queue)
+    name, home = _queue(instance, database, queue), home_of(instance.name, database)
     side = None
     if conversation is not None:
-        side = Conversation(instance.name, database.name, conversation, not target)
+        side = Conversation(home, database.name, conversation, not target)
     if next_group:
-        with Receiver(cluster, instance.name, database.name, name, group) as receiver:
+        with Receiver(cluster, home, database.name, name, group) as receiver:
             _show_group(receiver.get_conversation_group(timeout), format_)
         return
     broken = 0
     with (
-        Receiver(cluster, instance.name, database.name, name, group) as receiver,
+        Receiver(cluster, home, database.name, name, group) as receiver,
         Client(cluster) as client,
     ):
         left = limit

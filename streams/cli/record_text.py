@@ -167,7 +167,13 @@ def _result(record: Description) -> str:
 
 def _presence(record: Description) -> str:
     seen = record.get("presence") or {}
-    return f"sign of life {seen.get('count')} of replica {str(seen.get('replica'))[:8]}"
+    roles = "".join(f", {_claimed(role)}" for role in seen.get("roles", ()))
+    return f"sign of life {seen.get('count')} of replica {str(seen.get('replica'))[:8]}{roles}"
+
+
+def _claimed(role: Mapping[str, Any]) -> str:
+    what = "principal" if role["principal"] else "mirror"
+    return f"{what} of {role['broker']} (epoch {role['epoch']})"
 
 
 def _catalog(record: Description) -> str:

@@ -17,7 +17,7 @@ from streams.cli.topology_argument import ConversationId
 from streams.client import StatementError
 from streams.errors import UsageError
 from streams.kafka import Cluster, read_catalog
-from streams.topology import Database, Instance
+from streams.topology import Database, Instance, home_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,6 +58,12 @@ def database_at(cluster: Cluster, at: str) -> tuple[Instance, Database]:
             f"Write {instance.name}/DATABASE; it has: {', '.join(sorted(instance.databases))}.",
         )
     return instance, database
+
+
+def home_at(cluster: Cluster, at: str) -> tuple[str, str]:
+    """Return what an application addresses: the instance or its mirrored pair; the database."""
+    instance, database = database_at(cluster, at)
+    return home_of(instance.name, database), database.name
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import click
 
@@ -13,9 +14,11 @@ from streams.cli.duration import DURATION
 from streams.cli.options import cluster_options
 from streams.cli.statement import reached
 from streams.client import LARGEST_BODY, Client
+from streams.errors import UsageError
 from streams.kafka import read_catalog
 from streams.live.statements import live_topology
 from streams.live.traffic import LATE, Load, Tally, drive, quantile
+from streams.topology import home_of
 
 _SIZE = re.compile(r"(\d+)(?:-(\d+))?")
 
@@ -61,6 +64,11 @@ class _Size(click.ParamType):
     help="Least time between two messages of a dialog.",
 )  # fmt: skip
 @click.option("--size", default="400", show_default=True, type=_Size(), help="Bytes: N or N-M.")
+@click.option(
+    "--bodies", metavar="FOLDER", type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The bodies are what the files of this folder have, in turn.",
+)  # fmt: skip
+@click.option("--leave-open", is_flag=True, help="End no dialog: the other side does.")
 @click.option("--contract", metavar="NAME", help="Contract of the dialogs.  [default: DEFAULT]")
 @click.option("--type", "type_", metavar="NAME", help="Message type.  [default: DEFAULT]")
 @click.option("--seed", default=1, show_default=True, help="Same seed, same sizes.")
@@ -76,6 +84,8 @@ def traffic(
     length: int,
     think: int,
     size: tuple[int, int],
+    bodies: Path | None,
+    leave_open: bool,
     contract: str | None,
     type_: str | None,
     seed: int,
@@ -90,13 +100,14 @@ def traffic(
     this process had no CPU, or every dialog was thinking) counts as late by so much, and the ones
     behind it are not put off: a slow system shows as lateness, not as a lower rate.
 
-    This side ends its dialogs; the target's application is somebody else's. `hopline status` says
-    what the workers are behind, `hopline receive` what has arrived.
+    This side ends its dialogs after --length messages, or with --leave-open only stops speaking on
+    them; the target's application is somebody else's. `hopline status` says what the workers are
+    behind, `hopline receive` what has arrived.
     """
     cluster = reached(bootstrap, prefix, timeout)
     place = find_sender(live_topology(read_catalog(cluster)), sender, to)
     load = Load(
-        place.instance.name,
+        home_of(place.instance.name, place.database),
         place.database.name,
         place.service,
         to,
@@ -109,6 +120,8 @@ def traffic(
         contract,
         type_,
         seed,
+        () if bodies is None else _texts(bodies),
+        not leave_open,
     )
     with Client(cluster, "traffic", timeout=timeout) as client:
         tally = drive(load, client)
@@ -122,6 +135,19 @@ def traffic(
     click.echo(f"rate      {_rate(load, tally):,.0f}/s, {rate:,.0f}/s wanted")
     click.echo(f"late      {tally.late:,} by {LATE * 1000:.0f} ms or more")
     click.echo("lateness  " + ", ".join(f"{k} {v} ms" for k, v in _lateness(tally).items()))
+
+
+def _texts(folder: Path) -> tuple[bytes, ...]:
+    """Return what the files of a folder have, by their names."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    texts = tuple(path.read_bytes() for path in files)
+    largest = max(texts, key=len, default=b"")
+    if not texts or len(largest) > LARGEST_BODY:
+        what = f"one of {len(largest):,} bytes" if texts else "no files"
+        raise UsageError(
+            f"{folder} has {what}.", f"Each of its files is a body of up to {LARGEST_BODY:,} bytes."
+        )
+    return texts
 
 
 def _lateness(tally: Tally) -> dict[str, float]:

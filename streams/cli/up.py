@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from streams.cli.agents import refuse_agents
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.apply import refuse_broken
 from streams.cli.options import DEFAULT_PREFIX, prefix_option
@@ -70,18 +71,21 @@ def up(
 ) -> None:
     """Run TOPOLOGY on this machine: Kafka, its topics and catalog, its workers.
 
-    One process runs the forwarders of all instances and one the endpoint workers; a keeper starts
-    them again where they end. The command returns when every worker is ready. Run it again to apply
-    a changed topology: what runs stays, but for workers that do not serve the instances there are.
+    One process runs the forwarders of all instances, one the endpoint workers, and one each agent
+    that the topology states (`agents:`); a keeper starts them again where they end. The command
+    returns when every one is ready. Run it again to apply a changed topology: what runs stays, but
+    where the instances or agents that there are have changed.
 
     HOPLINE_BOOTSTRAP does not count here: without --bootstrap it is the embedded broker. Where the
     instances say different clusters, each cluster has a broker (--port and the next ones), workers
     and a keeper of its own.
     """
-    loaded = load(find_folder(topology), time.time())
+    path = find_folder(topology).absolute()
+    loaded = load(path, time.time())
     refuse_broken(loaded)
+    refuse_agents(loaded)
     folder = _folder(data)
-    wish = Wish(topology, loaded, bootstrap, prefix, port, timeout)
+    wish = Wish(topology, loaded, bootstrap, prefix, port, timeout, folder=str(path))
     began = time.monotonic()
     done = start_parts(folder, wish, lambda text: click.echo(text, err=True))
     if format_ == "json":
@@ -103,7 +107,10 @@ def _tell_started(
     system = started.system
     how = f"ready after {seconds:.1f} s" if started.fresh else "ran already"
     count = len(system.instances)
-    click.echo(f"{what}: {count} instances, {how}; catalog version {started.deployed.version}.")
+    answering = f", agents {', '.join(system.agents)}" if system.agents else ""
+    click.echo(
+        f"{what}: {count} instances{answering}, {how}; catalog version {started.deployed.version}."
+    )
     more = [name for name in system.instances if name not in loaded.instances]
     if more:
         click.echo(f"The catalog has more, served too: {', '.join(more)} (hopline apply --prune).")

@@ -27,7 +27,7 @@ def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
     catalog = status.catalog
     served = len(catalog.instances if catalog else system.instances)
     for worker in status.workers:
-        yield _row(worker.process.role, *_worker(worker, served))
+        yield _row(worker.process.agent or worker.process.role, *_worker(worker, served))
     if catalog is None:
         yield _row("catalog", "Kafka does not answer")
         return
@@ -47,9 +47,15 @@ def _worker(worker: WorkerStatus, instances: int) -> tuple[str, ...]:
     return (
         _alive(worker.alive),
         f"process {worker.process.pid}, since {_clock(worker.process.started)}",
-        f"{len(worker.ready)} of {instances} ready",
+        _ready(worker, instances),
         *([counted(again, "restart")] if again else []),
     )
+
+
+def _ready(worker: WorkerStatus, instances: int) -> str:
+    if worker.process.agent:
+        return "an agent, ready" if worker.ready else "an agent, not ready yet"
+    return f"{len(worker.ready)} of {instances} ready"
 
 
 def _alive(alive: bool) -> str:
@@ -95,7 +101,8 @@ def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
         }
         if system
         else None,
-        "workers": [_worker_json(w) for w in status.workers],
+        "workers": [_worker_json(w) for w in status.workers if not w.process.agent],
+        "agents": [_agent_json(w) for w in status.workers if w.process.agent],
         "catalog": {
             "version": catalog.version,
             "instances": len(catalog.instances),
@@ -112,13 +119,20 @@ def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
 
 
 def _worker_json(worker: WorkerStatus) -> dict[str, Any]:
+    process = _process_json(worker)
+    return {"role": worker.process.role, **process, "ready": sorted(worker.ready)}
+
+
+def _agent_json(worker: WorkerStatus) -> dict[str, Any]:
+    return {"name": worker.process.agent, **_process_json(worker), "ready": bool(worker.ready)}
+
+
+def _process_json(worker: WorkerStatus) -> dict[str, Any]:
     return {
-        "role": worker.process.role,
         "pid": worker.process.pid,
         "alive": worker.alive,
         "since": _instant(worker.process.started),
         "restarts": worker.process.restarts,
-        "ready": sorted(worker.ready),
     }
 
 

@@ -16,6 +16,7 @@ from streams.cli.worker_agents import AgentOptions, agent_options, run_agents
 from streams.errors import UsageError
 from streams.kafka import read_catalog
 from streams.settings import LogFormat, PaceName, WorkerSettings
+from streams.topology import Topology
 from streams.workers import ROLES, Pace, Plan, Process, stop_on_signals
 
 AGENTS = "agents"
@@ -32,8 +33,10 @@ def worker(
     role: str,
     instances: tuple[str, ...],
     every: bool,
+    topology: Topology | None,
+    agents: tuple[str, ...],
     service: str | None,
-    name: str,
+    name: str | None,
     classifier: str | None,
     redirect: str | None,
     directory: str | None,
@@ -46,8 +49,8 @@ def worker(
     """Run workers until SIGTERM: then they drain, commit and leave.
 
     ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs), both of
-    these, or agents (a service that comes with Hopline: --service data-dependent-routing or
-    configuration-notice).
+    these, or agents: those that a topology states (--topology, for `hopline up` too), or a service
+    that comes with Hopline (--service data-dependent-routing, or configuration-notice).
     Any number of processes may serve an instance, each with its own --slot. A killed one loses
     nothing: start it again, and in the same slot it goes on at once. Of two endpoint workers with
     --standby and the same --slot one works; the other one knows all that it knows, and takes over
@@ -56,19 +59,22 @@ def worker(
     settings = WorkerSettings(log_format=LogFormat(log_format), pace=PaceName(pace), **options)
     log_to_stderr(settings.log_format, verbose=settings.verbose)
     logging.getLogger("hopline.ready").setLevel(logging.INFO)
+    options_of_agents = AgentOptions(
+        topology, agents, service, name, classifier, redirect, directory
+    )
+    options_of_agents.demand(wanted=role == AGENTS)
+    every = every or (topology is not None and not instances)
     if bool(instances) == every:
         raise UsageError("Name the instances to serve.", "Give --instance NAME ... or --all.")
-    agents = AgentOptions(service, name, classifier, redirect, directory)
-    agents.demand(wanted=role == AGENTS)
     cluster = cluster_of(bootstrap, prefix)
     if every:
         cluster.wait(settings.timeout, lambda text: click.echo(text, err=True))
-        topology = read_catalog(cluster).topology
-        instances = tuple(topology.instances) if topology else ()
+        live = read_catalog(cluster).topology
+        instances = tuple(live.instances) if live else ()
         if not instances:
             raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
     if role == AGENTS:
-        run_agents(cluster, instances, agents)
+        run_agents(cluster, instances, options_of_agents)
         return
     roles = ROLES if role == "both" else (role,)
     process = Process(
@@ -80,7 +86,6 @@ def worker(
             pace=Pace[settings.pace.name],
             watched=bool(settings.http),
             standby=settings.standby,
-            keep=settings.keep if settings.keep >= 0 else None,
         ),
         timeout=settings.timeout,
         credentials=credentials(click.get_current_context()),

@@ -1,75 +1,81 @@
-"""``hopline worker agents``: the services that come with Hopline, as Faust agents."""
+"""``hopline worker agents``: services that come with Hopline, or with a topology, as agents."""
 
 from __future__ import annotations
 
-import functools
-import importlib
-import logging
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from streams.cli.agents import agents_named, look_beside, refuse_agents, refuse_settings
+from streams.cli.topology_argument import TopologyArgument
 from streams.errors import UsageError
 from streams.kafka import Cluster, read_catalog
-from streams.routing import CONFIGURATION_SERVICE
-from streams.services import Classifier, to_service_name
-
-if TYPE_CHECKING:
-    from streams.agents import HoplineApp
+from streams.live.statements import live_topology
+from streams.topology import (
+    DEFAULT_SERVICES,
+    Agent,
+    Classification,
+    Kind,
+    Language,
+    Stated,
+    Topology,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Kind(Enum):
-    """Which service agents serve."""
-
-    DATA_DEPENDENT_ROUTING = "data-dependent-routing"
-    CONFIGURATION_NOTICE = "configuration-notice"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
     """What `hopline worker agents` is told beside what every worker is."""
 
-    service: str | None
-    name: str
-    classifier: str | None
-    redirect: str | None
-    directory: str | None
+    topology: Topology | None = None
+    names: tuple[str, ...] = ()
+    service: str | None = None
+    name: str | None = None
+    classifier: str | None = None
+    redirect: str | None = None
+    directory: str | None = None
 
     def demand(self, *, wanted: bool) -> None:
         """Raise UsageError where agents are wanted and not said which, or the other way round."""
-        if wanted and self.service is None:
+        routing = self.name or self.classifier or self.redirect
+        shipped = self.service or routing or self.directory
+        if not wanted and (shipped or self.topology or self.names):
+            raise UsageError("--topology, --service and what goes with them are for agents.",
+                             "ROLE agents")  # fmt: skip
+        if wanted and (self.service is None) == (self.topology is None):
             known = " or ".join(kind.value for kind in Kind)
-            raise UsageError("No service is named for the agents.", f"Give --service {known}.")
-        if not wanted and (self.service or self.classifier or self.redirect):
+            raise UsageError("Which agents?", f"Give --topology TOPOLOGY, or --service {known}.")
+        if (wanted and self.topology and shipped) or (self.service and self.names):
             raise UsageError(
-                "--service, --classifier and --redirect are for agents.", "ROLE agents"
+                "--topology has --agent beside it, --service the rest.", "Give one or the other."
             )
-        if wanted:
-            self._demand_directory()
-
-    def _demand_directory(self) -> None:
-        notice = self.kind is Kind.CONFIGURATION_NOTICE
-        if notice and self.directory is None:
+        notice = self.service == Kind.CONFIGURATION_NOTICE.value
+        if (notice and routing) or (self.service and not notice and self.directory):
             raise UsageError(
-                "No directory is named.",
-                "Give --directory FILE, or the URL of a database; docs/writing_a_service.md.",
-            )
-        if notice and (self.classifier or self.redirect):
-            raise UsageError(
-                f"--classifier and --redirect are not for {self.service}.", "Leave them out."
+                "--name, --classifier and --redirect are for data-dependent-routing, --directory "
+                "for configuration-notice.",
+                "Leave out what is for the other.",
             )
 
-    @property
-    def kind(self) -> Kind:
-        """Return which service is meant."""
-        return Kind(self.service)
+    def agents(self) -> tuple[Agent, ...]:
+        """Return the agents that are meant."""
+        if self.topology is not None:
+            refuse_agents(self.topology)
+            return agents_named(self.topology, self.names)
+        kind = Kind(self.service)
+        said = {
+            "service": self.name or DEFAULT_SERVICES[kind],
+            "redirect": self.redirect,
+            "directory": self.directory,
+        }
+        settings = {key: Stated(text) for key, text in said.items() if text is not None}
+        classifier = None if self.classifier is None else _classification(self.classifier)
+        agent = Agent(kind.value, Stated(kind.value), settings, classifier)
+        refuse_settings(agent)
+        return (agent,)
 
 
 def agent_options(command: F) -> F:
@@ -78,7 +84,6 @@ def agent_options(command: F) -> F:
         click.option(
             "--directory",
             metavar="FILE|URL",
-            envvar="HOPLINE_DIRECTORY",
             help="agents, configuration-notice: where services are; a YAML file, or the database "
             "that has the table: postgresql+psycopg://..., sqlite:///FILE. Also HOPLINE_DIRECTORY.",
         ),
@@ -89,20 +94,32 @@ def agent_options(command: F) -> F:
         ),
         click.option(
             "--classifier",
-            metavar="MODULE:FUNCTION",
-            help="agents: takes a body and returns a service's name, or None. "
-            "[default: the text at /message/toServiceName]",
+            metavar="HOW",
+            help="agents: what finds a service's name in a body: xpath:EXPRESSION, "
+            "jmespath:EXPRESSION, or MODULE:FUNCTION.  [default: xpath:/message/toServiceName]",
         ),
         click.option(
             "--name",
-            default="DataDependentRouting",
-            show_default=True,
-            help="agents: what the service is called in the catalog.",
+            help="agents: what the service is called in the catalog.  "
+            f"[default: {DEFAULT_SERVICES[Kind.DATA_DEPENDENT_ROUTING]}]",
         ),
         click.option(
             "--service",
             type=click.Choice([kind.value for kind in Kind]),
-            help="agents: which one to run.",
+            help="agents: which of Hopline's own to run.",
+        ),
+        click.option(
+            "--agent",
+            "agents",
+            multiple=True,
+            metavar="NAME",
+            help="agents: only this one of the topology's.",
+        ),
+        click.option(
+            "--topology",
+            type=TopologyArgument(),
+            metavar="TOPOLOGY",
+            help="agents: run those that a topology states.",
         ),
     ):
         command = option(command)
@@ -110,70 +127,26 @@ def agent_options(command: F) -> F:
 
 
 def run_agents(cluster: Cluster, instances: Sequence[str], options: AgentOptions) -> None:
-    """Serve every service of the name in these instances until SIGTERM."""
+    """Serve what the agents serve, in these instances (else in all), until SIGTERM."""
+    agents = options.agents()
     from streams.agents.serve import serve  # Faust only where it is asked for
+    from streams.agents.stated import applications_of
+    from streams.live.notice_agent import notice_maker
 
-    notice = options.kind is Kind.CONFIGURATION_NOTICE
-    make = _notice(cluster, options) if notice else _routing(options)
-    name = CONFIGURATION_SERVICE if notice else options.name
-    apps = [
-        make(
-            instance,
-            database,
-            bootstrap=cluster.bootstrap,
-            prefix=cluster.topics.prefix,
-            properties=cluster.properties,
-            member=f"{instance}.{database}",
-            web_enabled=False,
-        )
-        for instance, database in _places(cluster, instances, name)
-    ]
-    if not apps:
-        remedy = "Create it in one of them." if notice else "Name it with --name."
-        raise UsageError(f"No database of {', '.join(instances)} has a service {name}.", remedy)
-    serve(apps)
+    topology = live_topology(read_catalog(cluster))
+    for name in instances:
+        if name not in topology.instances:
+            raise UsageError(f"The catalog has no instance {name}.", "Apply a topology first.")
+    look_beside(agents)
+    where = tuple(instances) or tuple(topology.instances)
+    makers = {Kind.CONFIGURATION_NOTICE: notice_maker(cluster)}
+    apps = [app for a in agents for app in applications_of(a, cluster, topology, where, makers)]
+    serve(apps, [agent.name for agent in agents])
 
 
-def _routing(options: AgentOptions) -> Callable[..., HoplineApp]:
-    from streams.agents.routing import routing_app
-
-    classify = _classifier(options.classifier)
-
-    def make(instance: str, database: str, **common: Any) -> HoplineApp:
-        said = {"classify": classify, "reply_type": options.redirect, **common}
-        return routing_app(instance, database, options.name, **said)
-
-    return make
-
-
-def _notice(cluster: Cluster, options: AgentOptions) -> Callable[..., HoplineApp]:
-    from streams.agents.notice import notice_app
-    from streams.live.directory import open_directory
-    from streams.live.notice import Notices
-
-    logging.getLogger("hopline.notice").setLevel(logging.INFO)
-    notices = Notices(cluster, open_directory(options.directory or ""))
-    return functools.partial(notice_app, answers=notices)
-
-
-def _places(cluster: Cluster, instances: Sequence[str], name: str) -> Iterator[tuple[str, str]]:
-    topology = read_catalog(cluster).topology
-    for instance in instances:
-        here = topology.instances.get(instance) if topology is not None else None
-        if here is None:
-            raise UsageError(f"The catalog has no instance {instance}.", "Apply a topology first.")
-        for database in here.databases.values():
-            if name in database.services:
-                yield instance, database.name
-
-
-def _classifier(named: str | None) -> Classifier:
-    if named is None:
-        return to_service_name
-    module, _, function = named.partition(":")
-    sys.path.insert(0, str(Path.cwd()))  # where a user's own module is
-    try:
-        found: Classifier = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"There is no classifier {named}: {error}.", "MODULE:FUNCTION") from None
-    return found
+def _classification(text: str) -> Classification:
+    word, _, rest = text.partition(":")
+    spoken = {each.value: each for each in (Language.XPATH, Language.JMESPATH)}
+    if word in spoken:
+        return Classification(spoken[word], Stated(rest))
+    return Classification(Language.PYTHON, Stated(text))

@@ -16,7 +16,7 @@ from streams.kafka import (
     read_all,
     read_catalog,
 )
-from streams.topology import Queue, Topology, queue_named
+from streams.topology import Queue, Topology, hosts_of, queue_named
 from streams.wire import encode_event
 
 _ATTEMPTS = 5
@@ -83,12 +83,7 @@ class QueueSettings:
         found = _queue(topology, *self._where) or Queue(queue)
         if not found.status:
             return False
-        here = topology.instances[instance]
-        held = here.databases[database]
-        queues = {**held.queues, found.name: replace(found, status=False)}
-        databases = {**here.databases, database: replace(held, queues=queues)}
-        instances = {**topology.instances, instance: replace(here, databases=databases)}
-        changed = replace(topology, instances=instances)
+        changed = _with_queue(topology, instance, database, replace(found, status=False))
         self._least = publish(self._cluster, changed, change_for(state, changed))
         return True
 
@@ -107,7 +102,18 @@ class QueueSettings:
         producer.flush(30)
 
 
-def _queue(topology: Topology, instance: str, database: str, queue: str) -> Queue | None:
-    here = topology.instances.get(instance)
-    held = here.databases.get(database) if here is not None else None
+def _queue(topology: Topology, home: str, database: str, queue: str) -> Queue | None:
+    hosts = (topology.instances[name] for name in hosts_of(topology, home))
+    held = next((here.databases.get(database) for here in hosts), None)
     return None if held is None else queue_named(held, queue)
+
+
+def _with_queue(topology: Topology, home: str, database: str, queue: Queue) -> Topology:
+    """Return the topology with a queue as given, at both partners of a pair."""
+    instances = dict(topology.instances)
+    for name in hosts_of(topology, home):
+        here = instances[name]
+        held = here.databases[database]
+        changed = replace(held, queues={**held.queues, queue.name: queue})
+        instances[name] = replace(here, databases={**here.databases, database: changed})
+    return replace(topology, instances=instances)

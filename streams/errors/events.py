@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class EventKind(IntEnum):
-    """An event class of SQL Trace that Hopline emits on the ``event`` topic."""
+    """An event class of SQL Trace, on the ``event`` topic; not every one is ever emitted."""
 
     CONVERSATION = 124
     CONVERSATION_GROUP = 136
@@ -59,6 +59,11 @@ SUBCLASSES: Mapping[EventKind, Mapping[int, str]] = {
         ConversationEvent.CLEANED_UP: "END CONVERSATION WITH CLEANUP",
     },
     EventKind.MESSAGE_CLASSIFY: {1: "local", 2: "remote", 3: "delayed"},
+    EventKind.MIRRORED_ROUTE_STATE_CHANGED: {
+        1: "operational",
+        2: "operational with principal only",
+        3: "not operational",
+    },
     EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT: {4: "acknowledgement received, broker id locked"},
     EventKind.MESSAGE_UNDELIVERABLE: {1: "sequenced", 2: "unsequenced"},
 }

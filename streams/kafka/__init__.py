@@ -43,7 +43,7 @@ from streams.kafka.reader import (
 from streams.kafka.stated import refuse_secrets, stated_cluster
 from streams.kafka.topics import Mismatch, compare, create, demand, topic_id
 from streams.kafka.transactor import FENCED, AbortedError, FencedError, Outgoing, Transactor
-from streams.kafka.trim import trim
+from streams.kafka.trim import first_since, trim
 
 __all__ = [
     "CACHE_BYTES",
@@ -76,6 +76,7 @@ __all__ = [
     "create",
     "demand",
     "deploy",
+    "first_since",
     "headers_of",
     "next_of",
     "partitions_of",

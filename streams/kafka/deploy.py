@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from streams.kafka.catalog import CatalogState, Change, change_for, publish, read_catalog
 from streams.kafka.cluster import Cluster
 from streams.kafka.topics import compare, create
-from streams.topology import Topology, queues_of, with_history
+from streams.topology import Topology, pairs_of, queues_of, with_history
 from streams.wire import Topics
-from streams.wire.specs import TopicSpec, cluster_specs, instance_specs
+from streams.wire.specs import TopicSpec, cluster_specs, home_specs, instance_specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,11 @@ def specs_of(topology: Topology, topics: Topics) -> list[TopicSpec]:
     """Return every topic that a topology needs."""
     specs = list(cluster_specs(topics))
     for name, instance in topology.instances.items():
-        queues = [(d.name, q.name) for d in instance.databases.values() for q in queues_of(d)]
+        own = [d for d in instance.databases.values() if d.mirror is None]
+        queues = [(d.name, q.name) for d in own for q in queues_of(d)]
         specs += instance_specs(topics, name, queues, instance.partitions)
+    for pair in pairs_of(topology).values():
+        specs += home_specs(topics, pair.name, pair.queues, pair.partitions)
     return specs
 
 

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+Call = Callable[[], object]
 
 FIRST = 3.0
 """Seconds that such a call may take: a coordinator that is there answers in milliseconds."""
@@ -21,27 +24,48 @@ class StuckError(Exception):
     """A call has not come back in time; its client is of no use any more."""
 
 
-def in_time(call: Callable[[], object], seconds: float) -> None:
-    """Make a call in a thread of its own, and raise what it raises.
+class _Caller:
+    """A thread that makes calls, one after the other; nobody waits for it when a process ends."""
+
+    def __init__(self) -> None:
+        self.calls, self.ended = SimpleQueue[Call](), SimpleQueue[BaseException | None]()
+        threading.Thread(target=self._run, name="in time", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self.ended.put(_failure(self.calls.get()))
+
+
+def _failure(call: Call) -> BaseException | None:
+    try:
+        call()
+    except BaseException as error:
+        return error
+    return None
+
+
+_idle: list[_Caller] = []
+"""Who waits for a call. A thread for each call took seven times as long."""
+
+
+def in_time(call: Call, seconds: float) -> None:
+    """Make a call in another thread, and raise what it raises.
 
     Raises StuckError where it takes longer: the thread and the client that it waits in are left
     behind, and it takes a new client to go on.
     """
-    done, failed = threading.Event(), list[BaseException]()
-
-    def make() -> None:
-        try:
-            call()
-        except BaseException as error:
-            failed.append(error)
-        finally:
-            done.set()
-
-    threading.Thread(target=make, name="in time", daemon=True).start()
-    if not done.wait(seconds):
-        raise StuckError(f"no answer within {seconds:g} s")
-    if failed:
-        raise failed[0]
+    try:
+        caller = _idle.pop()
+    except IndexError:
+        caller = _Caller()
+    caller.calls.put(call)
+    try:
+        failed = caller.ended.get(timeout=seconds)
+    except Empty:
+        raise StuckError(f"no answer within {seconds:g} s") from None
+    _idle.append(caller)
+    if failed is not None:
+        raise failed
 
 
 class Patience:
@@ -54,10 +78,10 @@ class Patience:
     def __init__(self) -> None:
         self._seconds = FIRST
 
-    def call(self, call: Callable[[], object], within: float = LONGEST) -> None:
+    def call(self, call: Callable[[], object], within: float | None = None) -> None:
         """Make a call as :func:`in_time` does, in no more than ``within`` seconds."""
         try:
-            in_time(call, min(self._seconds, within))
+            in_time(call, min(self._seconds, LONGEST if within is None else within))
         except StuckError:
             self._seconds = min(2 * self._seconds, LONGEST)
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -13,20 +13,24 @@ from streams.kafka.lag import Positions
 _TIMEOUT = 30.0
 
 
-def trim(cluster: Cluster, spare: Mapping[tuple[str, int], int], before: int) -> Positions:
-    """Delete records below ``spare`` that are older than ``before``; returns where logs begin now.
+def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: int) -> Positions:
+    """Return the first record of each log that is not older than a moment (epoch milliseconds).
 
-    ``before`` is epoch milliseconds. A log begins with its first record of that age or younger,
-    also where older ones follow. Only the logs that were shortened are returned. Raises
-    KafkaException where the cluster does not answer, or some log could not be shortened.
+    Older ones may follow. Logs that have only older ones are left out.
+    """
+    spec = OffsetSpec.for_timestamp(max(moment, 0))
+    found = _asked(cluster.admin(), places, spec)
+    return {place: offset for place, offset in found.items() if offset >= 0}
+
+
+def trim(cluster: Cluster, begins: Mapping[tuple[str, int], int]) -> Positions:
+    """Let logs begin there; returns those that were shortened.
+
+    Raises KafkaException where the cluster does not answer, or some log could not be shortened.
     """
     admin = cluster.admin()
-    begins = _asked(admin, list(spare), OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-    wanted = [place for place, begin in begins.items() if spare[place] > begin]
-    young = _asked(admin, wanted, OffsetSpec.for_timestamp(max(before, 0)))
-    ends = {p: spare[p] if young[p] < 0 else min(spare[p], young[p]) for p in wanted}
-    asked = [TopicPartition(*p, end) for p, end in ends.items() if end > begins[p]]
-    return _delete(admin, asked)
+    now = _asked(admin, begins, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+    return _delete(admin, [TopicPartition(*p, b) for p, b in begins.items() if b > now[p]])
 
 
 def _delete(admin: AdminClient, asked: list[TopicPartition]) -> Positions:
@@ -44,7 +48,7 @@ def _delete(admin: AdminClient, asked: list[TopicPartition]) -> Positions:
     return done
 
 
-def _asked(admin: AdminClient, places: list[tuple[str, int]], spec: OffsetSpec) -> Positions:
+def _asked(admin: AdminClient, places: Collection[tuple[str, int]], spec: OffsetSpec) -> Positions:
     """Ask for offsets; -1 where no record is as the specification says."""
     if not places:
         return {}

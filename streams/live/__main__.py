@@ -1,4 +1,7 @@
-"""``python -m streams.live FOLDER BOOTSTRAP PREFIX``: the keeper of a system, started by `up`."""
+"""``python -m streams.live FOLDER BOOTSTRAP PREFIX TOPOLOGY AGENT ...``: the keeper of a system.
+
+`up` starts it; TOPOLOGY is the folder that states the agents.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import sys
 from pathlib import Path
 
 from streams.live.folder import UpFolder
+from streams.live.jobs import jobs_of
 from streams.live.keeper import keep
 
 if __name__ == "__main__":
-    keep(UpFolder(Path(sys.argv[1])), sys.argv[2], sys.argv[3])
+    folder, bootstrap, prefix, topology, *agents = sys.argv[1:]
+    keep(UpFolder(Path(folder)), jobs_of(bootstrap, prefix, topology, agents))

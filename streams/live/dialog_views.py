@@ -11,7 +11,7 @@ from streams.live.places import Asked, Row
 from streams.node.views import conversation_endpoint, parked_messages, transmission_queue
 from streams.protocol import Command, Dialog
 from streams.protocol import Message as Frame
-from streams.topology import Database, Instance
+from streams.topology import Database, Instance, Role, home_of
 from streams.wire import MalformedError
 from streams.wire.records import read_command, read_message
 from streams.workers.restore import read_dialogs
@@ -47,12 +47,12 @@ def transmission_queues(asked: Asked) -> Iterator[Row]:
     """Yield the rows of ``sys.transmission_queue``."""
     for place in asked.places:
         name = place.instance.name
-        bodies: dict[int, _Bodies] = {}
+        bodies: dict[tuple[str, int], _Bodies] = {}
         try:
-            for dialog, partition in dialogs_of(asked.cluster, place.instance, place.databases):
-                if partition not in bodies:
-                    bodies[partition] = _Bodies(asked.cluster, name, partition)
-                stored = bodies[partition]
+            for dialog, lives_in in dialogs_of(asked.cluster, place.instance, place.databases):
+                if lives_in not in bodies:
+                    bodies[lives_in] = _Bodies(asked.cluster, *lives_in)
+                stored = bodies[lives_in]
                 yield from transmission_queue(name, dialog, stored.command)
                 yield from parked_messages(name, dialog, stored.frame)
         finally:
@@ -62,33 +62,37 @@ def transmission_queues(asked: Asked) -> Iterator[Row]:
 
 def dialogs_of(
     cluster: Cluster, instance: Instance, databases: Sequence[Database]
-) -> Iterator[tuple[Dialog, int]]:
-    """Yield the endpoints of databases with their partitions, oldest first.
+) -> Iterator[tuple[Dialog, tuple[str, int]]]:
+    """Yield the endpoints of databases, oldest first, with whose partition they live in.
 
     Also those of a broker id that its database had before NEW_BROKER: they are in error, and stay
-    until their application ends them (reference 1.5, 4.7).
+    until their application ends them (reference 1.5, 4.7). A mirror shows none: its principal does.
     """
-    topic = cluster.topics.dialog(instance.name)
-    names = {database.name for database in databases}
-    found: list[tuple[Dialog, int]] = []
-    for partition in partitions_of(cluster, topic):
-        try:
-            dialogs = read_dialogs(cluster, topic, partition)
-        except MalformedError as error:
-            raise SurroundingsError(f"{topic}/{partition} cannot be understood: {error}") from error
-        found += [(dialog, partition) for dialog in dialogs.values()]
-    for dialog, partition in sorted(found, key=lambda f: (f[0].created_at, f[0].conversation)):
-        if dialog.database in names:
-            yield dialog, partition
+    found: list[tuple[Dialog, tuple[str, int]]] = []
+    served = [d for d in databases if d.mirror is None or d.mirror.role is Role.PRINCIPAL]
+    names = {database.name: home_of(instance.name, database) for database in served}
+    for home in dict.fromkeys(names.values()):
+        topic = cluster.topics.dialog(home)
+        for partition in partitions_of(cluster, topic):
+            try:
+                dialogs = read_dialogs(cluster, topic, partition)
+            except MalformedError as error:
+                raise SurroundingsError(
+                    f"{topic}/{partition} is not understood: {error}"
+                ) from error
+            found += [
+                (d, (home, partition)) for d in dialogs.values() if names.get(d.database) == home
+            ]
+    yield from sorted(found, key=lambda f: (f[0].created_at, f[0].conversation))
 
 
 class _Bodies:
     """What is in one partition of ``cmd`` and ``in``, by position; ``None``: deleted since."""
 
-    def __init__(self, cluster: Cluster, instance: str, partition: int) -> None:
+    def __init__(self, cluster: Cluster, home: str, partition: int) -> None:
         topics = cluster.topics
-        self._cmd = Fetcher(cluster, topics.cmd(instance), partition)
-        self._in = Fetcher(cluster, topics.inbox(instance), partition)
+        self._cmd = Fetcher(cluster, topics.cmd(home), partition)
+        self._in = Fetcher(cluster, topics.inbox(home), partition)
 
     def command(self, position: int) -> Command | None:
         """Return a command."""

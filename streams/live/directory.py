@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Protocol
 
 from streams.errors import InputError, UsageError
-from streams.topology import Offer, load_offers
+from streams.topology import Agent, Offer, load_offers
 
 log = logging.getLogger("hopline.notice")
 
+VARIABLE = "HOPLINE_DIRECTORY"
 _SHAPE = "docs/writing_a_service.md has an example."
 
 
@@ -74,6 +75,22 @@ def open_directory(named: str) -> Directory:
         for breach in offer.breaches:
             log.warning("%s: %s: %s", offer.source, offer.service, breach.detail)
     return directory
+
+
+def directory_of(agent: Agent) -> Directory:
+    """Return the directory that an agent states, else that of HOPLINE_DIRECTORY.
+
+    A file's name is relative to the topology. Raises UsageError, InputError or SurroundingsError
+    where there is none, or where it cannot be read.
+    """
+    said = agent.settings.get("directory")
+    named = os.environ.get(VARIABLE) if said is None else said.text
+    if not named:
+        raise agent.runs.error(
+            "no directory is named", f"Add directory: a file or a URL, or set {VARIABLE}."
+        )
+    beside = "" if said is None or "://" in named else Path(said.source.file).parent
+    return open_directory(str(Path(beside, named)) if beside else named)
 
 
 def _demand(path: Path, offers: tuple[Offer, ...]) -> None:

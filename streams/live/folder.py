@@ -9,18 +9,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from streams.embedded.process import command_line
 from streams.embedded.state import locked
 from streams.errors import UsageError
+from streams.live.jobs import Job, jobs_of
 from streams.wire.topics import escape, unescape
-
-SLOT = "up"
-"""The slot of the workers that `up` starts; it also tells them from others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +28,7 @@ class System:
     ``instances`` are those of the catalog then, also such as the topology does not have.
 
     ``keeper`` is the process that starts the workers, and starts them again where they end.
+    ``folder`` is the topology's, ``agents`` have by their names what it says of them.
     """
 
     keeper: int
@@ -39,11 +38,18 @@ class System:
     instances: tuple[str, ...]
     embedded: bool
     started: float
+    folder: str = ""
+    agents: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """Return what the keeper keeps running."""
+        return jobs_of(self.bootstrap, self.prefix, self.folder, self.agents)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerProcess:
-    """A process of workers of one role; its log begins at ``log_from`` in bytes.
+    """A process of workers of one role, or an agent; its log begins at ``log_from`` in bytes.
 
     ``started`` is Unix time in seconds, ``restarts`` counts how often it was started again.
     """
@@ -53,6 +59,16 @@ class WorkerProcess:
     started: float
     restarts: int = 0
     log_from: int = 0
+    agent: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return what its log is called."""
+        return Job(self.role, (), self.agent).name
+
+    def wanted(self, instances: Iterable[str]) -> frozenset[str]:
+        """Return what it must be ready for where a system has these instances."""
+        return frozenset({self.agent} if self.agent else instances)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +83,7 @@ class UpFolder:
         return self.path / "kafka"
 
     def log(self, name: str) -> Path:
-        """Return where a process writes what it says: ``keeper``, or a role."""
+        """Return where a process writes what it says: ``keeper``, or a job."""
         return self.path / "logs" / f"{name}.log"
 
     def part(self, cluster: str) -> UpFolder:
@@ -124,9 +140,8 @@ class UpFolder:
 
     def works(self, system: System, worker: WorkerProcess) -> bool:
         """Tell whether a worker lives."""
-        return worker_command(worker.role, system.bootstrap, system.prefix) in command_line(
-            worker.pid
-        )
+        job = next((job for job in system.jobs if job.name == worker.name), None)
+        return job is not None and job.command in command_line(worker.pid)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -139,15 +154,6 @@ class UpFolder:
                     "Wait for it: `hopline status`.",
                 )
             yield
-
-
-def worker_command(role: str, bootstrap: str, prefix: str) -> str:
-    """Return the command line of a process of workers, as words with spaces between.
-
-    Its log is read here, and two processes cannot share an address: no settings file decides that.
-    """
-    options = f"--bootstrap {bootstrap} --prefix {prefix} --slot {SLOT} --log-format text --http="
-    return f"streams worker {role} --all {options}"
 
 
 def default_folder() -> Path:

@@ -1,4 +1,4 @@
-"""The keeper: runs a process of workers for each role, and starts again what has ended.
+"""The keeper: runs a process for each job, and starts again what has ended.
 
 A worker that fails ends its process on purpose (nothing is lost by that); somebody must start it
 again. So does a killed one. SIGTERM lets all of them drain and leave, and then the keeper.
@@ -11,12 +11,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streams.embedded.process import spawn
-from streams.live.folder import UpFolder, WorkerProcess, worker_command
+from streams.live.folder import UpFolder, WorkerProcess
+from streams.live.jobs import Job
 
-ROLES = ("forwarder", "endpoint")
 LOOK_S = 0.2
 """Seconds between two looks at the processes."""
 PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -31,6 +32,7 @@ DRAIN_S = 30.0
 class _Child:
     """A process, or the next one that takes its place at ``start_at`` (monotonic seconds)."""
 
+    job: Job
     shown: WorkerProcess
     process: subprocess.Popen[bytes]
     failures: int = 0
@@ -40,9 +42,8 @@ class _Child:
 class Keeper:
     """The processes of one system; :meth:`run` returns when :meth:`stop` was called."""
 
-    def __init__(self, folder: UpFolder, bootstrap: str, prefix: str) -> None:
-        self._folder = folder
-        self._bootstrap, self._prefix = bootstrap, prefix
+    def __init__(self, folder: UpFolder, jobs: Sequence[Job]) -> None:
+        self._folder, self._jobs = folder, jobs
         self._stop = threading.Event()
 
     def stop(self, *_: object) -> None:
@@ -51,7 +52,7 @@ class Keeper:
 
     def run(self) -> None:
         """Keep the processes alive until :meth:`stop`; then let them drain."""
-        children = [self._start(role, 0) for role in ROLES]
+        children = [self._start(job, 0) for job in self._jobs]
         self._record(children)
         while not self._stop.wait(LOOK_S):
             changed = [self._look_after(child, time.monotonic()) for child in children]
@@ -70,17 +71,17 @@ class Keeper:
             child.start_at = now + PAUSES_S[min(child.failures, len(PAUSES_S) - 1)]
         if now < child.start_at:
             return False
-        fresh = self._start(child.shown.role, child.shown.restarts + 1)
+        fresh = self._start(child.job, child.shown.restarts + 1)
         child.shown, child.process, child.start_at = fresh.shown, fresh.process, None
         child.failures += 1
         return True
 
-    def _start(self, role: str, restarts: int) -> _Child:
-        log = self._folder.log(role)
+    def _start(self, job: Job, restarts: int) -> _Child:
+        log = self._folder.log(job.name)
         log_from = log.stat().st_size if log.exists() else 0
-        words = worker_command(role, self._bootstrap, self._prefix).split(" ")
-        process = spawn([sys.executable, "-m", *words], log, "ab")
-        return _Child(WorkerProcess(role, process.pid, time.time(), restarts, log_from), process)
+        process = spawn([sys.executable, "-m", *job.words], log, "ab")
+        shown = WorkerProcess(job.role, process.pid, time.time(), restarts, log_from, job.agent)
+        return _Child(job, shown, process)
 
     def _record(self, children: list[_Child]) -> None:
         self._folder.record_workers(tuple(child.shown for child in children))
@@ -99,9 +100,9 @@ def _drain(processes: list[subprocess.Popen[bytes]]) -> None:
             process.wait()
 
 
-def keep(folder: UpFolder, bootstrap: str, prefix: str) -> None:
+def keep(folder: UpFolder, jobs: Sequence[Job]) -> None:
     """Run a keeper in this process until SIGTERM."""
-    keeper = Keeper(folder, bootstrap, prefix)
+    keeper = Keeper(folder, jobs)
     signal.signal(signal.SIGTERM, keeper.stop)
     signal.signal(signal.SIGINT, keeper.stop)
     keeper.run()

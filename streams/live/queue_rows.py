@@ -9,7 +9,7 @@ from streams.kafka import Cluster, Message, headers_of, partitions_of, read_all,
 from streams.live.places import Asked, Row, words
 from streams.node import Progress
 from streams.protocol import Flag
-from streams.topology import Database, Instance, Queue, Validation, queues_of
+from streams.topology import Database, Instance, Queue, Validation, home_of, queues_of
 from streams.wire import MalformedError
 from streams.wire.records import priority_of, read_queued
 
@@ -25,7 +25,7 @@ _VALIDATED = {
 
 def queue_rows(asked: Asked, instance: Instance, database: Database, queue: Queue) -> Iterator[Row]:
     """Yield what a queue holds: what its reading group has not passed, else its whole topic."""
-    topic = asked.cluster.topics.queue(instance.name, database.name, queue.name)
+    topic = asked.cluster.topics.queue(home_of(instance.name, database), database.name, queue.name)
     types = {t.name: t.validation for t in database.message_types.values()}
     for message in _left(asked.cluster, topic, queue.group):
         with suppress(MalformedError):

@@ -7,13 +7,16 @@ from pathlib import Path
 
 from streams.live.folder import UpFolder, WorkerProcess
 
-_READY = re.compile(r" INFO (.+) (?:forwarder|endpoint): ready", re.MULTILINE)
+_READY = re.compile(r" INFO (.+) (?:forwarder|endpoint|agents): ready", re.MULTILINE)
 
 
 def ready_instances(folder: UpFolder, worker: WorkerProcess) -> frozenset[str]:
-    """Return the instances that a process serves, by its log since it was started."""
+    """Return the instances that a process serves, by its log since it was started.
+
+    Of an agent it is its own name.
+    """
     try:
-        with folder.log(worker.role).open("rb") as log:
+        with folder.log(worker.name).open("rb") as log:
             log.seek(worker.log_from)
             return frozenset(_READY.findall(log.read().decode(errors="replace")))
     except FileNotFoundError:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streams.embedded import Broker, Condition
 from streams.embedded.process import POLL_S, spawn, wait_until
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, Deployment, deploy, preview, read_catalog
-from streams.live.folder import System, UpFolder
+from streams.live.folder import System, UpFolder, WorkerProcess
 from streams.live.open_dialogs import find_broken
 from streams.live.readiness import last_words, ready_instances
 from streams.live.statements import live_topology
 from streams.live.stop import stop_workers
 from streams.topology import Topology
+from streams.topology.records import encode
 from streams.wire import Topics
 
 Tell = Callable[[str], None]
@@ -30,7 +32,7 @@ class Wish:
     """What `up` was asked for. ``bootstrap`` ``None`` means the embedded broker, on ``port``.
 
     ``timeout``: seconds to wait for Kafka, and then for the workers. ``whole`` is the topology of
-    which this is one cluster's share.
+    which this is one cluster's share, ``folder`` where it was read: what agents use lies beside it.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Wish:
     port: int
     timeout: float
     whole: Topology | None = None
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +70,10 @@ def start(folder: UpFolder, wish: Wish, tell: Tell) -> Started:
         _refuse_breaking(cluster, wish)
         deployed = deploy(cluster, wish.topology)
         instances = tuple(live_topology(read_catalog(cluster)).instances)
-        if before is None or not _fits(folder, before, bootstrap, instances):
+        wanted = _system(wish, bootstrap, instances)
+        if before is None or not (_fits(before, wanted) and folder.keeps(before)):
             stop_workers(folder, before)
-            system = _workers(folder, wish, bootstrap, instances)
+            system = _run(folder, wanted)
         else:
             system = before
         _await_ready(folder, system, wish.timeout, tell)
@@ -103,33 +107,44 @@ def _refuse_breaking(cluster: Cluster, wish: Wish) -> None:
 
 def start_broker(folder: UpFolder, port: int, tell: Tell) -> str:
     """Start the folder's embedded broker unless it runs; returns its address."""
-    broker = Broker(folder.kafka, port=port)
+    broker = Broker(folder.kafka, port=port, lasting=True)
     if broker.condition() not in (Condition.RUNNING, Condition.STARTING):
         tell(f"Starting Apache Kafka on {folder.kafka} ...")
         broker.start()
     return broker.bootstrap
 
 
-def _fits(folder: UpFolder, before: System, bootstrap: str, instances: tuple[str, ...]) -> bool:
-    """Tell whether the workers that run serve what they must serve now."""
-    served = before.bootstrap == bootstrap and set(before.instances) == set(instances)
-    return served and folder.keeps(before)
-
-
-def _workers(folder: UpFolder, wish: Wish, bootstrap: str, instances: tuple[str, ...]) -> System:
-    log = folder.log("keeper")
-    log.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "streams.live", str(folder.path), bootstrap, wish.prefix]
-    child = spawn(command, log)
-    system = System(
-        keeper=child.pid,
+def _system(wish: Wish, bootstrap: str, instances: tuple[str, ...]) -> System:
+    """Return the system that is wanted, before anything of it runs."""
+    return System(
+        keeper=0,
         bootstrap=bootstrap,
         prefix=wish.prefix,
         topology=wish.name,
         instances=instances,
         embedded=wish.bootstrap is None,
         started=time.time(),
+        folder=wish.folder,
+        agents={name: json.dumps(encode(a)) for name, a in wish.topology.agents.items()},
     )
+
+
+def _fits(before: System, wanted: System) -> bool:
+    """Tell whether what runs serves what must be served now."""
+    return (
+        before.jobs == wanted.jobs
+        and before.agents == wanted.agents
+        and (set(before.instances) == set(wanted.instances))
+    )
+
+
+def _run(folder: UpFolder, wanted: System) -> System:
+    """Start a keeper, which starts the rest."""
+    log = folder.log("keeper")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    where = (str(folder.path), wanted.bootstrap, wanted.prefix, wanted.folder)
+    child = spawn([sys.executable, "-m", "streams.live", *where, *wanted.agents], log)
+    system = replace(wanted, keeper=child.pid)
     folder.record_system(system)
     # For a moment a new process has no command line, by which it is known.
     wait_until(lambda: folder.keeps(system) or child.poll() is not None, _APPEARS_S)
@@ -137,15 +152,15 @@ def _workers(folder: UpFolder, wish: Wish, bootstrap: str, instances: tuple[str,
 
 
 def _await_ready(folder: UpFolder, system: System, timeout: float, tell: Tell) -> None:
-    """Return when both processes serve every instance; tells how far they are."""
+    """Return when every process serves what it must; tells how far they are."""
     deadline = time.monotonic() + timeout
     next_word = time.monotonic() + _TELL_S
     while True:
-        workers = folder.workers()
-        counts = {w.role: len(ready_instances(folder, w)) for w in workers}
-        if workers and all(n >= len(system.instances) for n in counts.values()):
+        counts = {w: len(ready_instances(folder, w)) for w in folder.workers()}
+        wanted = {w: len(w.wanted(system.instances)) for w in counts}
+        if len(counts) == len(system.jobs) and all(n >= wanted[w] for w, n in counts.items()):
             return
-        said = ", ".join(f"{role} {n} of {len(system.instances)}" for role, n in counts.items())
+        said = ", ".join(f"{w.name} {n} of {wanted[w]}" for w, n in counts.items())
         _refuse_failed(folder, system)
         now = time.monotonic()
         if said and now > next_word:
@@ -165,12 +180,15 @@ def _refuse_failed(folder: UpFolder, system: System) -> None:
     for worker in folder.workers():
         if worker.restarts >= 2:
             raise SurroundingsError(
-                f"The {worker.role} workers end again and again: "
-                f"{last_words(folder.log(worker.role))}",
-                f"Their log is {folder.log(worker.role)}; `hopline down` ends the attempts.",
+                f"The {_called(worker)} again and again: {last_words(folder.log(worker.name))}",
+                f"The log is {folder.log(worker.name)}; `hopline down` ends the attempts.",
             )
     if not folder.keeps(system):
         raise SurroundingsError(
             f"The keeper has ended: {last_words(folder.log('keeper'))}",
             f"Its log is {folder.log('keeper')}.",
         )
+
+
+def _called(worker: WorkerProcess) -> str:
+    return f"agent {worker.agent} ends" if worker.agent else f"{worker.role} workers end"

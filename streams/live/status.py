@@ -10,6 +10,7 @@ from streams.embedded import Broker, Condition
 from streams.kafka import Cluster, KafkaException, read_catalog, read_lags
 from streams.live.folder import System, UpFolder, WorkerProcess
 from streams.live.readiness import ready_instances
+from streams.topology import pair_names
 from streams.wire import Topics
 
 
@@ -26,7 +27,7 @@ class Health(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """A process of workers; ``ready`` are the instances that it serves."""
+    """A process of workers; ``ready`` are the instances that it serves, or an agent's name."""
 
     process: WorkerProcess
     alive: bool
@@ -96,7 +97,7 @@ def find_status(folder: UpFolder, timeout: float) -> Status:
     keeper = folder.keeps(system)
     alive = keeper and catalog is not None and all(w.alive for w in workers)
     wanted = set(catalog.instances) if catalog else set()
-    served = bool(workers) and all(w.ready >= wanted for w in workers)
+    served = bool(workers) and all(w.ready >= w.process.wanted(wanted) for w in workers)
     health = Health.BROKEN if not alive else Health.RUNNING if served else Health.STARTING
     pid = recorded.pid if recorded else None
     return Status(health, system, condition, pid, keeper, workers, catalog, lags)
@@ -110,15 +111,18 @@ def _ask(system: System, timeout: float) -> tuple[CatalogStatus | None, tuple[La
         return None, ()
     state = read_catalog(cluster)
     known = tuple(state.topology.instances) if state.topology else ()
-    return CatalogStatus(state.version, known, state.error), _lags(cluster, known)
+    pairs = tuple(sorted(pair_names(state.topology))) if state.topology else ()
+    return CatalogStatus(state.version, known, state.error), _lags(cluster, known, pairs)
 
 
-def _lags(cluster: Cluster, instances: tuple[str, ...]) -> tuple[Lag, ...]:
+def _lags(cluster: Cluster, instances: tuple[str, ...], pairs: tuple[str, ...]) -> tuple[Lag, ...]:
     topics, reads = cluster.topics, {}
-    for name in instances:
+    for name in (*instances, *pairs):
         inputs = {"cmd": topics.cmd(name), "in": topics.inbox(name), "ack": topics.ack(name)}
         reads[name, "endpoint"] = inputs
-        reads[name, "forwarder"] = {"out": topics.out(name), "txq": topics.txq(name)}
+        reads[name, "forwarder"] = {"out": topics.out(name)}
+        if name not in pairs:  # what is for a pair comes to a partner
+            reads[name, "forwarder"]["txq"] = topics.txq(name)
     groups = {place: f"{topics.prefix}{place[1]}.{place[0]}" for place in reads}
     found = read_lags(cluster, {groups[p]: list(of.values()) for p, of in reads.items()})
     return tuple(

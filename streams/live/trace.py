@@ -19,7 +19,7 @@ from streams.analysis import Outcome, Paths, find_paths
 from streams.analysis.places import Place
 from streams.kafka import Cluster, Message, TopicPartition, headers_of, read_ends
 from streams.protocol import DEFAULT, Ack, Journey, Limits, Parties
-from streams.topology import Topology
+from streams.topology import Topology, home_of, homes_of
 from streams.wire import MalformedError, decode_event
 from streams.wire.codecs import decode_journey, decode_parties
 from streams.wire.records import HOP, ROUTE, ack_record, header_of
@@ -87,7 +87,7 @@ class Tracer:
 
     def __enter__(self) -> Tracer:
         topics = self._cluster.topics
-        names = [topics.event, *(topics.ack(name) for name in self._topology.instances)]
+        names = [topics.event, *map(topics.ack, homes_of(self._topology))]
         ends = read_ends(self._cluster, names)
         self._consumer.assign([TopicPartition(t, p, at) for (t, p), at in ends.items()])
         return self
@@ -105,7 +105,7 @@ class Tracer:
         parties = Parties(
             self._to, broker, here.service, here.database.broker_id, DEFAULT, from_initiator=True
         )
-        there = self._leg(here.instance.name, conversation, parties)
+        there = self._leg(home_of(here.instance.name, here.database), conversation, parties)
         met = _taken(paths, there)
         back = None if met is None else self._back(conversation, met)
         return Probe(conversation, _ways(paths), there, back)
@@ -124,15 +124,15 @@ class Tracer:
             DEFAULT,
             from_initiator=False,
         )
-        return self._leg(at.name, conversation, parties)
+        return self._leg(home_of(at.name, database), conversation, parties)
 
-    def _leg(self, instance: str, conversation: uuid.UUID, parties: Parties) -> Leg:
+    def _leg(self, home: str, conversation: uuid.UUID, parties: Parties) -> Leg:
         sent = time.time_ns() // 1_000_000
         journey = Journey(Limits().hops, sent + int(self._timeout * 1000), 0, sent)
         ack = Ack(0, sent_at=sent)
         key, value, headers = ack_record(conversation, parties, ack, journey)
         self._producer.produce(
-            self._cluster.topics.out(instance),
+            self._cluster.topics.out(home),
             key=key,
             value=value,
             headers=headers,  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, cycle
 
 from streams.chance import Chance
 from streams.client import Client, Conversation
@@ -25,7 +25,8 @@ class Load:
     """What is asked for: dialogs of ``length`` messages each, ``rate`` messages a second in all.
 
     ``dialogs`` are open at a time; ``think`` seconds lie at least between two messages of one.
-    ``size`` is of a body, from and to, in bytes; ``duration`` in seconds.
+    ``size`` is of a body, from and to, in bytes; ``duration`` in seconds. Where there are ``texts``
+    they are the bodies, in turn. Without ``ends`` it is the other side that ends the dialogs.
     """
 
     instance: str
@@ -41,6 +42,8 @@ class Load:
     contract: str | None = None
     type: str | None = None
     seed: int = 1
+    texts: tuple[bytes, ...] = ()
+    ends: bool = True
 
 
 @dataclass(slots=True)
@@ -77,7 +80,9 @@ def due_times(load: Load) -> Iterator[float]:
 
 
 def bodies(load: Load) -> Iterator[bytes]:
-    """Yield bodies without end, of evenly drawn sizes, the same for the same seed."""
+    """Yield bodies without end: the texts, else of evenly drawn sizes, the same for a seed."""
+    if load.texts:
+        yield from cycle(load.texts)
     chance, (low, high) = Chance(load.seed), load.size
     while True:
         yield b"x" * (low + chance.below(high - low + 1))
@@ -109,7 +114,7 @@ def drive(
         tally.seconds = now
         heapq.heappush(idle, _Open(now + load.think, next(numbers), speaker.handle, speaker.left))
     for each in idle:
-        _end(client, each, tally)
+        _end(load, client, each, tally)
     client.flush()
     return tally
 
@@ -140,14 +145,14 @@ def _speak(
     tally.bytes += len(body)
     speaker.left -= 1
     if not speaker.left:
-        _end(client, speaker, tally)
+        _end(load, client, speaker, tally)
 
 
-def _end(client: Client, speaker: _Open, tally: Tally) -> None:
-    if speaker.handle is not None:
+def _end(load: Load, client: Client, speaker: _Open, tally: Tally) -> None:
+    if speaker.handle is not None and load.ends:
         client.end(speaker.handle)
         tally.ended += 1
-        speaker.handle = None
+    speaker.handle = None
 
 
 def quantile(values: list[float], share: float) -> float:

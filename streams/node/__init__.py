@@ -3,6 +3,7 @@
 ``Forwarder`` decides records of ``out`` and ``txq``; ``Endpoint`` and ``Transaction`` run dialogs.
 """
 
+from streams.node.claims import Claim, answer_in, claims_of
 from streams.node.configuration import (
     BeginNotice,
     Configuration,
@@ -21,10 +22,11 @@ from streams.node.holding import Holding
 from streams.node.kafka_clock import KafkaClock
 from streams.node.lane import Lane
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
+from streams.node.moving import Moves, moves_of
 from streams.node.needs import Needs, Spare
 from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.output import CommandResult, OutFrame, QueueMessage
-from streams.node.owners import narrowed, owner_of
+from streams.node.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
 from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.presence import SILENCE, Presence
 from streams.node.queue import Progress, Queue, Row
@@ -42,6 +44,7 @@ __all__ = [
     "Answer",
     "BeginNotice",
     "Bodies",
+    "Claim",
     "CommandResult",
     "Configuration",
     "Contract",
@@ -60,6 +63,7 @@ __all__ = [
     "MessageType",
     "MirroredRoute",
     "MissingRoute",
+    "Moves",
     "Needs",
     "OutFrame",
     "Outcome",
@@ -87,9 +91,15 @@ __all__ = [
     "Transaction",
     "TryAgain",
     "World",
+    "answer_in",
+    "claims_of",
     "event",
+    "held_epoch",
+    "home_of",
+    "moves_of",
     "narrowed",
     "owner_of",
+    "pairs_at",
     "parse_missing_route",
     "reply",
     "role_of",

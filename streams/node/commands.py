@@ -92,14 +92,16 @@ def check_end(command: Command) -> Number | None:
     return Number.ERROR_DESCRIPTION_MISSING if command.error_text is None else None
 
 
-def check_send(endpoint: Endpoint, command: Command, dialog: Dialog) -> Number | None:
+def check_send(tx: Transaction, command: Command, dialog: Dialog) -> Number | None:
     """Return why a SEND is refused before its state is looked at, or ``None``."""
+    endpoint, message_type = tx.endpoint, command.type or DEFAULT
     if command.body is None:
         return Number.BODY_NULL
     if len(command.body) > endpoint.limits.body:
         return Number.MESSAGE_TOO_LARGE
+    if tx.any_body[dialog.database, dialog.contract, message_type, dialog.is_initiator]:
+        return None
     contract = endpoint.contract(dialog.database, dialog.contract)
-    message_type = command.type or DEFAULT
     if contract is None or message_type not in contract.types:
         return Number.TYPE_NOT_IN_CONTRACT
     if not contract.allows(message_type, initiator=dialog.is_initiator):

@@ -24,7 +24,10 @@ def execute(tx: Transaction, position: int, command: Command) -> Number | None:
     tx.heed(machine)
     match command.kind:
         case CommandKind.SEND:
-            return _send(tx, position, command, machine)
+            if command.also:
+                return _send_to_all(tx, position, command, machine)
+            refused = check_send(tx, command, machine.dialog)
+            return refused or machine.send(position, len(command.body or b""))
         case CommandKind.TIMER:
             return machine.set_timer(command.timeout or 0)
         case CommandKind.MOVE:
@@ -44,8 +47,8 @@ def _begin(tx: Transaction, command: Command) -> Number | None:
     return None
 
 
-def _send(tx: Transaction, position: int, command: Command, first: Machine) -> Number | None:
-    """SEND on one or several conversations: on all of them or on none (EX-66)."""
+def _send_to_all(tx: Transaction, position: int, command: Command, first: Machine) -> Number | None:
+    """SEND on several conversations: on all of them or on none (EX-66)."""
     machines = [first]
     for conversation in command.also:
         machine = tx.machine((command.database, conversation, command.from_initiator))
@@ -54,7 +57,7 @@ def _send(tx: Transaction, position: int, command: Command, first: Machine) -> N
         tx.heed(machine)
         machines.append(machine)
     for machine in machines:
-        refused = check_send(tx.endpoint, command, machine.dialog)
+        refused = check_send(tx, command, machine.dialog)
         if refused is None and not machine.may_send:
             refused = Number.SEND_STATE
         if refused is not None:
@@ -86,4 +89,6 @@ def _move(tx: Transaction, command: Command, machine: Machine) -> Number | None:
     service = tx.service_of(command.database, command.group)
     if service not in (None, machine.dialog.service):
         return Number.GROUP_OF_ANOTHER_SERVICE
-    return machine.move(command.group)
+    refused = machine.move(command.group)
+    tx.joins(machine)
+    return refused

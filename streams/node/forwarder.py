@@ -7,6 +7,7 @@ losing a forwarder loses nothing but copies. The plan for a record is found by (
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +15,7 @@ from streams.errors import Number
 from streams.node.lane import Lane
 from streams.node.mirror import Pair
 from streams.node.outcome import HELD, Copy, Outcome, Place, Record
+from streams.node.owners import owner_of
 from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.refuse import refuse
 from streams.node.turn import turn_at_origin, turn_on_the_way
@@ -23,6 +25,7 @@ from streams.routing import Address, Decision, Origin, Plan, Query, Verdict, pic
 from streams.topology import Transport
 
 CACHE_SIZE = 100_000
+_ANY = uuid.UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class Forwarder:
         """Take over a new version of the catalog: every plan is made anew."""
         self.world = world
         self._here = world.instances[self.instance]
+        self._mirrored = any(instance == self.instance for instance, _ in world.mirrors)
         self._transport = world.transports[self.instance]
         self._strangers = world.hides.get(self.instance, frozenset())
         self._ways.clear()
@@ -110,7 +114,8 @@ class Forwarder:
             place = Place.ACK if record.is_ack else Place.IN
             edited = hop.edited(self.instance, now, self.block(now), spend=False)
             inside = record.origin is Origin.INSIDE and not leaf.decision.looped_back
-            return Outcome((Copy(place, self.instance, leaf.route, edited, inside),))
+            owner = self._owner(way, leaf, record.key, inside=inside)
+            return Outcome((Copy(place, self.instance, leaf.route, edited, inside, owner),))
         reason = leaf.decision.error
         assert reason is not None, "what is neither sent nor delivered has one"
         return self.refuse(record, reason, now, hop)
@@ -126,8 +131,12 @@ class Forwarder:
         leaf, inside = way.only, record.origin is Origin.INSIDE
         verdict, looped = leaf.decision.verdict, leaf.decision.looped_back
         if verdict is Verdict.DELIVER:
-            place = Place.ACK if record.is_ack else Place.IN
-            return Lane(place, self.instance, leaf.route, inside=inside and not looped)
+            place, known = Place.ACK if record.is_ack else Place.IN, self._known_broker(way, leaf)
+            if self._mirrored and known is None:
+                return None  # whose topics it belongs into depends on the conversation (U-13)
+            inside = inside and not looped
+            owner = self._owner(way, leaf, None, inside=inside)
+            return Lane(place, self.instance, leaf.route, inside=inside, database=owner)
         sends = verdict is Verdict.SEND
         if verdict is not Verdict.FORWARD and not (sends and len(leaf.targets) == 1):
             return None
@@ -137,6 +146,19 @@ class Forwarder:
         target = leaf.targets[chosen[0]] or ""
         hide = target in self._strangers
         return Lane(Place.TXQ, target, leaf.route, begun=sends, spend=not sends, hide=hide)
+
+    def _owner(self, way: _Way, leaf: _Leaf, key: bytes | None, *, inside: bool) -> str | None:
+        """Return the mirrored database that a delivered frame is for, if it is one."""
+        if not self._mirrored:
+            return None
+        conversation = _ANY if key is None else self._codec.conversation(key)
+        parties = way.parties._replace(to_broker=self._known_broker(way, leaf))
+        return owner_of(self.world, self.instance, parties, conversation, inside=inside)
+
+    @staticmethod
+    def _known_broker(way: _Way, leaf: _Leaf) -> str | None:
+        known = way.parties.to_broker
+        return leaf.decision.broker if known is None else known
 
     def block(self, now: int) -> bytes:
         """Return the bytes by which a visit here is added to ``sb-hop``, made once per instant."""

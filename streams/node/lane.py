@@ -13,7 +13,8 @@ class Lane:
 
     What is left to look at is the copy's ``sb-hop``: is it a first transmission that has time and
     hops left? ``begun``: it begins here, and must prefer the first address; ``spend``: it uses a
-    hop; ``inside``: as in :class:`streams.node.Copy`; ``hide``: the path so far is left out.
+    hop; ``inside`` and ``database``: as in :class:`streams.node.Copy`; ``hide``: the path so far is
+    left out.
     """
 
     place: Place
@@ -22,4 +23,5 @@ class Lane:
     begun: bool = False
     spend: bool = False
     inside: bool = False
+    database: str | None = None
     hide: bool = False

@@ -26,8 +26,8 @@ sb-role   service, broker, asker, partner,     the same, with role and epoch
 ========  ===================================  ==================================================
 
 They have neither ``sb-route`` nor ``sb-message``. The partner's forwarder answers from its own
-catalog (:func:`role_of`) without asking any route. A sign of life that carries roles would be an
-answer too, whose ``as_of`` is when it was read.
+catalog (:func:`role_of`) without asking any route. So it is in the simulator. On Kafka nobody sends
+questions: a sign of life says the roles of its instance, and answers (``claims``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from enum import IntEnum
 
 from streams.node.world import World
 from streams.protocol import Limits
-from streams.routing import Address
+from streams.routing import Address, Database, Instance
 from streams.topology import Role
 
 _PAIRS = uuid.UUID("4f0b2f0e-5a53-5d0c-8b47-0c7a52b1d9aa")
@@ -214,13 +214,16 @@ def role_of(world: World, instance: str, service: str, broker: str | None) -> tu
 
     A database that is not mirrored is its own principal.
     """
-    here = world.instances[instance]
-    if broker is not None:
-        found = here.with_broker_id(broker)
-    else:
-        hosts = [d for d in here.databases.values() if service in d.services]
-        found = min(hosts, key=lambda d: (not d.enabled, d.name), default=None)
+    found = database_asked_for(world.instances[instance], service, broker)
     if found is None:
         return Role.MIRROR, 0
     mirror = world.mirrors.get((instance, found.name))
     return (Role.PRINCIPAL, 0) if mirror is None else (mirror.role, mirror.epoch)
+
+
+def database_asked_for(here: Instance, service: str, broker: str | None) -> Database | None:
+    """Return the database that a question is about: by its broker id, else by its service."""
+    if broker is not None:
+        return here.with_broker_id(broker)
+    hosts = [d for d in here.databases.values() if service in d.services]
+    return min(hosts, key=lambda d: (not d.enabled, d.name), default=None)

@@ -11,6 +11,8 @@ is needed again if it is aborted. What is needed only rises, so an answer never 
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import nsmallest
+from operator import itemgetter
 from typing import NamedTuple
 
 from streams.node.groups import DialogKey
@@ -72,7 +74,8 @@ class Needs:
             key = self._round.pop()
             dialog = look(key)
             if dialog is not None and dialog.needs_bodies:
-                self._lowest[key] = dialog.lowest_command, dialog.lowest_frame
+                commands, frames = dialog.needed_commands(), dialog.needed_frames()
+                self._lowest[key] = min(commands, default=None), min(frames, default=None)
         if self._round:
             return None
         floor, self._floor = self._floor, None
@@ -83,3 +86,15 @@ class Needs:
             min(floor.inbox, min(frames, default=floor.inbox)),
             floor.ack,
         )
+
+    def below(self, which: int, position: int, most: int) -> tuple[int, list[DialogKey]]:
+        """Return how many dialogs need something below a position, and those that need the oldest.
+
+        ``which``: 0 for ``cmd``, 1 for ``in``. As of the last round.
+        """
+        found = [
+            (lowest, key)
+            for key, needed in self._lowest.items()
+            if (lowest := needed[which]) is not None and lowest < position
+        ]
+        return len(found), [key for _, key in nsmallest(most, found, key=itemgetter(0))]

@@ -38,7 +38,8 @@ class Record:
 class Copy:
     """Write the record to this place, with these two headers renewed.
 
-    ``inside`` matters in ``in`` only: whether the message counts as begun here.
+    ``inside`` matters in ``in`` only: whether the message counts as begun here. ``database`` is the
+    mirrored one into whose pair's ``in`` or ``ack`` it belongs, if it is one.
     """
 
     place: Place
@@ -46,6 +47,7 @@ class Copy:
     route: bytes
     hop: bytes
     inside: bool = False
+    database: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

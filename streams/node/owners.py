@@ -2,7 +2,7 @@
 
 A mirrored database has ``cmd``, ``out``, ``in``, ``ack`` and ``dialog`` of its own, named after the
 pair. Only the principal's worker consumes them, so a failover changes who does and copies nothing.
-Such a worker sees its one database alone; the instance's other worker sees all the rest.
+Such a worker sees the pair's databases alone; the instance's other worker sees all the rest.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import replace
 from streams.node.world import World
 from streams.protocol import Parties
 from streams.routing import Instance, order_databases
+from streams.topology import Role
 
 
 def locate(
@@ -38,14 +39,33 @@ def owner_of(
     return name if name is not None and (instance, name) in world.mirrors else None
 
 
-def narrowed(world: World, instance: str, database: str | None) -> World:
-    """Return what the worker of one mirrored database sees, or (``None``) that of all others."""
+def home_of(world: World, instance: str, database: str | None) -> str:
+    """Return after whom a database's topics are named: its instance, or its pair."""
+    mirror = world.mirrors.get((instance, database or ""))
+    return instance if mirror is None else mirror.pair
+
+
+def pairs_at(world: World, instance: str) -> tuple[str, ...]:
+    """Return the pairs that an instance is a partner of, whoever has the role."""
+    return tuple(sorted({m.pair for (at, _), m in world.mirrors.items() if at == instance}))
+
+
+def held_epoch(world: World, instance: str, pair: str) -> int | None:
+    """Return the epoch under which an instance is the principal of a pair; ``None``: it is not."""
+    ours = [m for (at, _), m in world.mirrors.items() if at == instance and m.pair == pair]
+    held = [m.epoch for m in ours if m.role is Role.PRINCIPAL]
+    return max(held, default=None)
+
+
+def narrowed(world: World, instance: str, pair: str | None) -> World:
+    """Return what an instance's worker of one pair sees, or (``None``) that of all the rest."""
     here = world.instances[instance]
-    mine = {
-        name: found
-        for name, found in here.databases.items()
-        if (name == database if database is not None else (instance, name) not in world.mirrors)
-    }
+
+    def pair_of(database: str) -> str | None:
+        mirror = world.mirrors.get((instance, database))
+        return None if mirror is None else mirror.pair
+
+    mine = {name: found for name, found in here.databases.items() if pair_of(name) == pair}
     if len(mine) == len(here.databases):
         return world
     return replace(world, instances={**world.instances, instance: replace(here, databases=mine)})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, cast
 
 from streams.errors import EventKind, Number, text_of
 from streams.node.output import OutFrame, QueueMessage, error_body
@@ -33,16 +35,28 @@ from streams.protocol import (
 from streams.routing import SYSTEM_SERVICE
 
 if TYPE_CHECKING:
+    from streams.node.groups import DialogKey
     from streams.node.transaction import Transaction
 
 
-def perform(tx: Transaction, dialog: Dialog, effect: Effect) -> None:
-    """Turn one effect into records of the transaction."""
+def perform(tx: Transaction, key: DialogKey, dialog: Dialog, effects: Iterable[Effect]) -> None:
+    """Turn the effects of a dialog into records of the transaction.
+
+    Most are messages, which a dialog sends or receives several of in a row.
+    """
+    for kind, run in groupby(effects, type):
+        if kind is Transmit:
+            tx.transmitted.add(key)
+            _transmit(tx, dialog, cast(Iterable[Transmit], run))
+        elif kind is Enqueue:
+            _enqueue(tx, dialog, cast(Iterable[Enqueue], run))
+        else:
+            for effect in run:
+                _perform(tx, dialog, effect)
+
+
+def _perform(tx: Transaction, dialog: Dialog, effect: Effect) -> None:
     match effect:
-        case Transmit():
-            _transmit(tx, dialog, effect)
-        case Enqueue(header, body, journey):
-            _enqueue(tx, dialog, header, body, journey)
         case EnqueueError(number):
             body = error_body(-number, text_of(number))
             _enqueue_own(tx, dialog, f"error:{number}", ERROR, Flag.ERROR, body)
@@ -106,24 +120,18 @@ def send_error(
     tx.frames.append(OutFrame(conversation, parties, _journey(tx, attempt, 0), header, body))
 
 
-def _transmit(tx: Transaction, dialog: Dialog, effect: Transmit) -> None:
-    command = tx.command_at(effect.position)
-    kind, flags, body = _said(command)
-    if effect.fragments > 1:  # by their number alone, so that every attempt cuts alike
-        size = -(-len(body) // effect.fragments)
-        body = body[effect.fragment * size : (effect.fragment + 1) * size]
-    header = Header(
-        command.message_id(dialog.conversation),
-        kind,
-        effect.sequence,
-        command.stored_at,
-        dialog.expires_at,
-        flags,
-        effect.fragment,
-        effect.fragments,
-    )
-    journey = _journey(tx, effect.attempt, dialog.first_hop)
-    tx.frames.append(OutFrame(dialog.conversation, dialog.parties, journey, header, body))
+def _transmit(tx: Transaction, dialog: Dialog, effects: Iterable[Transmit]) -> None:
+    conversation, parties, ends_at = dialog.conversation, dialog.parties, dialog.expires_at
+    for sequence, position, attempt, fragment, fragments in effects:
+        command = tx.command_at(position)
+        kind, flags, body = _said(command)
+        if fragments > 1:  # by their number alone, so that every attempt cuts alike
+            size = -(-len(body) // fragments)
+            body = body[fragment * size : (fragment + 1) * size]
+        message_id, stored_at = command.message_id(conversation), command.stored_at
+        header = Header(message_id, kind, sequence, stored_at, ends_at, flags, fragment, fragments)
+        journey = _journey(tx, attempt, dialog.first_hop)
+        tx.frames.append(OutFrame(conversation, parties, journey, header, body))
 
 
 def _said(command: Command) -> tuple[str, Flag, bytes]:
@@ -136,24 +144,12 @@ def _said(command: Command) -> tuple[str, Flag, bytes]:
     return ERROR, Flag.ERROR | Flag.SKIPS, body
 
 
-def _enqueue(
-    tx: Transaction, dialog: Dialog, header: Header, body: bytes, journey: Journey | None
-) -> None:
+def _enqueue(tx: Transaction, dialog: Dialog, effects: Iterable[Enqueue]) -> None:
     service = tx.endpoint.service(dialog.database, dialog.service)
     if service is None:
         return
+    taken = tx.own if dialog.service == SYSTEM_SERVICE else tx.queued
     visit = (f"{tx.endpoint.instance}/{dialog.database}", tx.now)
-    if journey is None:
-        travelled = Journey(0, tx.now, 0, tx.now, 0, (visit,))
-    else:
-        travelled = Journey(
-            journey.hops_remaining,
-            journey.expires_at,
-            journey.attempt,
-            journey.sent_at,
-            journey.first_hop,
-            (*journey.path, visit),
-        )
     parties = Parties(
         dialog.service,
         dialog.broker_id,
@@ -163,20 +159,18 @@ def _enqueue(
         not dialog.is_initiator,
         dialog.confirmed,
     )
-    taken = tx.own if dialog.service == SYSTEM_SERVICE else tx.queued
-    taken.append(
-        QueueMessage(
-            dialog.database,
-            service.queue,
-            dialog.group,
-            dialog.conversation,
-            parties,
-            header,
-            travelled,
-            body,
-            dialog.priority,
-        )
-    )
+    about = dialog.database, service.queue, dialog.group, dialog.conversation, parties
+    for header, body, journey in effects:
+        arrived = _arrived(journey, visit)
+        taken.append(QueueMessage(*about, header, arrived, body, dialog.priority))
+
+
+@lru_cache(4096)
+def _arrived(journey: Journey | None, visit: tuple[str, int]) -> Journey:
+    """Return a journey with its last visit; what was made here has made no other."""
+    if journey is None:
+        return Journey(0, visit[1], 0, visit[1], 0, (visit,))
+    return journey._replace(path=(*journey.path, visit))
 
 
 def _enqueue_own(
@@ -185,7 +179,7 @@ def _enqueue_own(
     """Enqueue a message that this broker made itself; it has no number in the dialog."""
     identity = uuid.uuid5(dialog.handle, name)
     header = Header(identity, kind, 0, tx.now, dialog.expires_at, flags | Flag.UNSEQUENCED)
-    _enqueue(tx, dialog, header, body, None)
+    _enqueue(tx, dialog, (Enqueue(header, body, None),))
 
 
 def _journey(tx: Transaction, attempt: int, first_hop: int) -> Journey:

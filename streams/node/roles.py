@@ -84,6 +84,11 @@ class RoleBook:
         route = self._routes.get(pair)
         return None if route is None else route.principal
 
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Return the mirrored routes that were used."""
+        return tuple(self._routes)
+
     def ask(self, question: Question) -> RoleFrame:
         """Return the ROLE? of a question."""
         pair = question.pair

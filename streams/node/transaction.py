@@ -23,7 +23,7 @@ from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.perform import perform, send_ack
 from streams.node.reception import admit, answering
 from streams.node.seen import Seen
-from streams.node.validation import judge
+from streams.node.validation import AnyBody, judge
 from streams.protocol import (
     ADDRESSES,
     Ack,
@@ -38,7 +38,6 @@ from streams.protocol import (
     Refusal,
     Source,
     Status,
-    Transmit,
 )
 from streams.routing import broker_key
 
@@ -87,11 +86,14 @@ class Transaction:
     seen: dict[Source, Seen] = field(default_factory=dict)
     repeated: int = 0
     notices: Notices = field(init=False)
+    any_body: AnyBody = field(init=False)
     _commands: dict[int, Command] = field(default_factory=dict)
     _admitted: dict[uuid.UUID, tuple[Parties, Machine]] = field(default_factory=dict)
+    _by_group: dict[tuple[str, uuid.UUID], list[Machine]] | None = None  # few ask for a group
 
     def __post_init__(self) -> None:
         self.notices = Notices(proxy(self))
+        self.any_body = AnyBody(self.endpoint)
 
     @property
     def statements(self) -> int:
@@ -248,13 +250,23 @@ class Transaction:
 
     def service_of(self, database: str, group: uuid.UUID) -> str | None:
         """Return the service that a conversation group belongs to; ``None``: there is no such."""
-        for (where, _, _), machine in self.machines.items():
-            if where == database and machine.dialog.group == group:
+        if self._by_group is None:
+            self._by_group = {}
+            for machine in self.machines.values():
+                self.joins(machine)
+        for machine in self._by_group.get((database, group), ()):
+            if machine.dialog.group == group:  # else it was moved
                 return machine.dialog.service
         for key in self.endpoint.members(database, group):
             if key not in self.machines:
                 return self.endpoint.dialogs[key].service
         return None
+
+    def joins(self, machine: Machine) -> None:
+        """Note that a dialog of the overlay belongs to the group that it says now."""
+        if self._by_group is not None:
+            about = machine.dialog.database, machine.dialog.group
+            self._by_group.setdefault(about, []).append(machine)
 
     def adopt(self, key: DialogKey, dialog: Dialog) -> Machine:
         """Take a dialog into the overlay."""
@@ -266,10 +278,11 @@ class Transaction:
             self.left_out,
             self.bodies.message,
             broker_key,
-            partial(_judge, self.endpoint, dialog),
+            partial(_judge, self.endpoint, self.any_body, dialog),
             service is None or service.queue_on,
         )
         self.machines[key] = machine
+        self.joins(machine)
         return machine
 
     def command_at(self, position: int) -> Command:
@@ -281,11 +294,9 @@ class Transaction:
         self.notices.close()
         for key, machine in self.machines.items():
             machine.finish()
-            for effect in machine.effects:
-                perform(self, machine.dialog, effect)
-                if isinstance(effect, Transmit):
-                    self.transmitted.add(key)
-            machine.effects.clear()
+            if machine.effects:
+                perform(self, key, machine.dialog, machine.effects)
+                machine.effects.clear()
 
     def tell(self, kind: EventKind, **fields: object) -> None:
         """Emit an event of this instance."""
@@ -308,7 +319,11 @@ class Transaction:
         )
 
 
-def _judge(endpoint: Endpoint, dialog: Dialog, header: Header, body: bytes) -> Refusal | None:
+def _judge(
+    endpoint: Endpoint, any_body: AnyBody, dialog: Dialog, header: Header, body: bytes
+) -> Refusal | None:
+    if any_body[dialog.database, dialog.contract, header.type, not dialog.is_initiator]:
+        return None
     return judge(
         dialog,
         endpoint.contract(dialog.database, dialog.contract),

@@ -14,6 +14,7 @@ from streams.topology import Validation
 if TYPE_CHECKING:
     from xmlschema import XMLSchema
 
+    from streams.node.endpoint import Endpoint
     from streams.node.world import Contract, MessageType
 
 _NOT_A_TYPE_HERE = Refusal(Number.TYPE_UNKNOWN, Number.TYPE_NOT_ACCEPTED)
@@ -45,6 +46,29 @@ def judge(
         return _BY_INITIATOR if by_initiator else _BY_TARGET
     # A contract may name a type that nobody created: then there is nothing to validate by.
     return None if message_type is None or is_valid(message_type, body) else _INVALID
+
+
+class AnyBody(dict[tuple[str, str, str, bool], bool]):
+    """Tell by (database, contract, type, by the initiator) whether it may be said with any body.
+
+    Nearly every type may, and then nobody has to look at each message. For one transaction: it
+    remembers what the catalog says at one version.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__()
+        self._endpoint = endpoint
+
+    def __missing__(self, key: tuple[str, str, str, bool]) -> bool:
+        database, named, kind, by_initiator = key
+        contract = self._endpoint.contract(database, named)
+        message_type = self._endpoint.message_type(database, kind)
+        known = self[key] = (
+            contract is not None
+            and contract.allows(kind, initiator=by_initiator)
+            and (message_type is None or message_type.validation is Validation.NONE)
+        )
+        return known
 
 
 def is_valid(message_type: MessageType, body: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from operator import attrgetter
@@ -157,26 +158,32 @@ class Dialog:
         """Tell whether bodies of the dialog may have to be read again."""
         return not self.all_acknowledged or bool(self.held or self.partial or self.parked)
 
-    @property
-    def lowest_command(self) -> int | None:
-        """Return the lowest position in ``cmd`` of what is accepted and unacknowledged, if any is.
+    def needed_commands(self) -> Iterator[int]:
+        """Yield the positions in ``cmd`` of what is accepted and unacknowledged.
 
-        Positions need not rise with the numbers: bodies may have been moved.
+        They need not rise with the numbers: bodies may have been moved.
         """
-        if self.all_acknowledged:
-            return None
-        first, at = divmod(self.acknowledged[0], CHUNK)
-        return min(
-            min(chunk[at:] if number == first else chunk)[0]
-            for number, chunk in self.chunks.items()
-        )
+        if not self.all_acknowledged:
+            first, at = divmod(self.acknowledged[0], CHUNK)
+            for number, chunk in self.chunks.items():
+                for position, _ in chunk[at:] if number == first else chunk:
+                    yield position
 
-    @property
-    def lowest_frame(self) -> int | None:
-        """Return the lowest position in ``in`` of what is stored and not enqueued, if any is."""
-        held = (position for position, _ in self.held.values())
-        parked = (position for number, position in self.parked if number >= 0)
-        return min((*held, *self.partial, *parked), default=None)
+    def needed_frames(self) -> Iterator[int]:
+        """Yield the positions in ``in`` of what is stored and not enqueued."""
+        yield from (position for position, _ in self.held.values())
+        yield from self.partial
+        yield from (position for number, position in self.parked if number >= 0)
+
+    def move_bodies(self, commands: Mapping[int, int], frames: Mapping[int, int]) -> list[int]:
+        """Take over where bodies are now; returns the numbers of the chunks that say so."""
+        touched = [n for n, chunk in self.chunks.items() if any(p in commands for p, _ in chunk)]
+        for number in touched:
+            self.chunks[number] = [(commands.get(p, p), n) for p, n in self.chunks[number]]
+        self.held = {at: (frames.get(p, p), n) for at, (p, n) in self.held.items()}
+        self.partial = [frames.get(p, p) for p in self.partial]
+        self.parked = [(n, frames.get(p, p) if n >= 0 else p) for n, p in self.parked]
+        return touched
 
     @property
     def due_at(self) -> int | None:
@@ -223,6 +230,14 @@ class Dialog:
         sequence, fragment = at
         last = fragment + 1 >= self.stored(sequence)[1]
         return (sequence + 1, 0) if last else (sequence, fragment + 1)
+
+    def count(self, at: Fragment, end: Fragment) -> int:
+        """Return how many fragments of accepted messages lie between two places; 0 if none do."""
+        if end <= at:
+            return 0
+        (first, behind), (last, before) = at, end
+        whole = (self.chunks[n // CHUNK][n % CHUNK][1] for n in range(first, last))
+        return sum(whole) - behind + before
 
     def remember(self, position: int, fragments: int) -> int:
         """Note where the next accepted message is; returns the number of the touched chunk."""

@@ -213,6 +213,6 @@ class Command(NamedTuple):
 
     def message_id(self, conversation: uuid.UUID) -> uuid.UUID:
         """Return the id of the message that it sends on one of its conversations."""
-        if conversation == self.conversation:
+        if conversation is self.conversation or conversation == self.conversation:
             return self.command_id
         return uuid.uuid5(self.command_id, conversation.hex)

@@ -159,7 +159,10 @@ class Machine:
         header, journey = message.header, message.journey
         if not self._lock.admits(message.parties, header, journey.attempt):
             return
-        if not header.sequenced:
+        if self.dialog.state is State.CO and self._receiver.follows(header):  # nearly always
+            self._receiver.store_next(header, journey)
+            self._show(message, (position,))
+        elif not header.sequenced:
             self._peer_error(message, position, ConversationEvent.BROKER_ERROR_RECEIVED)
         elif self._receiver.is_duplicate(message):
             self._undeliverable(Number.DUPLICATE, message)
@@ -281,12 +284,18 @@ class Machine:
             if dialog.state is not State.CO:
                 self._ended_by(message)
                 continue
-            refusal = self.judge(message.header, message.body)
-            if refusal is not None:
-                self._refuse(message, refusal)
+            if not self._show(message, complete.positions):
                 return
-            self._parking.show(message, message.header.sequence, complete.positions)
             self._ended_by(message)
+
+    def _show(self, message: Message, positions: tuple[int, ...]) -> bool:
+        """Let the application have a whole message, unless it may not be shown: tells which."""
+        refusal = self.judge(message.header, message.body)
+        if refusal is not None:
+            self._refuse(message, refusal)
+            return False
+        self._parking.show(message, message.header.sequence, positions)
+        return True
 
     def _ended_by(self, message: Message) -> None:
         if message.header.is_a(Flag.END) and self._move(Input.PEER_ENDED):

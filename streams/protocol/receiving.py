@@ -13,7 +13,7 @@ from typing import NamedTuple
 from streams.errors.numbers import Number
 from streams.protocol.dialog import Dialog, Limits
 from streams.protocol.effects import Effect, undeliverable
-from streams.protocol.frames import Ack, Message, joined
+from streams.protocol.frames import Ack, Header, Journey, Message, joined
 from streams.protocol.parking import Parking
 from streams.protocol.states import State
 
@@ -44,6 +44,22 @@ class Receiver:
         """Tell whether the fragment is stored already."""
         at = message.header.at
         return at < self.dialog.received or at in self.dialog.held
+
+    def follows(self, header: Header) -> bool:
+        """Tell whether a whole message without flags is the next one, and nothing waits."""
+        return (
+            (header.sequence, header.fragment) == self.dialog.received
+            and header.fragments == 1
+            and not header.flags
+            and not self.dialog.held
+            and not self.parking.parks
+        )
+
+    def store_next(self, header: Header, journey: Journey) -> None:
+        """Store a message that :meth:`follows`, and owe its acknowledgement."""
+        sequence = header.sequence
+        self.dialog.received = (sequence + 1, 0)
+        self.owed = Ack(sequence + 1, sequence, journey.attempt, journey.first_hop, self.now)
 
     def store(self, message: Message, position: int) -> Iterator[Complete] | None:
         """Store a fragment that is no duplicate; ``None`` where there is no room for it.

@@ -32,7 +32,24 @@ class Sender:
     def accept(self, position: int, fragments: int) -> None:
         """Take the application's next message, whose command is at ``position`` in ``cmd``."""
         self.touched_chunks.add(self.dialog.remember(position, fragments))
-        self.fill_window()
+        if not self._transmit_next(position, fragments):
+            self.fill_window()
+
+    def _transmit_next(self, position: int, fragments: int) -> bool:
+        """Transmit what was accepted just now, if that is all that filling the window would do."""
+        dialog = self.dialog
+        sequence, _ = at = dialog.transmitted
+        if (
+            fragments > 1
+            or at != (dialog.send_sequence - 1, 0)
+            or not 0 < dialog.in_flight < self.limits.window
+            or dialog.status
+        ):
+            return False
+        self.effects.append(Transmit(sequence, position, dialog.attempt))
+        dialog.in_flight += 1
+        dialog.transmitted = (sequence + 1, 0)
+        return True
 
     def fill_window(self) -> None:
         """Transmit for the first time what the window has room for."""
@@ -83,7 +100,7 @@ class Sender:
         recovering = ack.attempt > 0 or dialog.status != 0
         suspect = dialog.suspect if recovering else (0, 0)
         in_flight = self._in_flight()
-        confirmed = sum(1 for _ in self._between(dialog.acknowledged, ack.next))
+        confirmed = dialog.count(dialog.acknowledged, ack.next)
         dialog.acknowledged = ack.next
         dialog.in_flight = max(0, in_flight - confirmed)
         dialog.transmitted = max(dialog.transmitted, ack.next)
@@ -130,8 +147,7 @@ class Sender:
     def _in_flight(self) -> int:
         dialog = self.dialog
         if dialog.in_flight < 0:  # it is not part of the state record
-            begin, end = dialog.acknowledged, dialog.transmitted
-            dialog.in_flight = sum(1 for _ in self._between(begin, end))
+            dialog.in_flight = dialog.count(dialog.acknowledged, dialog.transmitted)
         return dialog.in_flight
 
     def _between(self, at: Fragment, end: Fragment) -> Iterator[Fragment]:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from streams.errors import ConversationEvent, EventKind
+from streams.errors import ConversationEvent, EventKind, Number
 from streams.kafka import Cluster, headers_of, partitions_of, read_all, read_begins, read_live
 from streams.protocol import ERROR, Command, CommandKind, Dialog, Flag, Message, Source
 from streams.report.begins import Begins
@@ -26,10 +26,10 @@ from streams.report.facts import Accepted, Delivered, Ending, EndpointKey, Side
 from streams.report.ledger import Ledger, balance
 from streams.report.reasons import Endings
 from streams.routing import broker_key
-from streams.topology import Topology, queues_of
+from streams.topology import Topology, home_of, homes_of, queues_of
 from streams.wire import MalformedError, decode_event
 from streams.wire.partition import partition_of
-from streams.wire.records import read_command, read_queued
+from streams.wire.records import is_moved, read_command, read_queued
 from streams.wire.state import (
     POSITIONS_KEY,
     StateKey,
@@ -81,18 +81,22 @@ def read_facts(cluster: Cluster, topology: Topology) -> Facts:
     facts = Facts()
     now = time.time_ns() // 1_000_000
     positions: dict[tuple[str, int], int] = {}
-    for instance in topology.instances:
-        for partition, live in _state(cluster, instance):
+    homes = homes_of(topology)
+    for home in homes:
+        for partition, live in _state(cluster, home):
             read = live.get(POSITIONS_KEY)
-            positions[instance, partition] = 0 if read is None else decode_positions(read).cmd
+            positions[home, partition] = 0 if read is None else decode_positions(read).cmd
             for key, dialog in _dialogs(live):
-                facts.dialogs[instance, *key] = dialog
+                facts.dialogs[home, *key] = dialog
     _note_sides(facts, topology)
     for queue in _queues(topology):
         _read_queue(facts, cluster, f"{queue[0]}/{queue[1]}", queue)
-    commands = [(i, *c) for i in topology.instances for c in _commands(cluster, i, positions)]
+    commands = [(home, *c) for home in homes for c in _commands(cluster, home, positions)]
+    databases = [(n, d) for n, i in topology.instances.items() for d in i.databases.values()]
+    mirrored = {(n, d.name): d.mirror.pair for n, d in databases if d.mirror is not None}
     for event in _events(cluster):
-        _note(facts, event)
+        at = str(event["instance"]), str(event["database"])
+        _note(facts, {**event, "instance": mirrored[at]} if at in mirrored else event)
     _note_commands(facts, commands, now)
     facts.begins = _begins(cluster, topology)
     return facts
@@ -101,7 +105,7 @@ def read_facts(cluster: Cluster, topology: Topology) -> Facts:
 def _begins(cluster: Cluster, topology: Topology) -> Begins:
     """Look last which logs begin later: some may have been trimmed while they were read."""
     names, queues = cluster.topics, _queues(topology)
-    commands = {names.cmd(instance): instance for instance in topology.instances}
+    commands = {names.cmd(home): home for home in homes_of(topology)}
     places = {names.queue(*queue): f"{queue[0]}/{queue[1]}" for queue in queues}
     found = read_begins(cluster, [*commands, *places])
     later = {topic for (topic, _), begin in found.items() if begin > 0}
@@ -112,12 +116,14 @@ def _begins(cluster: Cluster, topology: Topology) -> Begins:
 
 
 def _queues(topology: Topology) -> list[tuple[str, str, str]]:
-    return [
-        (name, d.name, queue.name)
+    """Return all queues, one of a mirrored pair once."""
+    found = (
+        (home_of(name, d), d.name, queue.name)
         for name, instance in topology.instances.items()
         for d in instance.databases.values()
         for queue in queues_of(d)
-    ]
+    )
+    return list(dict.fromkeys(found))
 
 
 def read_dialogs(cluster: Cluster, instance: str) -> Iterator[tuple[DialogKey, Dialog]]:
@@ -153,7 +159,7 @@ def _dialogs(live: dict[bytes, bytes]) -> Iterator[tuple[DialogKey, Dialog]]:
 
 def _note_sides(facts: Facts, topology: Topology) -> None:
     places = {
-        broker_key(d.broker_id): f"{name}/{d.name}"
+        broker_key(d.broker_id): f"{home_of(name, d)}/{d.name}"
         for name, i in topology.instances.items()
         for d in i.databases.values()
     }
@@ -226,9 +232,11 @@ def _commands(
     for message in read_all(cluster, topic, to_high=True):
         partition, offset = message.partition() or 0, message.offset() or 0
         try:
-            command = read_command(
-                message.key(), message.value(), headers_of(message), message.timestamp()[1]
-            )
+            headers = headers_of(message)
+            if is_moved(headers):
+                continue
+            key, value, at = message.key(), message.value(), message.timestamp()[1]
+            command = read_command(key, value, headers, at)
         except MalformedError:
             continue  # told as event 161 by the endpoint worker
         if partition_of(command.conversation, count) == partition:  # else 161 as well
@@ -287,7 +295,7 @@ def _note(facts: Facts, event: dict[str, object]) -> None:
     assert isinstance(error, int)
     if kind == EventKind.CONVERSATION:
         _note_conversation(facts, event, error)
-    elif kind == EventKind.MESSAGE_UNDELIVERABLE and error == 11218:
+    elif kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:
         cause = "retries" if event["attempt"] else "sent again after a retry, or by a forwarder"
         facts.duplicates[cause] += 1
     elif kind in (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE):

@@ -3,7 +3,7 @@
 Who runs one keeps its rows and performs its actions, in one transaction with the message.
 """
 
-from streams.services.classifiers import to_service_name
+from streams.services.classifiers import make_classifier, to_service_name
 from streams.services.data_dependent import (
     Action,
     Begin,
@@ -31,6 +31,7 @@ __all__ = [
     "Send",
     "Turn",
     "answer",
+    "make_classifier",
     "purge",
     "to_service_name",
 ]

@@ -1,8 +1,20 @@
-"""Which service a message is for: the documentation's sample classifier (reference, section 6)."""
+"""Which service a message is for: the documentation's sample, or what a topology states (6)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 from streams.node.xml_text import parse_xml
+from streams.services.data_dependent import Classifier
+from streams.services.finders import (
+    Finder,
+    find_by_function,
+    find_by_jmespath,
+    find_by_xpath,
+    find_in_avro,
+)
+from streams.topology import Classification, Language
 
 
 def to_service_name(body: bytes) -> str | None:
@@ -13,3 +25,51 @@ def to_service_name(body: bytes) -> str | None:
     root = parse_xml(body)
     found = None if root is None or root.tag != "message" else root.find("toServiceName")
     return None if found is None else found.text
+
+
+def make_classifier(stated: Classification | None) -> Classifier:
+    """Return the classifier that a topology states, else the sample.
+
+    Raises InputError with its place where it cannot be what it says.
+    """
+    if stated is None:
+        return to_service_name
+    make, remedy = _MAKERS[stated.language]
+    try:
+        find = make(stated)
+    except ValueError as error:
+        what = f"unusable {stated.language.value}: {' '.join(str(error).split())}"
+        raise stated.expression.error(what, remedy) from error
+    services, otherwise = stated.services, stated.otherwise
+    if not services:
+        return find
+
+    def classify(body: bytes) -> str | None:
+        text = find(body)
+        return None if text is None else services.get(text, otherwise)
+
+    return classify
+
+
+def _in_avro(stated: Classification) -> Finder:
+    assert stated.schema is not None, "it was read with one"
+    beside = Path(stated.schema.source.file).parent
+    return find_in_avro(stated.expression.text, beside / stated.schema.text)
+
+
+_MAKERS: dict[Language, tuple[Callable[[Classification], Finder], str]] = {
+    Language.XPATH: (
+        lambda stated: find_by_xpath(stated.expression.text, stated.namespaces),
+        "Write XPath 2.0, such as /order/region; prefixes go into namespaces:.",
+    ),
+    Language.JMESPATH: (
+        lambda stated: find_by_jmespath(stated.expression.text),
+        "Write JMESPath, such as order.region.",
+    ),
+    Language.AVRO: (_in_avro, "Name a field of the record, and its schema beside the topology."),
+    Language.PYTHON: (
+        lambda stated: find_by_function(stated.expression.text),
+        "Write MODULE:FUNCTION; modules are looked for beside the topology and in this folder.",
+    ),
+}
+"""How a finder is made of what is stated, and what to do where it cannot."""

@@ -111,7 +111,9 @@ class EndpointProcess:
         self.wake()
 
     def _seen(self) -> World:
-        return narrowed(self.instance.world, self.instance.name, self.store.database)
+        world, name = self.instance.world, self.instance.name
+        mirror = world.mirrors.get((name, self.store.database or ""))
+        return narrowed(world, name, None if mirror is None else mirror.pair)
 
     # --- where bodies are read again (Bodies) ----------------------------------------------------
 

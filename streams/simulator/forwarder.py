@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from streams.node import (
     HELD,
-    Copy,
     Forwarder,
     Holding,
     Outcome,
@@ -21,7 +20,6 @@ from streams.node import (
     RoleBook,
     RoleFrame,
     World,
-    owner_of,
     reply,
 )
 from streams.routing import Origin
@@ -30,7 +28,7 @@ from streams.simulator.codec import Codec, Hop
 from streams.simulator.endpoint import POLL
 from streams.simulator.instance import Instance
 from streams.simulator.sources import Source
-from streams.simulator.storage import Entry, Store, read_role, role_entry, status_entry
+from streams.simulator.storage import Entry, read_role, role_entry, status_entry
 from streams.topology import Role
 
 COMMIT = 200 * MILLISECOND
@@ -166,7 +164,7 @@ class ForwarderProcess:
                 else:
                     instance.around.network.send(instance.name, copy.instance, made)
             else:
-                store = self._store_of(record, copy)
+                store = instance.store(copy.database)
                 topics = store.topics
                 (topics.inbox if copy.place is Place.IN else topics.ack).append(made)
                 store.wake()
@@ -177,14 +175,6 @@ class ForwarderProcess:
         if outcome.event is not None:
             instance.around.facts.refused(record, outcome.event)
             instance.tell(outcome.event)
-
-    def _store_of(self, record: Record, copy: Copy) -> Store:
-        """Return whose endpoint worker gets a delivered frame."""
-        instance = self.instance
-        if not instance.pairs:
-            return instance.own
-        about = Codec.parties(copy.route), Codec.conversation(record.key)
-        return instance.store(owner_of(instance.world, instance.name, *about, inside=copy.inside))
 
     # --- mirrored pairs --------------------------------------------------------------------------
 

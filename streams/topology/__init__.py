@@ -6,6 +6,14 @@ for the files that :func:`load` reads; time is an argument. The model is in
 :mod:`streams.topology.model` (instances) and :mod:`streams.topology.objects` (what a database has).
 """
 
+from streams.topology.agents import (
+    DEFAULT_SERVICES,
+    Agent,
+    Classification,
+    Kind,
+    Language,
+    Stated,
+)
 from streams.topology.catalog import catalog_key, flatten, split_key, unflatten
 from streams.topology.compile import (
     directory,
@@ -56,6 +64,15 @@ from streams.topology.objects import (
     queue_name,
 )
 from streams.topology.offers import Offer, route_key
+from streams.topology.pairs import (
+    MirroredPair,
+    home_of,
+    homes_of,
+    hosts_of,
+    pair_names,
+    pairs_of,
+    principal_of,
+)
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Encryption, Grant, Securable
 from streams.topology.share import clusters_of, share_of
@@ -65,15 +82,18 @@ from streams.topology.yaml_file.directory import load_offers
 from streams.topology.yaml_file.suppressions import load_suppressions
 
 __all__ = [
+    "DEFAULT_SERVICES",
     "FILE",
     "MSDB",
     "NOWHERE",
     "SUPPRESSIONS_FILE",
     "SYSTEM_CONTRACTS",
     "SYSTEM_MESSAGE_TYPES",
+    "Agent",
     "BeginDialog",
     "Binding",
     "Certificate",
+    "Classification",
     "Cluster",
     "Contract",
     "Database",
@@ -84,8 +104,11 @@ __all__ = [
     "Finding",
     "Grant",
     "Instance",
+    "Kind",
+    "Language",
     "MessageType",
     "Mirror",
+    "MirroredPair",
     "Neighbour",
     "Offer",
     "Priority",
@@ -99,6 +122,7 @@ __all__ = [
     "Severity",
     "Skipped",
     "Source",
+    "Stated",
     "Suppression",
     "Topology",
     "Transport",
@@ -115,11 +139,17 @@ __all__ = [
     "failover",
     "finding_at",
     "flatten",
+    "home_of",
+    "homes_of",
+    "hosts_of",
     "instance_at",
     "load",
     "load_offers",
     "load_suppressions",
     "load_with_notes",
+    "pair_names",
+    "pairs_of",
+    "principal_of",
     "queue_name",
     "queue_named",
     "queue_of",

@@ -91,7 +91,7 @@ def _from_yaml(folder: Path, now: float, notes: Notes) -> Topology:
     instances = {
         name: _with_scripts(folder, document, name, now, notes) for name in document.instances
     }
-    return Topology(instances, document.clusters, document.expect)
+    return Topology(instances, document.clusters, document.expect, agents=document.agents)
 
 
 def _with_scripts(

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from streams.routing import AUTO_CREATED_LOCAL, DEFAULT_PORT, Address, network, parse_address
+from streams.topology.agents import Agent
 from streams.topology.findings import NOWHERE, Finding, Skipped, Source
 from streams.topology.objects import Database, Route
 from streams.topology.security import Encryption, Grant
@@ -144,6 +145,7 @@ class Topology:
 
     ``cuts`` are pairs of instances between which nothing passes: a what-if, which no folder says.
     ``neighbours`` are in no folder either, but in the share of it that one cluster gets.
+    ``agents`` answer services; only who runs them asks for them.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
@@ -153,6 +155,7 @@ class Topology:
     skipped: tuple[Skipped, ...] = field(default=(), compare=False)
     cuts: frozenset[frozenset[str]] = frozenset()
     neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
+    agents: Mapping[str, Agent] = field(default_factory=dict)
 
     def instance(self, name: str) -> Instance | None:
         """Return an instance by its name; names compare without case."""

@@ -11,8 +11,10 @@ from dataclasses import replace
 
 from streams.errors import UsageError
 from streams.routing import AddressKind, address_from_name, parse_address
+from streams.topology.agents import Agent
 from streams.topology.compile import instance_at
 from streams.topology.model import Instance, Neighbour, Topology
+from streams.topology.pairs import pairs_of
 
 
 def clusters_of(topology: Topology) -> tuple[str, ...]:
@@ -38,10 +40,18 @@ def share_of(topology: Topology, cluster: str) -> Topology:
     if not own:
         there = ", ".join(dict.fromkeys(i.cluster or "none" for i in topology.instances.values()))
         raise UsageError(f"No instance lives in the cluster {cluster}.", f"They say: {there}.")
+    pairs_of(topology)  # refuses partners of different clusters: their topics are in one
     neighbours = _neighbours(topology, own.values())
     known = {cluster, *(n.cluster for n in neighbours.values())}
     clusters = {name: c for name, c in topology.clusters.items() if name in known}
-    return replace(topology, instances=own, clusters=clusters, neighbours=neighbours)
+    agents = {name: a for name, a in topology.agents.items() if _may_answer(a, own.values())}
+    return replace(topology, instances=own, clusters=clusters, neighbours=neighbours, agents=agents)
+
+
+def _may_answer(agent: Agent, own: Iterable[Instance]) -> bool:
+    """Tell whether an agent has work among instances; only an application knows its own places."""
+    databases = (d for instance in own for d in instance.databases.values())
+    return agent.service is None or any(agent.service in d.services for d in databases)
 
 
 def _neighbours(topology: Topology, own: Iterable[Instance]) -> dict[str, Neighbour]:

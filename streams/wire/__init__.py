@@ -1,6 +1,7 @@
 """How Hopline looks on Kafka: topic names, the three headers, Avro codecs. No Kafka client here."""
 
 from streams.wire.codecs import (
+    claims_in,
     decode_ack_value,
     decode_catalog_object,
     decode_event,
@@ -27,6 +28,7 @@ __all__ = [
     "MalformedError",
     "Topics",
     "UnknownSchemaError",
+    "claims_in",
     "decode_ack_value",
     "decode_catalog_object",
     "decode_command",

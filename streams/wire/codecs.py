@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from streams.node import Claim
 from streams.protocol.frames import (
     Ack,
     Flag,
@@ -15,6 +17,8 @@ from streams.protocol.frames import (
     Status,
 )
 from streams.schema import load
+from streams.wire.glance import guid, name, number
+from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, MalformedError, Record
 
 ROUTE = Codec("Route")
@@ -27,6 +31,9 @@ PRESENCE = Codec("Presence")
 CATALOG_OBJECT = Codec("CatalogObject")
 
 _FLAGS = tuple(map(Flag, range(16)))
+_NO_FRAGMENT = b"\0\2\0"
+_PLAIN = Flag.NONE, 0, 1
+"""No flags, fragment 0 of 1: as bytes, and in the order of :class:`Header`."""
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
 _REMEMBERED, _SHORT = 4096, 1024
 """How many values, and of how many bytes at most, are remembered of what comes again and again."""
@@ -52,8 +59,27 @@ def decode_parties(raw: bytes | None) -> Parties:
     return Parties(**ROUTE.decode(raw))
 
 
+class Arrived(Header):
+    """A header that was read: what it was read from is what it is written as."""
+
+    raw: bytes | None = None
+    """Its bytes; of one that was made anew (``_replace``) there are none."""
+
+
 def encode_header(header: Header) -> bytes:
     """Encode ``sb-message``."""
+    if type(header) is Arrived and header.raw is not None:
+        return header.raw
+    if header[5:] == _PLAIN:
+        return b"%b%b%b%b%b%b%b" % (
+            MESSAGE.prefix,
+            header.message_id.bytes,
+            pack_string(header.type),
+            pack_long(header.sequence),
+            _NO_FRAGMENT,
+            pack_long(header.enqueued_at),
+            pack_long(header.dialog_expires_at),
+        )
     return MESSAGE.pack(
         (
             header.message_id.bytes,
@@ -70,6 +96,29 @@ def encode_header(header: Header) -> bytes:
 
 def decode_header(raw: bytes | None) -> Header:
     """Decode ``sb-message`` and hold it against the header rules of 4.3; raises MalformedError."""
+    return (raw is not None and _whole(raw)) or _header(raw)
+
+
+def _whole(raw: bytes) -> Header | None:
+    """Return the header of a whole message without flags, which nearly all are."""
+    if len(raw) < 32 or not raw.startswith(MESSAGE.prefix):
+        return None
+    begin = end = 27 + (raw[26] >> 1)
+    while raw[end : end + 1] >= b"\x80":
+        end += 1
+    end += 1
+    if raw[end : end + 3] != _NO_FRAGMENT:
+        return None
+    kind, sequence = name(raw[26:begin]), number(raw[begin:end])
+    enqueued_at, ends_at = number(raw[end + 3 : end + 9]), number(raw[end + 9 :])
+    if kind is None or sequence is None or enqueued_at is None or ends_at is None:
+        return None
+    made = Arrived(guid(raw[10:26]), kind, sequence, enqueued_at, ends_at)
+    made.raw = raw
+    return made
+
+
+def _header(raw: bytes | None) -> Header:
     record = MESSAGE.decode(raw)
     flags, sequence = record["flags"], record["sequence"]
     if flags:
@@ -141,7 +190,7 @@ _short_journey = lru_cache(_REMEMBERED)(_journey)
 
 def encode_ack(ack: Ack) -> bytes:
     """Encode the value of an acknowledgement frame."""
-    held = [(s1, s2, f1, f2) for (s1, f1), (s2, f2) in ack.held]
+    held = [(s1, s2, f1, f2) for (s1, f1), (s2, f2) in ack.held] if ack.held else ()
     return ACK.pack(
         (
             ack.next_sequence,
@@ -166,6 +215,10 @@ def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status
     """Decode a value of the ``ack`` topic; raises MalformedError."""
     if STATUS.knows(raw):
         return Status(conversation=conversation, **STATUS.decode(raw))
+    return (_short_ack if raw is not None and len(raw) <= _SHORT else _ack)(raw)
+
+
+def _ack(raw: bytes | None) -> Ack:
     record = ACK.decode(raw)
     if record["highest_seen"] < record["next_sequence"] - 1:
         raise MalformedError("Ack: what was seen ends before what is stored (28007)")
@@ -174,6 +227,10 @@ def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status
         for run in record["held"]
     )
     return Ack(**record)
+
+
+# Endpoints acknowledge many dialogs in one transaction, and are about as far in many of them.
+_short_ack = lru_cache(_REMEMBERED)(_ack)
 
 
 _EVENT_DEFAULTS = tuple(field.get("default") for field in load("Event")["fields"])
@@ -189,14 +246,23 @@ def decode_event(raw: bytes | None) -> Record:
     return EVENT.decode(raw)
 
 
-def encode_presence(instance: str, replica: str, count: int, at: int) -> bytes:
-    """Encode a sign of life."""
-    return PRESENCE.encode({"instance": instance, "replica": replica, "count": count, "at": at})
+def encode_presence(
+    instance: str, replica: str, count: int, at: int, claims: Iterable[Claim] = ()
+) -> bytes:
+    """Encode a sign of life; ``claims`` are of the instance's mirrored databases."""
+    roles = [{"broker": c.broker, "principal": c.principal, "epoch": c.epoch} for c in claims]
+    said = {"instance": instance, "replica": replica, "count": count, "at": at, "roles": roles}
+    return PRESENCE.encode(said)
 
 
 def decode_presence(raw: bytes | None) -> Record:
     """Decode a sign of life; raises MalformedError."""
     return PRESENCE.decode(raw)
+
+
+def claims_in(presence: Record) -> tuple[Claim, ...]:
+    """Return what a sign of life claims of mirrored databases."""
+    return tuple(Claim(r["broker"], r["principal"], r["epoch"]) for r in presence["roles"])
 
 
 def encode_catalog_object(version: int, body: str) -> bytes:

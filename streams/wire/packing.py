@@ -55,18 +55,18 @@ _PRIMITIVES: dict[str, Pack] = {
 }
 
 
-def packer(schema: Any) -> Callable[[Iterable[Any]], bytes]:
-    """Return what writes a record's values, given in the order of its schema's fields.
+def packer(schema: Any, part: slice = slice(None)) -> Callable[[Iterable[Any]], bytes]:
+    """Return what writes a record's values, or ``part`` of them, in the order of its fields.
 
     A record inside an array is a tuple of its values too. Knows what the schemas of ``schemas/``
     use: a union is ``null`` and one more type. Raises ValueError, TypeError or AttributeError where
     a value does not fit.
     """
-    return _record(schema, {})
+    return _record(schema, {}, part)
 
 
-def _record(schema: Any, named: dict[str, Pack]) -> Pack:
-    packs = tuple(_pack(field["type"], named) for field in schema["fields"])
+def _record(schema: Any, named: dict[str, Pack], part: slice = slice(None)) -> Pack:
+    packs = tuple([_pack(field["type"], named) for field in schema["fields"]][part])
 
     def write(values: Iterable[Any]) -> bytes:
         return b"".join(map(call, packs, values))

@@ -38,6 +38,8 @@ from streams.wire.statements import decode_cause, decode_command, encode_cause, 
 ROUTE, MESSAGE, HOP = "sb-route", "sb-message", "sb-hop"
 ORIGIN, CONVERSATION, COMMAND = "sb-origin", "sb-conversation", "sb-command"
 PRIORITY, CAUSE = "sb-priority", "sb-cause"
+MOVED = "sb-moved"
+"""The last header of a body that was copied to the end of its topic: it says nothing new."""
 INSIDE, OUTSIDE = b"inside", b"outside"
 
 LARGEST_BODY = 900_000
@@ -76,6 +78,11 @@ def header_of(headers: Sequence[tuple[str, bytes | None]] | None, name: str) -> 
     return None
 
 
+def is_moved(headers: Sequence[tuple[str, bytes | None]]) -> bool:
+    """Tell whether a record says nothing new: its body was copied to the end of its topic."""
+    return bool(headers) and headers[-1][0] == MOVED
+
+
 def command_record(command: Command) -> Wire:
     """Return the record of ``cmd`` for a command."""
     headers: Headers = [(COMMAND, encode_command(command))]
@@ -88,6 +95,8 @@ def read_command(
     key: bytes | str | None, value: bytes | None, headers: Headers | None, stored_at: int
 ) -> Command:
     """Read a record of ``cmd``; ``stored_at`` is its timestamp."""
+    if headers is not None and len(headers) == 1 and headers[0][0] == COMMAND:
+        return decode_command(headers[0][1], conversation_of(key), value, stored_at)
     raw = header_of(headers, COMMAND)
     command = decode_command(raw, conversation_of(key), value, stored_at)
     cause = header_of(headers, CAUSE)
@@ -131,10 +140,14 @@ def queue_record(
 
     ``sb-priority`` (1 to 10, as text) says the level of the endpoint, for whoever receives.
     """
-    _, value, headers = message_record(conversation, parties, header, journey, body)
-    headers.append((CONVERSATION, conversation.bytes))
-    headers.append((PRIORITY, b"%d" % priority))
-    return key_of(group), value, headers
+    headers: Headers = [
+        (ROUTE, _encode_parties(parties)),
+        (MESSAGE, encode_header(header)),
+        (HOP, encode_journey(journey)),
+        (CONVERSATION, conversation.bytes),
+        (PRIORITY, b"%d" % priority),
+    ]
+    return key_of(group), body, headers
 
 
 def read_message(key: bytes | str | None, value: bytes | None, headers: Headers | None) -> Message:

@@ -8,7 +8,7 @@ other exception, because whatever arrives is untrusted.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import fastavro
@@ -75,6 +75,10 @@ class Codec:
     def pack(self, values: Iterable[Any]) -> bytes:
         """Return the bytes of a record whose values come in the order of ``names``."""
         return self.prefix + self._pack(values)
+
+    def packer(self, begin: int, end: int | None = None) -> Callable[[Iterable[Any]], bytes]:
+        """Return what writes some of a record's values, those of ``names[begin:end]``."""
+        return packer(load(self.name), slice(begin, end))
 
     def decode(self, raw: bytes | None) -> Record:
         """Return the record in bytes of this schema; raises MalformedError."""

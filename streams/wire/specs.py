@@ -61,13 +61,23 @@ def instance_specs(
     ``partitions``: of the topics whose key is the conversation id. They are counted alike, for what
     belongs to one dialog must meet in one partition number.
     """
+    cmd, out, *rest = home_specs(topics, instance, queues, partitions)
+    return (cmd, out, spec(topics.txq(instance), "txq", partitions), *rest)
+
+
+def home_specs(
+    topics: Topics, home: str, queues: Iterable[tuple[str, str]], partitions: int = 1
+) -> tuple[TopicSpec, ...]:
+    """Return the topics in which databases live: an instance's, or a mirrored pair's.
+
+    A pair has no ``txq``: what is for it comes to one of the partners.
+    """
     return (
-        spec(topics.cmd(instance), "cmd", partitions),
-        spec(topics.out(instance), "out", partitions),
-        spec(topics.txq(instance), "txq", partitions),
-        spec(topics.inbox(instance), "in", partitions),
-        spec(topics.ack(instance), "ack", partitions),
-        spec(topics.dialog(instance), "dialog", partitions),
-        spec(topics.result(instance), "result"),
-        *(spec(topics.queue(instance, d, q), "queue") for d, q in sorted(queues)),
+        spec(topics.cmd(home), "cmd", partitions),
+        spec(topics.out(home), "out", partitions),
+        spec(topics.inbox(home), "in", partitions),
+        spec(topics.ack(home), "ack", partitions),
+        spec(topics.dialog(home), "dialog", partitions),
+        spec(topics.result(home), "result"),
+        *(spec(topics.queue(home, d, q), "queue") for d, q in sorted(queues)),
     )

@@ -32,7 +32,7 @@ REQUEST = Codec("Request")
 SEEN = Codec("Seen")
 
 POSITIONS_KEY = b"positions"
-_REQUEST, _SEEN = "request", "seen"
+_REQUEST, _SEEN = b"request", b"seen"
 _SIDES = (b"target", b"initiator")
 
 _PLAIN = (
@@ -73,13 +73,23 @@ _PLACES = {
 }
 """Attributes that are places in a direction: two fields each, sequence and fragment."""
 
-# In the order of the schema: what comes before the group, and what comes after ``parked``.
-_who: Callable[[Dialog], tuple[Any, ...]] = attrgetter(
-    *("state.name" if name == "state" else name for name in DIALOG.names[:9])
-)
-_rest: Callable[[Dialog], tuple[Any, ...]] = attrgetter(
-    *DIALOG.names[DIALOG.names.index("parked") + 1 :]
-)
+# In the order of the schema: what a dialog is called, what it has come to, and what came between.
+_CREATED, _PARKED = DIALOG.names.index("expires_at") + 1, DIALOG.names.index("parked") + 1
+_who: Callable[[Dialog], tuple[Any, ...]] = attrgetter(*DIALOG.names[:_CREATED])
+_rest: Callable[[Dialog], tuple[Any, ...]] = attrgetter(*DIALOG.names[_PARKED:])
+_pack_named = DIALOG.packer(0, _CREATED)
+_pack_numbers = DIALOG.packer(_CREATED, _PARKED)
+_pack_rest = lru_cache(4096)(DIALOG.packer(_PARKED))
+_STATE, _GROUP = DIALOG.names.index("state"), DIALOG.names.index("group")
+
+
+@lru_cache(16384)
+def _pack_who(who: tuple[Any, ...]) -> bytes:
+    """Return the bytes of what a dialog is called: the same as long as its state is."""
+    values = list(who)
+    values[_STATE] = values[_STATE].name
+    values[_GROUP : _GROUP + 2] = map(str, values[_GROUP : _GROUP + 2])
+    return DIALOG.prefix + _pack_named(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +102,19 @@ class Positions:
 
 
 @lru_cache(4096)
-def _quoted(name: str) -> str:
-    return quote(name, safe="")
+def _quoted(name: str) -> bytes:
+    return quote(name, safe="").encode()
+
+
+def dialog_key(about: DialogKey) -> bytes:
+    """Return the key of a dialog's record."""
+    database, conversation, is_initiator = about
+    return b"%b/%b/%b" % (_quoted(database), key_of(conversation), _SIDES[is_initiator])
+
+
+def chunk_key(dialog: bytes, number: int) -> bytes:
+    """Return the key of a chunk's record, from that of its dialog's."""
+    return b"%b/%d" % (dialog, number)
 
 
 class StateKey(NamedTuple):
@@ -111,9 +132,8 @@ class StateKey(NamedTuple):
 
     def encode(self) -> bytes:
         """Return the record's key."""
-        database, side = _quoted(self.database).encode(), _SIDES[self.is_initiator]
-        key = b"%b/%b/%b" % (database, key_of(self.conversation), side)
-        return key if self.chunk is None else b"%b/%d" % (key, self.chunk)
+        key = dialog_key(self.dialog)
+        return key if self.chunk is None else chunk_key(key, self.chunk)
 
     @classmethod
     def decode(cls, raw: bytes) -> StateKey:
@@ -139,7 +159,7 @@ class RequestKey:
 
     def encode(self) -> bytes:
         """Return the record's key."""
-        return f"{_quoted(self.database)}/{_REQUEST}/{_quoted(self.service)}".encode("ascii")
+        return b"%b/%b/%b" % (_quoted(self.database), _REQUEST, _quoted(self.service))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +171,8 @@ class SeenKey:
     def encode(self) -> bytes:
         """Return the record's key."""
         source = self.source
-        names = f"{_quoted(source.application)}/{_quoted(source.agent)}"
-        return f"{_SEEN}/{names}/{source.topic}/{source.partition}".encode("ascii")
+        names = b"%b/%b" % (_quoted(source.application), _quoted(source.agent))
+        return b"%b/%b/%b/%d" % (_SEEN, names, str(source.topic).encode(), source.partition)
 
     @classmethod
     def decode(cls, raw: bytes) -> SeenKey:
@@ -168,9 +188,9 @@ class SeenKey:
 def decode_key(raw: bytes) -> StateKey | RequestKey | SeenKey:
     """Read a record's key, other than that of positions; raises MalformedError."""
     parts = raw.split(b"/")
-    if len(parts) == 5 and parts[0] == _SEEN.encode():
+    if len(parts) == 5 and parts[0] == _SEEN:
         return SeenKey.decode(raw)
-    if len(parts) == 3 and parts[1] == _REQUEST.encode():
+    if len(parts) == 3 and parts[1] == _REQUEST:
         try:
             database, service = (unquote(part.decode("ascii")) for part in (parts[0], parts[2]))
         except UnicodeDecodeError as error:
@@ -184,27 +204,21 @@ def encode_dialog(dialog: Dialog) -> bytes:
     acknowledged, acknowledged_fragment = dialog.acknowledged
     transmitted, transmitted_fragment = dialog.transmitted
     suspect, suspect_fragment = dialog.suspect
-    return DIALOG.pack(
-        (
-            *_who(dialog),
-            str(dialog.group),
-            str(dialog.handle),
-            dialog.created_at,
-            dialog.expires_at,
-            dialog.send_sequence,
-            acknowledged,
-            transmitted,
-            acknowledged_fragment,
-            transmitted_fragment,
-            suspect_fragment,
-            suspect,
-            *dialog.received,
-            [(s, offset, f, n) for (s, f), (offset, n) in dialog.held.items()],
-            dialog.partial,
-            dialog.parked,
-            *_rest(dialog),
-        )
+    held = [(s, offset, f, n) for (s, f), (offset, n) in dialog.held.items()]
+    numbers = (
+        dialog.send_sequence,
+        acknowledged,
+        transmitted,
+        acknowledged_fragment,
+        transmitted_fragment,
+        suspect_fragment,
+        suspect,
+        *dialog.received,
+        held,
+        dialog.partial,
+        dialog.parked,
     )
+    return b"%b%b%b" % (_pack_who(_who(dialog)), _pack_numbers(numbers), _pack_rest(_rest(dialog)))
 
 
 def decode_dialog(raw: bytes, conversation: uuid.UUID) -> Dialog:

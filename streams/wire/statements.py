@@ -5,9 +5,12 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from streams.protocol.cause import Cause, Source
 from streams.protocol.frames import Command, CommandKind
+from streams.wire.glance import guid, number
+from streams.wire.packing import pack_long
 from streams.wire.single_object import Codec, MalformedError
 
 COMMAND = Codec("Command")
@@ -18,30 +21,57 @@ _REMEMBERED, _SHORT = 4096, 1024
 """How many values, and of how many bytes at most, are remembered of what comes again and again."""
 _NEWER_STATEMENT = "UNKNOWN"
 
+_ISSUED = COMMAND.names.index("issued_at")
+_pack_kind = lru_cache(_REMEMBERED)(COMMAND.packer(1, _ISSUED))
+_pack_said = COMMAND.packer(_ISSUED + 1)
+
 
 def encode_command(command: Command) -> bytes:
     """Encode ``sb-command``; the body is the record's value, the conversation id its key."""
-    return COMMAND.pack(
+    kind, database, from_initiator, issued_at = command[2:6]
+    return b"%b%b%b%b%b" % (
+        COMMAND.prefix,
+        command.command_id.bytes,
+        _pack_kind((kind.value, database, from_initiator)),
+        pack_long(issued_at),
+        _said(*command[6:17], *command[19:22]),
+    )
+
+
+@lru_cache(_REMEMBERED)
+def _said(
+    reply_to: str | None,
+    from_service: str | None,
+    to_service: str | None,
+    to_broker: str | None,
+    contract: str | None,
+    lifetime: int | None,
+    group: uuid.UUID | None,
+    type: str | None,
+    error_code: int | None,
+    error_text: str | None,
+    cleanup: bool,
+    related: uuid.UUID | None,
+    timeout: int | None,
+    also: tuple[uuid.UUID, ...],
+) -> bytes:
+    """Encode what a statement says, which for most of one application's is the same."""
+    return _pack_said(
         (
-            command.command_id.bytes,
-            command.kind.value,
-            command.database,
-            command.from_initiator,
-            command.issued_at,
-            command.reply_to,
-            command.from_service,
-            command.to_service,
-            command.to_broker,
-            command.contract,
-            command.lifetime,
-            None if command.group is None else str(command.group),
-            None if command.related is None else str(command.related),
-            list(map(str, command.also)),
-            command.timeout,
-            command.type,
-            command.error_code,
-            command.error_text,
-            command.cleanup,
+            reply_to,
+            from_service,
+            to_service,
+            to_broker,
+            contract,
+            lifetime,
+            None if group is None else str(group),
+            None if related is None else str(related),
+            list(map(str, also)),
+            timeout,
+            type,
+            error_code,
+            error_text,
+            cleanup,
         )
     )
 
@@ -72,54 +102,31 @@ def decode_command(
     split = _split(raw) if raw is not None else None
     if raw is None or split is None:
         return _command(raw, conversation, body, stored_at)
-    issued_at, rest = split
-    known = _repeated(rest)
-    return Command(
-        conversation,
-        uuid.UUID(bytes=raw[10:26]),
-        known.kind,
-        known.database,
-        known.from_initiator,
-        issued_at,
-        known.reply_to,
-        known.from_service,
-        known.to_service,
-        known.to_broker,
-        known.contract,
-        known.lifetime,
-        known.group,
-        known.type,
-        known.error_code,
-        known.error_text,
-        known.cleanup,
-        body,
-        stored_at,
-        known.related,
-        known.timeout,
-        known.also,
-    )
+    issued_at, head, tail = split
+    before, middle, after = _repeated(head, tail)
+    said = (conversation, guid(raw[10:26]), *before, issued_at, *middle, body, stored_at, *after)
+    return Command._make(said)
 
 
-def _split(raw: bytes) -> tuple[int, bytes] | None:
-    """Return ``issued_at``, and the bytes with zeros in its place and the id's, in one known shape.
+def _split(raw: bytes) -> tuple[int, bytes, bytes] | None:
+    """Return ``issued_at``, and the bytes before it and behind it without prefix and id.
 
     It stands behind kind (one byte), database (its length is one byte) and side, and takes six
     bytes from 1971 to 2039.
     """
-    if not raw.startswith(COMMAND.prefix) or len(raw) < 28 or raw[27] & 0x81:
+    if not raw.startswith(COMMAND.prefix) or not 28 <= len(raw) <= _SHORT or raw[27] & 0x81:
         return None
     at = 29 + (raw[27] >> 1)
-    n = int.from_bytes(raw[at : at + 6], "little")
-    if n & 0x808080808081 != 0x008080808080 or len(raw) > _SHORT:
-        return None
-    low = (n & 0x7F) | (n >> 1 & 0x3F80) | (n >> 2 & 0x1FC000)
-    high = (n >> 3 & 0xFE00000) | (n >> 4 & 0x7F0000000) | (n >> 5 & 0x3F800000000)
-    return (low | high) >> 1, b"%b%b%b\0%b" % (raw[:10], bytes(16), raw[26:at], raw[at + 6 :])
+    issued_at = number(raw[at : at + 6])
+    return None if issued_at is None else (issued_at, raw[26:at], raw[at + 6 :])
 
 
 @lru_cache(_REMEMBERED)
-def _repeated(rest: bytes) -> Command:
-    return _command(rest, uuid.UUID(int=0), None, 0)
+def _repeated(head: bytes, tail: bytes) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
+    """Return a statement's fields, apart from those that differ each time."""
+    raw = b"%b%b%b\0%b" % (COMMAND.prefix, bytes(16), head, tail)
+    said = _command(raw, uuid.UUID(int=0), None, 0)
+    return said[2:5], said[6:17], said[19:]
 
 
 def _command(

@@ -24,10 +24,10 @@ from streams.kafka import (
     headers_of,
     stated_cluster,
 )
-from streams.node import FarPresence, KafkaClock, World
+from streams.node import Claim, FarPresence, KafkaClock, World
 from streams.settings import Credentials
 from streams.topology import Cluster as Stated
-from streams.wire import MalformedError, Topics, decode_presence
+from streams.wire import MalformedError, Topics, claims_in, decode_presence
 from streams.wire.evolution import ANNOUNCED, read_announcement
 from streams.wire.records import header_of
 
@@ -105,6 +105,11 @@ class Abroad:
         watch = self._watch(neighbour)
         return watch is not None and watch.presence.reachable(neighbour, time.monotonic())
 
+    def claims(self, neighbour: str) -> tuple[Claim, ...] | None:
+        """Return what a neighbour has said last of its mirrored databases; ``None``: nothing."""
+        watch = self._watch(neighbour)
+        return None if watch is None else watch.claims.get(neighbour)
+
     def ahead(self, neighbour: str) -> int:
         """Return by how many milliseconds the clock of a neighbour's cluster is ahead of ours.
 
@@ -139,6 +144,7 @@ class _Watch:
     def __init__(self, name: str, cluster: Cluster) -> None:
         self.cluster = cluster
         self.presence = FarPresence()
+        self.claims: dict[str, tuple[Claim, ...]] = {}
         self.clock = KafkaClock()
         self.announced: dict[str, frozenset[bytes]] = {}
         self._name = name
@@ -199,6 +205,7 @@ class _Watch:
         except MalformedError as error:
             log.warning("presence of the cluster %s: %s", self._name, error)
             return
+        self.claims[seen["instance"]] = claims_in(seen)
         if said is not None:  # it has not read its catalog yet
             self.announced[seen["instance"]] = read_announcement(said)
         self.presence.seen(seen["instance"], seen["replica"], seen["count"])

@@ -19,9 +19,20 @@ from streams.kafka import (
     TopicPartition,
     watermarks,
 )
-from streams.node import LEFT, SILENCE, KafkaClock, Presence, Tenancy, Tenants, World, world_of
+from streams.node import (
+    LEFT,
+    SILENCE,
+    Claim,
+    KafkaClock,
+    Presence,
+    Tenancy,
+    Tenants,
+    World,
+    claims_of,
+    world_of,
+)
 from streams.settings import NO_CREDENTIALS, Credentials
-from streams.wire import MalformedError, decode_presence, encode_presence
+from streams.wire import MalformedError, claims_in, decode_presence, encode_presence
 from streams.wire.evolution import ANNOUNCED, announcement
 from streams.workers.abroad import Abroad, appended
 
@@ -63,6 +74,7 @@ class Control:
         self._announced: dict[str, str | bytes | None] = {}
         self._presence = Presence(next(iter(self._signs), ""), time.monotonic())
         self._tenants = Tenants(self._replica)
+        self._claims: dict[str, tuple[Claim, ...]] = {}
         self._clock = KafkaClock()
         self.abroad = Abroad(cluster.topics, credentials, self._clock)
         self._world: World | None = None
@@ -159,6 +171,12 @@ class Control:
         if instance in self.world.neighbours:
             return self.abroad.reachable(instance)
         return self._presence.reachable(instance, time.monotonic(), silence)
+
+    def claims(self, instance: str) -> tuple[Claim, ...] | None:
+        """Return what an instance has said last of its mirrored databases; ``None``: nothing."""
+        if instance in self.world.neighbours:
+            return self.abroad.claims(instance)
+        return self._claims.get(instance)
 
     def speak_for(self, name: str) -> None:
         """Give signs of life in one more name, at once and from now on."""
@@ -261,7 +279,8 @@ class Control:
             self._sign(producer, self._left.pop(), LEFT)
 
     def _sign(self, producer: Producer, name: str, count: int) -> None:
-        value = encode_presence(name, self._replica, count, self.now())
+        about = name, self._replica, count, self.now()
+        value = encode_presence(*about, claims_of(self._world, name))
         topic = self._cluster.topics.presence
         producer.produce(topic, key=name, value=value, headers=self._announced)
 
@@ -281,6 +300,7 @@ class Control:
             try:
                 self._world = world_of(self._catalog.topology, self._catalog.version)
                 self._announced = {ANNOUNCED: announcement(self._catalog.objects)}
+                self._beat_at = 0.0  # who has become the principal of a pair says so at once
             except Exception as error:  # objects that make no sense together
                 self._catalog.error = f"version {self._catalog.version}: {error!r}"
         if self._catalog.error and self._catalog.error != self._told:
@@ -296,6 +316,9 @@ class Control:
         name, replica, count = seen["instance"], seen["replica"], seen["count"]
         self._tenants.seen(name, replica, count, appended(message))
         now = time.monotonic()
+        claims = claims_in(seen)
+        if claims or name in self._claims:
+            self._claims[name] = claims
         if self._presence.seen(name, replica, count, now):
             self.abroad.beat(now)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 
@@ -38,10 +38,12 @@ from streams.wire.records import LARGEST_BODY
 from streams.workers.control import Control
 from streams.workers.counts import Committed, Told, Traffic
 from streams.workers.inputs import Inputs, Intake, tell_parked
+from streams.workers.moving import move_bodies
 from streams.workers.partition import Partition, Work
 from streams.workers.partitions import Partitions
 from streams.workers.slot import UNNAMED, Slot, is_fatal
 from streams.workers.standby import Standby
+from streams.workers.tenure import Tenure
 from streams.workers.transactions import Transactions, number_of
 
 log = logging.getLogger("hopline.endpoint")
@@ -63,9 +65,11 @@ class Pace(Enum):
 class EndpointWorker:
     """One replica of an instance's endpoint worker; ``slot`` names it across restarts, if any.
 
+    With ``pair`` it runs the dialogs of that mirrored pair, while its instance is the principal.
     ``cache_bytes`` bounds what it keeps in memory of ``cmd``, and as much of ``in``, per partition.
     As a ``standby`` it begins when nobody else works in its slot. ``trims_every`` so many seconds
-    it says anew what nobody needs of its inputs (``spare``); ``None``: never.
+    it says anew what nobody needs of its inputs (``spare``); ``None``: never. ``young`` is told to
+    it: where the records begin, if any, that are to be kept for their age.
     """
 
     role = "endpoint"
@@ -76,6 +80,7 @@ class EndpointWorker:
         instance: str,
         control: Control,
         *,
+        pair: str | None = None,
         slot: str = "",
         limits: Limits | None = None,
         cache_bytes: int = CACHE_BYTES,
@@ -84,34 +89,55 @@ class EndpointWorker:
         trims_every: float | None = None,
     ) -> None:
         self.instance = instance
+        self.tenure = Tenure(control, instance, pair)
         self._cluster = cluster
         self._control = control
-        self._slot = Slot(instance, self.role, slot or (UNNAMED if standby else ""))
+        self._pair = pair
+        # As the same static member, whoever has the slot next is dealt its partitions at once.
+        named = slot or (UNNAMED if standby or pair is not None else "")
+        self._slot = Slot(str(self.tenure), self.role, named)
         self._pace = pace
         self._trims_every = trims_every
         self._standby = Standby(control, self._slot) if standby else None
-        self._inputs = Inputs.of(cluster.topics, instance)
+        self._inputs = Inputs.of(cluster.topics, self.tenure.home)
         # A command, and a message in a queue topic, is one record.
         limits = limits or Limits()
         limits = replace(limits, body=min(limits.body, LARGEST_BODY))
-        self.partitions = Partitions(cluster, instance, self._inputs, control, limits, cache_bytes)
+        self.partitions = Partitions(
+            cluster, instance, self._inputs, control, self.tenure, limits, cache_bytes
+        )
         self.counts, self.traffic = Committed(), Traffic()
         self.committed = 0
+        self.young: Mapping[tuple[str, int], int] = {}
 
     def run(self, stop: threading.Event) -> None:
         """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
-        if self._standby is not None and not self._standby.wait(self.partitions, stop):
+        while self.tenure.begins(stop):
+            try:
+                self._serve(stop)
+            except Exception as error:
+                if self.tenure.confirm():
+                    raise
+                log.info("%s: the role has gone: %s", self.tenure, error)
+
+    def _serve(self, stop: threading.Event) -> None:
+        topic = self._cluster.topics.dialog(self.tenure.home)
+        if self._standby is not None and not self._standby.wait(self.partitions, topic, stop):
             return
-        self._slot.hold(self._control, stop, lambda: self._work(stop))
+        # Who has lost a pair's slot may have lost the role: nobody here begins anew by himself.
+        own = self._pair is None
+        self._slot.hold(self._control, stop, lambda: self._work(stop), anew=own)
 
     def _work(self, stop: threading.Event) -> None:
-        cluster, inputs = self._cluster, self._inputs
-        self._transactions = Transactions(cluster, self._slot, inputs, stop)
+        cluster, inputs, home = self._cluster, self._inputs, self.tenure.home
+        self._transactions = Transactions(cluster, home, self._slot, inputs, stop)
+        if not self.tenure.confirm():  # its successor was fenced by mistake, and begins anew
+            return
         self._intake = Intake(
             inputs, len(partitions_of(cluster, inputs.cmd)), self._control.catch_up
         )
         consumer = self._consumer = cluster.consumer(
-            f"{cluster.topics.prefix}endpoint.{self.instance}",
+            f"{cluster.topics.prefix}endpoint.{home}",
             partition_assignment_strategy="range",
             enable_partition_eof=True,
             stats=self.traffic.reader,
@@ -119,7 +145,7 @@ class EndpointWorker:
         )
         self.partitions.subscribe(consumer)
         try:
-            while not stop.is_set():
+            while not stop.is_set() and self.tenure.lasts:
                 self._turn(consumer)
         finally:
             self.partitions.close()
@@ -130,6 +156,8 @@ class EndpointWorker:
         if first is not None:
             for message in [first, *consumer.consume(*self._pace.value)]:
                 self._sort(message)
+        if not self.tenure.confirm_awake():
+            return
         self._read_at = time.monotonic()
         for owned in list(self.partitions.owned.values()):
             self._follow_catalog(owned)
@@ -142,7 +170,14 @@ class EndpointWorker:
             else:
                 owned.arm(work.due)
             if self._trims_every is not None:
-                owned.look_for_spare(self._read_at, self._trims_every)
+                self._look_for_spare(owned, self._trims_every)
+
+    def _look_for_spare(self, owned: Partition, every: float) -> None:
+        if owned.look_for_spare(self._read_at, every) is None:
+            return
+        member, now = self.partitions.member, self._control.now()
+        if not move_bodies(owned, self.young, self._transactions, member, now):
+            self.counts.rolled_back += 1
 
     def _sort(self, message: Message) -> None:
         owned = self.partitions.owned.get(message.partition() or 0)
@@ -152,10 +187,10 @@ class EndpointWorker:
             owned.pending.append(message)
 
     def _follow_catalog(self, owned: Partition) -> None:
-        world = self._control.world
+        if self.instance not in self._control.world.instances:
+            raise SurroundingsError(f"The catalog has {self.instance} no longer.")
+        world = self.tenure.world()
         if world is not owned.endpoint.world:
-            if self.instance not in world.instances:
-                raise SurroundingsError(f"The catalog has {self.instance} no longer.")
             owned.switch(world)
 
     def _apply(self, owned: Partition, work: Work) -> bool:
@@ -224,7 +259,7 @@ class EndpointWorker:
         """Tell whether it has its partitions and what lives in them, or stands by with all that."""
         if self._standby is not None and self._standby.is_ready:
             return True
-        return self.partitions.assigned
+        return self.tenure.is_served
 
     @property
     def told(self) -> Told:
@@ -239,11 +274,6 @@ class EndpointWorker:
             for owned in list(self.partitions.owned.values())
             for topic, position in zip(self._inputs, owned.spare or (), strict=False)
         }
-
-    @property
-    def queues_of(self) -> Collection[int]:
-        """Return the partitions of its instance's queues that are its to shorten."""
-        return list(self.partitions.owned)
 
     def _seek_back(self, owned: Partition) -> None:
         for topic, position in owned.positions.items():

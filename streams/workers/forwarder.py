@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from streams.errors import EventKind, Number, SurroundingsError
@@ -31,7 +31,7 @@ from streams.kafka import (
     TopicPartition,
     headers_of,
 )
-from streams.node import HELD, Forwarder, Outcome, Place, Record, event
+from streams.node import HELD, Forwarder, Outcome, Place, Record, event, home_of
 from streams.routing import Origin
 from streams.topology import Transport
 from streams.wire import (
@@ -55,7 +55,9 @@ from streams.workers.crossings import Crossed, Crossings
 from streams.workers.delivery import Delivery, short, source_of
 from streams.workers.express import Express, Input, Known
 from streams.workers.positions import Positions
+from streams.workers.principals import Principals
 from streams.workers.slot import Slot, is_fatal
+from streams.workers.tenure import Tenure
 from streams.workers.waiting import Held, Waiting
 
 log = logging.getLogger("hopline.forwarder")
@@ -70,25 +72,33 @@ _BEGINNING = -2
 class ForwarderWorker:
     """One replica of an instance's forwarder; :meth:`run` owns the loop and decides nothing.
 
-    ``slot`` names it across restarts, if any.
+    ``slot`` names it across restarts, if any. With ``pair`` it forwards what begins in the
+    databases of that mirrored pair, while its instance is the principal, and needs none.
     """
 
     role = "forwarder"
 
     def __init__(
-        self, cluster: Cluster, instance: str, control: Control, *, slot: str = ""
+        self,
+        cluster: Cluster,
+        instance: str,
+        control: Control,
+        *,
+        pair: str | None = None,
+        slot: str = "",
     ) -> None:
         self.instance = instance
-        self._slot = Slot(instance, self.role, slot)
+        self.tenure = Tenure(control, instance, pair)
+        self._slot = Slot(instance, self.role, slot if pair is None else "")
         self._cluster = cluster
         self._control = control
-        topics = cluster.topics
-        self._out = topics.out(instance)
-        self._txq = topics.txq(instance)
+        topics, home = cluster.topics, self.tenure.home
+        self._out = topics.out(home)
+        # What comes from outside is for the instance, whichever of its databases it is meant for.
+        self._reads = [self._out] if pair is not None else [self._out, topics.txq(instance)]
         self._names: dict[tuple[Place, str], str] = {}
         self._inputs: dict[tuple[str | None, int | None], Input] = {}
         self._positions = Positions()
-        self.assigned = False
         self.told, self.traffic = Told(), Traffic()
         self._waiting = Waiting(control.reachable)
         self._crossings = Crossings(control.abroad)
@@ -98,11 +108,6 @@ class ForwarderWorker:
     def spare(self) -> dict[tuple[str, int], int]:
         """Return below which positions nothing is needed any more; any thread may ask."""
         return self._positions.spare()
-
-    @property
-    def queues_of(self) -> Collection[int]:
-        """Return the partitions of queues that are its to shorten: none."""
-        return ()
 
     @property
     def pending(self) -> tuple[int, int]:
@@ -122,36 +127,48 @@ class ForwarderWorker:
     def _work(self, stop: threading.Event) -> None:
         self._inputs, self._positions = {}, Positions()
         world = self._control.world
-        self._forwarder = Forwarder(self.instance, world, Envelope, self._waiting.reachable)
+        principals = self._principals = Principals(
+            self.instance, self._control, lambda address: self._forwarder.instance_at(address)
+        )
+        self._forwarder = Forwarder(
+            self.instance, world, Envelope, self._waiting.reachable, principals
+        )
         self._limit()
         self._delivery = Delivery(
             self._cluster, self.instance, stop, told=self.told, traffic=self.traffic
         )
         self._express = Express(self._delivery)
-        consumer = self._consumer = self._cluster.consumer(
-            f"{self._cluster.topics.prefix}forwarder.{self.instance}",
+        while self.tenure.begins(stop):
+            self._serve(stop)
+
+    def _serve(self, stop: threading.Event) -> None:
+        group = f"{self._cluster.topics.prefix}forwarder.{self.tenure.home}"
+        consumer = self._consumer = self._offsets = self._cluster.consumer(
+            group + self.tenure.suffix,
             partition_assignment_strategy="cooperative-sticky",
             enable_partition_eof=True,
             stats=self.traffic.reader,
             **self._slot.member,
         )
+        if self.tenure.suffix:  # positions outlive the tenure in a group without members
+            self._offsets = self._cluster.consumer(group)
         consumer.subscribe(
-            [self._out, self._txq],
+            self._reads,
             on_assign=self._assigned,
             on_revoke=self._revoked,
             on_lost=self._lost,
         )
         commit_at = release_at = time.monotonic()
         try:
-            while not stop.is_set():
+            while not stop.is_set() and self.tenure.lasts:
                 self._follow_catalog()
                 first = consumer.poll(0.05)
                 if first is not None:
                     self._pass_on([first, *consumer.consume(BATCH, 0)])
                 now = time.monotonic()
                 self._take_back()
-                if self._waiting and now >= release_at:
-                    self._release()
+                if now >= release_at:
+                    self._look_around()
                     release_at = now + RELEASE_EVERY
                 if now >= commit_at:
                     self._commit(2.0)
@@ -159,7 +176,15 @@ class ForwarderWorker:
             self._settle()
             self._commit(10.0)
         finally:
+            self.tenure.assigned = False
             consumer.close()
+            if self._offsets is not consumer:
+                self._offsets.close()
+
+    @property
+    def assigned(self) -> bool:
+        """Tell whether it has its partitions, or another instance has the pair's."""
+        return self.tenure.is_served
 
     # --- records ---------------------------------------------------------------------------------
 
@@ -239,7 +264,8 @@ class ForwarderWorker:
             abroad = lane.instance in self._forwarder.world.neighbours
             cross = partial(self._cross, source.origin, lane.instance) if abroad else None
             lanes = source.acks if record.is_ack else source.lanes
-            lanes[record.route] = Known(lane, self._topic(lane.place, lane.instance), cross)
+            topic = self._topic(lane.place, lane.instance, lane.database)
+            lanes[record.route] = Known(lane, topic, cross)
 
     def _read(self, origin: Origin, message: Message, headers: Headers) -> Record:
         key = message.key()
@@ -265,14 +291,15 @@ class ForwarderWorker:
                 headers.append((ORIGIN, INSIDE if copy.inside else OUTSIDE))
             self._delivery.produce(
                 source,
-                self._topic(copy.place, copy.instance),
+                self._topic(copy.place, copy.instance, copy.database),
                 record.key,
                 message.value(),
                 headers,
                 stamp,
             )
         for status in outcome.statuses:
-            topic, key = self._topic(Place.ACK, self.instance), str(status.conversation).encode()
+            topic = self._topic(Place.ACK, self.instance, status.database)
+            key = str(status.conversation).encode()
             self._delivery.produce(source, topic, key, encode_status(status))
         if outcome.event is not None:
             self._delivery.emit(source, record.key, outcome.event)
@@ -285,12 +312,13 @@ class ForwarderWorker:
         if not self._crossings.take(crossed, headers, stamp):
             self._hold_back(crossed)
 
-    def _topic(self, place: Place, instance: str) -> str:
-        name = self._names.get((place, instance))
+    def _topic(self, place: Place, instance: str, database: str | None = None) -> str:
+        home = home_of(self._forwarder.world, instance, database)
+        name = self._names.get((place, home))
         if name is None:
             topics = self._cluster.topics
             make = {Place.TXQ: topics.txq, Place.IN: topics.inbox, Place.ACK: topics.ack}[place]
-            name = self._names[place, instance] = make(instance)
+            name = self._names[place, home] = make(home)
         return name
 
     def _corrupted(self, message: Message, error: MalformedError, now: int) -> None:
@@ -314,8 +342,15 @@ class ForwarderWorker:
         number = self._waiting.add(self._forwarder.hold_key(record), held)
         return HELD if number is None else self._forwarder.refuse(record, number, now)
 
-    def _release(self) -> None:
+    def _look_around(self) -> None:
+        """Hear who is the principal of which pair, and let go what was held and can leave."""
         now = self._control.now()
+        for told in self._principals.look(now):
+            self._delivery.emit((self._out, 0, None), None, told)
+        if self._waiting:
+            self._release(now)
+
+    def _release(self, now: int) -> None:
         for held in self._waiting.due(now):
             outcome = self._forwarder.release(held.record, now)
             if outcome is HELD:
@@ -363,7 +398,7 @@ class ForwarderWorker:
         if not self._delivery.confirm(timeout):
             return
         try:
-            self._consumer.commit(offsets=offsets, asynchronous=False)
+            self._offsets.commit(offsets=offsets, asynchronous=False)
         except KafkaException as error:
             # The next commit takes them along. If a rebalance has taken the partitions, they are
             # dropped with these, and whoever has them now reads the records again.
@@ -372,15 +407,15 @@ class ForwarderWorker:
         self._positions.committed(offsets)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        committed = consumer.committed(partitions, timeout=10)
+        committed = self._offsets.committed(partitions, timeout=10)
         self._positions.begin(committed)
         for partition in committed:
             if partition.offset < 0:
                 partition.offset = _BEGINNING
         consumer.incremental_assign(committed)
-        if not self.assigned:
-            self.assigned = True
-            ready.info("%s forwarder: ready", self.instance)
+        if not self.tenure.assigned:
+            self.tenure.assigned = True
+            ready.info("%s forwarder%s: ready", self.instance, self.tenure.of)
         log.info("%s forwards %s", self.instance, _named(partitions))
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -391,7 +426,7 @@ class ForwarderWorker:
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._positions.forget(partitions)
-        self.assigned = False
+        self.tenure.assigned = False
         log.warning("%s has lost %s", self.instance, _named(partitions))
         consumer.incremental_unassign(partitions)
 

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from streams.errors import EventKind, Number, SurroundingsError, text_of
-from streams.kafka import Cluster, Fetcher, Message, headers_of
-from streams.node import CommandResult, DialogKey, Transaction
+from streams.kafka import Cluster, Fetcher, Headers, Message, headers_of
+from streams.node import CommandResult, DialogKey, Moves, Transaction
 from streams.protocol import Acknowledgement, Command, Status
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError, Topics, UnknownSchemaError
 from streams.wire.partition import partition_of
-from streams.wire.records import conversation_of, read_ack, read_command, read_message
+from streams.wire.records import conversation_of, is_moved, read_ack, read_command, read_message
+
+MOVED_BYTES = 8 << 20
+"""So many bytes of bodies are moved in one transaction, and what the last one has beyond."""
 
 
 class Inputs(NamedTuple):
@@ -46,11 +49,27 @@ class Bodies:
 
     def command(self, position: int) -> Command:
         """Return the command at a position of ``cmd``."""
-        return _command(self.commands.fetch(position))
+        record = self.commands.fetch(position)
+        return _command(record, headers_of(record))
 
     def message(self, position: int) -> Frame:
         """Return the message frame at a position of ``in``."""
-        return _frame(self.frames.fetch(position))
+        record = self.frames.fetch(position)
+        return _frame(record, headers_of(record))
+
+    def to_move(self, moves: Moves) -> list[Message]:
+        """Return the records of bodies that are to be moved, of ``cmd`` and ``in``.
+
+        Of large ones only the first few: the others the next time.
+        """
+        found, size = [], 0
+        wanted = [(self.commands, p) for p in moves.commands]
+        for fetcher, position in wanted + [(self.frames, p) for p in moves.frames]:
+            found.append(fetcher.fetch(position))
+            size += len(found[-1])
+            if size > MOVED_BYTES:
+                break
+        return found
 
     def close(self) -> None:
         """Let the broker go."""
@@ -88,6 +107,8 @@ class Intake:
             return
         position = message.offset() or 0
         match read:
+            case None:
+                pass
             case Command():
                 tx.command(position, read)
             case Frame():
@@ -97,22 +118,28 @@ class Intake:
             case Acknowledgement():
                 tx.acknowledgement(read)
 
-    def _read(self, bodies: Bodies, message: Message) -> Command | Frame | Status | Acknowledgement:
-        self._demand_partition(message)
-        if message.topic() == self.inputs.cmd:
+    def _read(
+        self, bodies: Bodies, message: Message
+    ) -> Command | Frame | Status | Acknowledgement | None:
+        """Return what a record says: nothing new where it was said at another place before."""
+        if self.partitions > 1:
+            self._demand_partition(message)
+        topic, headers = message.topic(), headers_of(message)
+        if is_moved(headers):
+            return None
+        if topic == self.inputs.cmd:
             bodies.commands.remember(message)
-            return _command(message)
-        if message.topic() == self.inputs.inbox:
+            return _command(message, headers)
+        if topic == self.inputs.inbox:
             bodies.frames.remember(message)
-            return _frame(message)
-        return read_ack(message.key(), message.value(), headers_of(message))
+            return _frame(message, headers)
+        return read_ack(message.key(), message.value(), headers)
 
     def _demand_partition(self, message: Message) -> None:
         """Refuse a record that its key does not put here: its dialog lives in another partition."""
-        if self.partitions > 1:
-            right = partition_of(conversation_of(message.key()), self.partitions)
-            if right != message.partition():
-                raise MalformedError(f"the key belongs on partition {right}")
+        right = partition_of(conversation_of(message.key()), self.partitions)
+        if right != message.partition():
+            raise MalformedError(f"the key belongs on partition {right}")
 
     def refuse(self, tx: Transaction, message: Message, number: Number) -> None:
         """Refuse what cannot be applied: a frame is not acknowledged, a command gets its answer."""
@@ -121,7 +148,7 @@ class Intake:
             _tell(tx, message, EventKind.MESSAGE_UNDELIVERABLE, error=number, detail=detail)
             return
         try:
-            command = _command(message)
+            command = _command(message, headers_of(message))
         except MalformedError as error:
             _tell(tx, message, EventKind.CORRUPTED_MESSAGE, detail=str(error))
             return
@@ -191,9 +218,9 @@ def _tell(
     )
 
 
-def _command(message: Message) -> Command:
-    return read_command(message.key(), message.value(), headers_of(message), message.timestamp()[1])
+def _command(message: Message, headers: Headers) -> Command:
+    return read_command(message.key(), message.value(), headers, message.timestamp()[1])
 
 
-def _frame(message: Message) -> Frame:
-    return read_message(message.key(), message.value(), headers_of(message))
+def _frame(message: Message, headers: Headers) -> Frame:
+    return read_message(message.key(), message.value(), headers)

@@ -233,7 +233,7 @@ class Workers(Collector):
             metric = family(figure.name, figure.says, labels=("worker", "server", *figure.labels))
             for worker in self._process.workers:
                 for labels, value in figure.read(worker):
-                    metric.add_metric([worker.role, worker.instance, *labels], float(value))
+                    metric.add_metric([worker.role, str(worker.tenure), *labels], float(value))
             yield metric
 
 

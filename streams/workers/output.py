@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from streams.kafka import Headers, KafkaError, Message, Producer
+from streams.kafka import Headers, KafkaError, Message, Producer, headers_of
 from streams.node import OutFrame, Transaction
 from streams.wire import Topics, encode_event, encode_result
-from streams.wire.records import ack_record, command_record, message_record, queue_record
+from streams.wire.records import MOVED, ack_record, command_record, message_record, queue_record
 from streams.wire.state import (
     POSITIONS_KEY,
     Positions,
     RequestKey,
     SeenKey,
-    StateKey,
+    chunk_key,
+    dialog_key,
     encode_chunk,
     encode_dialog,
     encode_positions,
@@ -22,6 +25,8 @@ from streams.wire.state import (
 )
 from streams.wire.statements import ResultRecord
 from streams.workers.room import Room
+
+Report = Callable[[KafkaError | None, Message], None]
 
 
 class Output:
@@ -41,6 +46,7 @@ class Output:
         self._room = Room(producer, instance, stop)
         self._out = topics.out(instance)
         self._cmd = topics.cmd(instance)
+        self._in = topics.inbox(instance)
         self._dialog = topics.dialog(instance)
         self.out_end = -1
 
@@ -48,20 +54,34 @@ class Output:
         """Forget the previous transaction's last copy."""
         self.out_end = -1
 
+    def move(self, tx: Transaction, bodies: Sequence[Message]) -> None:
+        """Copy bodies to the ends of their topics, and let the dialogs know where they are now."""
+        places: dict[str, dict[int, int]] = {self._cmd: {}, self._in: {}}
+        for body in bodies:
+            topic, offset, timestamp = body.topic() or "", body.offset() or 0, body.timestamp()[1]
+            told = partial(_note, places[topic], offset)
+            headers = [*(h for h in headers_of(body) if h[0] != MOVED), (MOVED, None)]
+            record = body.value(), body.key(), body.partition()
+            self._room.produce(topic, *record, told, None, timestamp, headers)
+        if bodies:
+            self._producer.flush(15)
+            for machine in tx.machines.values():
+                touched = machine.dialog.move_bodies(places[self._cmd], places[self._in])
+                machine.touched_chunks.update(touched)
+
     def write(self, tx: Transaction, partition: int, positions: Positions) -> None:
         """Produce everything; raises KafkaException where a record cannot be accepted at all."""
         last = len(tx.frames) - 1
         for index, frame in enumerate(tx.frames):
-            key, value, headers = _frame_record(frame)
-            self._produce(self._out, key, value, headers, partition=partition, marked=index == last)
+            report = self._last_copy if index == last else None
+            self._produce(self._out, *_frame_record(frame), partition, report)
         for m in tx.queued:
             topic = self._topics.queue(self._instance, m.database, m.queue)
-            key, value, headers = queue_record(
-                m.group, m.conversation, m.parties, m.header, m.journey, m.body, m.priority
-            )
-            # Clamped: a record from the future is refused, and with it the whole transaction.
-            at = min(max(m.header.enqueued_at, 0), tx.now)
-            self._produce(topic, key, value, headers, timestamp=at)
+            at = m.header.enqueued_at
+            if not 0 <= at <= tx.now:
+                # A record from the future is refused, and with it the whole transaction.
+                at = min(max(at, 0), tx.now)
+            self._produce(topic, *queue_record(*m[2:]), timestamp=at)
         for result in tx.results:
             record = ResultRecord(result.command_id, result.conversation, result.number)
             self._produce(
@@ -75,7 +95,7 @@ class Output:
             self._produce(self._topics.event, about, encode_event(event))
         for command in tx.notices.said:  # the database's own, read again as any other
             key, value, headers = command_record(command)
-            self._produce(self._cmd, key, value, headers, partition=partition)
+            self._produce(self._cmd, key, value, headers, partition)
         self._write_state(tx, partition, positions)
         self._producer.flush(15)
 
@@ -85,13 +105,15 @@ class Output:
             value = None
             if not machine.forgotten:
                 value = tx.records[at] = encode_dialog(dialog)
-            self._produce(self._dialog, StateKey(*at).encode(), value, partition=partition)
+            key = dialog_key(at)
+            self._produce(self._dialog, key, value, None, partition)
+            if not machine.touched_chunks:
+                continue
             chunks = tx.chunks[at] = {}
             for number in machine.touched_chunks:
                 chunk = dialog.chunks.get(number)
                 body = chunks[number] = encode_chunk(chunk) if chunk is not None else None
-                chunk_key = StateKey(*at, number).encode()
-                self._produce(self._dialog, chunk_key, body, partition=partition)
+                self._produce(self._dialog, chunk_key(key, number), body, None, partition)
         for (database, service), request in tx.notices.changed.items():
             key = RequestKey(database, service).encode()
             self._produce(self._dialog, key, encode_request(request), partition=partition)
@@ -107,18 +129,26 @@ class Output:
         key: bytes | None,
         value: bytes | None,
         headers: Headers | None = None,
-        *,
         partition: int = -1,
+        report: Report | None = None,
         timestamp: int = 0,
-        marked: bool = False,
     ) -> None:
-        report = self._last_copy if marked else None
         # By position, which is faster: ..., callback, on_delivery, timestamp, headers.
-        self._room.produce(topic, value, key, partition, report, None, timestamp, headers)
+        record = value, key, partition, report, None, timestamp, headers
+        try:
+            self._producer.produce(topic, *record)  # type: ignore[arg-type]
+        except BufferError:
+            self._room.produce(topic, *record)
 
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
             self.out_end = message.offset() or 0
+
+
+def _note(places: dict[int, int], offset: int, error: KafkaError | None, copy: Message) -> None:
+    """Note where a copy is; one that was not delivered lets its transaction fail."""
+    if error is None:
+        places[offset] = copy.offset() or 0
 
 
 def _frame_record(frame: OutFrame) -> tuple[bytes, bytes | None, Headers]:

@@ -90,15 +90,17 @@ class Partition:
         """Tell whether dialogs may and want to try again after a change of the catalog."""
         return self.caught_up and self.endpoint.has_probes
 
-    def look_for_spare(self, clock: float, every: float) -> None:
+    def look_for_spare(self, clock: float, every: float) -> Spare | None:
         """Look a little further what is needed of the inputs; begin anew ``every`` so many seconds.
 
-        Between two transactions: what is seen is committed.
+        Between two transactions: what is seen is committed. Returns what was found, at the end.
         """
         if clock >= self.look_at:
             self.endpoint.needs.begin(Spare(*self.positions.values()))
             self.look_at = clock + every
-        self.spare = self.endpoint.spare() or self.spare
+        found = self.endpoint.spare()
+        self.spare = found or self.spare
+        return found
 
     def take_pending(self) -> list[Message]:
         """Return the records that were read and not applied yet."""

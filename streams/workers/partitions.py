@@ -23,6 +23,7 @@ from streams.workers.control import Control
 from streams.workers.inputs import Bodies, Inputs
 from streams.workers.partition import Partition
 from streams.workers.restore import Replay, start_position
+from streams.workers.tenure import Tenure
 
 log = logging.getLogger("hopline.endpoint")
 ready = logging.getLogger("hopline.ready")
@@ -48,11 +49,13 @@ class Partitions:
         instance: str,
         inputs: Inputs,
         control: Control,
+        tenure: Tenure,
         limits: Limits,
         cache_bytes: int,
     ) -> None:
         self.cluster = self._cluster = cluster
         self._instance = instance
+        self._tenure, self._home = tenure, tenure.home
         self._inputs = inputs
         self._control = control
         self._limits = limits
@@ -60,13 +63,12 @@ class Partitions:
         self.owned: dict[int, Partition] = {}
         self.warm: dict[int, Replay] = {}
         self.member: Any = None
-        self.assigned = False
 
     def subscribe(self, consumer: Consumer) -> None:
         """Take part in the group; the consumer's polls assign and revoke from now on."""
         # It reads no records: only the forwarder's positions, and where logs really end.
         self._aside = self._cluster.consumer(
-            f"{self._cluster.topics.prefix}forwarder.{self._instance}",
+            f"{self._cluster.topics.prefix}forwarder.{self._home}",
             isolation_level="read_uncommitted",
         )
         consumer.subscribe(
@@ -78,12 +80,13 @@ class Partitions:
 
     def close(self) -> None:
         """Let the broker go, and what was owned."""
-        self.assigned = False
         for owned in self.owned.values():
             owned.bodies.close()
-        self.owned.clear()
         for replay in self.warm.values():
             replay.close()
+        self.owned.clear()
+        self.warm.clear()
+        self._tenure.assigned = False
         self._aside.close()
 
     def know_progress(self, owned: Partition, now: int) -> None:
@@ -91,11 +94,11 @@ class Partitions:
         due, clock = owned.endpoint.next_due, time.monotonic()
         if due is None or due > now or clock < owned.progress_at:
             return
-        out = TopicPartition(self._cluster.topics.out(self._instance), owned.number)
+        out = TopicPartition(self._cluster.topics.out(self._home), owned.number)
         try:
             offset = self._aside.committed([out], timeout=2)[0].offset
         except KafkaException as error:
-            log.warning("%s: the forwarder's position is unknown: %s", self._instance, error)
+            log.warning("%s: the forwarder's position is unknown: %s", self._tenure, error)
             owned.progress_at = time.monotonic() + UNKNOWN  # whoever waits for it does nothing else
             return
         owned.endpoint.left_out = max(owned.endpoint.left_out, offset)
@@ -114,14 +117,15 @@ class Partitions:
             if topics != set(self._inputs):
                 missing = sorted(set(self._inputs) - topics)
                 raise SurroundingsError(
-                    f"{self._instance}: partition {number} came without {', '.join(missing)}.",
+                    f"{self._tenure}: partition {number} came without {', '.join(missing)}.",
                     "cmd, in and ack must have the same number of partitions.",
                 )
             owned = self.owned[number] = self._restore(consumer, number)
             starts += [TopicPartition(t, number, o) for t, o in owned.positions.items()]
         consumer.assign(starts)
-        self.assigned = True
-        ready.info("%s endpoint: ready, %s", self._instance, self._described())
+        self._tenure.assigned = True
+        about = self._instance, self._tenure.of, self._described()
+        ready.info("%s endpoint%s: ready, %s", *about)
 
     @property
     def dialogs(self) -> int:
@@ -142,11 +146,11 @@ class Partitions:
         }
         backlog = {t: watermarks(self._aside, t, number)[1] for t in (inputs.inbox, inputs.ack)}
         # Which copy is a dialog's last is unknown: one at or before the end of out.
-        out_end = watermarks(self._aside, topics.out(self._instance), number)[1]
+        out_end = watermarks(self._aside, topics.out(self._home), number)[1]
         endpoint.dialogs.last_copy = out_end - 1
         log.info(
             "%s: partition %d has %d dialogs, restored in %.2f s",
-            self._instance,
+            self._tenure,
             number,
             len(endpoint.dialogs),
             time.monotonic() - started,
@@ -168,13 +172,13 @@ class Partitions:
         """Begin to read the state of a partition."""
         endpoint = Endpoint(
             self._instance,
-            self._control.world,
+            self._tenure.world(),
             self._limits,
             Dialogs(unpack_dialog),
             fits=partial(self._is_in, number),
         )
         endpoint.tell(self._control.now())
-        topic = self._cluster.topics.dialog(self._instance)
+        topic = self._cluster.topics.dialog(self._home)
         return Replay(self._cluster, topic, number, endpoint, self._control.catch_up)
 
     def _is_in(self, number: int, conversation: uuid.UUID) -> bool:
@@ -186,11 +190,11 @@ class Partitions:
         self._let_go(partitions)
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        log.warning("%s has lost its partitions", self._instance)
+        log.warning("%s has lost its partitions", self._tenure)
         self._let_go(partitions)
 
     def _let_go(self, partitions: list[TopicPartition]) -> None:
-        self.assigned = False
+        self._tenure.assigned = False
         for number in {p.partition for p in partitions}:
             owned = self.owned.pop(number, None)
             if owned is not None:

@@ -10,18 +10,19 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Protocol
 
 from streams.errors import HoplineError, SurroundingsError, UsageError
 from streams.kafka import CACHE_BYTES, Cluster, demand
+from streams.node import World, home_of, pairs_at
 from streams.protocol import Limits
 from streams.routing import SYSTEM_SERVICE
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire.evolution import written_schemas
-from streams.wire.specs import cluster_specs, instance_specs
+from streams.wire.specs import cluster_specs, home_specs, instance_specs
 from streams.workers.collector import collecting_rarely
 from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
@@ -29,6 +30,7 @@ from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.slot import Slot, refuse_taken
 from streams.workers.standby import own_name
+from streams.workers.tenure import Tenure
 from streams.workers.trimming import Spare, Trimming, every
 from streams.workers.working import WORKING
 
@@ -41,6 +43,7 @@ class Worker(Protocol):
     """What a thread of this process runs: the loop of one worker until ``stop`` is set."""
 
     instance: str
+    tenure: Tenure
     traffic: Traffic
 
     @property
@@ -58,10 +61,6 @@ class Worker(Protocol):
     @property
     def spare(self) -> Spare:
         """Return below which positions nothing is needed, of partitions that it owns."""
-
-    @property
-    def queues_of(self) -> Collection[int]:
-        """Return the partitions of its instance's queues that are its to shorten."""
 
     def run(self, stop: threading.Event) -> None:
         """Work until ``stop``, then drain and return."""
@@ -142,7 +141,7 @@ class Process:
             yield f"The clock is {self._control.skew:+.0f} s off Kafka's."
         for worker in self.workers:
             if not worker.assigned:
-                yield f"The {worker.role} of {worker.instance} has no partitions yet."
+                yield f"The {worker.role} of {worker.tenure} has no partitions yet."
         if self._stop.is_set():
             yield "It is draining."
 
@@ -204,12 +203,10 @@ class Process:
         topics = self._cluster.topics
         specs = list(cluster_specs(topics))
         for name in names:
-            queues = {
-                (database, service.queue)
-                for (instance, database, named), service in world.services.items()
-                if instance == name and named != SYSTEM_SERVICE  # whose messages are in no topic
-            }
-            specs += instance_specs(topics, name, queues, world.partitions[name])
+            queues = _queues(world, name)
+            specs += instance_specs(topics, name, queues.pop(name), world.partitions[name])
+            for pair, held in queues.items():
+                specs += home_specs(topics, pair, held, world.partitions[name])
         demand(self._cluster, specs)
         if not all(map(control.has, written_schemas())):
             raise SurroundingsError(
@@ -233,40 +230,55 @@ class Process:
 
     def _workers(self, names: Sequence[str], control: Control) -> list[Worker]:
         workers: list[Worker] = []
-        keep = self._plan.keep
         for name in names:
-            if "forwarder" in self._plan.roles:
-                workers.append(
-                    ForwarderWorker(self._cluster, name, control, slot=self._forwarder_slot)
-                )
-            if "endpoint" in self._plan.roles:
-                workers.append(
-                    EndpointWorker(
-                        self._cluster,
-                        name,
-                        control,
-                        slot=self._plan.slot,
-                        limits=self._limits,
-                        cache_bytes=self._plan.cache_bytes,
-                        pace=self._plan.pace,
-                        standby=self._plan.standby,
-                        trims_every=None if keep is None else every(keep),
-                    )
-                )
+            for pair in (None, *pairs_at(control.world, name)):
+                if "forwarder" in self._plan.roles:
+                    workers.append(self._forwarder(name, control, pair))
+                if "endpoint" in self._plan.roles:
+                    workers.append(self._endpoint(name, control, pair))
         for worker in workers:
             worker.traffic.wanted = self._plan.watched
         return workers
 
+    def _forwarder(self, name: str, control: Control, pair: str | None) -> ForwarderWorker:
+        slot = self._forwarder_slot
+        return ForwarderWorker(self._cluster, name, control, pair=pair, slot=slot)
+
+    def _endpoint(self, name: str, control: Control, pair: str | None) -> EndpointWorker:
+        keep = self._plan.keep
+        return EndpointWorker(
+            self._cluster,
+            name,
+            control,
+            pair=pair,
+            slot=self._plan.slot,
+            limits=self._limits,
+            cache_bytes=self._plan.cache_bytes,
+            pace=self._plan.pace,
+            standby=self._plan.standby,
+            trims_every=None if keep is None else every(keep),
+        )
+
     def _guarded(self, worker: Worker) -> None:
-        WORKING.set((worker.role, worker.instance))
+        WORKING.set((worker.role, str(worker.tenure)))
         try:
             worker.run(self._stop)
         except BaseException as error:  # the thread's end is the process's end
             if not isinstance(error, HoplineError):
-                log.exception("%s %s failed", type(worker).__name__, worker.instance)
-                error = SurroundingsError(f"{type(worker).__name__} {worker.instance}: {error}")
+                log.exception("%s %s failed", type(worker).__name__, worker.tenure)
+                error = SurroundingsError(f"{type(worker).__name__} {worker.tenure}: {error}")
             self._failure = self._failure or error
             self._stop.set()
+
+
+def _queues(world: World, instance: str) -> dict[str, set[tuple[str, str]]]:
+    """Return (database, queue) of an instance by whom their topics are named after."""
+    found: dict[str, set[tuple[str, str]]] = {instance: set()}
+    for (at, database, named), service in world.services.items():
+        if at == instance and named != SYSTEM_SERVICE:  # whose messages are in no topic
+            home = home_of(world, instance, database)
+            found.setdefault(home, set()).add((database, service.queue))
+    return found
 
 
 def stop_on_signals(process: Process) -> None:

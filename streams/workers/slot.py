@@ -38,7 +38,8 @@ _HEARD = 30.0
 """Seconds that they may take."""
 _ONCE_IN = 20.0
 """Seconds that a worker must have worked to begin anew: two that hear nothing of each other end."""
-_LOST = (KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL)
+_LOST = (KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL, KafkaError._STATE)
+"""How a fenced consumer says so; the last one where it is told to seek."""
 
 
 def is_fatal(error: KafkaError) -> bool:
@@ -68,10 +69,18 @@ class Slot:
         """
         return {"group_instance_id": self.name} if self.name else {}
 
-    def hold(self, control: Control, stop: threading.Event, work: Callable[[], None]) -> None:
+    def hold(
+        self,
+        control: Control,
+        stop: threading.Event,
+        work: Callable[[], None],
+        *,
+        anew: bool = True,
+    ) -> None:
         """Work in the slot and give signs of life; leave it in order when the work is done.
 
-        Raises FencedError where another process has taken the slot.
+        Raises FencedError where another process has taken the slot, or where nobody has, and it is
+        not to begin ``anew``.
         """
         control.speak_for(self.sign)
         while True:
@@ -82,7 +91,8 @@ class Slot:
                 control.leave(self.sign)
                 return
             except FencedError as error:
-                if time.monotonic() - began < _ONCE_IN or not self._is_alone(control, stop):
+                soon = not anew or time.monotonic() - began < _ONCE_IN
+                if soon or not self._is_alone(control, stop):
                     raise
                 log.warning("%s Nobody else works there: it begins anew.", error.message)
 

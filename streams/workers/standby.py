@@ -41,12 +41,12 @@ class Standby:
         self._control, self._slot = control, slot
         self.is_ready = False
 
-    def wait(self, partitions: Partitions, stop: threading.Event) -> bool:
+    def wait(self, partitions: Partitions, topic: str, stop: threading.Event) -> bool:
         """Return ``True`` when the slot is taken over, with what was read in ``partitions.warm``.
 
         ``False``: to be stopped came first.
         """
-        warm, topic = partitions.warm, partitions.cluster.topics.dialog(self._slot.instance)
+        warm = partitions.warm
         for number in partitions_of(partitions.cluster, topic):
             warm[number] = partitions.replay(number)
         while not stop.is_set():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from streams.errors import Number, SurroundingsError
@@ -19,6 +19,7 @@ from streams.kafka import (
     Cluster,
     KafkaError,
     KafkaException,
+    Message,
     Patience,
     StuckError,
     TopicPartition,
@@ -50,12 +51,13 @@ class Transactions:
     ``stop`` ends the wait for a Kafka that does not answer.
     """
 
-    def __init__(self, cluster: Cluster, slot: Slot, inputs: Inputs, stop: threading.Event) -> None:
+    def __init__(
+        self, cluster: Cluster, home: str, slot: Slot, inputs: Inputs, stop: threading.Event
+    ) -> None:
         self._cluster = cluster
         self._slot = slot
-        self._instance = slot.instance
-        name = slot.name or UNNAMED
-        self._id = f"{cluster.topics.prefix}endpoint.{slot.instance}.{name}"
+        self._instance = home
+        self._id = f"{cluster.topics.prefix}endpoint.{home}.{slot.name or UNNAMED}"
         self._inputs = inputs
         self._stop = stop
         self._patience = Patience()
@@ -69,17 +71,24 @@ class Transactions:
         self._output = Output(self._cluster.topics, self._instance, self._producer, self._stop)
 
     def commit(
-        self, tx: Transaction, partition: int, positions: Mapping[str, int], member: Any
+        self,
+        tx: Transaction,
+        partition: int,
+        positions: Mapping[str, int],
+        member: Any,
+        moved: Sequence[Message] = (),
     ) -> int | None:
         """Write and commit a transaction; returns the end of its copies in ``out``, or ``None``.
 
         ``None`` means aborted: nothing of it happened, and that says nothing about its records.
         Raises KafkaException, aborted too, where Kafka will not take one of them. ``member`` is the
-        consumer group's member that owns the partition.
+        consumer group's member that owns the partition. ``moved`` are bodies that the transaction's
+        dialogs have at the ends of ``cmd`` and ``in`` from then on.
         """
         self._output.begin()
         self._guard(self._producer.begin_transaction)
         try:
+            self._output.move(tx, moved)
             self._write(tx, partition, positions, member)
             self._send_offsets(partition, positions, member)
             self._guard(lambda: self._producer.commit_transaction(15))

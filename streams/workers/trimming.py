@@ -11,12 +11,15 @@ It is never urgent, so nothing here is done twice at once or told as broken: the
 from __future__ import annotations
 
 import logging
+import sys
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from streams.kafka import Cluster, KafkaException, read_positions, trim
+from streams.kafka import Cluster, KafkaException, first_since, read_positions, trim
+from streams.node import home_of
 from streams.workers.control import Control
+from streams.workers.endpoint import EndpointWorker
 
 log = logging.getLogger("hopline.trimming")
 
@@ -32,10 +35,6 @@ class Trimmed(Protocol):
     @property
     def spare(self) -> Spare:
         """Return below which positions nothing is needed, of partitions that it owns."""
-
-    @property
-    def queues_of(self) -> Collection[int]:
-        """Return the partitions of its instance's queues that are its to shorten."""
 
 
 def every(keep: float) -> float:
@@ -66,19 +65,35 @@ class Trimming:
                 self._told = said
 
     def once(self) -> None:
-        """Shorten them."""
+        """Shorten them, and let endpoint workers know what could go if it were not needed."""
         spare = {place: end for worker in self._workers for place, end in worker.spare.items()}
-        spare |= self._queues()
-        before = self._control.now() - round(self._keep * 1000)
-        for (topic, partition), begin in trim(self._cluster, spare, before).items():
+        spare |= self._received()
+        kept_since = self._control.now() - round(self._keep * 1000)
+        young = first_since(self._cluster, spare, kept_since)
+        for worker in self._endpoints:
+            worker.young = {place: young.get(place, sys.maxsize) for place in spare}
+        begins = {place: min(end, young.get(place, end)) for place, end in spare.items()}
+        for (topic, partition), begin in trim(self._cluster, begins).items():
             log.info("%s/%d begins at %d", topic, partition, begin)
 
-    def _queues(self) -> dict[tuple[str, int], int]:
+    @property
+    def _endpoints(self) -> list[EndpointWorker]:
+        return [worker for worker in self._workers if isinstance(worker, EndpointWorker)]
+
+    def _received(self) -> dict[tuple[str, int], int]:
+        """Return how far reading groups have come in queues of which a worker owns the number."""
         found: dict[tuple[str, int], int] = {}
-        for (instance, database, queue), group in self._control.world.reading_groups.items():
-            numbers = {n for w in self._workers if w.instance == instance for n in w.queues_of}
-            if numbers:
-                topic = self._cluster.topics.queue(instance, database, queue)
-                received = read_positions(self._cluster, group)
-                found |= {(topic, n): received[topic, n] for n in numbers if (topic, n) in received}
+        world = self._control.world
+        owned = [
+            ((w.instance, w.tenure.home), n)
+            for w in self._endpoints
+            for n in list(w.partitions.owned)
+        ]
+        for (instance, database, queue), group in world.reading_groups.items():
+            home = home_of(world, instance, database)
+            topic = self._cluster.topics.queue(home, database, queue)
+            places = {(topic, number) for who, number in owned if who == (instance, home)}
+            if places:
+                passed = read_positions(self._cluster, group)
+                found |= {place: passed[place] for place in places & passed.keys()}
         return found

@@ -12,8 +12,9 @@ from typing import Any
 
 from streams.agents import Dialog, HoplineApp, Received, hopline_app
 from streams.client import Client, Conversation
+from streams.kafka import deploy, topic_id
 from streams.topology import Topology, load
-from tests.running import DEADLINE, System
+from tests.running import DEADLINE, System, eventually
 
 SHOP = """
 instances:
@@ -59,6 +60,18 @@ def application(system: System, name: str = "orders", **options: Any) -> Hopline
         prefix=system.cluster.topics.prefix,
         **{"web_enabled": False, "broker_commit_interval": 0.2, **options},
     )
+
+
+def make_anew(system: System, topic: str) -> None:
+    """Delete a topic while no worker runs, and let it be made again."""
+    cluster, admin = system.cluster, system.cluster.admin()
+    system.stop()
+    before = topic_id(cluster, topic)
+    admin.delete_topics([topic])[topic].result()
+    eventually(lambda: topic not in admin.list_topics(timeout=5).topics, "it is gone")
+    deploy(cluster, system.topology)
+    assert topic_id(cluster, topic) != before
+    system.start()
 
 
 class AppThread:

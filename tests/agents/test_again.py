@@ -7,8 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from streams.kafka import Cluster, TopicPartition, deploy, topic_id
-from tests.agents.rig import AT_B, answering, answers, application, order, serving, shop
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, TopicPartition, read_notes
+from tests.agents.rig import (
+    AT_B,
+    answering,
+    answers,
+    application,
+    make_anew,
+    order,
+    serving,
+    shop,
+)
 from tests.running import System, eventually, running
 from tests.workers.rig import pause
 
@@ -59,19 +69,46 @@ def test_applications_on_one_queue_all_answer(system: System) -> None:
 
 def test_a_topic_that_is_made_anew_is_another_source(system: System) -> None:
     """Its offsets begin at 0 again, below those of what was said before."""
-    cluster, topic = system.cluster, system.cluster.topics.queue(*AT_B, "OrderQueue")
+    topic = system.cluster.topics.queue(*AT_B, "OrderQueue")
     with system.client() as client:
         with serving(answering(application(system))):
             order(client, *BODIES)
             assert answers(system, 10) == ANSWERS
-        system.stop()
-        before = topic_id(cluster, topic)
-        admin = cluster.admin()
-        admin.delete_topics([topic])[topic].result()
-        eventually(lambda: topic not in admin.list_topics(timeout=5).topics, "it is gone")
-        deploy(cluster, system.topology)
-        assert topic_id(cluster, topic) != before
-        system.start()
+        make_anew(system, topic)
         with serving(answering(application(system))):
             order(client, b"anew")
+            assert answers(system, 11) == [*ANSWERS, "anew!"]
+
+
+def test_a_topic_that_is_made_anew_under_a_running_agent_stops_it(system: System) -> None:
+    """It would wait for an offset that lies far away, and take what comes for what it has seen."""
+    topic = system.cluster.topics.queue(*AT_B, "OrderQueue")
+    with system.client() as client:
+        app = answering(application(system))
+        with pytest.raises(SurroundingsError, match="is not the topic"), serving(app) as thread:
+            order(client, *BODIES)
+            assert answers(system, 10) == ANSWERS
+            make_anew(system, topic)
+            order(client, b"anew")
+            thread.join()
+        with serving(answering(application(system))):
+            assert answers(system, 11) == [*ANSWERS, "anew!"]
+
+
+def test_an_offset_of_another_topic_is_the_beginning(system: System) -> None:
+    """Also where the offset of the former one was committed when there was another already."""
+    cluster, topic = system.cluster, system.cluster.topics.queue(*AT_B, "OrderQueue")
+    with system.client() as client:
+        with serving(answering(application(system))) as thread:
+            order(client, *BODIES)
+            assert answers(system, 10) == ANSWERS
+            group = thread.app.conf.id
+        [(offset, note)] = read_notes(cluster, group).values()
+        make_anew(system, topic)
+        consumer = cluster.consumer(group)
+        stale = TopicPartition(topic, 0, offset, note)
+        consumer.commit(offsets=[stale], asynchronous=False)
+        consumer.close()
+        order(client, b"anew")
+        with serving(answering(application(system))):
             assert answers(system, 11) == [*ANSWERS, "anew!"]

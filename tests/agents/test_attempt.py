@@ -42,9 +42,11 @@ def test_a_handler_that_always_fails_at_once_lets_others_have_the_loop() -> None
         if not others and calls < 100:
             raise ValueError("poison")
 
+    async def forget(_: int) -> None: ...
+
     async def run() -> None:
         asyncio.get_running_loop().call_soon(others.append, "another")
-        await attempt(handler, MESSAGE, cast(QueueSettings, Tolerant()), saying)
+        await attempt(handler, MESSAGE, cast(QueueSettings, Tolerant()), saying, 0, forget)
 
     asyncio.run(run())
     assert calls == 2

@@ -34,7 +34,7 @@ def shop_of(kafka: str, prefix: str, folder: Path, topology: str) -> Iterator[Sy
 
 
 @contextmanager
-def faust(system: System, folder: Path, module: str) -> Iterator[dict[str, str]]:
+def faust(system: System, folder: Path, module: str, *options: str) -> Iterator[dict[str, str]]:
     """Run ``faust -A MODULE worker``; return the environment in which a reader's shell is."""
     around = {
         **os.environ,
@@ -43,7 +43,8 @@ def faust(system: System, folder: Path, module: str) -> Iterator[dict[str, str]]
         "HOPLINE_PREFIX": system.cluster.topics.prefix,
     }
     with (folder / "log").open("wb") as log:
-        command = ["faust", "-A", module, "worker", "-l", "info", "--without-web"]
+        web = options or ("--without-web",)
+        command = ["faust", "-A", module, "worker", "-l", "info", *web]
         child = subprocess.Popen(command, cwd=folder, env=around, stdout=log, stderr=log)
         try:
             yield around

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 import uuid
@@ -118,6 +119,37 @@ def test_a_handler_that_fails_rolls_back_and_five_times_turn_the_queue_off(syste
             turn_on(system)
             assert answers(system, 3) == ["good!", "poison!", "behind!"]
     assert seen == [b"good", *[b"poison"] * 6, b"behind"]
+
+
+def test_failures_are_counted_on_where_an_agent_is_started_again(system: System) -> None:
+    """Three before a restart and two behind it are five in a row; another message has its own."""
+    seen = list[bytes]()
+
+    def failing(most: int) -> HoplineApp:
+        """Fail as often, and then hang."""
+        app, hung = application(system), asyncio.Event()
+
+        @app.service(ORDERS)
+        async def orders(dialog: Dialog, message: Received) -> None:
+            seen.append(message.body)
+            if message.body != b"poison":
+                return
+            if seen.count(b"poison") > most:
+                await hung.wait()
+            raise ValueError("not today")
+
+        return app
+
+    def failures(count: int) -> None:
+        eventually(lambda: seen.count(b"poison") == count or pause(), f"{count} attempts")
+
+    with system.client() as client:
+        with serving(failing(3)):
+            order(client, b"good", b"poison")
+            failures(4)  # the fourth one hangs: three are noted
+        with serving(failing(100)):
+            system.events(143)
+            failures(4 + 2)
 
 
 def turn_on(system: System) -> None:

@@ -132,7 +132,7 @@ def test_what_cannot_be_judged_is_counted(tmp_path: Path) -> None:
 def test_prefix_and_long_names() -> None:
     """Topics carry the capture's own prefix; a long name is found by its hash."""
     long = "Server" * 60
-    asked = Ear.of("other.", ["ServerA", long])
+    asked = Ear.of("other.", {"ServerA": "ServerA", long: long})
     for name in ("ServerA", "SQL01\\PROD", long):
         [record] = records([begin(1, at=name)], prefix="other.")
         [(_, talk)] = asked.read(record.topic, record.key, record.headers)

@@ -8,7 +8,7 @@ from pathlib import Path
 from streams.analysis import find_paths, find_sender
 from streams.topology import load
 from streams.topology.yaml_file.database import DATABASE_KEYS
-from streams.topology.yaml_file.document import INSTANCE_KEYS
+from streams.topology.yaml_file.document import INSTANCE_KEYS, TOPOLOGY_KEYS
 
 PAGE = Path(__file__).parents[2] / "docs" / "topology.md"
 
@@ -21,8 +21,8 @@ def test_the_example_is_read_and_names_every_key(tmp_path: Path) -> None:
     (tmp_path / "server_a.sql").write_text("USE DatabaseA;\n", encoding="utf-8")
     topology = load(tmp_path, 0.0)
     assert not topology.findings
-    named = set(re.findall(r"^ +(\w+):", found[1], re.MULTILINE))
-    assert {*INSTANCE_KEYS, *DATABASE_KEYS} <= named
+    named = set(re.findall(r"^ *(\w+):", found[1], re.MULTILINE))
+    assert {*TOPOLOGY_KEYS, *INSTANCE_KEYS, *DATABASE_KEYS} <= named
     [expected] = topology.expect
     sender = find_sender(topology, expected.sender, expected.to)
     paths = find_paths(topology, sender, expected.to, 0.0)

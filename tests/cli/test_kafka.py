@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from streams.cli import main
 from streams.embedded import Broker
 from streams.embedded.probe import ask
+from streams.embedded.process import command_line
 
 
 def run(*args: str) -> Result:
@@ -41,6 +42,7 @@ def test_a_broker_outlives_the_command_and_is_found_again(here: Path) -> None:
     assert status.exit_code == 0
     assert (shown["condition"], shown["bootstrap"]) == ("running", bootstrap)
     assert ask(int(bootstrap.rpartition(":")[2]), timeout=10) is not None
+    assert "-XX:TieredStopAtLevel=1" not in command_line(shown["pid"])  # it may run for days
 
     again = run("start", "--port", "0")
     assert again.exit_code == 2

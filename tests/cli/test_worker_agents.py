@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from streams.cli import main
 
 NOTICE = ("--service", "configuration-notice")
+ROUTING = ("--service", "data-dependent-routing")
 
 
 def agents(*words: str) -> Result:
@@ -21,9 +22,10 @@ def agents(*words: str) -> Result:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ((), "Give --service data-dependent-routing or"),
-        (NOTICE, "No directory is named."),
-        ((*NOTICE, "--directory", "d.yaml", "--redirect", "T"), "are not for configuration-notice"),
+        ((), "Give --topology TOPOLOGY, or --service data-dependent-routing or"),
+        (NOTICE, "no directory is named"),
+        ((*NOTICE, "--directory", "d.yaml", "--redirect", "T"), "Leave out what is for the other."),
+        ((*ROUTING, "--directory", "d.yaml"), "Leave out what is for the other."),
         ((*NOTICE, "--directory", "no.yaml"), "no.yaml cannot be read: No such file"),
         ((*NOTICE, "--directory", "mysql://host/db"), "cannot be kept in mysql"),
     ],

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from streams.embedded import Broker, Condition, Running
-from streams.embedded.process import wait_until
+from streams.embedded.process import command_line, wait_until
 from streams.embedded.state import DataDir
 from streams.errors import SurroundingsError, UsageError
 
@@ -57,6 +57,7 @@ def test_a_killed_broker_is_noticed_and_can_be_started_again(broker: Broker) -> 
 
 def test_another_process_finds_and_stops_it(broker: Broker) -> None:
     running = broker.start()
+    assert "-XX:TieredStopAtLevel=1" in command_line(running.pid)  # it is not a lasting one
     other = Broker(broker.data.path)
     assert other.condition() is Condition.RUNNING
     assert other.bootstrap == running.bootstrap

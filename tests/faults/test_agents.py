@@ -14,11 +14,12 @@ import pytest
 
 from streams.client import Conversation, Receiver
 from streams.kafka import read_all
-from tests.agents.rig import ACCEPTED, AT_A, CONTRACT, ORDER, ORDERS, WEB, shop
+from tests.agents.rig import ACCEPTED, AT_A, AT_B, CONTRACT, ORDER, ORDERS, WEB, make_anew, shop
 from tests.faults.agents import ENDS
 from tests.faults.processes import Child
 from tests.faults.test_applications import AHEAD, kill_at, what_is_wrong
-from tests.running import System, running
+from tests.running import System, eventually, running
+from tests.workers.rig import pause
 
 ASKED = int(os.environ.get("AGENT_MESSAGES", "1000"))
 DIALOGS, SHORT, KILLS = 30, 20, 3
@@ -33,7 +34,7 @@ class Customer:
         self.system, self._receiver = system, receiver
         self._client = system.client()
         self._long = [self._begin() for _ in range(DIALOGS)]
-        self.sent = 0
+        self.sent, self.limit = 0, ASKED // 2
         self.got: dict[tuple[str, object], list[int]] = defaultdict(list)
         self.expected: dict[tuple[str, object], list[int]] = defaultdict(list)
         self._ends: Counter[object] = Counter()
@@ -61,7 +62,7 @@ class Customer:
                 self._ends[message.conversation.id] += 1
         self._receiver.commit()
         done = min(self._done("one"), self._done("two") + (self.sent + SHORT - 1) // SHORT)
-        while self.sent < min(ASKED, done + AHEAD):
+        while self.sent < min(self.limit, done + AHEAD):
             self._send()
         return done
 
@@ -76,11 +77,21 @@ class Customer:
         return what_is_wrong(self.got, self.expected)  # type: ignore[arg-type]
 
 
+def kill_all(customer: Customer, children: list[Child], chance: random.Random) -> None:
+    """Kill the agents in turn, at random points of what the customer may send now."""
+    points = sorted(chance.sample(range(customer.sent + 20, customer.limit - AHEAD), KILLS))
+    marks = [(point, children[n % 2]) for n, point in enumerate(points)]
+    kill_at(marks, customer.answered, customer.limit, children, 200 + ASKED / 10)
+
+
 @pytest.mark.timeout(3600 if ASKED > 1000 else 300)
 def test_agents_that_are_killed_answer_everything_once(
     kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two applications on one queue, long and short dialogs."""
+    """Two applications on one queue, long and short dialogs; half-way its topic is made anew.
+
+    They run meanwhile, notice and stop; whoever keeps them starts them again.
+    """
     monkeypatch.setenv("HOPLINE_BOOTSTRAP", kafka)
     monkeypatch.setenv("HOPLINE_PREFIX", unique)
     with (
@@ -95,11 +106,15 @@ def test_agents_that_are_killed_answer_everything_once(
             for name in APPLICATIONS
         ]
         chance = random.Random(20261121)
-        points = sorted(chance.sample(range(20, ASKED - AHEAD), KILLS * len(children)))
-        marks = [(point, children[n % 2]) for n, point in enumerate(points)]
         customer = Customer(system, receiver)
         try:
-            kill_at(marks, customer.answered, ASKED, children, 200 + ASKED / 10)
+            kill_all(customer, children, chance)
+            make_anew(system, system.cluster.topics.queue(*AT_B, "OrderQueue"))
+            for child in children:
+                eventually(lambda c=child: c.code is not None or pause(), "it stops by itself")
+                child.start()
+            customer.limit = ASKED
+            kill_all(customer, children, chance)
         finally:
             for child in children:
                 child.stop()

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Fetcher, KafkaException, create, read_all, trim
+from streams.kafka import Cluster, Fetcher, KafkaException, create, first_since, read_all, trim
 from streams.wire import Topics
 from streams.wire.specs import spec
-
-NEVER = 2**62
 
 
 @pytest.fixture
@@ -31,29 +29,32 @@ def left(log: tuple[Cluster, str]) -> list[bytes | None]:
 
 def test_what_is_spare_goes_and_is_not_asked_for_again(log: tuple[Cluster, str]) -> None:
     cluster, topic = log
-    assert trim(cluster, {(topic, 0): 2}, NEVER) == {(topic, 0): 2}
+    assert trim(cluster, {(topic, 0): 2}) == {(topic, 0): 2}
     assert left(log) == [b"3"]
-    assert trim(cluster, {(topic, 0): 2}, NEVER) == {}
-    assert trim(cluster, {(topic, 0): 1}, NEVER) == {}
-    assert trim(cluster, {}, NEVER) == {}
+    assert trim(cluster, {(topic, 0): 2}) == {}
+    assert trim(cluster, {(topic, 0): 1}) == {}
+    assert trim(cluster, {}) == {}
 
 
-def test_what_is_young_stays(log: tuple[Cluster, str]) -> None:
+def test_what_is_young_begins_with_the_first_record_of_its_age(log: tuple[Cluster, str]) -> None:
     cluster, topic = log
-    assert trim(cluster, {(topic, 0): 3}, 2000) == {(topic, 0): 1}
-    assert left(log) == [b"2", b"3"]
-    assert trim(cluster, {(topic, 0): 3}, -5) == {}
+    where = (topic, 0)
+    assert first_since(cluster, [where], 2000) == {where: 1}
+    assert first_since(cluster, [where], 1001) == {where: 1}
+    assert first_since(cluster, [where], -5) == {where: 0}
+    assert first_since(cluster, [where], 3001) == {}, "all of it is old"
+    assert first_since(cluster, [], 2000) == {}
 
 
 def test_all_of_it_may_go(log: tuple[Cluster, str]) -> None:
     cluster, topic = log
-    assert trim(cluster, {(topic, 0): 3}, NEVER) == {(topic, 0): 3}
+    assert trim(cluster, {(topic, 0): 3}) == {(topic, 0): 3}
     assert left(log) == []
 
 
 def test_who_needs_what_is_gone_is_told(log: tuple[Cluster, str]) -> None:
     cluster, topic = log
-    trim(cluster, {(topic, 0): 2}, NEVER)
+    trim(cluster, {(topic, 0): 2})
     fetcher = Fetcher(cluster, topic, 0)
     with pytest.raises(SurroundingsError, match="@0 cannot be read again"):
         fetcher.fetch(0)
@@ -67,5 +68,5 @@ def test_one_log_that_cannot_be_shortened_keeps_no_other(log: tuple[Cluster, str
     other = f"{topic}2"
     create(cluster, [spec(other, "cmd")])
     with pytest.raises(KafkaException, match="OFFSET_OUT_OF_RANGE"):
-        trim(cluster, {(other, 0): 9, (topic, 0): 1}, NEVER)
+        trim(cluster, {(other, 0): 9, (topic, 0): 1})
     assert left(log) == [b"2", b"3"]

@@ -93,6 +93,13 @@ def test_sizes_are_drawn_between_and_alike_for_a_seed() -> None:
     assert [len(next(again)) for _ in range(50)] == sizes
 
 
+def test_bodies_are_given_in_turn_and_the_end_left_to_the_other_side() -> None:
+    load = Load(*PLACE, rate=3, duration=1, dialogs=1, length=1, texts=(b"a", b"bb"), ends=False)
+    client, tally = driven(load)
+    assert [size for _, _, size in client.sent] == [1, 2, 1]
+    assert (tally.begun, tally.ended, client.ended) == (3, 0, [])
+
+
 def test_quantiles() -> None:
     assert quantile([], 0.5) == 0.0
     assert quantile([3.0, 1.0, 2.0], 0.5) == 2.0
@@ -119,6 +126,7 @@ def test_it_arrives(kafka: str, unique: str) -> None:
         (("--size", "20-10"), "is no size up to"),
         (("--rate", "0"), "0"),
         (("--to", "T", "--from", "ServerX/D/S"), "there is no instance 'ServerX'"),
+        (("--bodies", "nowhere"), "does not exist"),
     ],
 )
 def test_wrong_use_is_told(kafka: str, unique: str, args: tuple[str, ...], said: str) -> None:

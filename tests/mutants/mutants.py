@@ -223,8 +223,8 @@ MUTANTS = (
     Mutant(
         "count hops the wrong way",
         _FORWARDER,
-        "edited = hop.edited(self.instance, now, self.block(now), spend=True)",
-        "edited = hop.edited(self.instance, now, self._block(now), spend=False)",
+        "edited = hop.edited(self.instance, now, self.block(now), spend=True, hide=hide)",
+        "edited = hop.edited(self.instance, now, self.block(now), spend=False, hide=hide)",
     ),
     Mutant(
         "ignore the time to live",

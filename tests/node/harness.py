@@ -23,6 +23,7 @@ from streams.node import (
     Event,
     Forwarder,
     Holding,
+    Moves,
     Outcome,
     Place,
     QueueMessage,
@@ -100,6 +101,12 @@ class Log:
         """Write a record; returns its offset."""
         self.entries.append(Entry(key, value, headers, at))
         return len(self.entries) - 1
+
+    def repeat(self, position: int) -> int:
+        """Write a record once more, as one that says nothing new; returns where."""
+        entry = self.entries[position]
+        headers = [*(h for h in entry.headers if h[0] != wire.MOVED), (wire.MOVED, None)]
+        return self.append(entry.key, entry.value, headers, entry.timestamp)
 
     def unread(self) -> Iterator[tuple[int, Entry]]:
         """Iterate over what the reader has not seen, and move its position."""
@@ -203,11 +210,25 @@ class Node:
         self.endpoint.merge(tx, self._write(tx))
         return True
 
+    def move(self, moves: Moves) -> None:
+        """Copy bodies to the ends of their topics, in a transaction of its own."""
+        tx = self.endpoint.begin(self, self.net.now, timers=False)
+        for key in moves.dialogs:
+            tx.machine(key)
+        tx.close()
+        commands = {p: self.cmd.repeat(p) for p in moves.commands}
+        frames = {p: self.inbox.repeat(p) for p in moves.frames}
+        for machine in tx.machines.values():
+            machine.touched_chunks.update(machine.dialog.move_bodies(commands, frames))
+        self.endpoint.merge(tx, self._write(tx))
+
     def _apply(self, tx: Transaction) -> None:
-        for position, _ in self.cmd.unread():
-            tx.command(position, self.command(position))
-        for position, _ in self.inbox.unread():
-            tx.message(position, self.message(position))
+        for position, entry in self.cmd.unread():
+            if not wire.is_moved(entry.headers):
+                tx.command(position, self.command(position))
+        for position, entry in self.inbox.unread():
+            if not wire.is_moved(entry.headers):
+                tx.message(position, self.message(position))
         for _, entry in self.ack.unread():
             read = wire.read_ack(entry.key, entry.value, entry.headers)
             if isinstance(read, Status):

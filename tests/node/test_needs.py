@@ -8,10 +8,10 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.node import Needs, Spare
+from streams.node import Moves, Needs, Spare, world_of
 from streams.protocol import Limits
 
-from .harness import Net, Node, conversation
+from .harness import Entry, Net, Node, conversation, topology
 from .places import D1, TARGET, A, B, pair, talking
 
 SMALL = Limits(window=4, fragment=4, body=64)
@@ -170,6 +170,24 @@ def test_a_round_that_is_not_over_says_nothing_of_what_comes_meanwhile() -> None
     assert Needs().go_on(look) is None
 
 
+def test_only_queues_with_one_reading_group_may_shrink() -> None:
+    """One that keeps what was received (RETENTION) must not."""
+    queues = "{Read: {group: readers}, Kept: {group: readers, retention: on}, Anybodys: {}}"
+    made = topology(f"instances: {{A: {{databases: {{D: {{queues: {queues}}}}}}}}}")
+    assert world_of(made, 1).reading_groups == {("A", "D", "Read"): "readers"}
+
+
+GONE = Entry(b"", None, [], 0)
+"""What is left of a record that was trimmed: whoever reads it fails."""
+
+
+def move(node: Node) -> None:
+    """Copy every body that is needed."""
+    commands, frames = needed(node)
+    keys = tuple(k for k in node.endpoint.dialogs if node.endpoint.dialogs[k].needs_bodies)
+    node.move(Moves(keys, tuple(sorted(commands)), tuple(sorted(frames))))
+
+
 OPERATIONS: dict[str, Callable[[Net, uuid.UUID], object]] = {
     "send": lambda net, d: net.send(A, d, b"short"),
     "send long": lambda net, d: net.send(A, d, b"in several fragments"),
@@ -192,6 +210,8 @@ OPERATIONS: dict[str, Callable[[Net, uuid.UUID], object]] = {
     "work there": lambda net, d: net["ServerB"].transact(),
     "forward": lambda net, d: net["ServerA"].forward(),
     "forward there": lambda net, d: net["ServerB"].forward(),
+    "move": lambda net, d: move(net["ServerA"]),
+    "move there": lambda net, d: move(net["ServerB"]),
     "wait": lambda net, d: net.run(5),
 }
 
@@ -214,3 +234,8 @@ def test_no_position_of_committed_state_is_ever_let_go(done: list[tuple[str, int
             spare = demand(node)
             assert all(now >= then for now, then in zip(spare, before[place], strict=True))
             before[place] = spare
+            node.cmd.entries[: spare.cmd] = [GONE] * spare.cmd
+            node.inbox.entries[: spare.inbox] = [GONE] * spare.inbox
+    net.cut.clear()
+    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = ON")
+    net.run(200)  # it is all tried again, and nobody reads what is gone

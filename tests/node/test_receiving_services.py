@@ -380,9 +380,10 @@ def test_a_group_belongs_to_one_service() -> None:
     net.settle()
     net.command(A, CommandKind.MOVE, conversation(3), group=group)
     net.command(A, CommandKind.MOVE, D1, group=uuid.UUID(int=8))
+    net.command(A, CommandKind.MOVE, conversation(3), group=uuid.UUID(int=8))
     net.command(A, CommandKind.MOVE, conversation(3), group=group)
     net.settle()
-    assert refusals(net) == [8420, 8420]
+    assert refusals(net) == [8420, 8420, 8420]
     assert net["ServerA"].dialog(D1, initiator=True).group == uuid.UUID(int=8)
     assert net["ServerA"].dialog(conversation(3), initiator=True).group == group
 

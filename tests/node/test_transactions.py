@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import uuid
+from typing import Any
 
 from streams.errors import EventKind
 from streams.node import Endpoint, world_of
-from streams.protocol import Limits, State
+from streams.node.groups import DialogKey
+from streams.protocol import Limits, Machine, State
 
 from .evidence import shows
 from .harness import conversation, topology
@@ -28,6 +31,31 @@ def test_nothing_changes_before_the_commit() -> None:
     node.endpoint.merge(tx, 7)
     assert node.dialog(D1, initiator=True).send_sequence == 2
     assert node.dialog(D1, initiator=True).last_copy == 7
+
+
+class Watched(dict[DialogKey, Machine]):
+    """Machines; counts how often somebody goes through all of them."""
+
+    walks = 0
+
+    def values(self) -> Any:
+        self.walks += 1
+        return super().values()
+
+    def items(self) -> Any:
+        self.walks += 1
+        return super().items()
+
+
+def test_a_transaction_of_many_groups_does_not_look_through_its_dialogs_for_each() -> None:
+    net = pair()
+    node = net["ServerA"]
+    for number in range(50):
+        net.begin(A, conversation(number), group=uuid.UUID(int=number))
+    tx = node.endpoint.begin(node, net.now)
+    tx.machines = watched = Watched()
+    node._apply(tx)
+    assert (len(watched), watched.walks) == (50, 1)
 
 
 @shows("D7.1")

@@ -10,8 +10,18 @@ from streams.node.configuration import MissingRoute
 from streams.resources import topologies_dir
 from streams.routing import Origin, Query, Verdict, plan
 from streams.services import answer, purge
-from streams.services.notice import PREFIX, UNKNOWN, UNUSABLE
-from streams.topology import Offer, Route, Topology, apply_sql, load, routing_instances
+from streams.services.notice import PREFIX, UNKNOWN, UNUSABLE, asker
+from streams.topology import (
+    Database,
+    Offer,
+    Role,
+    Route,
+    Topology,
+    apply_sql,
+    failover,
+    load,
+    routing_instances,
+)
 from tests.node.evidence import shows
 
 NOW = 1_000_000.0
@@ -49,6 +59,46 @@ def verdict(of: Topology, at: float = NOW, broker: str | None = None) -> tuple[V
     query = Query(TARGET, Origin.INSIDE, broker, "DatabaseA")
     found = plan(routing_instances(of)["ServerA"], query, at).decision(None)
     return found.verdict, [str(hop) for hop in found.addresses]
+
+
+def test_who_asks_is_known_by_its_broker_id() -> None:
+    """That of msdb, too; of a mirrored pair it is the principal."""
+    here = ASKING.instances["ServerB"]
+    assert asker(ASKING, "DatabaseA") == (
+        "ServerA",
+        ASKING.instances["ServerA"].databases["DatabaseA"],
+    )
+    assert asker(ASKING, here.msdb.broker_id.upper()) == ("ServerB", here.msdb)
+    assert asker(ASKING, "nobody") is None
+    pair = load(topologies_dir() / "mirrored", NOW)
+    for partners in (pair, failover(pair, "Orders", other(pair))):
+        found = asker(partners, broker_of(partners))
+        assert found is not None
+        mirror = found[1].mirror
+        assert mirror is not None and mirror.role is Role.PRINCIPAL
+
+
+def partners_of(topology: Topology) -> dict[str, Database]:
+    return {
+        instance.name: database
+        for instance in topology.instances.values()
+        for database in instance.databases.values()
+        if database.mirror is not None
+    }
+
+
+def other(topology: Topology) -> str:
+    """Return the instance that has the mirror."""
+    return next(
+        name
+        for name, database in partners_of(topology).items()
+        if database.mirror is not None and database.mirror.role is Role.MIRROR
+    )
+
+
+def broker_of(topology: Topology) -> str:
+    [broker] = {database.broker_id for database in partners_of(topology).values()}
+    return broker
 
 
 @shows("EX-56")

@@ -60,7 +60,7 @@ def test_ex_68_who_names_no_service_is_refused() -> None:
     assert [(row["type"], read_error(row["body"].encode())[0]) for row in refused] == [(ERROR, 1)]
 
 
-@shows("EX-69", "6-2")
+@shows("EX-69", "6-2", "6-6")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ex_69_replies_come_back_on_the_first_dialog(seed: int) -> None:
     result = before(seed, 20)
@@ -125,3 +125,32 @@ def test_the_redirection_answers_with_the_name_of_the_service(seed: int) -> None
     for rows in by_dialog(result, SOUTH).values():
         assert {row["path"][0] for row in rows} == {"ClientA"}
     assert [row for row in result.endpoints if row["state"] != "CD"] == []
+
+
+@shows("6-5")
+def test_a_contract_that_the_router_does_not_accept_is_refused() -> None:
+    """It must accept the union of what the targets accept: here it has none but SalesContract."""
+    text = """
+        steps:
+          - at: 0s
+            begin: {dialog: d, from: BranchA/Branch/SalesBranch, to: DataDependentRouting}
+          - {at: 0s, send: {dialog: d, body: <salesQuery/>}}
+    """
+    result = run("data_dependent_routing", text)
+    [row] = result.queues["BranchA/Branch/AnswerQueue"]
+    assert (row["type"], read_error(row["body"].encode())[0]) == (ERROR, -8408)
+
+
+@shows("6-5")
+def test_a_service_to_which_the_router_has_no_route_is_waited_for() -> None:
+    text = f"""
+        applications:
+          - {{service: RouterA/RoutingA/DataDependentRouting, does: route}}
+          - {{service: RouterB/RoutingB/DataDependentRouting, does: route}}
+        steps:
+          - at: 0s
+            begin: {{dialog: d, from: ClientA/ClientA/OrderClient, to: DataDependentRouting}}
+          - {{at: 0s, send: {{dialog: d, body: {FIRST.replace("North", "West")}}}}}
+    """
+    [row] = run("data_dependent", text).transmission_queue
+    assert (row["instance"][:6], row["to_service_name"]) == ("Router", "OrdersWest")

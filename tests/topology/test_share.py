@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from streams.errors import UsageError
 from streams.resources import topologies_dir
-from streams.topology import Neighbour, Topology, clusters_of, flatten, load, share_of, unflatten
+from streams.topology import (
+    Agent,
+    Kind,
+    Neighbour,
+    Stated,
+    Topology,
+    clusters_of,
+    flatten,
+    load,
+    share_of,
+    unflatten,
+)
 from tests.topology.build import write
 
 
@@ -94,3 +106,12 @@ def test_every_way_to_name_a_next_hop_counts(tmp_path: Path) -> None:
         "C": ("tcp://C:4022",),
         "E": ("tcp://E:4022",),
     }
+
+
+def test_a_cluster_gets_the_agents_that_have_work_in_it(two: Topology) -> None:
+    """An application of one's own goes everywhere: only it knows where it has work."""
+    kind, own = Stated(Kind.DATA_DEPENDENT_ROUTING.value), Stated("m:app")
+    there = Agent("there", kind, {"service": Stated("SupplierService")})
+    whole = replace(two, agents={"there": there, "own": Agent("own", own)})
+    assert set(share_of(whole, "seller").agents) == {"there", "own"}
+    assert set(share_of(whole, "buyer").agents) == {"own"}

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.node import Request, Seen
+from streams.node import Claim, Request, Seen
 from streams.protocol import (
     Ack,
     Acknowledgement,
@@ -116,10 +116,14 @@ def test_event(event: Record) -> None:
 
 
 @thoroughly
-@given(v.names, v.names, v.longs, v.longs)
-def test_presence(instance: str, replica: str, count: int, at: int) -> None:
-    """A sign of life."""
-    read = c.decode_presence(c.encode_presence(instance, replica, count, at))
+@given(
+    v.names, v.names, v.longs, v.longs, st.lists(st.builds(Claim, v.names, st.booleans(), v.longs))
+)
+def test_presence(instance: str, replica: str, count: int, at: int, claims: list[Claim]) -> None:
+    """A sign of life, with what it claims of mirrored databases."""
+    read = c.decode_presence(c.encode_presence(instance, replica, count, at, claims))
+    assert c.claims_in(read) == tuple(claims)
+    del read["roles"]
     assert read == {"instance": instance, "replica": replica, "count": count, "at": at}
 
 

@@ -152,7 +152,7 @@ class Running:
 
     def consumer(self, role: str) -> Any:
         """Return the worker's consumer in the group of a role: endpoint or forwarder."""
-        group = f"{self.cluster.topics.prefix}{role}.{self.worker.instance}"
+        group = f"{self.cluster.topics.prefix}{role}.{self.worker.tenure.home}"
         eventually(lambda: group in self.cluster.consumers or pause(), f"a consumer in {group}")
         return self.cluster.consumers[group]
 
@@ -222,6 +222,7 @@ class Rig:
         instance: str = "A",
         *,
         slot: str = "",
+        pair: str | None = None,
         limits: Limits = QUICK,
         control: Control | None = None,
         hooks: dict[str, Hook] | None = None,
@@ -235,6 +236,7 @@ class Rig:
             cluster,
             instance,
             control,
+            pair=pair,
             slot=slot,
             limits=limits,
             standby=standby,

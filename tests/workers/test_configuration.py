@@ -133,7 +133,7 @@ def test_ex_58_who_never_answers_is_never_asked_again(kafka: str, unique: str) -
         system.client() as client,
     ):
         queue = system.cluster.topics.queue(*at, "ConfigurationQueue")
-        dialogs = [begin(client, at, lifetime=8), begin(client, at, lifetime=8)]
+        dialogs = [begin(client, at, lifetime=10), begin(client, at, lifetime=10)]
         errors = system.records(system.cluster.topics.queue(*at, "InitiatorQueue"), count=2)
         assert {one["conversation"] for one in errors} == {str(dialog.id) for dialog in dialogs}
         assert all("<Code>-8489</Code>" in one["body"]["text"] for one in errors)

@@ -44,3 +44,17 @@ def test_what_somebody_else_has_is_not_committed() -> None:
     positions.passed(TXQ, 10)
     positions.forget([TopicPartition(*TXQ)])
     assert positions.due([], [("txq.A", 0, 3)]) == []
+
+
+def test_what_may_go_is_known_to_kafka_and_held_by_nobody() -> None:
+    """What was passed and not committed is read again after a crash; a view shows what is held."""
+    positions = Positions()
+    positions.begin([TopicPartition(*TXQ, 5, ""), TopicPartition("out.A", 0, -1001)])
+    positions.passed(TXQ, 10)
+    assert positions.spare() == {TXQ: 5}
+    positions.committed(positions.due([], [("txq.A", 0, 7), ("txq.A", 0, 8)]))
+    assert positions.spare() == {TXQ: 7}
+    positions.committed(positions.due([], []))
+    assert positions.spare() == {TXQ: 10}
+    positions.forget([TopicPartition(*TXQ)])
+    assert positions.spare() == {}

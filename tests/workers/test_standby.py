@@ -56,8 +56,12 @@ def test_it_takes_over_from_the_dead_with_what_it_has_read_by_then(two: Rig) -> 
     two.until(two.topics.out("A"), 1)
 
 
-def test_what_a_predecessor_has_open_ends_when_its_slot_is_taken(two: Rig) -> None:
+def test_what_a_predecessor_has_open_ends_when_its_slot_is_taken(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is stopped between producing and committing: its successor fences it first of all."""
+    monkeypatch.setattr("streams.kafka.patience.FIRST", DEADLINE)  # it is asleep, and not stuck
+    monkeypatch.setattr("streams.kafka.patience.LONGEST", DEADLINE)
     control = process(two, "first")
     first = working(two, control)
     dialog = begin(two)

@@ -11,9 +11,11 @@ import pytest
 
 from streams.client import Conversation, Receiver
 from streams.kafka import KafkaError, KafkaException, headers_of, read_all, trim, watermarks
+from streams.node.moving import TOO_MUCH
 from streams.protocol import Limits
+from streams.report import read_facts
 from streams.topology import load
-from streams.wire.records import MESSAGE, ORIGIN, OUTSIDE, header_of, read_queued
+from streams.wire.records import MESSAGE, ORIGIN, OUTSIDE, header_of, is_moved, read_queued
 from streams.workers.trimming import Trimming, every
 from tests.workers.rig import PAIR, QUICK, TO_B, Gate, Rig, Running, eventually, pause, rig
 
@@ -121,7 +123,7 @@ def test_what_is_no_longer_needed_stays_for_as_long_as_it_is_told_to(two: Rig) -
 
 def test_a_successor_goes_on_right_behind_a_trim(two: Rig) -> None:
     """What is unacknowledged is read and sent again; the first copies are lost."""
-    first = two.endpoint("A", limits=PATIENT, trims_every=0.05)
+    first = two.endpoint("A", trims_every=0.05)
     begin(two, b"waits", b"waits too")
     goes_to(two, trims(two, first), two.topics.cmd("A"), 1)
     first.stop()
@@ -153,6 +155,31 @@ def test_what_arrived_out_of_order_outlives_everything_around_it(two: Rig) -> No
     arrived = [b"before", b"behind", b"one", b"two"]
     eventually(lambda: queued(two) == arrived or pause(), "all of it")
     goes_to(two, trims(two, worker), two.topics.inbox("B"), 4)
+
+
+def test_one_body_that_waits_keeps_little_from_being_trimmed(two: Rig) -> None:
+    """It is copied behind ten thousand records that nobody needs, and sent from there."""
+    first = two.endpoint("A", trims_every=0.05)
+    begin(two, b"waits")
+    cmd, producer = two.topics.cmd("A"), two.cluster.producer()
+    for _ in range(TOO_MUCH + 100):
+        producer.produce(cmd, key=b"nobody", value=b"rubbish")
+    assert producer.flush(60) == 0
+    goes_to(two, trims(two, first), cmd, TOO_MUCH + 102)
+    (body,) = [m for m in two.records(cmd) if is_moved(headers_of(m))]
+    assert body.value() == b"waits"
+    first.stop()
+    consumer = two.cluster.consumer("aside", isolation_level="read_uncommitted")
+    two.forwarder_passed("A", watermarks(consumer, two.topics.out("A"), 0)[1])
+    consumer.close()
+    workers = [two.endpoint("A", limits=QUICK, trims_every=0.05), two.endpoint("B")]
+    workers += [two.forwarder("A"), two.forwarder("B")]
+    eventually(lambda: queued(two) == [b"waits"] or pause(), "it arrives")
+    ledger = read_facts(two.cluster, two.topology).balance()
+    assert ledger.verdict == "nothing lost, as far back as the logs go"
+    assert (ledger.unsaid, ledger.accepted) == (1, 0)
+    eventually(lambda: trims(two, *workers).once() or not two.records(cmd) or pause(), "it goes")
+    assert queued(two) == [b"waits"], "a copy says nothing new"
 
 
 def test_what_is_not_committed_lets_nothing_go(two: Rig) -> None:
@@ -208,7 +235,7 @@ def test_a_forwarder_whose_records_are_gone_stops(two: Rig) -> None:
     begin(two, b"one", b"two")
     first.stop()
     two.forwarder_passed("A", 0)
-    trim(two.cluster, {(two.topics.out("A"), 0): 1}, 2**62)
+    trim(two.cluster, {(two.topics.out("A"), 0): 1})
     failure = two.forwarder("A").ended()
     two.running.clear()
     assert "Records before the committed position are gone" in getattr(failure, "remedy", "")

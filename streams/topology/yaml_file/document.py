@@ -1,4 +1,4 @@
-"""The top of ``topology.yaml``: instances, clusters, expectations."""
+"""The top of ``topology.yaml``: instances, clusters, agents, expectations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from streams.errors import InputError
 from streams.routing import AddressKind, parse_address
+from streams.topology.agents import Agent
 from streams.topology.findings import Finding, Source
 from streams.topology.model import (
     MSDB,
@@ -20,6 +21,7 @@ from streams.topology.model import (
 )
 from streams.topology.security import Securable
 from streams.topology.tsql import Reading
+from streams.topology.yaml_file.agents import read_agents
 from streams.topology.yaml_file.database import ReadFile, read_database
 from streams.topology.yaml_file.nodes import Node, parse_yaml
 from streams.topology.yaml_file.security import (
@@ -29,6 +31,7 @@ from streams.topology.yaml_file.security import (
     read_words,
 )
 
+TOPOLOGY_KEYS = ("instances", "clusters", "agents", "expect")
 INSTANCE_KEYS = (
     "address", "aliases", "listeners", "endpoint", "cluster", "partitions", "sql", "scripts",
     "snapshot", "databases", "msdb", "grants",
@@ -60,6 +63,7 @@ class Document:
     expect: tuple[Expectation, ...]
     findings: tuple[Finding, ...]
     snapshots: Mapping[str, ScriptName] = field(default_factory=dict)
+    agents: Mapping[str, Agent] = field(default_factory=dict)
 
 
 def _no_file(name: str, source: Source) -> str:
@@ -76,7 +80,7 @@ def read_document(text: str, file: str, now: float, read: ReadFile = _no_file) -
     ``read`` fetches the files that it names, but for its scripts; by default it has none.
     """
     root = parse_yaml(text, file)
-    given = root.fields("a topology", ("instances", "clusters", "expect")) if root else {}
+    given = root.fields("a topology", TOPOLOGY_KEYS) if root else {}
     findings: list[Finding] = []
     instances: dict[str, Instance] = {}
     scripts: dict[str, tuple[ScriptName, ...]] = {}
@@ -91,8 +95,9 @@ def read_document(text: str, file: str, now: float, read: ReadFile = _no_file) -
     clusters = _clusters(given["clusters"]) if "clusters" in given else {}
     expect = given["expect"].items("expectations") if "expect" in given else ()
     expectations = tuple(_expectation(node) for node in expect)
+    agents = read_agents(given["agents"]) if "agents" in given else {}
     return Document(
-        instances, scripts, readings, clusters, expectations, tuple(findings), snapshots
+        instances, scripts, readings, clusters, expectations, tuple(findings), snapshots, agents
     )
 
 

@@ -26,6 +26,7 @@ from streams.topology.model import (
 from streams.topology.objects import DEFAULT_LEVEL, Database, Priority, Queue, Route, Service
 from streams.topology.system import DEFAULT
 from streams.topology.yaml_file.database import default_queue
+from streams.topology.yaml_file.write_agents import agent
 from streams.topology.yaml_file.write_security import (
     certificates,
     endpoint_security,
@@ -50,6 +51,7 @@ def write_document(topology: Topology, scripts: Scripts | None = None) -> str:
     document = {
         "instances": instances,
         "clusters": {name: _cluster(c) for name, c in topology.clusters.items()},
+        "agents": {name: agent(a) for name, a in topology.agents.items()},
         "expect": [_expectation(e) for e in topology.expect],
     }
     return str(

@@ -1,0 +1,36 @@
+"""Begin what may be done at once without a task for it."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Coroutine, Generator
+from typing import Any
+
+
+class Begun:
+    """A coroutine that has run until it waits for something, or to its end.
+
+    ``done`` tells which; ``result`` is what it has returned then.
+    """
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self._coroutine = coroutine
+        self.done, self.result = False, None
+        try:
+            self._waits_for = coroutine.send(None)
+        except StopIteration as end:
+            self.done, self.result = True, end.value
+
+    async def rest(self) -> Any:
+        """Go on with it where it waits."""
+        return await _rest(self._coroutine, self._waits_for)
+
+
+@types.coroutine
+def _rest(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any, Any]:
+    try:
+        yield waits_for  # what it has asked the loop for already
+    except BaseException as error:  # who waits for us was cancelled
+        coroutine.throw(error)
+        raise
+    return (yield from coroutine)

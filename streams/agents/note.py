@@ -1,0 +1,29 @@
+"""What stands beside a committed offset of a queue: of which topic it is, and how often its message
+was rolled back. So neither a restart nor a topic that is made anew makes it mean something else.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """``topic`` is Kafka's id; ``None`` where nobody of ours has committed."""
+
+    topic: uuid.UUID | None = None
+    rollbacks: int = 0
+
+    def encode(self) -> str:
+        """Return the text that Kafka keeps."""
+        return "" if self.topic is None else f"{self.topic} r{self.rollbacks}"
+
+    @classmethod
+    def decode(cls, text: str) -> Note:
+        """Read it again; what nobody of ours wrote says nothing."""
+        topic, _, count = text.partition(" r")
+        try:
+            return cls(uuid.UUID(topic), int(count))
+        except ValueError:
+            return cls()

@@ -1,0 +1,96 @@
+"""The applications of an agent that a topology states, or that a command line does."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from streams.agents.application import HoplineApp
+from streams.agents.routing import routing_app
+from streams.kafka import Cluster
+from streams.services import make_classifier
+from streams.settings import setting_of
+from streams.topology import Agent, Kind, Topology
+
+Place = tuple[str, str]
+"""An instance and a database of it."""
+Maker = Callable[[Agent, Place, dict[str, Any]], HoplineApp]
+"""How the application of a kind is made at a place, with hopline_app's options."""
+
+
+def applications_of(
+    agent: Agent,
+    cluster: Cluster,
+    topology: Topology,
+    instances: Sequence[str],
+    makers: Mapping[Kind, Maker] = MappingProxyType({}),
+) -> list[HoplineApp]:
+    """Return an agent's applications: one for each database that has its service, or its own.
+
+    ``topology`` is the catalog's; ``makers`` are for the kinds that change the running system.
+    Raises UsageError or InputError where there can be none.
+    """
+    if agent.kind is None:
+        return _own(agent, cluster)
+    places = list(_places(topology, instances, str(agent.service)))
+    if not places:
+        raise agent.runs.error(
+            f"No database of {', '.join(instances)} has a service {agent.service}.",
+            "Name another: service: in a topology, --name without one.",
+        )
+    make = {**_MAKERS, **makers}[agent.kind]
+    return [make(agent, place, _options(cluster, place)) for place in places]
+
+
+def _places(topology: Topology, instances: Sequence[str], service: str) -> Iterator[Place]:
+    for name in instances:
+        here = topology.instances.get(name)
+        for database in here.databases.values() if here is not None else ():
+            if service in database.services:
+                yield name, database.name
+
+
+def _options(cluster: Cluster, place: Place) -> dict[str, Any]:
+    return {
+        "bootstrap": cluster.bootstrap,
+        "prefix": cluster.topics.prefix,
+        "properties": cluster.properties,
+        "member": ".".join(place),
+        "web_enabled": False,
+    }
+
+
+def _router(agent: Agent, place: Place, options: dict[str, Any]) -> HoplineApp:
+    return routing_app(
+        *place,
+        str(agent.service),
+        classify=make_classifier(agent.classifier),
+        reply_type=agent.setting("redirect"),
+        **options,
+    )
+
+
+_MAKERS: Mapping[Kind, Maker] = {Kind.DATA_DEPENDENT_ROUTING: _router}
+
+
+def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
+    """Import what somebody has written; it finds the cluster where a process of its own would."""
+    os.environ[setting_of("", "bootstrap").variable] = cluster.bootstrap
+    os.environ[setting_of("", "prefix").variable] = cluster.topics.prefix
+    try:
+        found = importlib.metadata.EntryPoint(agent.name, agent.runs.text, "hopline").load()
+    except Exception as error:  # whatever a module does when it is imported
+        raise agent.runs.error(
+            f"{agent.runs.text} cannot be imported: {type(error).__name__}: {error}",
+            "Modules are looked for beside the topology and in this folder.",
+        ) from error
+    apps = [found] if isinstance(found, HoplineApp) else found
+    if isinstance(apps, Sequence) and apps and all(isinstance(a, HoplineApp) for a in apps):
+        return list(apps)
+    raise agent.runs.error(
+        f"{agent.runs.text} is no application of hopline_app, and no list of some.",
+        "Write app = hopline_app(...) there.",
+    )

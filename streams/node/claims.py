@@ -1,0 +1,65 @@
+"""What partners say of themselves in signs of life, and what it answers (reference 2.4).
+
+A sign of life has a claim for each mirrored database of its instance, by what its writer knows of
+the catalog. Who asks both partners of a route looks at what each has said last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streams.node.mirror import Pair, database_asked_for
+from streams.node.world import World
+from streams.routing import broker_key
+from streams.topology import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One mirrored database of an instance: its broker id, and its part in the pair."""
+
+    broker: str
+    principal: bool
+    epoch: int
+
+    @property
+    def role(self) -> Role:
+        """Return the part as a role."""
+        return Role.PRINCIPAL if self.principal else Role.MIRROR
+
+
+def claims_of(world: World | None, instance: str) -> tuple[Claim, ...]:
+    """Return what an instance claims, by a version of the catalog; nothing while there is none."""
+    here = world.instances.get(instance) if world is not None else None
+    if world is None or here is None:
+        return ()
+    mirrors = (
+        (found.broker_id, world.mirrors.get((instance, name)))
+        for name, found in here.databases.items()
+    )
+    return tuple(
+        Claim(broker, mirror.role is Role.PRINCIPAL, mirror.epoch)
+        for broker, mirror in mirrors
+        if mirror is not None
+    )
+
+
+def answer_in(
+    claims: Sequence[Claim], world: World, instance: str, pair: Pair
+) -> tuple[Role, int] | None:
+    """Return the role and epoch that a partner's claims answer a question with, if they do.
+
+    What no claim is about may be a database that is not mirrored, if the catalog has its instance:
+    that one is its own principal. A route without broker id (C-06) needs the catalog, too.
+    """
+    here = world.instances.get(instance)
+    found = None if here is None else database_asked_for(here, pair.service, pair.broker)
+    broker = pair.broker if found is None else found.broker_id
+    claim = next((c for c in claims if broker_key(c.broker) == broker_key(broker or "")), None)
+    if claim is not None:
+        return claim.role, claim.epoch
+    if found is None:
+        return Role.MIRROR, 0
+    plain = (instance, found.name) not in world.mirrors
+    return (Role.PRINCIPAL, 0) if plain else None

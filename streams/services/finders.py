@@ -1,0 +1,103 @@
+"""Find the text in a body that tells its service: by XPath, by JMESPath, in an Avro field.
+
+Each function takes what the configuration says and raises ValueError where it says nothing that can
+be found; what it returns takes a body, and raises, or returns ``None``, where nothing is there.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from streams.node.xml_text import parse_xml
+
+Finder = Callable[[bytes], str | None]
+_SINGLE_OBJECT = b"\xc3\x01"
+"""How Avro's single-object encoding begins; the schema's fingerprint, 8 bytes, comes behind it."""
+
+
+def find_by_xpath(expression: str, namespaces: Mapping[str, str]) -> Finder:
+    """Return the text of the first item that an XPath 2.0 expression selects in an XML body.
+
+    A document with a type declaration is refused, so that no entity is ever read.
+    """
+    from elementpath import ElementPathError, Selector  # few need it, and it is slow to import
+
+    try:
+        Selector(expression, dict(namespaces))
+        first = Selector(f"string(({expression})[1])", dict(namespaces))
+    except ElementPathError as error:
+        raise ValueError(str(error)) from error
+
+    def find(body: bytes) -> str | None:
+        root = parse_xml(body)
+        found = None if root is None else first.select(root)
+        return found if isinstance(found, str) and found else None
+
+    return find
+
+
+def find_by_jmespath(expression: str) -> Finder:
+    """Return the text, or the whole number, that a JMESPath expression finds in a JSON body."""
+    import jmespath
+
+    compiled = jmespath.compile(expression)  # its errors are ValueErrors
+    return lambda body: _text(compiled.search(json.loads(body)))
+
+
+def find_in_avro(field: str, schema: Path) -> Finder:
+    """Return a field of an Avro body, ``a.b`` of a record in a record, under a file's schema.
+
+    A body is in single-object encoding, of that very schema, or the bare bytes of a record.
+    """
+    import fastavro
+    from fastavro.schema import SchemaParseException, fingerprint, to_parsing_canonical_form
+
+    try:
+        read = json.loads(schema.read_bytes())
+        parsed = fastavro.parse_schema(read)
+        digest = fingerprint(to_parsing_canonical_form(read), "CRC-64-AVRO")
+        _demand_field(read, field)
+    except (OSError, SchemaParseException, KeyError, TypeError) as error:
+        raise ValueError(f"{schema}: {error}") from error
+    prefix = _SINGLE_OBJECT + bytes.fromhex(digest)
+
+    def find(body: bytes) -> str | None:
+        if body.startswith(_SINGLE_OBJECT) and not body.startswith(prefix):
+            raise ValueError("a record of another schema")
+        buffer = io.BytesIO(body.removeprefix(prefix))
+        found: Any = fastavro.schemaless_reader(buffer, parsed, None)
+        for name in field.split("."):
+            found = found[name]
+        return _text(found)
+
+    return find
+
+
+def find_by_function(named: str) -> Finder:
+    """Return a function of somebody's own, MODULE:FUNCTION."""
+    point = importlib.metadata.EntryPoint("classifier", named, "hopline")
+    try:
+        found: Finder = point.load()
+    except Exception as error:  # whatever a module does when it is imported
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    return found
+
+
+def _text(found: object) -> str | None:
+    """Return what can name a service, or stand for one."""
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found)
+    return found if isinstance(found, str) and found else None
+
+
+def _demand_field(schema: Any, path: str) -> None:
+    """Raise ValueError where the outermost record has no such field."""
+    names = [each["name"] for each in schema["fields"]]
+    first = path.split(".")[0]
+    if first not in names:
+        raise ValueError(f"it has no field {first}; it has {', '.join(names)}")

@@ -1,0 +1,98 @@
+"""Who answers which service: the agents that a topology states, and that `hopline up` runs.
+
+An agent is a process: a service that comes with Hopline (:class:`Kind`), or an application of
+somebody's own (``MODULE:APP``). No worker needs to know, so agents stay out of the catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from streams.errors import HoplineError, InputError, UsageError
+from streams.routing import CONFIGURATION_SERVICE
+from streams.topology.findings import NOWHERE, Source
+
+
+class Kind(Enum):
+    """A service that comes with Hopline."""
+
+    DATA_DEPENDENT_ROUTING = "data-dependent-routing"
+    CONFIGURATION_NOTICE = "configuration-notice"
+
+
+DEFAULT_SERVICES: Mapping[Kind, str] = {
+    Kind.DATA_DEPENDENT_ROUTING: "DataDependentRouting",
+    Kind.CONFIGURATION_NOTICE: CONFIGURATION_SERVICE,
+}
+"""The service of each kind for which no other is stated (U-40)."""
+
+
+class Language(Enum):
+    """In what a classifier says where in a body the name is."""
+
+    XPATH = "xpath"
+    JMESPATH = "jmespath"
+    AVRO = "avro"
+    PYTHON = "python"
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A text of the file, and where it stands."""
+
+    text: str
+    source: Source = field(default=NOWHERE, compare=False)
+
+    def error(self, message: str, remedy: str) -> HoplineError:
+        """Return an error at this place; what is in no file was said on the command line."""
+        s = self.source
+        if s == NOWHERE:
+            return UsageError(message, remedy)
+        return InputError(message, file=s.file, line=s.line, column=s.column, remedy=remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """How a body tells its service: by the text that ``expression`` finds in it.
+
+    The text is the service's name, or the key of it among ``services``, else ``otherwise``.
+    ``namespaces`` are the prefixes of XPath; ``schema`` is the file of AVRO.
+    """
+
+    language: Language
+    expression: Stated
+    services: Mapping[str, str] = field(default_factory=dict)
+    otherwise: str | None = None
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+    schema: Stated | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A process that answers services; ``settings`` are those of its kind that are texts.
+
+    ``runs`` is the value of a :class:`Kind`, or MODULE:APP.
+    """
+
+    name: str
+    runs: Stated
+    settings: Mapping[str, Stated] = field(default_factory=dict)
+    classifier: Classification | None = None
+    source: Source = field(default=NOWHERE, compare=False)
+
+    @property
+    def service(self) -> str | None:
+        """Return the service that it answers; ``None``: those that its application names."""
+        return self.setting("service") or (DEFAULT_SERVICES[self.kind] if self.kind else None)
+
+    @property
+    def kind(self) -> Kind | None:
+        """Return which of Hopline's services it is; ``None`` for an application of one's own."""
+        return next((kind for kind in Kind if kind.value == self.runs.text), None)
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting's text, if it is stated."""
+        found = self.settings.get(name)
+        return None if found is None else found.text

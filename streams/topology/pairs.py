@@ -1,0 +1,118 @@
+"""Mirrored pairs and availability groups: where their databases live, and who the partners are.
+
+The topics of a pair's databases are named after the pair, as if it were an instance, and whoever is
+the principal consumes them. So applications address the pair, and a failover copies nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streams.errors import UsageError
+from streams.topology.lookup import queues_of
+from streams.topology.model import Instance, Topology
+from streams.topology.objects import Database, Role
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredPair:
+    """A pair or group: its name, and its partners by instance name, the principal among them."""
+
+    name: str
+    partners: tuple[Instance, ...]
+
+    @property
+    def partitions(self) -> int:
+        """Return how many partitions its topics have."""
+        return self.partners[0].partitions
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of its failovers."""
+        every = (d.mirror for i in self.partners for d in self.databases_of(i))
+        return max(m.epoch for m in every if m is not None)
+
+    @property
+    def queues(self) -> frozenset[tuple[str, str]]:
+        """Return (database, queue) of all its queues; a partner may have been told of more."""
+        return frozenset(
+            (d.name, q.name)
+            for i in self.partners
+            for d in self.databases_of(i)
+            for q in queues_of(d)
+        )
+
+    def databases_of(self, instance: Instance) -> tuple[Database, ...]:
+        """Return the databases of the pair that a partner has."""
+        every = instance.databases.values()
+        return tuple(d for d in every if d.mirror is not None and d.mirror.pair == self.name)
+
+
+def home_of(instance: str, database: Database) -> str:
+    """Return after whom a database's topics are named: its instance, or its pair."""
+    return instance if database.mirror is None else database.mirror.pair
+
+
+def hosts_of(topology: Topology, home: str) -> tuple[str, ...]:
+    """Return the instances that ``home`` stands for: itself, or a pair's, the principal first."""
+    if home in topology.instances:
+        return (home,)
+    pair = pairs_of(topology).get(home)
+    if pair is None:
+        return ()
+    first = principal_of(topology, home)
+    return tuple(i.name for i in sorted(pair.partners, key=lambda i: i is not first))
+
+
+def pair_names(topology: Topology) -> frozenset[str]:
+    """Return the names of all pairs, whether they are well-formed or not."""
+    every = (d.mirror for i in topology.instances.values() for d in i.databases.values())
+    return frozenset(m.pair for m in every if m is not None)
+
+
+def principal_of(topology: Topology, pair: str) -> Instance | None:
+    """Return the instance that has the role of a pair, in any case; ``None`` where nobody has."""
+    for instance in topology.instances.values():
+        mirrors = (d.mirror for d in instance.databases.values() if d.mirror is not None)
+        if any(m.role is Role.PRINCIPAL and m.pair.casefold() == pair.casefold() for m in mirrors):
+            return instance
+    return None
+
+
+def homes_of(topology: Topology) -> dict[str, str]:
+    """Return after whom topics are named, and which instance serves them by what the roles say."""
+    homes = {name: name for name in topology.instances}
+    for pair in sorted(pair_names(topology)):
+        principal = principal_of(topology, pair)
+        if principal is not None:
+            homes.setdefault(pair, principal.name)
+    return homes
+
+
+def pairs_of(topology: Topology) -> dict[str, MirroredPair]:
+    """Return all pairs by name; raises UsageError where their topics would not be one pair's."""
+    partners: dict[str, dict[str, Instance]] = {}
+    for instance in topology.instances.values():
+        for database in instance.databases.values():
+            if database.mirror is not None:
+                partners.setdefault(database.mirror.pair, {})[instance.name] = instance
+    found = {name: MirroredPair(name, tuple(of.values())) for name, of in partners.items()}
+    for pair in found.values():
+        _demand_one(pair, topology)
+    return found
+
+
+def _demand_one(pair: MirroredPair, topology: Topology) -> None:
+    if pair.name in topology.instances:
+        raise UsageError(
+            f"The pair {pair.name} is called like an instance, and topics are named after both.",
+            "Give the pair another name.",
+        )
+    first = pair.partners[0]
+    for other in pair.partners[1:]:
+        if (other.cluster, other.partitions) != (first.cluster, first.partitions):
+            raise UsageError(
+                f"{first.name} and {other.name} are partners of the pair {pair.name}, whose topics "
+                "they share, and differ in their cluster or their number of partitions.",
+                "Give both the same.",
+            )

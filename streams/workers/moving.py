@@ -1,0 +1,51 @@
+"""Copying bodies that pin too much to the ends of their topics (design rule 5)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from streams.kafka import GoneError, KafkaException
+from streams.node import Spare, moves_of
+from streams.workers.partition import Partition
+from streams.workers.transactions import Transactions
+
+log = logging.getLogger("hopline.endpoint")
+
+
+def move_bodies(
+    owned: Partition,
+    young: Mapping[tuple[str, int], int],
+    transactions: Transactions,
+    member: Any,
+    now: int,
+) -> bool:
+    """Move what is better moved, in a transaction of its own; ``False``: it was aborted.
+
+    ``young``: where, in each input, the records begin that are kept for their age, as far as that
+    is known. Bodies are copied, and the state says from then on where they are; whoever reads the
+    copies passes over them. What is not moved now is moved the next time.
+    """
+    ends = owned.positions.items()
+    old = Spare(*(min(end, young.get((topic, owned.number), 0)) for topic, end in ends))
+    moves = None if owned.spare is None else moves_of(owned.endpoint, owned.spare, old)
+    if moves is None:
+        return True
+    tx = owned.endpoint.begin(owned.bodies, now, timers=False)
+    for key in moves.dialogs:
+        tx.machine(key)
+    tx.close()
+    out_end, positions = None, owned.positions
+    try:
+        bodies = owned.bodies.to_move(moves)
+        out_end = transactions.commit(tx, owned.number, positions, member, bodies)
+    except (GoneError, KafkaException) as error:
+        log.warning("bodies were not moved: %s", error)
+    if out_end is None:
+        owned.endpoint.abandon(tx)
+        return False
+    owned.merge(tx, out_end, positions)
+    moved = len(moves.commands) + len(moves.frames)
+    log.info("%s: %d bodies were moved", ", ".join(positions), moved)
+    return True

@@ -1,0 +1,60 @@
+"""``hopline failover``: the errors, and what it says where nobody takes the role over."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from streams.kafka import read_catalog
+from tests.command import said
+from tests.running import System, running
+
+
+@pytest.fixture(scope="module")
+def idle(kafka: str) -> Iterator[System]:
+    """Return the mirrored topology without workers: nobody claims anything."""
+    with running(kafka, f"t{uuid.uuid4().hex[:12]}.", "mirrored", start=False) as system:
+        yield system
+
+
+@pytest.mark.parametrize(
+    ("pair", "to", "says"),
+    [
+        ("Oders", "Partner2", "there is no mirrored pair 'Oders' Did you mean 'Orders'?"),
+        ("Orders", "ServerA", "ServerA is no partner of Orders. Name one of: Partner1, Partner2."),
+        ("Orders", "partner1", "Partner1 is the principal of Orders already. Name the other one"),
+    ],
+)
+def test_wrong_use_changes_nothing(idle: System, pair: str, to: str, says: str) -> None:
+    """Exit code 2, with what would be right."""
+    before = read_catalog(idle.cluster).version
+    code, out, err = said("failover", pair, "--to", to, *idle.options, columns=200)
+    assert (code, out) == (2, "")
+    assert says in " ".join(err.split())
+    assert read_catalog(idle.cluster).version == before
+
+
+def test_a_partner_that_does_not_claim_is_bad_news(kafka: str, unique: str) -> None:
+    """The catalog is changed; nothing would be sent to it."""
+    with running(kafka, unique, "mirrored", start=False) as system:
+        words = ("failover", "orders", "--to", "partner2", "--timeout", "0.5", *system.options)
+        code, out, _ = said(*words)
+        assert code == 1
+        assert out.startswith("Orders: Partner1 > Partner2, epoch 1, catalog version 2\n")
+        assert "hopline worker forwarder --instance Partner2" in out
+        again = (*words[:3], "Partner1", *words[4:], "--format", "json")
+        code, out, _ = said(*again)
+        assert (code, json.loads(out)) == (
+            1,
+            {
+                "pair": "Orders",
+                "before": "Partner2",
+                "now": "Partner1",
+                "epoch": 2,
+                "version": 3,
+                "claimed": False,
+            },
+        )

@@ -1,0 +1,57 @@
+"""Calls that may never come back: who waits, and what is left behind."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+from streams.kafka.patience import StuckError, in_time
+
+
+def fails() -> None:
+    """Raise something."""
+    raise KeyError("no such thing")
+
+
+def test_what_a_call_raises_is_raised() -> None:
+    with pytest.raises(KeyError, match="no such thing"):
+        in_time(fails, 10)
+
+
+def test_one_thread_makes_all_calls_that_come_back() -> None:
+    made: list[threading.Thread] = []
+    for _ in range(3):
+        in_time(lambda: made.append(threading.current_thread()), 10)
+    assert len(set(made)) == 1
+    assert made[0] is not threading.current_thread()
+
+
+def test_a_stuck_call_is_left_behind_with_its_thread() -> None:
+    made, comes_back = list[threading.Thread](), threading.Event()
+
+    def hangs() -> None:
+        made.append(threading.current_thread())
+        comes_back.wait()
+
+    with pytest.raises(StuckError, match=r"no answer within 0\.01 s"):
+        in_time(hangs, 0.01)
+    in_time(lambda: made.append(threading.current_thread()), 10)
+    comes_back.set()
+    in_time(lambda: made.append(threading.current_thread()), 10)
+    assert made[1] is made[2]
+    assert made[0] is not made[1]
+
+
+def test_a_call_that_came_back_keeps_nothing_alive() -> None:
+    class Client:
+        """Something that a call works with."""
+
+    client = Client()
+    gone = weakref.ref(client)
+    in_time(lambda client=client: None, 10)  # type: ignore[misc]
+    del client
+    gc.collect()
+    assert gone() is None

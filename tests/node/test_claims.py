@@ -1,0 +1,52 @@
+"""What partners say of themselves in signs of life (reference 2.4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from streams.node import Claim, Pair, World, answer_in, claims_of, world_of
+from streams.routing import parse_address
+from streams.topology import Role, failover
+
+from .test_mirror import TOPOLOGY
+
+ADDRESSES = tuple(
+    a for a in map(parse_address, ("tcp://partner1:4022", "tcp://partner2:4022")) if a
+)
+FIRST, SECOND = world_of(TOPOLOGY, 1), world_of(failover(TOPOLOGY, "Orders", "partner2"), 2)
+
+
+def test_an_instance_claims_what_it_knows_of_its_mirrored_databases() -> None:
+    """Others it does not mention, and before it has a catalog it claims nothing."""
+    assert claims_of(FIRST, "partner1") == (Claim("O", True, 0),)
+    assert claims_of(SECOND, "partner1") == (Claim("O", False, 1),)
+    assert claims_of(SECOND, "partner2") == (Claim("O", True, 1),)
+    assert claims_of(FIRST, "Home") == claims_of(None, "partner1") == claims_of(FIRST, "X") == ()
+
+
+@pytest.mark.parametrize("broker", ["O", None])
+def test_a_claim_answers_a_question(broker: str | None) -> None:
+    """By broker id, or by a service that the catalog has there (C-06); by nobody else's role."""
+    pair = Pair("OrderParts", broker, ADDRESSES)
+    said = claims_of(SECOND, "partner2")
+    assert answer_in(said, FIRST, "partner2", pair) == (Role.PRINCIPAL, 1)
+    assert answer_in((), FIRST, "partner1", pair) is None, "nobody has said it yet"
+
+
+def test_what_is_not_mirrored_is_its_own_principal() -> None:
+    """The catalog says so; nobody announces it."""
+    assert answer_in((), FIRST, "partner1", Pair("Alone", "X", ADDRESSES)) == (Role.PRINCIPAL, 0)
+    assert answer_in((), FIRST, "partner2", Pair("Alone", "X", ADDRESSES)) == (Role.MIRROR, 0)
+
+
+def test_a_neighbour_is_believed_by_what_it_announces_alone() -> None:
+    """The catalog has nothing of another cluster's databases."""
+    known = {n: i for n, i in FIRST.instances.items() if n == "Home"}
+    world: World = replace(FIRST, instances=known, mirrors={})
+    pair = Pair("OrderParts", "O", ADDRESSES)
+    assert answer_in((Claim("O", True, 3),), world, "partner1", pair) == (Role.PRINCIPAL, 3)
+    assert answer_in((Claim("Z", True, 3),), world, "partner1", pair) == (Role.MIRROR, 0)
+    unnamed = Pair("OrderParts", None, ADDRESSES)
+    assert answer_in((Claim("O", True, 3),), world, "partner1", unnamed) == (Role.MIRROR, 0)

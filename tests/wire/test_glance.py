@@ -1,0 +1,107 @@
+"""What is read at a glance is what is read field by field, from any bytes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.protocol import Header
+from streams.wire import MalformedError
+from streams.wire import codecs as c
+from streams.wire import statements as s
+from streams.wire.glance import guid, name, number
+from streams.wire.packing import pack_long, pack_string
+
+from . import values as v
+
+thoroughly = settings(max_examples=300)
+ID = uuid.UUID(int=7)
+NOW = 1_763_000_000_000
+instants = st.integers(NOW, NOW + 10**11)
+plain = st.tuples(v.uuids, v.names, st.integers(0, 10**6), instants, instants).map(
+    lambda fields: Header(*fields)
+)
+statements = st.builds(lambda command, at: command._replace(issued_at=at), v.commands, instants)
+places = st.tuples(st.integers(0, 200), st.integers(0, 255))
+"""Which byte says something else, and what."""
+
+
+def said(read: Callable[[bytes], Any], raw: bytes) -> Any:
+    """Return what a reader makes of bytes; ``None``: they are malformed."""
+    try:
+        return read(raw)
+    except MalformedError:
+        return None
+
+
+def spoilt(raw: bytes, places: list[tuple[int, int]]) -> bytes:
+    """Return bytes of which some say something else."""
+    made = bytearray(raw)
+    for at, byte in places:
+        made[at % len(made)] = byte
+    return bytes(made)
+
+
+@thoroughly
+@given(plain | v.headers, st.lists(places, max_size=2))
+def test_a_header(header: Header, places: list[tuple[int, int]]) -> None:
+    raw = spoilt(c.encode_header(header), places)
+    read = said(c.decode_header, raw)
+    assert read == said(c._header, raw)
+    if isinstance(read, c.Arrived):
+        assert c.encode_header(read) == c.encode_header(Header(*read))
+
+
+@thoroughly
+@given(statements | v.commands, st.lists(places, max_size=2))
+def test_a_statement(command: Any, places: list[tuple[int, int]]) -> None:
+    raw = spoilt(s.encode_command(command), places)
+    about = ID, b"body", NOW
+    assert said(lambda raw: s.decode_command(raw, *about), raw) == said(
+        lambda raw: s._command(raw, *about), raw
+    )
+
+
+@given(plain)
+def test_a_plain_header_is_read_at_a_glance_and_written_as_it_was(header: Header) -> None:
+    raw = c.encode_header(header)
+    names = ("fragment", "fragments", "flags", "enqueued_at", "dialog_expires_at")
+    assert raw == c.MESSAGE.pack(
+        (header.message_id.bytes, *header[1:3], *(getattr(header, name) for name in names))
+    )
+    read = c.decode_header(raw)
+    assert isinstance(read, c.Arrived) is (len(header.type.encode()) < 64)
+    assert c.encode_header(read) == raw
+    assert c.encode_header(read._replace(sequence=9)) == c.encode_header(
+        header._replace(sequence=9)
+    )
+
+
+@given(v.longs, v.names)
+def test_numbers_and_names(value: int, text: str) -> None:
+    assert number(pack_long(value)) == (value if value >= 0 and value < 2**62 else None)
+    short = len(text.encode()) < 64
+    assert name(pack_string(text)) == (text if short else None)
+
+
+@pytest.mark.parametrize("raw", [b"", b"\x80", b"\x02\x02", b"\x82\x00", b"\x01", b"\xff" * 10])
+def test_what_is_no_whole_number(raw: bytes) -> None:
+    """Nothing, without an end, two of them, longer than it needs to be, below zero, too large."""
+    assert number(raw) is None
+
+
+@pytest.mark.parametrize("raw", [b"", b"\x04a", b"\x02\xff", b"\x80\x01" + b"a" * 64])
+def test_what_is_no_name(raw: bytes) -> None:
+    assert name(raw) is None
+
+
+@given(v.uuids)
+def test_an_id_is_one_in_every_respect(value: uuid.UUID) -> None:
+    made = guid(value.bytes)
+    assert (made, hash(made), str(made)) == (value, hash(value), str(value))
+    assert made.is_safe is value.is_safe

@@ -1,0 +1,202 @@
+"""Who works for a mirrored pair: the one that has the role, and nobody who had it before."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from streams.client import Conversation
+from streams.kafka import change_for, publish, read_catalog
+from streams.node import World, world_of
+from streams.protocol import Limits
+from streams.resources import topologies_dir
+from streams.topology import failover, load
+from streams.workers import Control, FencedError
+from streams.workers.tenure import Tenure
+from tests.running import DEADLINE
+from tests.workers.rig import Gate, Hook, Rig, Running, eventually, pause, rig
+
+PAIR = ("Orders", "Orders")
+PATIENT = Limits(retries=(60_000,))
+TOPOLOGY = load(topologies_dir() / "mirrored", 0.0)
+FIRST = world_of(TOPOLOGY, 1)
+SECOND = world_of(failover(TOPOLOGY, "Orders", "Partner2"), 2)
+THIRD = world_of(failover(failover(TOPOLOGY, "Orders", "Partner2"), "Orders", "Partner1"), 3)
+
+
+# --- by the catalog alone ------------------------------------------------------------------------
+
+
+class Told:
+    """A control that shows one version of the catalog until somebody asks for its end."""
+
+    def __init__(self, world: World, newest: World) -> None:
+        self.world, self._newest, self.asked = world, newest, 0
+
+    def catch_up(self, _: float) -> None:
+        self.asked += 1
+        self.world = self._newest
+
+
+def begun(told: Told, instance: str = "Partner1") -> tuple[Tenure, SimpleNamespace]:
+    """Return a tenure that has begun, and its clock."""
+    clock = SimpleNamespace(now=0.0)
+    tenure = Tenure(cast(Control, told), instance, "Orders", lambda: clock.now)
+    assert tenure.begins(threading.Event())
+    return tenure, clock
+
+
+def test_a_mirror_waits_and_lacks_nothing() -> None:
+    """It is ready: there is nothing for it to do."""
+    tenure = Tenure(cast(Control, Told(FIRST, FIRST)), "Partner2", "Orders")
+    stopped = threading.Event()
+    stopped.set()
+    assert not tenure.begins(stopped)
+    assert tenure.is_served
+    assert (tenure.home, str(tenure), tenure.of) == (
+        *("Orders", "Partner2/Orders", " of the pair Orders"),
+    )
+
+
+def test_it_lasts_for_one_epoch() -> None:
+    """Who has the role again has it anew: others have committed meanwhile."""
+    told = Told(FIRST, FIRST)
+    tenure, _ = begun(told)
+    assert tenure.lasts and not tenure.is_served
+    for world in (SECOND, THIRD):
+        told.world = world
+        assert not tenure.lasts
+
+
+def test_who_has_slept_asks_before_it_goes_on() -> None:
+    """What it knows of the catalog may be as old as its sleep."""
+    told = Told(FIRST, SECOND)
+    tenure, clock = begun(told)
+    clock.now += 0.9
+    assert tenure.confirm_awake() and not told.asked
+    clock.now += 1.1
+    assert not tenure.confirm_awake() and told.asked
+
+
+def test_an_instances_own_worker_always_works_and_never_asks() -> None:
+    """It sees everything but what is the pair's."""
+    told = Told(FIRST, SECOND)
+    tenure = Tenure(cast(Control, told), "Partner1")
+    assert tenure.begins(threading.Event()) and tenure.confirm() and tenure.confirm_awake()
+    assert not told.asked
+    assert set(tenure.world().instances["Partner1"].databases) == {"msdb"}
+    assert tenure.world() is tenure.world()
+    mirrored, _ = begun(told)
+    assert set(mirrored.world().instances["Partner1"].databases) == {"Orders"}
+
+
+# --- on Kafka ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def partners(kafka: str, unique: str) -> Iterator[Rig]:
+    """Return the mirrored topology, in which nothing runs yet."""
+    with rig(kafka, unique, load(topologies_dir() / "mirrored", time.time())) as made:
+        yield made
+
+
+class Lagging:
+    """A control that has read the catalog when it was made, until somebody asks for its end."""
+
+    def __init__(self, control: Control) -> None:
+        self._control, self.world = control, control.world
+
+    def catch_up(self, since: float) -> None:
+        self._control.catch_up(since)
+        self.world = self._control.world
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._control, name)
+
+
+def worker(partners: Rig, instance: str, **hooks: Any) -> Running:
+    """Start what serves the pair at a partner, with a catalog of its own."""
+    control = partners.control(instance)
+    return partners.endpoint(instance, pair="Orders", limits=PATIENT, control=control, hooks=hooks)
+
+
+def begin(partners: Rig) -> Conversation:
+    with partners.client() as client:
+        return client.begin(*PAIR, "OrderParts", "InitiatorService")
+
+
+def send(partners: Rig, dialog: Conversation, body: bytes, *, wait: bool = False) -> None:
+    with partners.client() as client:
+        client.send(dialog, body, wait=wait)
+
+
+def move(partners: Rig, to: str) -> None:
+    state = read_catalog(partners.cluster)
+    assert state.topology is not None
+    moved = failover(state.topology, "Orders", to)
+    publish(partners.cluster, moved, change_for(state, moved))
+
+
+def sent(partners: Rig) -> list[bytes | None]:
+    return [m.value() for m in partners.records(partners.topics.out("Orders"))]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "where", ["begin_transaction", "send_offsets_to_transaction", "commit_transaction"]
+)
+def test_the_old_principal_commits_nothing_when_it_goes_on(partners: Rig, where: str) -> None:
+    """It stands before, in or at the end of a transaction while the role moves, and back again."""
+    first = worker(partners, "Partner1")
+    dialog = begin(partners)
+    before, gate = first.worker.committed, Gate()
+    first.hooks[where] = gate
+    send(partners, dialog, b"one")
+    gate.wait()
+    move(partners, "Partner2")
+    second = worker(partners, "Partner2")
+    partners.until(partners.topics.out("Orders"), 1)
+    gate.open()
+    send(partners, dialog, b"two", wait=True)
+    assert sent(partners) == [b"one", b"two"]
+    assert first.worker.committed == before
+    assert (first.failure, second.failure) == (None, None)
+    move(partners, "Partner1")
+    send(partners, dialog, b"three", wait=True)
+    eventually(lambda: first.worker.committed > before or pause(), "the first to have it back")
+    assert sent(partners) == [b"one", b"two", b"three"]
+
+
+def test_who_fences_its_successor_by_mistake_does_nothing_else(
+    partners: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It read the catalog, missed a failover, and took the slot when it went on."""
+    monkeypatch.setattr("streams.workers.tenure._SLEPT", 1_000.0)
+    gate, taken = Gate(), threading.Event()
+
+    def late(method: Hook, *args: Any) -> None:
+        gate.hold()
+        method(*args)
+        taken.set()
+
+    lagging = cast(Control, Lagging(partners.control("Partner1")))
+    first = partners.endpoint(
+        "Partner1", pair="Orders", control=lagging, hooks={"init_transactions": late}
+    )
+    gate.wait()
+    move(partners, "Partner2")
+    second = worker(partners, "Partner2")
+    dialog = begin(partners)
+    gate.open()
+    assert taken.wait(DEADLINE)
+    send(partners, dialog, b"one")
+    assert isinstance(second.ended(), FencedError), "what keeps it starts it again"
+    partners.running.remove(second)
+    worker(partners, "Partner2")
+    send(partners, dialog, b"two", wait=True)
+    assert sent(partners) == [b"one", b"two"]
+    assert (first.worker.committed, first.failure) == (0, None)
