@@ -20,6 +20,7 @@ LIBRARIES = {
     "confluent_kafka": {"kafka"},
     "elementpath": {"services"},  # XPath
     "faust": {"agents"},
+    "mode": {"agents"},  # what Faust's services are made of
     # capture: object containers, which are no messages; services: bodies of applications
     "fastavro": {"wire", "capture", "services"},
     "jgo": {"embedded"},

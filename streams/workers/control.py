@@ -281,8 +281,9 @@ class Control:
     def _sign(self, producer: Producer, name: str, count: int) -> None:
         about = name, self._replica, count, self.now()
         value = encode_presence(*about, claims_of(self._world, name))
-        topic = self._cluster.topics.presence
-        producer.produce(topic, key=name, value=value, headers=self._announced)
+        # A version that is behind would take back what a newer one has announced.
+        said = self._announced if self._ready.is_set() else {}
+        producer.produce(self._cluster.topics.presence, key=name, value=value, headers=said)
 
     def _follow_abroad(self, world: World) -> None:
         """Only forwarders write into other clusters, and only what counts now is followed."""
