@@ -101,7 +101,7 @@ class System:
         """Return the options of ``hopline`` that name this system."""
         return "--bootstrap", self.cluster.bootstrap, "--prefix", self.cluster.topics.prefix
 
-    def start(self, *instances: str, roles: Sequence[str] = ROLES, slot: str = "0") -> WorkerThread:
+    def start(self, *instances: str, roles: Sequence[str] = ROLES, slot: str = "") -> WorkerThread:
         """Start workers for these instances, else for all; they stop with the system."""
         names = instances or tuple(self.topology.instances)
         plan = Plan(tuple(roles), names, slot)

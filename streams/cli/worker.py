@@ -52,8 +52,9 @@ def worker(
     these, or agents: those that a topology states (--topology, for `hopline up` too), or a service
     that comes with Hopline (--service data-dependent-routing, or configuration-notice).
     Any number of processes may serve an instance, each with its own --slot. A killed one loses
-    nothing: start it again. Of two endpoint workers with --standby and the same --slot one works;
-    the other one knows all that it knows, and takes over within seconds when it dies.
+    nothing: start it again, and in the same slot it goes on at once. Of two endpoint workers with
+    --standby and the same --slot one works; the other one knows all that it knows, and takes over
+    within seconds when it dies.
     """
     settings = WorkerSettings(log_format=LogFormat(log_format), pace=PaceName(pace), **options)
     log_to_stderr(settings.log_format, verbose=settings.verbose)

@@ -29,11 +29,12 @@ from streams.kafka.lag import (
     read_notes,
     read_positions,
 )
-from streams.kafka.patience import StuckError, in_time
+from streams.kafka.patience import Patience, StuckError
 from streams.kafka.reader import (
     CACHE_BYTES,
     Fetcher,
     GoneError,
+    next_of,
     partitions_of,
     read_all,
     read_live,
@@ -64,6 +65,7 @@ __all__ = [
     "Mismatch",
     "Notes",
     "Outgoing",
+    "Patience",
     "Positions",
     "Producer",
     "StuckError",
@@ -76,7 +78,7 @@ __all__ = [
     "deploy",
     "first_since",
     "headers_of",
-    "in_time",
+    "next_of",
     "partitions_of",
     "preview",
     "publish",

@@ -60,7 +60,8 @@ class Cluster:
     def _common(self) -> dict[str, Any]:
         return {
             "bootstrap.servers": self.bootstrap,
-            "logger": self._outage(),
+            # Who debugs wants all that librdkafka says, when it says it: on stderr.
+            **({} if "debug" in self.properties else {"logger": self._outage()}),
             "reconnect.backoff.max.ms": 1000,
             # Else librdkafka 2.16 begins anew with the bootstrap servers when all brokers are away,
             # and never finds the coordinator of transactions again.

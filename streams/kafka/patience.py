@@ -2,7 +2,9 @@
 
 ``send_offsets_to_transaction`` takes no notice of its timeout while the group's coordinator is
 away, and may wait on for minutes when another broker has become it (librdkafka 2.16; its issues
-5456 and 5511).
+5456 and 5511). A broker that Kafka no longer names is forgotten, but not that it was the
+coordinator; so a call that begins when all is well again still asks nobody, and only another
+client gets an answer.
 """
 
 from __future__ import annotations
@@ -12,6 +14,10 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 Call = Callable[[], object]
+
+FIRST = 3.0
+"""Seconds that such a call may take: a coordinator that is there answers in milliseconds."""
+LONGEST = 24.0
 
 
 class StuckError(Exception):
@@ -60,3 +66,23 @@ def in_time(call: Call, seconds: float) -> None:
     _idle.append(caller)
     if failed is not None:
         raise failed
+
+
+class Patience:
+    """How long a client's calls may take: three seconds, and twice as long with each replacement.
+
+    On a machine so busy that a call takes longer, a client that is always replaced too early would
+    never get anything done.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = FIRST
+
+    def call(self, call: Callable[[], object], within: float | None = None) -> None:
+        """Make a call as :func:`in_time` does, in no more than ``within`` seconds."""
+        try:
+            in_time(call, min(self._seconds, LONGEST if within is None else within))
+        except StuckError:
+            self._seconds = min(2 * self._seconds, LONGEST)
+            raise
+        self._seconds = FIRST

@@ -55,6 +55,36 @@ def watermarks(
             consumer.poll(0.5)  # a pause that keeps the client's callbacks served
 
 
+PATIENCE = 30.0
+"""Seconds that a reader waits for a record before it asks whether Kafka is there at all."""
+_STILL = 4
+"""So many times it waits in a row for one that does answer, and has nothing."""
+
+
+def next_of(consumer: Consumer, topic: str, partition: int) -> Message:
+    """Return what a consumer reads next: a record, the end of a partition, or an error.
+
+    However slow Kafka is, it is waited for while it answers: SurroundingsError after 30 s without
+    any sign of it, or two minutes in which it has given nothing, not even an end. ``partition`` is
+    one that is still read.
+    """
+    for _ in range(_STILL):
+        message = consumer.poll(PATIENCE)
+        if message is not None:
+            return message
+        try:  # not watermarks(), which polls: what it got by that would be lost
+            consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=PATIENCE)
+        except KafkaException as error:
+            raise SurroundingsError(
+                f"Topic {topic} cannot be read: no answer for {PATIENCE:.0f} s."
+            ) from error
+    raise SurroundingsError(
+        f"Topic {topic} cannot be read: Kafka answers, and has given nothing of it for "
+        f"{_STILL * PATIENCE:.0f} s.",
+        "Somebody may have left a transaction open; try again when it has timed out.",
+    )
+
+
 def read_all(
     cluster: Cluster, topic: str, partition: int | None = None, *, to_high: bool = False
 ) -> Iterator[Message]:
@@ -74,9 +104,7 @@ def read_all(
         consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted])
         left = set(wanted)
         while left:
-            message = consumer.poll(30)
-            if message is None:
-                raise SurroundingsError(f"Topic {topic} cannot be read: no answer for 30 s.")
+            message = next_of(consumer, topic, min(left))
             error = message.error()
             if error is None:
                 yield message
@@ -164,14 +192,13 @@ class Fetcher:
             return found
         consumer = self._at(position)
         while True:
-            message = consumer.poll(10)
-            error = message.error() if message is not None else None
-            if message is None or error is not None:
+            message = self._next_of(consumer)
+            error = message.error()
+            if error is not None:
                 self.close()
-                gone = error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET
+                gone = error.code() == KafkaError._AUTO_OFFSET_RESET
                 raise (GoneError if gone else SurroundingsError)(
-                    f"{self._topic}/{self._partition}@{position} cannot be read again: "
-                    f"{error or 'no answer'}"
+                    f"{self._topic}/{self._partition}@{position} cannot be read again: {error}"
                 )
             self.remember(message)
             offset = message.offset() or 0
@@ -183,6 +210,13 @@ class Fetcher:
                     f"{self._topic}/{self._partition}@{position} is gone: "
                     f"the log goes on at {offset}"
                 )
+
+    def _next_of(self, consumer: Consumer) -> Message:
+        try:
+            return next_of(consumer, self._topic, self._partition)
+        except SurroundingsError:
+            self.close()
+            raise
 
     def _at(self, position: int) -> Consumer:
         if self._consumer is None:

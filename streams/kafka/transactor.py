@@ -16,12 +16,13 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Headers
-from streams.kafka.patience import StuckError, in_time
+from streams.kafka.patience import Patience, StuckError
 
 FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 """How Kafka says that somebody else has taken over a transactional id."""
 _STEP = 5.0
 """Seconds that Kafka's client waits at a time; then it is asked again."""
+_LEAST = 0.1
 
 
 class Outgoing(NamedTuple):
@@ -50,6 +51,7 @@ class Transactor:
     def __init__(self, cluster: Cluster, name: str, *, timeout: float = 30.0) -> None:
         self._cluster, self._timeout = cluster, timeout
         self._name = f"{cluster.topics.prefix}{name}"
+        self._patience = Patience()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -70,18 +72,33 @@ class Transactor:
         Raises AbortedError where nothing happened, and FencedError where somebody else has the
         name. Any other SurroundingsError leaves open what happened: make a Transactor anew.
         """
+        said, until = tuple(records), time.monotonic() + self._timeout
+        while True:
+            try:
+                self._try(said, offsets, member, until)
+                return
+            except StuckError as error:
+                self._begin_anew()  # which ends what was open: nothing of it has happened
+                if time.monotonic() > until:
+                    raise AbortedError(
+                        f"Kafka has taken nothing of a transaction: {error}.",
+                        "It can be tried again.",
+                    ) from error
+
+    def _try(
+        self,
+        records: Iterable[Outgoing],
+        offsets: Sequence[TopicPartition],
+        member: Any,
+        until: float,
+    ) -> None:
         try:
             self._certainly(self._producer.begin_transaction)
             for record in records:
                 self._produce(record)
             if offsets:
-                self._send(list(offsets), member)
+                self._send(list(offsets), member, until)
             self._certainly(lambda: self._producer.commit_transaction(_STEP))
-        except StuckError as error:
-            self._begin_anew()
-            raise AbortedError(
-                f"Kafka has taken nothing of a transaction: {error}.", "It can be tried again."
-            ) from error
         except KafkaException as error:
             self._abort()
             raise AbortedError(
@@ -89,13 +106,14 @@ class Transactor:
                 "It can be tried again. Unknown topic: run 'hopline apply TOPOLOGY'.",
             ) from error
 
-    def _send(self, offsets: list[TopicPartition], member: Any) -> None:
+    def _send(self, offsets: list[TopicPartition], member: Any, until: float) -> None:
         producer = self._producer
 
         def send() -> None:
             producer.send_offsets_to_transaction(offsets, member, _STEP)
 
-        in_time(lambda: self._certainly(send), self._timeout)
+        left = max(_LEAST, until - time.monotonic())
+        self._patience.call(lambda: self._certainly(send), left)
 
     def _produce(self, record: Outgoing) -> None:
         deadline = time.monotonic() + self._timeout

@@ -32,11 +32,14 @@ from streams.node.presence import SILENCE, Presence
 from streams.node.queue import Progress, Queue, Row
 from streams.node.roles import Question, RoleBook, RoleFrame, reply
 from streams.node.seen import Said, Seen
+from streams.node.tenants import FRESH, LEFT, Tenancy, Tenants
 from streams.node.transaction import Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World, world_of
 
 __all__ = [
+    "FRESH",
     "HELD",
+    "LEFT",
     "SILENCE",
     "Answer",
     "BeginNotice",
@@ -83,6 +86,8 @@ __all__ = [
     "Service",
     "Spare",
     "Step",
+    "Tenancy",
+    "Tenants",
     "Transaction",
     "TryAgain",
     "World",

@@ -39,7 +39,10 @@ class ClusterSettings:
     prefix: str = field(default="ssb.", metadata=_PREFIX)
 
 
-_SLOT = _says("This replica's name, the same at every start.", "TEXT")
+_SLOT = _says(
+    "The process's name, the same at every start: its partitions wait for it for ten seconds.",
+    "TEXT",
+)
 _PACE = _says("How long an endpoint's transactions are: long ones cost less CPU for each message.")
 _STANDBY = _says("An endpoint follows the state, and takes over when its slot's worker dies.")
 _TIMEOUT = _says("Seconds to wait for Kafka and a catalog.")
@@ -56,7 +59,7 @@ _ANSWER = _says("Seconds within which Kafka must answer, or /healthz says that i
 class WorkerSettings:
     """How a process of `hopline worker` runs."""
 
-    slot: str = field(default="0", metadata=_SLOT)
+    slot: str = field(default="", metadata=_SLOT)
     pace: PaceName = field(default=PaceName.LATENCY, metadata=_PACE)
     timeout: float = field(default=30.0, metadata=_TIMEOUT)
     standby: bool = field(default=False, metadata=_STANDBY)

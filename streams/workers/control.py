@@ -15,10 +15,22 @@ from streams.kafka import (
     Consumer,
     KafkaError,
     Message,
+    Producer,
     TopicPartition,
     watermarks,
 )
-from streams.node import SILENCE, Claim, KafkaClock, Presence, World, claims_of, world_of
+from streams.node import (
+    LEFT,
+    SILENCE,
+    Claim,
+    KafkaClock,
+    Presence,
+    Tenancy,
+    Tenants,
+    World,
+    claims_of,
+    world_of,
+)
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import MalformedError, claims_in, decode_presence, encode_presence
 from streams.wire.evolution import ANNOUNCED, announcement
@@ -51,7 +63,8 @@ class Control:
     ) -> None:
         self._cluster = cluster
         self._forwards = bool(forwarders)
-        self._signs = (*forwarders, *others)
+        self._signs = dict.fromkeys((*forwarders, *others))
+        self._left: list[str] = []
         self._beat_at = 0.0
         self._timeout = timeout
         self._replica = uuid.uuid4().hex
@@ -59,7 +72,8 @@ class Control:
         self._ready = threading.Event()
         self._catalog = CatalogState()
         self._announced: dict[str, str | bytes | None] = {}
-        self._presence = Presence(self._signs[0] if self._signs else "", time.monotonic())
+        self._presence = Presence(next(iter(self._signs), ""), time.monotonic())
+        self._tenants = Tenants(self._replica)
         self._claims: dict[str, tuple[Claim, ...]] = {}
         self._clock = KafkaClock()
         self.abroad = Abroad(cluster.topics, credentials, self._clock)
@@ -166,8 +180,30 @@ class Control:
 
     def speak_for(self, name: str) -> None:
         """Give signs of life in one more name, at once and from now on."""
-        self._signs = (*self._signs, name)
+        self._signs[name] = None
         self._beat_at = 0.0
+
+    def leave(self, name: str) -> None:
+        """Give none in a name any more, and say so."""
+        self._signs.pop(name, None)
+        self._left.append(name)
+        self._beat_at = 0.0
+
+    def tenancy(self, slot: str) -> Tenancy:
+        """Tell whether a slot may be taken, by the signs of life in its name."""
+        return self._tenants.tenancy(slot, self.now())
+
+    def heard(self, slot: str) -> int:
+        """Return the count of one's own last sign in a slot that has come back."""
+        return self._tenants.heard(slot)
+
+    def has_rival(self, slot: str) -> bool:
+        """Tell whether somebody else gives signs of life in a slot beside this process."""
+        return self._tenants.has_rival(slot)
+
+    def has_left(self, slot: str) -> bool:
+        """Tell whether the last one to work in a slot has said that it leaves."""
+        return self._tenants.has_left(slot)
 
     def now(self) -> int:
         """Return the time by Kafka's clock (epoch milliseconds), by our own while it is unknown."""
@@ -204,12 +240,7 @@ class Control:
                 now = time.monotonic()
                 if now >= self._beat_at:
                     self._beat_at, count = now + HEARTBEAT, count + 1
-                    # A version that is behind would take back what a newer one has announced.
-                    said = self._announced if self._ready.is_set() else {}
-                    for instance in self._signs:
-                        about = instance, self._replica, count, self.now()
-                        value = encode_presence(*about, claims_of(self._world, instance))
-                        producer.produce(topics.presence, key=instance, value=value, headers=said)
+                    self._beat(producer, count)
                 producer.poll(0)
                 message = consumer.poll(max(0.0, min(0.2, self._beat_at - now)))
                 if message is None:
@@ -221,6 +252,7 @@ class Control:
                     elif message.topic() == topics.presence:
                         self._presence.end_read(time.monotonic())
                         self._clock.end_read(time.monotonic())
+                        self._tenants.end_read()
                     else:
                         self._move(message.offset() or 0)
                         if self._world is not None:
@@ -231,10 +263,27 @@ class Control:
                     self._move((message.offset() or 0) + 1)
                 else:
                     self._clock.seen(appended(message), time.monotonic())
-                    self._read_presence(message.value())
+                    self._read_presence(message)
         finally:
+            self._take_leave(producer)
             producer.flush(1)
             consumer.close()
+
+    def _beat(self, producer: Producer, count: int) -> None:
+        for name in list(self._signs):  # any thread may add one
+            self._sign(producer, name, count)
+        self._take_leave(producer)
+
+    def _take_leave(self, producer: Producer) -> None:
+        while self._left:
+            self._sign(producer, self._left.pop(), LEFT)
+
+    def _sign(self, producer: Producer, name: str, count: int) -> None:
+        about = name, self._replica, count, self.now()
+        value = encode_presence(*about, claims_of(self._world, name))
+        # A version that is behind would take back what a newer one has announced.
+        said = self._announced if self._ready.is_set() else {}
+        producer.produce(self._cluster.topics.presence, key=name, value=value, headers=said)
 
     def _follow_abroad(self, world: World) -> None:
         """Only forwarders write into other clusters, and only what counts now is followed."""
@@ -259,17 +308,19 @@ class Control:
             log.error("the catalog cannot be read: %s", self._catalog.error)
         self._told = self._catalog.error
 
-    def _read_presence(self, value: bytes | None) -> None:
+    def _read_presence(self, message: Message) -> None:
         try:
-            seen = decode_presence(value)
+            seen = decode_presence(message.value())
         except MalformedError as error:
             log.warning("presence: %s", error)
             return
+        name, replica, count = seen["instance"], seen["replica"], seen["count"]
+        self._tenants.seen(name, replica, count, appended(message))
         now = time.monotonic()
         claims = claims_in(seen)
-        if claims or seen["instance"] in self._claims:
-            self._claims[seen["instance"]] = claims
-        if self._presence.seen(seen["instance"], seen["replica"], seen["count"], now):
+        if claims or name in self._claims:
+            self._claims[name] = claims
+        if self._presence.seen(name, replica, count, now):
             self.abroad.beat(now)
 
 

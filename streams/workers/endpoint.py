@@ -27,6 +27,7 @@ from streams.kafka import (
     Consumer,
     GoneError,
     KafkaError,
+    KafkaException,
     Message,
     TopicPartition,
     partitions_of,
@@ -40,9 +41,10 @@ from streams.workers.inputs import Inputs, Intake, tell_parked
 from streams.workers.moving import move_bodies
 from streams.workers.partition import Partition, Work
 from streams.workers.partitions import Partitions
+from streams.workers.slot import UNNAMED, Slot, is_fatal
 from streams.workers.standby import Standby
 from streams.workers.tenure import Tenure
-from streams.workers.transactions import FencedError, Transactions, number_of
+from streams.workers.transactions import Transactions, number_of
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -61,7 +63,7 @@ class Pace(Enum):
 
 
 class EndpointWorker:
-    """One replica of an instance's endpoint worker; ``slot`` names it across restarts.
+    """One replica of an instance's endpoint worker; ``slot`` names it across restarts, if any.
 
     With ``pair`` it runs the dialogs of that mirrored pair, while its instance is the principal.
     ``cache_bytes`` bounds what it keeps in memory of ``cmd``, and as much of ``in``, per partition.
@@ -79,7 +81,7 @@ class EndpointWorker:
         control: Control,
         *,
         pair: str | None = None,
-        slot: str = "0",
+        slot: str = "",
         limits: Limits | None = None,
         cache_bytes: int = CACHE_BYTES,
         pace: Pace = Pace.LATENCY,
@@ -90,12 +92,13 @@ class EndpointWorker:
         self.tenure = Tenure(control, instance, pair)
         self._cluster = cluster
         self._control = control
-        self._slot = slot
+        self._pair = pair
         # As the same static member, whoever has the slot next is dealt its partitions at once.
-        self._member = {"group_instance_id": slot} if standby or pair is not None else {}
+        named = slot or (UNNAMED if standby or pair is not None else "")
+        self._slot = Slot(str(self.tenure), self.role, named)
         self._pace = pace
         self._trims_every = trims_every
-        self._standby = Standby(control, str(self.tenure), slot) if standby else None
+        self._standby = Standby(control, self._slot) if standby else None
         self._inputs = Inputs.of(cluster.topics, self.tenure.home)
         # A command, and a message in a queue topic, is one record.
         limits = limits or Limits()
@@ -118,11 +121,15 @@ class EndpointWorker:
                 log.info("%s: the role has gone: %s", self.tenure, error)
 
     def _serve(self, stop: threading.Event) -> None:
-        cluster, inputs, home = self._cluster, self._inputs, self.tenure.home
-        if self._standby is not None and not self._standby.wait(
-            self.partitions, cluster.topics.dialog(home), stop
-        ):
+        topic = self._cluster.topics.dialog(self.tenure.home)
+        if self._standby is not None and not self._standby.wait(self.partitions, topic, stop):
             return
+        # Who has lost a pair's slot may have lost the role: nobody here begins anew by himself.
+        own = self._pair is None
+        self._slot.hold(self._control, stop, lambda: self._work(stop), anew=own)
+
+    def _work(self, stop: threading.Event) -> None:
+        cluster, inputs, home = self._cluster, self._inputs, self.tenure.home
         self._transactions = Transactions(cluster, home, self._slot, inputs, stop)
         if not self.tenure.confirm():  # its successor was fenced by mistake, and begins anew
             return
@@ -134,7 +141,7 @@ class EndpointWorker:
             partition_assignment_strategy="range",
             enable_partition_eof=True,
             stats=self.traffic.reader,
-            **self._member,
+            **self._slot.member,
         )
         self.partitions.subscribe(consumer)
         try:
@@ -197,7 +204,7 @@ class EndpointWorker:
                 return self._transact(owned, work)
             except GoneError as error:
                 failure: Exception = error
-            except (FencedError, SurroundingsError):
+            except SurroundingsError:
                 raise
             except Exception as error:
                 failure = error
@@ -279,7 +286,9 @@ class EndpointWorker:
         if error.code() == KafkaError._PARTITION_EOF:
             if owned is not None:
                 owned.ends.append(message.topic() or "")
-        elif error.fatal() or error.code() == KafkaError._AUTO_OFFSET_RESET:
+        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(f"{self.instance}: {error.str()}")
+        elif is_fatal(error):
+            raise KafkaException(error)
         else:
             log.warning("%s: %s", self.instance, error.str())

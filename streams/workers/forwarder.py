@@ -56,6 +56,7 @@ from streams.workers.delivery import Delivery, short, source_of
 from streams.workers.express import Express, Input, Known
 from streams.workers.positions import Positions
 from streams.workers.principals import Principals
+from streams.workers.slot import Slot, is_fatal
 from streams.workers.tenure import Tenure
 from streams.workers.waiting import Held, Waiting
 
@@ -71,17 +72,24 @@ _BEGINNING = -2
 class ForwarderWorker:
     """One replica of an instance's forwarder; :meth:`run` owns the loop and decides nothing.
 
-    With ``pair`` it forwards what begins in the databases of that mirrored pair, while its instance
-    is the principal.
+    ``slot`` names it across restarts, if any. With ``pair`` it forwards what begins in the
+    databases of that mirrored pair, while its instance is the principal, and needs none.
     """
 
     role = "forwarder"
 
     def __init__(
-        self, cluster: Cluster, instance: str, control: Control, *, pair: str | None = None
+        self,
+        cluster: Cluster,
+        instance: str,
+        control: Control,
+        *,
+        pair: str | None = None,
+        slot: str = "",
     ) -> None:
         self.instance = instance
         self.tenure = Tenure(control, instance, pair)
+        self._slot = Slot(instance, self.role, slot if pair is None else "")
         self._cluster = cluster
         self._control = control
         topics, home = cluster.topics, self.tenure.home
@@ -107,7 +115,17 @@ class ForwarderWorker:
         return len(self._waiting), self._waiting.size
 
     def run(self, stop: threading.Event) -> None:
-        """Forward until ``stop``; then drain: flush, commit, leave the group."""
+        """Forward until ``stop``; then drain: flush and commit.
+
+        Raises FencedError where another worker has the slot.
+        """
+        if not self._slot.name:
+            self._work(stop)
+            return
+        self._slot.hold(self._control, stop, lambda: self._work(stop))
+
+    def _work(self, stop: threading.Event) -> None:
+        self._inputs, self._positions = {}, Positions()
         world = self._control.world
         principals = self._principals = Principals(
             self.instance, self._control, lambda address: self._forwarder.instance_at(address)
@@ -130,6 +148,7 @@ class ForwarderWorker:
             partition_assignment_strategy="cooperative-sticky",
             enable_partition_eof=True,
             stats=self.traffic.reader,
+            **self._slot.member,
         )
         if self.tenure.suffix:  # positions outlive the tenure in a group without members
             self._offsets = self._cluster.consumer(group)
@@ -422,7 +441,7 @@ class ForwarderWorker:
                 f"{self.instance}: {error.str()}",
                 "Records before the committed position are gone, or the topic was made anew.",
             )
-        elif error.fatal():
+        elif is_fatal(error):
             raise KafkaException(error)
         else:
             log.warning("%s: %s", self.instance, error.str())

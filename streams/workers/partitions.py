@@ -29,6 +29,8 @@ log = logging.getLogger("hopline.endpoint")
 ready = logging.getLogger("hopline.ready")
 
 PROGRESS_EVERY = 0.5
+UNKNOWN = 4.0
+"""Seconds until the forwarder's position is asked for again where nobody has answered."""
 
 
 class Partitions:
@@ -77,7 +79,7 @@ class Partitions:
         )
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Let the broker go, and what was owned."""
         for owned in self.owned.values():
             owned.bodies.close()
         for replay in self.warm.values():
@@ -94,9 +96,10 @@ class Partitions:
             return
         out = TopicPartition(self._cluster.topics.out(self._home), owned.number)
         try:
-            offset = self._aside.committed([out], timeout=5)[0].offset
+            offset = self._aside.committed([out], timeout=2)[0].offset
         except KafkaException as error:
             log.warning("%s: the forwarder's position is unknown: %s", self._tenure, error)
+            owned.progress_at = time.monotonic() + UNKNOWN  # whoever waits for it does nothing else
             return
         owned.endpoint.left_out = max(owned.endpoint.left_out, offset)
         owned.progress_at = clock + PROGRESS_EVERY

@@ -1,8 +1,8 @@
 """A process full of workers: start them, wait, stop them all when one fails or the user says so.
 
-SIGTERM and SIGINT drain: every loop ends after its present turn, flushes, commits and leaves its
-group. A worker that fails takes the process with it: what runs it (compose, systemd, the demo)
-starts it again, and nothing is lost by that.
+SIGTERM and SIGINT drain: every loop ends after its present turn, flushes and commits. Who has no
+slot leaves its group; the others are expected back. A worker that fails takes the process with it:
+what runs it (compose, systemd, the demo) starts it again, and nothing is lost by that.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
 from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.forwarder import ForwarderWorker
+from streams.workers.slot import Slot, refuse_taken
 from streams.workers.standby import own_name
 from streams.workers.tenure import Tenure
 from streams.workers.trimming import Spare, Trimming, every
@@ -69,6 +70,7 @@ class Worker(Protocol):
 class Plan:
     """Which workers a process runs, for which instances, and how its endpoints work.
 
+    ``slot``: the process's name across restarts, if it has one; its partitions wait for it then.
     ``watched``: Kafka's clients report about themselves, for metrics. ``standby``: an endpoint
     begins when nobody else works in its slot. ``keep``: for so many seconds what is no longer
     needed stays in the topics, ``None``: for ever.
@@ -76,7 +78,7 @@ class Plan:
 
     roles: tuple[str, ...]
     instances: tuple[str, ...]
-    slot: str = "0"
+    slot: str = ""
     cache_bytes: int = CACHE_BYTES
     pace: Pace = Pace.LATENCY
     watched: bool = False
@@ -166,6 +168,7 @@ class Process:
         try:
             control.start()
             self._check(control)
+            refuse_taken(tuple(self._slots()), control, self._stop)
             workers = self.workers = self._workers(names, control)
             threads = [
                 threading.Thread(target=self._guarded, args=(w,), name=f"{type(w).__name__}-{i}")
@@ -211,17 +214,35 @@ class Process:
                 "Run 'hopline apply TOPOLOGY' first: by it every reader learns them.",
             )
 
+    def _slots(self) -> Iterator[Slot]:
+        """Yield the slots in which nobody else may work when this process begins."""
+        plan = self._plan
+        for name in plan.instances:
+            if "forwarder" in plan.roles and self._forwarder_slot:
+                yield Slot(name, "forwarder", self._forwarder_slot)
+            if "endpoint" in plan.roles and not plan.standby:
+                yield Slot(name, "endpoint", plan.slot)
+
+    @property
+    def _forwarder_slot(self) -> str:
+        """Return the slot of forwarders: beside stand-bys none, where two of each work at once."""
+        return "" if self._plan.standby else self._plan.slot
+
     def _workers(self, names: Sequence[str], control: Control) -> list[Worker]:
         workers: list[Worker] = []
         for name in names:
             for pair in (None, *pairs_at(control.world, name)):
                 if "forwarder" in self._plan.roles:
-                    workers.append(ForwarderWorker(self._cluster, name, control, pair=pair))
+                    workers.append(self._forwarder(name, control, pair))
                 if "endpoint" in self._plan.roles:
                     workers.append(self._endpoint(name, control, pair))
         for worker in workers:
             worker.traffic.wanted = self._plan.watched
         return workers
+
+    def _forwarder(self, name: str, control: Control, pair: str | None) -> ForwarderWorker:
+        slot = self._forwarder_slot
+        return ForwarderWorker(self._cluster, name, control, pair=pair, slot=slot)
 
     def _endpoint(self, name: str, control: Control, pair: str | None) -> EndpointWorker:
         keep = self._plan.keep

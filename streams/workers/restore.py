@@ -17,7 +17,9 @@ from streams.kafka import (
     Consumer,
     KafkaError,
     KafkaException,
+    Message,
     TopicPartition,
+    next_of,
     read_live,
     watermarks,
 )
@@ -104,21 +106,20 @@ class Replay:
     def follow(self, timeout: float) -> None:
         """Apply what is committed, and wait for more of it, for ``timeout`` seconds."""
         until = time.monotonic() + timeout
-        while (left := until - time.monotonic()) > 0 and self._poll(left):
-            pass
+        while (left := until - time.monotonic()) > 0:
+            message = self._consumer.poll(left)
+            if message is None:
+                break
+            self._gather(message)
         self._apply()
 
     def finish(self, end: int) -> None:
         """Apply everything before ``end``; transactions that are open there have ended then."""
         while self._read < end:
-            if not self._poll(30):
-                raise SurroundingsError(f"{self} cannot be read: no answer for 30 s.")
+            self._gather(next_of(self._consumer, self.topic, self._where.partition))
         self._apply()
 
-    def _poll(self, timeout: float) -> bool:
-        message = self._consumer.poll(timeout)
-        if message is None:
-            return False
+    def _gather(self, message: Message) -> None:
         error = message.error()
         if error is None:
             key = message.key()
@@ -130,7 +131,6 @@ class Replay:
             self._read = message.offset() or 0
         else:
             raise KafkaException(error)
-        return True
 
     def _apply(self) -> None:
         for key, value in self._gathered.items():

@@ -1,6 +1,6 @@
 """A warm stand-by: whoever follows the state of a worker that works, and takes over when it dies.
 
-Two processes of the same slot, both started as stand-bys. Each begins to read the state of all
+Two processes of the same slot. Each begins to read the state of all
 partitions, and goes on reading what is written there, until nobody gives signs of life in the
 slot's name. Then it takes the slot: its transactional id fences a worker that lives after all and
 ends what that had open, and as the same static member it is dealt the same partitions at once. What
@@ -16,6 +16,7 @@ from streams.kafka import partitions_of
 from streams.workers.control import Control
 from streams.workers.partitions import Partitions
 from streams.workers.restore import Replay
+from streams.workers.slot import Slot
 
 ready = logging.getLogger("hopline.ready")
 
@@ -36,9 +37,8 @@ def own_name(instance: str, slot: str) -> str:
 class Standby:
     """Wait for the slot of an instance's endpoint worker; ``is_ready`` while it knows its state."""
 
-    def __init__(self, control: Control, instance: str, slot: str) -> None:
-        self._control, self._instance, self._slot = control, instance, slot
-        self._name = f"{instance}/endpoint/{slot}"
+    def __init__(self, control: Control, slot: Slot) -> None:
+        self._control, self._slot = control, slot
         self.is_ready = False
 
     def wait(self, partitions: Partitions, topic: str, stop: threading.Event) -> bool:
@@ -51,17 +51,24 @@ class Standby:
             warm[number] = partitions.replay(number)
         while not stop.is_set():
             self._follow(warm)
-            if not self._control.reachable(self._name, SILENCE):
-                ready.info("%s endpoint: takes over slot %s", self._instance, self._slot)
-                self._control.speak_for(self._name)
+            if self._is_free():
+                self._tell("takes over")
                 self.is_ready = False
                 return True
             if not self.is_ready and all(replay.at_end for replay in warm.values()):
                 self.is_ready = True
-                ready.info("%s endpoint: stands by for slot %s", self._instance, self._slot)
+                self._tell("stands by for")
         for replay in warm.values():
             replay.close()
         return False
+
+    def _is_free(self) -> bool:
+        """Tell whether nobody works there: who has left says so, and who is dead says nothing."""
+        sign = self._slot.sign
+        return self._control.has_left(sign) or not self._control.reachable(sign, SILENCE)
+
+    def _tell(self, does: str) -> None:
+        ready.info("%s endpoint: %s slot %s", self._slot.instance, does, self._slot.name)
 
     def _follow(self, warm: dict[int, Replay]) -> None:
         for replay in warm.values():

@@ -20,14 +20,15 @@ from streams.kafka import (
     KafkaError,
     KafkaException,
     Message,
+    Patience,
     StuckError,
     TopicPartition,
-    in_time,
 )
 from streams.node import Transaction
 from streams.wire.state import Positions
 from streams.workers.inputs import Inputs
 from streams.workers.output import Output
+from streams.workers.slot import UNNAMED, Slot
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -44,14 +45,6 @@ Whatever else aborts a transaction says nothing about the records in it: they ar
 """
 
 
-STUCK_AFTER = 10.0
-"""Seconds in which offsets are sent, or the client is replaced; while Kafka is away it may be."""
-
-
-class FencedError(Exception):
-    """Another worker owns the slot: this process must leave."""
-
-
 class Transactions:
     """The transactions of one slot, one at a time; raises FencedError where another has the slot.
 
@@ -59,13 +52,15 @@ class Transactions:
     """
 
     def __init__(
-        self, cluster: Cluster, instance: str, slot: str, inputs: Inputs, stop: threading.Event
+        self, cluster: Cluster, home: str, slot: Slot, inputs: Inputs, stop: threading.Event
     ) -> None:
         self._cluster = cluster
-        self._instance = instance
-        self._id = f"{cluster.topics.prefix}endpoint.{instance}.{slot}"
+        self._slot = slot
+        self._instance = home
+        self._id = f"{cluster.topics.prefix}endpoint.{home}.{slot.name or UNNAMED}"
         self._inputs = inputs
         self._stop = stop
+        self._patience = Patience()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -104,7 +99,7 @@ class Transactions:
         except KafkaException as error:
             cause = error.args[0]
             if cause.code() in FENCED or cause.fatal():
-                raise FencedError(str(cause)) from error
+                raise self._slot.lost(cause) from error
             log.warning("%s: transaction aborted: %s", self._instance, cause.str())
             self._abort()
             if cause.code() in REFUSED:
@@ -134,9 +129,8 @@ class Transactions:
     def _send_offsets(self, partition: int, positions: Mapping[str, int], member: Any) -> None:
         offsets = [TopicPartition(t, partition, positions[t]) for t in self._inputs]
         producer = self._producer
-        in_time(
-            lambda: self._guard(lambda: producer.send_offsets_to_transaction(offsets, member, 5)),
-            STUCK_AFTER,
+        self._patience.call(
+            lambda: self._guard(lambda: producer.send_offsets_to_transaction(offsets, member, 5))
         )
 
     def _abort(self) -> None:
@@ -151,7 +145,7 @@ class Transactions:
             except KafkaException as error:
                 cause = error.args[0]
                 if cause.code() in FENCED or cause.fatal():
-                    raise FencedError(str(cause)) from error
+                    raise self._slot.lost(cause) from error
                 if not cause.retriable():
                     raise
                 if self._stop.is_set():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +42,8 @@ class Stage:
     clocks: Mapping[str, Clock] = field(default_factory=dict)
     happened: list[Happened] = field(default_factory=list)
     _mends: list[tuple[float, Fault, int, Mend]] = field(default_factory=list)
+    _mending: list[tuple[Future[None], Fault, int]] = field(default_factory=list)
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4))
 
     def strike(self, fault: Fault) -> None:
         """Let a fault happen; what ends it comes when its time is over."""
@@ -54,15 +57,21 @@ class Stage:
     @property
     def is_whole(self) -> bool:
         """Tell whether no fault lasts."""
-        return not self._mends
+        return not self._mends and not self._mending
 
     def mend(self) -> None:
-        """End the faults whose time is over."""
+        """End the faults whose time is over.
+
+        A broker may take its time to start; who looks after the workers must not wait for it.
+        """
         now = time.monotonic()
         due = [each for each in self._mends if each[0] <= now]
         self._mends = [each for each in self._mends if each not in due]
-        for _, fault, at, mend in due:
-            mend()
+        self._mending += [(self._pool.submit(mend), fault, at) for _, fault, at, mend in due]
+        for each in [m for m in self._mending if m[0].done()]:
+            mended, fault, at = each
+            mended.result()
+            self._mending.remove(each)
             self.happened.append(Happened(fault, at, _now()))
 
     # --- processes -------------------------------------------------------------------------------
@@ -190,4 +199,4 @@ def worker(role: str, instance: str, cluster: Cluster, clock: Path | None) -> tu
     """Return the module and arguments that run one worker."""
     module = ("streams",) if clock is None else ("tests.faults.shifted", str(clock))
     where = ("--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix)
-    return (*module, "worker", role, "--instance", instance, "--verbose", *where)
+    return (*module, "worker", role, "--instance", instance, "--slot", "0", "--verbose", *where)

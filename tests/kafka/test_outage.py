@@ -14,6 +14,7 @@ from streams.errors import SurroundingsError
 from streams.kafka import Cluster, TopicPartition, cluster, outage
 from streams.wire import Topics
 from tests.running import eventually
+from tests.workers.rig import pause
 
 
 def test_an_outage_is_a_few_lines(
@@ -74,3 +75,16 @@ def test_whoever_waits_says_how_much_longer(monkeypatch: pytest.MonkeyPatch) -> 
         Cluster("127.0.0.1:1", Topics("t.")).wait(1.0, said.append)
     assert len(said) == len(set(said)) == 2
     assert said[0] == "Kafka at 127.0.0.1:1 does not answer, trying for 1 s more ..."
+
+
+def test_who_debugs_gets_librdkafkas_own_lines(capfd: pytest.CaptureFixture[str]) -> None:
+    """All of them, on stderr, whether or not anybody polls the client."""
+    said: list[str] = []
+
+    def tells() -> bool:
+        said.append(capfd.readouterr().err)
+        return "CONNECT" in "".join(said)
+
+    producer = Cluster("127.0.0.1:1", properties={"debug": "broker"}).producer()
+    eventually(lambda: tells() or pause(), "a line about a connection")
+    assert len(producer) == 0

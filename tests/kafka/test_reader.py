@@ -5,10 +5,20 @@ from __future__ import annotations
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Waiting
+from typing import Any
 
 import pytest
 
-from streams.kafka import Cluster, Fetcher, GoneError, create, read_all
+from streams.errors import SurroundingsError
+from streams.kafka import (
+    Cluster,
+    Fetcher,
+    GoneError,
+    KafkaError,
+    KafkaException,
+    create,
+    read_all,
+)
 from streams.kafka.reader import RECORD_BYTES
 from streams.node import Dialogs, Endpoint, world_of
 from streams.protocol import Dialog, State
@@ -18,6 +28,7 @@ from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from streams.wire.state import StateKey, encode_dialog, unpack_dialog
 from streams.workers.restore import Replay, read_dialogs
+from tests.workers.rig import HookedCluster
 
 
 def made(kafka: str, prefix: str) -> tuple[Cluster, str]:
@@ -108,3 +119,51 @@ def test_restoring_waits_for_a_transaction_that_is_still_open(kafka: str, unique
         restoring.result(30)
     replay.close()
     assert list(endpoint.dialogs) == [("D", conversation, True)]
+
+
+def slow(kafka: str, unique: str, silences: int) -> tuple[HookedCluster, str]:
+    """Return a cluster whose consumers get nothing so many times, and a topic with three records.
+
+    What takes half a minute each time is over at once here.
+    """
+    cluster, topic = made(kafka, unique)
+    write(cluster, topic, 3)
+    left = [None] * silences
+
+    def poll(method: Any, timeout: float) -> Any:
+        return left.pop() if left else method(timeout)
+
+    return HookedCluster(kafka, Topics(unique), hooks={"poll": poll}), topic
+
+
+def test_a_slow_kafka_is_waited_for_while_it_answers(kafka: str, unique: str) -> None:
+    cluster, topic = slow(kafka, unique, 3)
+    assert len(list(read_all(cluster, topic))) == 3
+
+
+def test_who_gives_nothing_for_long_is_given_up(kafka: str, unique: str) -> None:
+    cluster, topic = slow(kafka, unique, 4)
+    with pytest.raises(SurroundingsError, match="answers, and has given nothing of it for 120 s"):
+        list(read_all(cluster, topic))
+
+
+def test_who_does_not_answer_is_given_up_at_once(kafka: str, unique: str) -> None:
+    cluster, topic = slow(kafka, unique, 1)
+    asked: list[None] = []
+
+    def away(method: Any, *args: Any, **named: Any) -> Any:
+        asked.append(None)
+        if len(asked) > 1:  # the first question is the one for the topic's leader
+            raise KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+        return method(*args, **named)
+
+    cluster.hooks["get_watermark_offsets"] = away
+    with pytest.raises(SurroundingsError, match="no answer for 30 s"):
+        list(read_all(cluster, topic))
+
+
+def test_a_record_that_comes_late_is_fetched_all_the_same(kafka: str, unique: str) -> None:
+    cluster, topic = slow(kafka, unique, 3)
+    fetcher = Fetcher(cluster, topic, 0)
+    assert fetcher.fetch(2).value() == b"2"
+    fetcher.close()

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
-from streams.kafka import AbortedError, Outgoing, TopicPartition, Transactor, create, read_all
-from streams.kafka.patience import in_time
+from streams.kafka import (
+    AbortedError,
+    Outgoing,
+    StuckError,
+    TopicPartition,
+    Transactor,
+    create,
+    patience,
+    read_all,
+)
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from tests.workers.rig import Gate, HookedCluster, eventually
 
 
-def test_a_client_that_does_not_come_back_is_replaced_and_the_batch_aborted(
-    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("for_good", [False, True])
+def test_a_client_that_does_not_come_back_is_replaced(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch, for_good: bool
 ) -> None:
-    """It can be tried again, by the same Transactor; what the former client says comes too late."""
-    monkeypatch.setattr("streams.kafka.transactor.in_time", lambda call, _: in_time(call, 1.0))
+    """What the former client says comes too late; the next one says it again, if there is time."""
+    monkeypatch.setattr(patience, "FIRST", 0.5)
     cluster, topic = HookedCluster(kafka, Topics(unique)), f"{unique}topic"
     create(cluster, [TopicSpec(topic, "cmd")])
     consumer = cluster.consumer(f"{unique}group")
@@ -26,15 +36,41 @@ def test_a_client_that_does_not_come_back_is_replaced_and_the_batch_aborted(
     stuck, offsets = Gate(), [TopicPartition(topic, 0, 0)]
 
     def once(method: Any, *args: Any) -> Any:
-        cluster.hooks.clear()
+        if not for_good:
+            cluster.hooks.clear()
         return stuck(method, *args)
 
-    transactor = Transactor(cluster, "one")
+    transactor = Transactor(cluster, "one", timeout=3.0 if for_good else 30.0)
     cluster.hooks["send_offsets_to_transaction"] = once
     member = consumer.consumer_group_metadata()
-    with pytest.raises(AbortedError, match="no answer within 1 s"):
-        transactor.commit([Outgoing(topic, b"k", b"first", [])], offsets, member)
-    transactor.commit([Outgoing(topic, b"k", b"again", [])], offsets, member)
+    first = [Outgoing(topic, b"k", b"first", [])]
+    if for_good:
+        with pytest.raises(AbortedError, match="no answer within"):
+            transactor.commit(first, offsets, member)
+        cluster.hooks.clear()
+    else:
+        transactor.commit(iter(first), offsets, member)
+    transactor.commit([Outgoing(topic, b"k", b"next", [])], offsets, member)
     stuck.open()
     consumer.close()
-    assert [m.value() for m in read_all(cluster, topic)] == [b"again"]
+    wanted = [b"next"] if for_good else [b"first", b"next"]
+    assert [m.value() for m in read_all(cluster, topic)] == wanted
+
+
+def test_patience_grows_with_each_call_that_is_stuck_and_is_as_before_when_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[float] = []
+    stuck = [True, True, True, True, False, True]
+
+    def spy(call: Any, seconds: float) -> None:
+        given.append(seconds)
+        if stuck[len(given) - 1]:
+            raise StuckError
+
+    monkeypatch.setattr(patience, "in_time", spy)
+    tried = patience.Patience()
+    for fails in stuck:
+        with pytest.raises(StuckError) if fails else nullcontext():
+            tried.call(lambda: None)
+    assert given == [3.0, 6.0, 12.0, 24.0, 24.0, 3.0]

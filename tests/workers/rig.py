@@ -221,11 +221,12 @@ class Rig:
         self,
         instance: str = "A",
         *,
-        slot: str = "0",
+        slot: str = "",
         pair: str | None = None,
         limits: Limits = QUICK,
         control: Control | None = None,
         hooks: dict[str, Hook] | None = None,
+        standby: bool = False,
         trims_every: float | None = None,
     ) -> Running:
         """Start an endpoint worker."""
@@ -238,6 +239,7 @@ class Rig:
             pair=pair,
             slot=slot,
             limits=limits,
+            standby=standby,
             trims_every=trims_every,
         )
         return self._run(worker, cluster)
@@ -246,12 +248,14 @@ class Rig:
         self,
         instance: str = "A",
         *,
+        slot: str = "",
         control: Control | None = None,
         hooks: dict[str, Hook] | None = None,
     ) -> Running:
         """Start a forwarder."""
         cluster = self._hooked(hooks)
-        worker = ForwarderWorker(cluster, instance, control or self.control(instance))
+        control = control or self.control(instance)
+        worker = ForwarderWorker(cluster, instance, control, slot=slot)
         return self._run(worker, cluster)
 
     def _hooked(self, hooks: dict[str, Hook] | None) -> HookedCluster:

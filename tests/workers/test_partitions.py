@@ -14,8 +14,9 @@ from streams.protocol import Command, CommandKind
 from streams.wire import decode_result
 from streams.wire.partition import murmur2, partition_of
 from streams.wire.records import command_record
+from streams.workers.partition import Partition
 from tests.running import running
-from tests.workers.rig import Rig, eventually, pair, pause, rig
+from tests.workers.rig import Rig, Running, eventually, pair, pause, rig
 
 COUNT = 3
 
@@ -114,6 +115,27 @@ def test_two_workers_share_whole_partitions(three: Rig) -> None:
     positions = [p.positions for w in workers for p in w.worker.partitions.owned.values()]
     names = {three.topics.cmd("A"), three.topics.inbox("A"), three.topics.ack("A")}
     assert [set(p) for p in positions] == [names] * COUNT
+
+
+def test_who_begins_again_in_its_slot_has_its_own_partitions_and_takes_nobody_elses(
+    three: Rig,
+) -> None:
+    """The other one keeps what it has, and does not even notice."""
+    stays, goes = (three.endpoint(slot=slot) for slot in "01")
+
+    def owned(running: Running) -> dict[int, Partition]:
+        three.check()
+        return dict(running.worker.partitions.owned)
+
+    shared = lambda: owned(stays) and owned(goes) and len(owned(stays)) + len(owned(goes)) == COUNT  # noqa: E731
+    eventually(lambda: shared() or pause(), "each has some, and together they have all")
+    kept, given = owned(stays), set(owned(goes))
+    goes.stop()
+    again = three.endpoint(slot="1")
+    eventually(lambda: owned(again) or pause(), "its partitions")
+    assert set(owned(again)) == given
+    now = owned(stays)
+    assert set(now) == set(kept) and all(now[n] is kept[n] for n in kept)
 
 
 def test_inputs_that_are_not_counted_alike_stop_the_worker(three: Rig) -> None:

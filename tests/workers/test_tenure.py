@@ -16,9 +16,8 @@ from streams.node import World, world_of
 from streams.protocol import Limits
 from streams.resources import topologies_dir
 from streams.topology import failover, load
-from streams.workers import Control
+from streams.workers import Control, FencedError
 from streams.workers.tenure import Tenure
-from streams.workers.transactions import FencedError
 from tests.running import DEADLINE
 from tests.workers.rig import Gate, Hook, Rig, Running, eventually, pause, rig
 

@@ -125,7 +125,7 @@ def test_a_client_that_does_not_come_back_is_replaced(
     two: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When a group's coordinator moves, sending offsets may take for ever (librdkafka 5456)."""
-    monkeypatch.setattr("streams.workers.transactions.STUCK_AFTER", 0.5)
+    monkeypatch.setattr("streams.kafka.patience.FIRST", 0.5)
     first = two.endpoint(limits=PATIENT)
     [dialog] = begin(two)
     stuck = Gate()

@@ -1,0 +1,144 @@
+"""A worker's slot: its name across restarts, in which one process at a time works.
+
+Who begins again in its slot is at once dealt the partitions that it had: Kafka knows it by its name
+(``group.instance.id``), and need not wait until a session is over. Whoever had the name before is
+fenced in the group, and an endpoint worker by its transactional id as well; it leaves the process.
+
+Kafka's client takes itself for fenced, too, where the coordinator of its group was away for longer
+than a session while the worker waited for Kafka. Where nobody else gives signs of life in the slot,
+its worker therefore begins anew.
+
+Were two processes started with one slot by mistake, each start of one would throw the other one
+out, for ever. So a slot in which somebody gives signs of life is not taken, and a process that has
+several takes all of them or none.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from streams.errors import SurroundingsError
+from streams.kafka import FencedError, KafkaError, KafkaException
+from streams.node import FRESH, Tenancy
+from streams.workers.control import Control
+
+log = logging.getLogger("hopline.process")
+
+UNNAMED = "0"
+"""The slot of an endpoint worker whose user has named none: its transactions need a name."""
+_LOOK = 0.05
+_SIGNS = 3
+"""So many of one's own signs are waited for after a fence: a rival has given some by then."""
+_HEARD = 30.0
+"""Seconds that they may take."""
+_ONCE_IN = 20.0
+"""Seconds that a worker must have worked to begin anew: two that hear nothing of each other end."""
+_LOST = (KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL, KafkaError._STATE)
+"""How a fenced consumer says so; the last one where it is told to seek."""
+
+
+def is_fatal(error: KafkaError) -> bool:
+    """Tell whether a consumer will never read again; what its poll returns does not say so."""
+    return error.fatal() or error.code() in _LOST
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The slot of a role at an instance; without a ``name`` its worker is like any other."""
+
+    instance: str
+    role: str
+    name: str = ""
+
+    @property
+    def sign(self) -> str:
+        """Return in which name its worker gives signs of life; no instance is called so."""
+        return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
+
+    @property
+    def member(self) -> dict[str, str]:
+        """Return what makes a consumer a static member of its group: nothing without a name.
+
+        Such a member does not leave the group when it is stopped: it is expected back, and its
+        partitions wait for it until its session is over.
+        """
+        return {"group_instance_id": self.name} if self.name else {}
+
+    def hold(
+        self,
+        control: Control,
+        stop: threading.Event,
+        work: Callable[[], None],
+        *,
+        anew: bool = True,
+    ) -> None:
+        """Work in the slot and give signs of life; leave it in order when the work is done.
+
+        Raises FencedError where another process has taken the slot, or where nobody has, and it is
+        not to begin ``anew``.
+        """
+        control.speak_for(self.sign)
+        while True:
+            began = time.monotonic()
+            try:
+                with self._fenced():
+                    work()
+                control.leave(self.sign)
+                return
+            except FencedError as error:
+                soon = not anew or time.monotonic() - began < _ONCE_IN
+                if soon or not self._is_alone(control, stop):
+                    raise
+                log.warning("%s Nobody else works there: it begins anew.", error.message)
+
+    def _is_alone(self, control: Control, stop: threading.Event) -> bool:
+        """Tell whether nobody else gives signs of life in the slot while one's own come back."""
+        until, wanted = time.monotonic() + _HEARD, control.heard(self.sign) + _SIGNS
+        while control.heard(self.sign) < wanted:
+            if time.monotonic() > until or stop.wait(_LOOK):
+                return False
+        return not control.has_rival(self.sign)
+
+    @contextmanager
+    def _fenced(self) -> Iterator[None]:
+        """Raise FencedError where Kafka's consumer says that another process has the name."""
+        try:
+            yield
+        except KafkaException as error:
+            if error.args[0].code() in _LOST:
+                raise self.lost(error.args[0]) from error
+            raise
+
+    def lost(self, cause: KafkaError) -> FencedError:
+        """Return what tells that somebody else has the slot, or that Kafka takes it for so."""
+        return FencedError(
+            f"The {self.role} of {self.instance} has lost slot {self.name or UNNAMED}: "
+            f"{cause.str()}.",
+            "Another process has taken it, or this one has slept for long: start it again, with a "
+            "--slot of its own.",
+        )
+
+
+def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event) -> None:
+    """Raise SurroundingsError where somebody gives signs of life in one of these slots.
+
+    Waits for three seconds at most, and not at all behind predecessors that are longer dead.
+    """
+    until = time.monotonic() + FRESH / 1000
+    while True:
+        found = {slot: control.tenancy(slot.sign) for slot in slots}
+        for slot, tenancy in found.items():
+            if tenancy is Tenancy.TAKEN:
+                raise SurroundingsError(
+                    f"Another process works in slot {slot.name or UNNAMED} of the {slot.role} of "
+                    f"{slot.instance}: it gave a sign of life just now.",
+                    "Give each process a --slot of its own.",
+                )
+        is_open = Tenancy.OPEN in found.values()
+        if not is_open or time.monotonic() > until or stop.wait(_LOOK):
+            return

@@ -1,0 +1,77 @@
+"""Who works in a slot: the dead are not waited for, and the living are left in peace."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.node import FRESH, LEFT, Tenancy, Tenants
+
+SLOT = "A/endpoint/0"
+NOW = 1_000_000
+
+
+def known(age: int, *, replica: str = "other", count: int = 7, came: bool = False) -> Tenants:
+    """Return what a reader knows of a slot whose last sign of life is so many milliseconds old."""
+    tenants = Tenants("own")
+    if came:
+        tenants.end_read()
+    tenants.seen(SLOT, replica, count, NOW - age)
+    tenants.end_read()
+    return tenants
+
+
+def test_a_slot_of_which_nobody_has_heard_is_free() -> None:
+    assert Tenants("own").tenancy(SLOT, NOW) is Tenancy.FREE
+    assert known(0).tenancy("A/endpoint/1", NOW) is Tenancy.FREE
+
+
+@pytest.mark.parametrize("came", [False, True])
+def test_who_is_silent_for_three_seconds_is_not_there(came: bool) -> None:
+    assert known(FRESH, came=came).tenancy(SLOT, NOW) is Tenancy.FREE
+    assert known(FRESH - 1, came=came).tenancy(SLOT, NOW) is not Tenancy.FREE
+
+
+def test_a_sign_that_was_there_before_may_be_a_dead_ones_last() -> None:
+    tenants = known(FRESH - 1)
+    assert tenants.tenancy(SLOT, NOW) is Tenancy.OPEN
+    assert tenants.tenancy(SLOT, NOW + 1) is Tenancy.FREE
+
+
+def test_a_sign_that_comes_while_one_looks_is_from_who_lives() -> None:
+    tenants = known(900)
+    tenants.seen(SLOT, "other", 8, NOW)
+    assert tenants.tenancy(SLOT, NOW + 10) is Tenancy.TAKEN
+
+
+def test_ones_own_signs_keep_nobody_out() -> None:
+    assert known(0, replica="own", came=True).tenancy(SLOT, NOW) is Tenancy.FREE
+
+
+def test_who_has_said_that_it_leaves_is_not_waited_for() -> None:
+    tenants = known(0)
+    assert not tenants.has_left(SLOT)
+    tenants.seen(SLOT, "other", LEFT, NOW)
+    assert tenants.tenancy(SLOT, NOW) is Tenancy.FREE
+    assert tenants.has_left(SLOT)
+    tenants.seen(SLOT, "next", 1, NOW)
+    assert not tenants.has_left(SLOT)
+
+
+def beside(age: int, **other: object) -> Tenants:
+    """Return what is known where one's own sign was stamped so long after somebody else's."""
+    tenants = known(age, **other)  # type: ignore[arg-type]
+    tenants.seen(SLOT, "own", 5, NOW)
+    return tenants
+
+
+def test_a_rival_is_who_gives_signs_beside_ones_own() -> None:
+    assert not Tenants("own").has_rival(SLOT)
+    assert not known(0).has_rival(SLOT), "of oneself nothing was heard"
+    assert beside(FRESH - 1).has_rival(SLOT)
+    assert not beside(FRESH).has_rival(SLOT), "that was a predecessor"
+    assert not beside(0, count=LEFT).has_rival(SLOT)
+
+
+def test_of_ones_own_signs_the_last_that_came_back_is_known() -> None:
+    assert Tenants("own").heard(SLOT) == known(0).heard(SLOT) == 0
+    assert beside(0).heard(SLOT) == 5

@@ -1,0 +1,110 @@
+"""Two workers with one slot: Kafka knows them as one member, and the former one leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streams.kafka import KafkaError, KafkaException
+from streams.protocol import Limits
+from streams.workers import Control, FencedError, slot
+from tests.running import DEADLINE
+from tests.workers.rig import Gate, Rig, Running, eventually, pause
+from tests.workers.test_fencing import begin, copies, send
+
+PATIENT = Limits(retries=(60_000,))
+
+
+def another(two: Rig, *forwarders: str) -> Control:
+    """Return what another process would have: signs of life of its own."""
+    control = two.controls["another",] = Control(two.cluster, forwarders, timeout=DEADLINE)
+    control.start()
+    return control
+
+
+def assigned(running: Running) -> Running:
+    """Return a worker when it has been dealt its partitions."""
+    eventually(lambda: running.worker.assigned or running.failure or pause(), "partitions")
+    assert running.failure is None
+    return running
+
+
+@pytest.mark.parametrize("role", ["endpoint", "forwarder"])
+def test_of_two_members_with_one_name_the_former_leaves_the_process(two: Rig, role: str) -> None:
+    """It was idle, asleep say: the group tells it, and it must not join again."""
+    start: Any = getattr(two, role)
+    first = assigned(start(slot="a"))
+    second = assigned(start(slot="a", control=another(two, "A")))
+    failure = first.ended()
+    assert isinstance(failure, FencedError)
+    assert failure.message.startswith(f"The {role} of A has lost slot a: ")
+    assert second.failure is None
+    two.running.remove(first)
+
+
+def test_a_member_that_sleeps_in_a_transaction_commits_nothing(two: Rig) -> None:
+    """It goes on when its successor has the name: neither group nor producer lets it."""
+    first = two.endpoint(slot="a", limits=PATIENT)
+    dialog = begin(two)
+    before, gate = first.worker.committed, Gate()
+    first.hooks["send_offsets_to_transaction"] = gate
+    send(two, dialog, b"one")
+    gate.wait()
+    second = two.endpoint(slot="a", limits=PATIENT, control=another(two))
+    eventually(lambda: second.worker.committed or second.failure or pause(), "the successor")
+    gate.open()
+    assert isinstance(first.ended(), FencedError)
+    two.running.remove(first)
+    assert first.worker.committed == before
+    assert [m.value() for m in copies(two)] == [b"one"]
+    assert second.failure is None
+
+
+def test_a_worker_without_a_slot_leaves_its_group_when_it_is_stopped(two: Rig) -> None:
+    """Its partitions are another one's at once, whose name Kafka need not know."""
+    two.cluster.properties["session.timeout.ms"] = "300000"  # type: ignore[index]
+    first = assigned(two.endpoint())
+    first.stop()
+    assigned(two.endpoint())
+
+
+def fence(running: Running, role: str) -> None:
+    """Let a worker's consumer say once that its member is fenced, as it does by mistake."""
+    member, code = running.consumer(role), KafkaError.FENCED_INSTANCE_ID
+
+    def poll(method: Any, *args: Any) -> Any:
+        if method.__self__ is member:
+            del running.hooks["poll"]
+            raise KafkaException(KafkaError(code, "fenced", True))
+        return method(*args)
+
+    running.hooks["poll"] = poll
+
+
+@pytest.mark.parametrize("role", ["endpoint", "forwarder"])
+def test_who_is_fenced_and_alone_begins_anew(
+    two: Rig, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    """Kafka's client does that to itself where a coordinator is away for longer than a session."""
+    monkeypatch.setattr(slot, "_ONCE_IN", 0.0)
+    first = assigned(getattr(two, role)(slot="a"))
+    member = first.consumer(role)
+    fence(first, role)
+    eventually(lambda: first.consumer(role) is not member or first.failure or pause(), "another")
+    assigned(first)
+    if role == "endpoint":
+        begin(two)
+    first.stop()
+    assert first.failure is None
+
+
+def test_who_is_fenced_and_hears_of_another_leaves(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot, "_ONCE_IN", 0.0)
+    first = assigned(two.endpoint(slot="a"))
+    another(two).speak_for("A/endpoint/a")
+    fence(first, "endpoint")
+    assert isinstance(first.ended(), FencedError)
+    two.running.remove(first)

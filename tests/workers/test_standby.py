@@ -1,0 +1,113 @@
+"""A warm stand-by: what it knows, when it takes over, and that it takes over whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.kafka import FENCED, KafkaException
+from streams.protocol import Limits
+from streams.workers import Control, FencedError
+from streams.workers.standby import SILENCE, own_name
+from tests.running import DEADLINE
+from tests.workers.rig import Gate, Rig, Running, eventually, pause
+from tests.workers.test_fencing import begin, copies, send
+
+PATIENT = Limits(retries=(60_000,))
+
+
+def process(two: Rig, name: str) -> Control:
+    """Return what a process of its own would have: signs of life that end with it."""
+    control = Control(two.cluster, (), (own_name("A", "0"),), timeout=DEADLINE)
+    two.controls[name,] = control
+    control.start()
+    return control
+
+
+def working(two: Rig, control: Control) -> Running:
+    """Return the one that works: a stand-by that found nobody."""
+    first = two.endpoint(control=control, limits=PATIENT, standby=True)
+    eventually(lambda: first.worker.partitions.owned or first.failure or pause(), "partitions")
+    return first
+
+
+def standing_by(two: Rig, control: Control) -> Running:
+    """Return one that knows all of the state and has no partition."""
+    second = two.endpoint(control=control, limits=PATIENT, standby=True)
+    eventually(lambda: second.worker.assigned or second.failure or pause(), "a stand-by")
+    assert not second.worker.partitions.owned
+    return second
+
+
+def test_it_takes_over_from_the_dead_with_what_it_has_read_by_then(two: Rig) -> None:
+    """The state that it followed is the state that it works with; nobody reads it again."""
+    control = process(two, "first")
+    first = working(two, control)
+    begin(two)
+    second = standing_by(two, process(two, "second"))
+    dialog = begin(two)  # which it learns of while it stands by
+    warm = second.worker.partitions.warm[0]
+    control.stop()  # no sign of life any more
+    two.running.remove(first)
+    eventually(lambda: second.worker.partitions.owned or second.failure or pause(), "its turn")
+    assert isinstance(first.ended(), FencedError), "it lives after all, and must not work"
+    assert second.worker.partitions.owned[0].endpoint is warm.endpoint
+    assert len(warm.endpoint.dialogs) == 2
+    send(two, dialog, b"one")
+    two.until(two.topics.out("A"), 1)
+
+
+def test_what_a_predecessor_has_open_ends_when_its_slot_is_taken(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is stopped between producing and committing: its successor fences it first of all."""
+    monkeypatch.setattr("streams.kafka.patience.FIRST", DEADLINE)  # it is asleep, and not stuck
+    monkeypatch.setattr("streams.kafka.patience.LONGEST", DEADLINE)
+    control = process(two, "first")
+    first = working(two, control)
+    dialog = begin(two)
+    second = standing_by(two, process(two, "second"))
+    before, gate = first.worker.committed, Gate()
+    first.hooks["send_offsets_to_transaction"] = gate
+    send(two, dialog, b"one")
+    gate.wait()
+    control.stop()
+    two.running.remove(first)
+    two.until(two.topics.out("A"), 1)
+    gate.open()
+    failure = first.ended()
+    assert isinstance(failure, FencedError)
+    assert isinstance(failure.__cause__, KafkaException)
+    assert failure.__cause__.args[0].code() in FENCED, "not its transaction but its group told it"
+    assert first.worker.committed == before
+    assert [m.value() for m in copies(two)] == [b"one"]
+    assert second.failure is None
+
+
+def test_who_leaves_in_order_is_followed_at_once(two: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has said so: no silence is waited for."""
+    monkeypatch.setattr("streams.workers.standby.SILENCE", 1e9)
+    first = two.endpoint(slot="0")  # without --standby: nothing would be free otherwise
+    eventually(lambda: first.worker.assigned or pause(), "partitions")
+    second = standing_by(two, process(two, "second"))
+    first.stop()
+    eventually(lambda: second.worker.partitions.owned or second.failure or pause(), "its turn")
+
+
+def test_it_does_not_disturb_one_that_works_without_standby(two: Rig) -> None:
+    first = two.endpoint(slot="0", limits=PATIENT)
+    dialog = begin(two)
+    second = standing_by(two, process(two, "second"))
+    sign = b"A/endpoint/0"
+    two.until(two.topics.presence, int(SILENCE) + 3, lambda m: m.key() == sign)
+    send(two, dialog, b"one")
+    two.until(two.topics.out("A"), 1)
+    assert (first.failure, second.failure) == (None, None)
+    assert not second.worker.partitions.owned
+
+
+def test_a_stand_by_that_is_stopped_leaves_nothing_behind(two: Rig) -> None:
+    first = working(two, process(two, "first"))
+    second = standing_by(two, process(two, "second"))
+    second.stop()
+    assert (first.failure, second.failure) == (None, None)
+    assert first.worker.partitions.owned
