@@ -279,10 +279,10 @@ class Control:
             self._sign(producer, self._left.pop(), LEFT)
 
     def _sign(self, producer: Producer, name: str, count: int) -> None:
-        about = name, self._replica, count, self.now()
-        value = encode_presence(*about, claims_of(self._world, name))
-        # A version that is behind would take back what a newer one has announced.
-        said = self._announced if self._ready.is_set() else {}
+        # A version that is behind would claim a role that has gone, and take back what a newer one
+        # has announced.
+        world, said = (self._world, self._announced) if self._ready.is_set() else (None, {})
+        value = encode_presence(name, self._replica, count, self.now(), claims_of(world, name))
         producer.produce(self._cluster.topics.presence, key=name, value=value, headers=said)
 
     def _follow_abroad(self, world: World) -> None:

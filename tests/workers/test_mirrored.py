@@ -11,11 +11,14 @@ import pytest
 from streams.client import Conversation
 from streams.kafka import headers_of, read_all
 from streams.live.failover import move_role
+from streams.node import Claim
 from streams.protocol import Limits
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
 from streams.topology.yaml_file import read_document
+from streams.wire import claims_in, decode_presence
 from streams.wire.records import read_queued
+from streams.workers.control import Control
 from tests.command import rows
 from tests.node.evidence import shows
 from tests.running import DEADLINE, System, WorkerThread, eventually, running
@@ -101,6 +104,27 @@ def test_both_are_asked_and_the_principal_alone_gets_the_messages(
             client.send(there, b"answer", wait=True)
         [answer] = system.received(*AT_A[:2], "InitiatorQueue", 1)
         assert answer.body == b"answer"
+
+
+def test_who_still_reads_the_catalog_claims_nothing_by_what_it_said_before(
+    kafka: str, unique: str
+) -> None:
+    """Partner1 was the principal by a former version, which it reads on its way to the last one."""
+    with running(kafka, unique, mirrored(), start=False) as system:
+        assert not move_role(system.cluster, "Orders", "Partner2", timeout=0).claimed
+        control = Control(system.cluster, ("Partner1",), timeout=DEADLINE)
+        control.start()
+        try:
+            eventually(lambda: claimed(system) or pause(), "it says its roles")
+        finally:
+            control.stop()
+        assert not any(claim.principal for claim in claimed(system))
+
+
+def claimed(system: System) -> list[Claim]:
+    """Return what signs of life have claimed so far."""
+    signs = read_all(system.cluster, system.cluster.topics.presence)
+    return [claim for sign in signs for claim in claims_in(decode_presence(sign.value()))]
 
 
 @shows("EX-08", "EX-09", "P2", "P3", "P6")
