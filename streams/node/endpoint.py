@@ -129,7 +129,7 @@ class Endpoint:
 
     @property
     def has_probes(self) -> bool:
-        """Tell whether dialogs wait to look again after a catalog change."""
+        """Tell whether dialogs shall look again: the catalog has changed, a request has ended."""
         return bool(self._probes) or (self._changed and bool(self._waiting))
 
     def merge(self, tx: Transaction, out_end: int) -> None:
@@ -149,8 +149,10 @@ class Endpoint:
         self.seen.update(tx.seen)
         for (database, service), request in tx.notices.changed.items():
             self.requests.setdefault(database, {})[service] = request
+        for wanted in tx.again:  # however many they are: so many at once as after a change
+            self._probes.update(dict.fromkeys(self._waiting_for(*wanted)))
 
-    def waiting_for(self, database: str, service: str) -> list[DialogKey]:
+    def _waiting_for(self, database: str, service: str) -> list[DialogKey]:
         """Return the dialogs of a database that wait to reach a service."""
         return [
             key

@@ -79,7 +79,7 @@ class Notices:
         kept = self._of(database)
         again = None if kept is None else kept.ended(conversation, self.tx.now)
         if isinstance(again, TryAgain):
-            self.tx.try_again(database, again.service)
+            self.tx.again.append((database, again.service))
 
     def _of(self, database: str) -> Configuration | None:
         """Return a database's requests, a copy of what is committed; ``None``: no such database."""

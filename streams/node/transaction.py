@@ -64,8 +64,9 @@ class Transaction:
 
     ``own`` are messages for the system service: in no queue, as the database has read them.
     ``records`` and ``chunks`` are what was written of its dialogs, if anything was: a chunk that is
-    ``None`` was deleted. ``probed`` are the dialogs that were let look again, ``repeated`` is how
-    many statements were seen before.
+    ``None`` was deleted. ``probed`` are the dialogs that were let look again; whoever waits to
+    reach one of ``again`` (database, service) shall do so next. ``repeated`` is how many statements
+    were seen before.
     """
 
     endpoint: Endpoint
@@ -83,6 +84,7 @@ class Transaction:
     records: dict[DialogKey, bytes] = field(default_factory=dict)
     chunks: dict[DialogKey, dict[int, bytes | None]] = field(default_factory=dict)
     probed: Sequence[DialogKey] = ()
+    again: list[tuple[str, str]] = field(default_factory=list)
     seen: dict[Source, Seen] = field(default_factory=dict)
     repeated: int = 0
     notices: Notices = field(init=False)
@@ -214,12 +216,6 @@ class Transaction:
             if machine is not None:
                 self.heed(machine)
                 machine.wake(key[1].int % 1000)
-
-    def try_again(self, database: str, service: str) -> None:
-        """Let the dialogs look for a route at once that wait to reach a service."""
-        touched = [k for k, m in self.machines.items() if m.dialog.far_service == service]
-        waiting = [*self.endpoint.waiting_for(database, service), *touched]
-        self.wake(dict.fromkeys(key for key in waiting if key[0] == database))
 
     def heed(self, machine: Machine) -> None:
         """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""

@@ -242,8 +242,9 @@ class EndpointProcess:
         self.store.spare = self.node.spare() or self.store.spare
 
     def _sleep(self) -> None:
-        """Wake up when there is more to read, or when the next timer is due."""
-        if any(p < len(t) for p, t in zip(self._positions, self._topics, strict=True)):
+        """Wake up when there is more to read or to look at, or when the next timer is due."""
+        unread = any(p < len(t) for p, t in zip(self._positions, self._topics, strict=True))
+        if unread or (self._caught_up and self.node.has_probes):
             self.wake()
         due = self.node.next_due
         if due is not None and self._caught_up:

@@ -7,6 +7,7 @@ import uuid
 from streams.errors import Number
 from streams.node import Endpoint, Transaction, world_of
 from streams.node.configuration import Request, request_owner
+from streams.node.timers import AT_ONCE
 from streams.protocol import Command, CommandKind, Message, Status
 from streams.routing import SYSTEM_SERVICE
 from streams.topology import Topology, apply_sql
@@ -24,6 +25,16 @@ class Nothing:
 
     def message(self, position: int) -> Message:
         raise AssertionError
+
+
+class Said(Nothing):
+    """Statements at their positions."""
+
+    def __init__(self, commands: list[Command]) -> None:
+        self.commands = commands
+
+    def command(self, position: int) -> Command:
+        return self.commands[position]
 
 
 def asking(service: str = "New", broker: str | None = None) -> Status:
@@ -110,3 +121,43 @@ def test_who_has_no_such_database_asks_nobody() -> None:
     tx = begin(one)
     tx.status(Status(uuid.UUID(int=1), "Gone", True, 9770, 0, START, "New"))
     assert commit(one, tx) == []
+
+
+def test_however_many_wait_they_look_again_in_parts() -> None:
+    """When a request has ended, no transaction grows with the number of those who wait for it."""
+    one, ids = endpoint(), [uuid.UUID(int=n + 1) for n in range(2 * AT_ONCE + 1)]
+    tx = begin(one)
+    tx.status(asking())
+    opening, question = commit(one, tx)
+    tx = begin(one)
+    said = Said([opening, question, *map(begun, ids), *map(sent, ids)])
+    for position, command in enumerate(said.commands):
+        tx.command(position, command)
+    for conversation in ids:
+        tx.status(Status(conversation, "AW", True, 9770, 0, START))
+    commit(one, tx)
+    tx = begin(one)
+    end = Command(opening.conversation, uuid.UUID(int=0), CommandKind.END, "AW", cleanup=True)
+    tx.command(9_999, end)
+    commit(one, tx)
+    parts = [len(tx.machines)]
+    while one.has_probes:
+        tx = one.begin(said, START)
+        parts.append(len(tx.probed))
+        commit(one, tx)
+    assert parts == [1, AT_ONCE, AT_ONCE, 1]
+
+
+def begun(conversation: uuid.UUID) -> Command:
+    return Command(
+        conversation,
+        uuid.uuid5(conversation, "BEGIN"),
+        CommandKind.BEGIN,
+        "AW",
+        from_service="Initiator",
+        to_service="New",
+    )
+
+
+def sent(conversation: uuid.UUID) -> Command:
+    return Command(conversation, uuid.uuid5(conversation, "SEND"), CommandKind.SEND, "AW", body=b"")
