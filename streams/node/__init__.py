@@ -18,7 +18,7 @@ from streams.node.events import Event, event
 from streams.node.far_presence import FarPresence
 from streams.node.forwarder import Forwarder
 from streams.node.groups import DialogKey
-from streams.node.holding import Holding
+from streams.node.holding import Holding, counted
 from streams.node.kafka_clock import KafkaClock
 from streams.node.lane import Lane
 from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
@@ -93,6 +93,7 @@ __all__ = [
     "World",
     "answer_in",
     "claims_of",
+    "counted",
     "event",
     "held_epoch",
     "home_of",

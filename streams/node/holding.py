@@ -14,6 +14,17 @@ from streams.errors import Number
 
 Item = TypeVar("Item")
 HoldKey = tuple[object, ...]
+LEAST = 256
+"""Bytes as which a shorter body counts; with the record around it a copy takes 1 to 2 KB."""
+
+
+def counted(size: int) -> int:
+    """Return as how many bytes a body counts towards MESSAGE_FORWARD_SIZE.
+
+    Only bodies are counted, and a short one counts as more than it is: an EndDialog has none, and
+    many of those must not take all memory.
+    """
+    return max(size, LEAST)
 
 
 @dataclass(slots=True)

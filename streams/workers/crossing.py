@@ -12,6 +12,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from streams.kafka import Cluster, Headers, KafkaError, KafkaException, Message, Producer
+from streams.node import counted
 
 Item = TypeVar("Item")
 
@@ -65,7 +66,8 @@ class Crossing(Generic[Item]):
         headers: Headers,
         timestamp: int,
     ) -> bool:
-        """Hand a copy over; tells whether there was room for it."""
+        """Hand a copy over, its body of ``size`` bytes; tells whether there was room for it."""
+        size = counted(size)
         if self.size and self.size + size > self.limit and not self._room(size):
             return False
         self._tickets += 1

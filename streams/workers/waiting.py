@@ -2,8 +2,7 @@
 
 A copy waits for next hops that give no sign of life, or whose cluster did not confirm it. All are
 decided anew when one of those may be written to again, or the catalog has changed; each by itself
-when its time to live is over. Only bodies are counted, and a short one counts as more than it is:
-an EndDialog has none, and many of those must not take all memory.
+when its time to live is over.
 """
 
 from __future__ import annotations
@@ -14,12 +13,10 @@ from dataclasses import dataclass
 
 from streams.errors import Number
 from streams.kafka import Message
-from streams.node import Holding, Record
+from streams.node import Holding, Record, counted
 
 _AGAIN = 1.0
 """Seconds until a next hop is tried again that looks alive and took nothing."""
-LEAST = 256
-"""Bytes as which a shorter body counts; with the record around it a copy takes 1 to 2 KB."""
 _NEVER = float("inf")
 
 
@@ -73,7 +70,7 @@ class Waiting:
 
     def add(self, key: tuple[object, ...], held: Held) -> Number | None:
         """Hold a copy; returns why it is dropped instead: 11288 or 11289."""
-        number = self._holding.add(key, held, max(held.record.size, LEAST))
+        number = self._holding.add(key, held, counted(held.record.size))
         if number is None:
             self._first_end = min(self._first_end, held.expires_at)
         return number

@@ -11,6 +11,7 @@ import pytest
 from streams.embedded.probe import free_ports
 from streams.kafka import Cluster, KafkaError, Message, create
 from streams.kafka.reader import read_all
+from streams.node.holding import LEAST
 from streams.routing import Origin
 from streams.wire import Topics
 from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
@@ -65,6 +66,13 @@ def test_there_is_room_for_so_much_and_nobody_waits_for_more(nowhere: Crossing[s
     assert time.process_time() - began < 5
     back(nowhere, 1)
     assert take(nowhere, "room again", 1)
+
+
+def test_what_has_no_body_is_bounded_as_well(nowhere: Crossing[str]) -> None:
+    """By the rule for what is held in memory: an EndDialog takes room, too."""
+    most = LIMIT // LEAST
+    assert [take(nowhere, str(n), 0) for n in range(most + 1)] == [True] * most + [False]
+    assert nowhere.size == most * LEAST
 
 
 def test_what_arrives_is_done_with_and_what_is_refused_comes_back(kafka: str, unique: str) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from streams.errors import Number
 from streams.node import Record
+from streams.node.holding import LEAST
 from streams.routing import Origin
-from streams.workers.waiting import LEAST, Held, Waiting
+from streams.workers.waiting import Held, Waiting
 
 
 class Hops:
