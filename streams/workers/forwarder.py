@@ -391,7 +391,7 @@ class ForwarderWorker:
     def _commit(self, timeout: float) -> None:
         """Flush, then commit what is confirmed; what is not stays uncommitted for the next time."""
         under_way = (source_of(m) for m in self._crossings.under_way())
-        offsets = self._positions.due(under_way, map(source_of, self._waiting.messages()))
+        offsets = self._positions.due(under_way, self._waiting.notes())
         if not offsets:
             self._delivery.serve()
             return

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from streams.kafka import TopicPartition
-from streams.wire.spans import spans_in, spans_of
+from streams.wire.spans import spans_in
 
 Partition = tuple[str, int]
 Position = tuple[str, int, int]
@@ -31,17 +30,19 @@ class Positions:
         """Note that all records before a position have been decided."""
         self._passed[partition] = max(position, self._passed.get(partition, 0))
 
-    def due(self, under_way: Iterable[Position], held: Iterable[Position]) -> list[TopicPartition]:
-        """Return what Kafka does not know yet; nothing is passed while it is still under way."""
+    def due(
+        self, under_way: Iterable[Position], notes: Mapping[Partition, str]
+    ) -> list[TopicPartition]:
+        """Return what Kafka does not know yet; nothing is passed while it is still under way.
+
+        ``notes`` say what is held of a partition.
+        """
         lowest: dict[Partition, int] = {}
         for topic, partition, offset in under_way:
             lowest[topic, partition] = min(offset, lowest.get((topic, partition), offset))
-        waiting: defaultdict[Partition, list[int]] = defaultdict(list)
-        for topic, partition, offset in held:
-            waiting[topic, partition].append(offset)
         found = []
         for place, position in self._passed.items():
-            now = min(position, lowest.get(place, position)), spans_of(waiting[place])
+            now = min(position, lowest.get(place, position)), notes.get(place, "")
             if now != self._known.get(place):
                 found.append(TopicPartition(*place, *now))
         return found

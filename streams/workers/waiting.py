@@ -8,12 +8,16 @@ when its time to live is over.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from streams.errors import Number
 from streams.kafka import Message
 from streams.node import Holding, Record, counted
+from streams.wire.spans import spans_of
+from streams.workers.delivery import source_of
+from streams.workers.positions import Partition
 
 _AGAIN = 1.0
 """Seconds until a next hop is tried again that looks alive and took nothing."""
@@ -39,6 +43,8 @@ class Waiting:
         self._changed = False
         self._first_end = _NEVER
         """When the first of them has outlived its time, early at worst."""
+        self._places: defaultdict[Partition, dict[int, None]] = defaultdict(dict)
+        self._notes: dict[Partition, str] = {}
 
     def __len__(self) -> int:
         return len(self._holding)
@@ -48,9 +54,11 @@ class Waiting:
         """Return the bytes that are held."""
         return self._holding.size
 
-    def messages(self) -> Iterator[Message]:
-        """Yield where the held copies are from."""
-        return (held.message for _, held in self._holding.items())
+    def notes(self) -> Mapping[Partition, str]:
+        """Return where the held copies are from (``spans``); only what has changed is written."""
+        for place in self._places.keys() - self._notes.keys():
+            self._notes[place] = spans_of(self._places[place])
+        return self._notes
 
     def limit(self, size: int) -> None:
         """Take over what the catalog says now; everything is decided anew."""
@@ -73,6 +81,9 @@ class Waiting:
         number = self._holding.add(key, held, counted(held.record.size))
         if number is None:
             self._first_end = min(self._first_end, held.expires_at)
+            topic, partition, offset = source_of(held.message)
+            self._places[topic, partition][offset] = None
+            self._notes.pop((topic, partition), None)
         return number
 
     def due(self, now: int) -> Iterator[Held]:
@@ -84,9 +95,15 @@ class Waiting:
         for key, held in self._holding.items():
             if every or held.expires_at <= now:
                 self._holding.remove(key)
+                self._forget(held)
                 yield held
             else:
                 self._first_end = min(self._first_end, held.expires_at)
+
+    def _forget(self, held: Held) -> None:
+        topic, partition, offset = source_of(held.message)
+        self._places[topic, partition].pop(offset, None)
+        self._notes.pop((topic, partition), None)
 
     def _woken(self) -> bool:
         clock = time.monotonic()

@@ -16,34 +16,34 @@ def told(found: list[TopicPartition]) -> list[tuple[str, int, int, str]]:
 def test_nothing_is_passed_while_it_is_under_way() -> None:
     positions = Positions()
     positions.passed(TXQ, 10)
-    assert told(positions.due([("txq.A", 0, 7), ("txq.A", 0, 4), ("out.A", 0, 1)], [])) == [
+    assert told(positions.due([("txq.A", 0, 7), ("txq.A", 0, 4), ("out.A", 0, 1)], {})) == [
         (*TXQ, 4, "")
     ]
-    assert told(positions.due([], [])) == [(*TXQ, 10, "")]
+    assert told(positions.due([], {})) == [(*TXQ, 10, "")]
 
 
 def test_what_is_held_is_passed_and_noted() -> None:
     positions = Positions()
     positions.passed(TXQ, 10)
-    due = positions.due([], [("txq.A", 0, 3), ("txq.A", 0, 4)])
+    due = positions.due([], {TXQ: "3-4"})
     assert told(due) == [(*TXQ, 10, "3-4")]
     positions.committed(due)
-    assert positions.due([], [("txq.A", 0, 3), ("txq.A", 0, 4)]) == []
-    assert told(positions.due([], [])) == [(*TXQ, 10, "")], "it is held no longer"
+    assert positions.due([], {TXQ: "3-4"}) == []
+    assert told(positions.due([], {})) == [(*TXQ, 10, "")], "it is held no longer"
 
 
 def test_the_note_of_a_killed_forwarder_is_taken_away() -> None:
     """What it held is gone; its successor says so with its first commit."""
     positions = Positions()
     positions.begin([TopicPartition(*TXQ, 10, "3-4"), TopicPartition("out.A", 0, -1001)])
-    assert told(positions.due([], [])) == [(*TXQ, 10, "")]
+    assert told(positions.due([], {})) == [(*TXQ, 10, "")]
 
 
 def test_what_somebody_else_has_is_not_committed() -> None:
     positions = Positions()
     positions.passed(TXQ, 10)
     positions.forget([TopicPartition(*TXQ)])
-    assert positions.due([], [("txq.A", 0, 3)]) == []
+    assert positions.due([], {TXQ: "3"}) == []
 
 
 def test_what_may_go_is_known_to_kafka_and_held_by_nobody() -> None:
@@ -52,9 +52,9 @@ def test_what_may_go_is_known_to_kafka_and_held_by_nobody() -> None:
     positions.begin([TopicPartition(*TXQ, 5, ""), TopicPartition("out.A", 0, -1001)])
     positions.passed(TXQ, 10)
     assert positions.spare() == {TXQ: 5}
-    positions.committed(positions.due([], [("txq.A", 0, 7), ("txq.A", 0, 8)]))
+    positions.committed(positions.due([], {TXQ: "7-8"}))
     assert positions.spare() == {TXQ: 7}
-    positions.committed(positions.due([], []))
+    positions.committed(positions.due([], {}))
     assert positions.spare() == {TXQ: 10}
     positions.forget([TopicPartition(*TXQ)])
     assert positions.spare() == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
@@ -11,6 +12,8 @@ from streams.errors import Number
 from streams.node import Record
 from streams.node.holding import LEAST
 from streams.routing import Origin
+from streams.wire.spans import spans_of
+from streams.workers import waiting as waiting_module
 from streams.workers.waiting import Held, Waiting
 
 
@@ -27,9 +30,27 @@ class Hops:
         return instance not in self.away
 
 
-def held(name: str, expires_at: int = 1_000, size: int = 10) -> tuple[tuple[str], Held]:
+@dataclass(frozen=True)
+class Stored:
+    """Where a record was read, as Kafka's client has it."""
+
+    at: int
+
+    def topic(self) -> str:
+        return "txq.A"
+
+    def partition(self) -> int:
+        return self.at % 2
+
+    def offset(self) -> int:
+        return self.at // 2
+
+
+def held(
+    name: str, expires_at: int = 1_000, size: int = 10, offset: int = 0
+) -> tuple[tuple[str], Held]:
     record = Record(Origin.OUTSIDE, name.encode(), b"", b"", size, is_ack=False)
-    return (name,), Held(cast(Any, None), record, expires_at)
+    return (name,), Held(cast(Any, Stored(offset)), record, expires_at)
 
 
 def due(waiting: Waiting, now: int = 0) -> list[str]:
@@ -89,6 +110,24 @@ def test_what_has_no_body_is_bounded_as_well() -> None:
     refused = [waiting.add(*held(str(n), size=n % 2)) for n in range(101)]
     assert refused == [None] * 100 + [Number.FORWARD_SIZE_EXCEEDED]
     assert waiting.size == 100 * LEAST
+
+
+def test_where_it_is_from_is_noted_and_written_anew_only_where_it_has_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The notes go with each commit, five times a second, and thousands may be held."""
+    written: list[list[int]] = []
+    monkeypatch.setattr(waiting_module, "spans_of", lambda o: written.append([*o]) or spans_of(o))
+    waiting = holding(Hops("B"))
+    for n in range(6):
+        waiting.add(*held(str(n), offset=n, expires_at=500 if n == 2 else 1_000))
+    assert waiting.notes() == {("txq.A", 0): "0-2", ("txq.A", 1): "0-2"}
+    assert waiting.notes() and len(written) == 2
+    assert due(waiting, 500) == ["2"]
+    assert waiting.notes() == {("txq.A", 0): "0 2", ("txq.A", 1): "0-2"}
+    assert written[2:] == [[0, 2]]
+    assert len(due(waiting, 1_000)) == 5
+    assert set(waiting.notes().values()) == {""}
 
 
 def test_a_new_catalog_makes_all_of_it_due() -> None:
