@@ -20,8 +20,8 @@ from math import isfinite
 from streams.capture.record import Header, Record
 from streams.errors import UsageError
 from streams.wire import MalformedError
+from streams.wire.records import CAUSE, is_moved
 from streams.wire.records import COMMAND as COMMAND_HEADER
-from streams.wire.records import is_moved
 from streams.wire.statements import COMMAND
 from streams.wire.topics import MAX_LENGTH
 
@@ -139,11 +139,13 @@ def renamed(topic: str, prefix: str, to_prefix: str) -> str:
 def stamped(headers: tuple[Header, ...], now: int) -> tuple[Header, ...]:
     """Return the headers with the command issued ``now`` (epoch milliseconds), the rest as it was.
 
-    What cannot be read as a command stays as it is: applications send such records too.
+    What cannot be read as a command stays as it is: applications send such records too. Without its
+    cause: a replay says something else than what was said, and shall not be taken for it.
     """
     return tuple(
         (key, _stamp(value, now) if key == COMMAND_HEADER and value is not None else value)
         for key, value in headers
+        if key != CAUSE
     )
 
 

@@ -120,6 +120,12 @@ def test_a_command_is_issued_now_and_otherwise_unchanged() -> None:
         assert after == before._replace(issued_at=42)
 
 
+def test_a_replayed_command_has_no_cause() -> None:
+    """Else the second replay into the same topics would be passed over as said before."""
+    said, caused = ("sb-command", b"garbage"), ("sb-cause", b"")
+    assert stamped((said, caused), 42) == (said,)
+
+
 def test_what_is_no_command_stays_as_it_is() -> None:
     headers = (("sb-command", b"garbage"), ("sb-command", None), ("sb-command", b""))
     assert stamped(headers, 42) == headers
