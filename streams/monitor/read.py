@@ -180,8 +180,9 @@ def _readable(frame: DataFrame, reason: Column, columns: Mapping[str, Column]) -
 
 
 def _header(name: str) -> Column:
-    # A list of headers may hold a name twice or not at all: the first, or null.
-    return F.get(F.filter("headers", lambda header: header["key"] == name), 0)["value"]
+    # A list of headers may hold a name twice or not at all: the last (as everywhere), or null.
+    named = F.filter("headers", lambda header: header["key"] == name)
+    return F.get(F.reverse(named), 0)["value"]
 
 
 def _is(raw: str, prefix: bytes) -> Column:
