@@ -99,7 +99,6 @@ class Queue:
     _ready: dict[uuid.UUID, dict[Side, dict[int, Row]]] = field(default_factory=dict)
     _locks: dict[uuid.UUID, Holder] = field(default_factory=dict)
     _received: dict[Holder, list[Row]] = field(default_factory=dict)
-    _moved: dict[Side, uuid.UUID] = field(default_factory=dict)
     _seen: int = 0
 
     def put(self, row: Row) -> None:
@@ -152,22 +151,6 @@ class Queue:
             self._locks[group] = holder
         return group
 
-    def move(self, side: Side, group: uuid.UUID) -> None:
-        """MOVE CONVERSATION: its messages, and those that were sent before it moved, follow."""
-        rows = [r for sides in self._ready.values() for r in sides.get(side, {}).values()]
-        for row in rows:
-            self._remove(row)
-        self._moved[side] = group
-        for row in rows:
-            self._add(row)
-
-    def end(self, side: Side) -> None:
-        """END CONVERSATION: the dialog's messages leave the queue."""
-        rows = [r for sides in self._ready.values() for r in sides.get(side, {}).values()]
-        for row in rows:
-            self._remove(row)
-        self._finish([row.order for row in rows])
-
     # --- transactions ----------------------------------------------------------------------------
 
     def commit(self, holder: Holder) -> Progress:
@@ -197,8 +180,7 @@ class Queue:
             for group, sides in self._ready.items()
         }
         received = {holder: list(rows) for holder, rows in self._received.items()}
-        locks, moved = dict(self._locks), dict(self._moved)
-        return replace(self, _ready=ready, _locks=locks, _received=received, _moved=moved)
+        return replace(self, _ready=ready, _locks=dict(self._locks), _received=received)
 
     def turn_on(self) -> None:
         """STATUS = ON: the count of rollbacks begins anew."""
@@ -254,17 +236,15 @@ class Queue:
     # --- what is there ---------------------------------------------------------------------------
 
     def _add(self, row: Row) -> None:
-        group = self._moved.get(row.side, row.group)
-        self._ready.setdefault(group, {}).setdefault(row.side, {})[row.order] = row
+        self._ready.setdefault(row.group, {}).setdefault(row.side, {})[row.order] = row
 
     def _remove(self, row: Row) -> None:
-        group = self._moved.get(row.side, row.group)
-        sides = self._ready[group]
+        sides = self._ready[row.group]
         del sides[row.side][row.order]
         if not sides[row.side]:
             del sides[row.side]
         if not sides:
-            del self._ready[group]
+            del self._ready[row.group]
 
     def _finish(self, orders: list[int], rollbacks: int | None = None) -> None:
         """Count messages as received for good.

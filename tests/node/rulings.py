@@ -166,9 +166,10 @@ DIALOGS = (
     Ruling("Q5", "A rollback returns the messages to their places.", DOCUMENTED, "RECEIVE"),
     Ruling("Q6", "Five rollbacks in a row turn the queue off, unless poison message handling is "
            "off; the count survives a restart.", DOCUMENTED, "Poison message handling"),
-    Ruling("Q7", "END CONVERSATION removes the dialog's messages from the queue.", DOCUMENTED, END),
-    Ruling("Q8", "MOVE CONVERSATION moves a conversation to another group of its queue.",
-           DOCUMENTED, "MOVE CONVERSATION"),
+    Ruling("Q7", "END CONVERSATION removes the dialog's messages from the queue.",
+           NOT_EMULATED, END),
+    Ruling("Q8", "MOVE CONVERSATION: what arrives from then on is in the other group; what is in "
+           "the queue stays in its own.", OURS, "MOVE CONVERSATION"),
     Ruling("U-02", "Broker ids are equal as GUIDs if both are GUIDs, else as they are written.",
            OURS),
     Ruling("U-14", "A dialog that could not be routed tries again when the catalog has changed, "

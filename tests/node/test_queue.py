@@ -144,24 +144,6 @@ def test_a_commit_between_begins_the_count_anew(handling: bool) -> None:
     assert q.progress.rollbacks == (POISON - 1 if handling else 2 * POISON - 3)
 
 
-@shows("Q7")
-def test_end_removes_the_dialogs_messages() -> None:
-    """They count as received."""
-    q = queue(row(0, 1), row(1, 2), row(2, 1))
-    q.end(side(1))
-    assert orders(q.receive("t", top=9)) == [1]
-    assert q.commit("t") == Progress(3)
-
-
-@shows("Q8")
-def test_move_conversation() -> None:
-    """Its messages follow it, those of the old group that still arrive too."""
-    q = queue(row(0, 1), row(1, 2))
-    q.move(side(1), group(2))
-    q.put(row(2, 1))
-    assert orders(q.receive("t", top=9)) == [0, 2, 1]
-
-
 def test_offsets_that_no_message_has() -> None:
     """Markers of transactions are skipped when everything before them is received."""
     q = queue(row(0, 1), row(5, 1))

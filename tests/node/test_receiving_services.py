@@ -14,7 +14,7 @@ from streams.topology import Validation
 
 from .evidence import shows
 from .harness import Net, conversation, topology
-from .places import D1, INITIATOR, TARGET, A, B, pair
+from .places import D1, INITIATOR, TARGET, A, B, pair, talking
 from .test_commands import refusals
 
 SCHEMA = """
@@ -386,6 +386,18 @@ def test_a_group_belongs_to_one_service() -> None:
     assert refusals(net) == [8420, 8420, 8420]
     assert net["ServerA"].dialog(D1, initiator=True).group == uuid.UUID(int=8)
     assert net["ServerA"].dialog(conversation(3), initiator=True).group == group
+
+
+@shows("Q8")
+def test_what_arrives_after_a_move_is_in_the_other_group() -> None:
+    """What is in the queue already is in its own: that record is keyed by it."""
+    net, group = talking(b"one"), uuid.UUID(int=8)
+    net.command(B, CommandKind.MOVE, D1, group=group, from_initiator=False)
+    net.settle()
+    net.send(A, D1, b"two")
+    net.settle()
+    first, second = net["ServerB"].queues[TARGET]
+    assert first.group != second.group == group
 
 
 @shows("D6.1")
