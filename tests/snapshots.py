@@ -210,7 +210,7 @@ def _queue(database: Database, name: str, number: int) -> dict[str, Any]:
         "is_enqueue_enabled": queue is None or queue.status,
         "is_retention_enabled": queue is not None and queue.retention,
         "is_poison_message_handling_enabled": queue is None or queue.poison_message_handling,
-        "is_activation_enabled": queue is not None and queue.activation is not None,
+        "is_activation_enabled": queue is not None and queue.activated is not None,
         "activation_procedure": None if queue is None else queue.activation,
     }  # fmt: skip
 

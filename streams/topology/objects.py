@@ -65,7 +65,8 @@ class Contract:
 class Queue:
     """A queue; ``name`` is schema-qualified unless the schema is ``dbo`` (:func:`queue_name`).
 
-    ``max_readers``: how many of the activated procedure run at a time at most (MAX_QUEUE_READERS).
+    ``activation`` is the procedure that messages start, unless its STATUS (``activation_status``)
+    is off. ``max_readers``: how many of it run at a time at most (MAX_QUEUE_READERS).
     ``group`` names the consumer group whose progress lets the queue's topic be trimmed.
     """
 
@@ -76,7 +77,13 @@ class Queue:
     activation: str | None = None
     group: str | None = None
     max_readers: int = 1
+    activation_status: bool = True
     source: Source = field(default=NOWHERE, compare=False)
+
+    @property
+    def activated(self) -> str | None:
+        """Return the procedure that messages start; ``None``: there is none, or it is off."""
+        return self.activation if self.activation_status else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,13 +92,21 @@ def test_alter_queue(tmp_path: Path) -> None:
 
 
 def test_alter_queue_activation(tmp_path: Path) -> None:
-    """Activation that is off or dropped has no procedure; STATUS = ON alone leaves it."""
+    """Off it keeps its procedure, for when it is on again; dropped it has none."""
     create = "CREATE QUEUE Q WITH ACTIVATION (PROCEDURE_NAME = p, MAX_QUEUE_READERS = 2);"
-    off = None, 1
-    for clause, expected in (("STATUS = ON", ("p", 2)), ("STATUS = OFF", off), ("DROP", off)):
-        _, database = from_sql(tmp_path, f"{create} ALTER QUEUE Q WITH ACTIVATION ({clause})")
+    off = "ALTER QUEUE Q WITH ACTIVATION (STATUS = OFF)"
+    for script, kept, activated in (
+        ("ALTER QUEUE Q WITH ACTIVATION (STATUS = ON)", ("p", 2), "p"),
+        (off, ("p", 2), None),
+        (f"{off}; ALTER QUEUE Q WITH ACTIVATION (PROCEDURE_NAME = q)", ("q", 2), None),
+        (f"{off}; ALTER QUEUE Q WITH ACTIVATION (STATUS = ON)", ("p", 2), "p"),
+        ("ALTER QUEUE Q WITH ACTIVATION (DROP)", (None, 1), None),
+        (f"{off}; ALTER QUEUE Q WITH ACTIVATION (DROP)", (None, 1), None),
+    ):
+        topology, database = from_sql(tmp_path, f"{create} {script}")
         queue = database.queues["Q"]
-        assert (queue.activation, queue.max_readers) == expected
+        assert ((queue.activation, queue.max_readers), queue.activated) == (kept, activated)
+        assert unflatten(flatten(topology)).instances["I1"].databases["DB"].queues["Q"] == queue
 
 
 def test_error_broker_conversations_begins_another_epoch(tmp_path: Path) -> None:

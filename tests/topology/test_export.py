@@ -146,6 +146,13 @@ def told_of(procedure: Procedure) -> tuple[object, ...]:
     return p.name, p.begins, len(p.ends), p.receives, p.calls
 
 
+def test_an_activation_that_is_off_is_exported_with_its_procedure(tmp_path: Path) -> None:
+    queues = "{Q: {activation: dbo.Read, activation_status: off}}"
+    topology, database = from_yaml(tmp_path, f"{{queues: {queues}}}")
+    script = database_script(topology.instances["I1"], database, NOW)
+    assert "ACTIVATION (STATUS = OFF, PROCEDURE_NAME = [dbo].[Read]," in script.text
+
+
 def test_what_is_guessed_of_an_activation_is_told(tmp_path: Path) -> None:
     """The topology keeps which procedure is activated, and how often, and not as whom."""
     queues = "{Q: {activation: dbo.Read, max_readers: 7}}"

@@ -45,8 +45,8 @@ def _ended(database: Database, procedure: Procedure, service: str) -> bool:
     if queue is not None:
         name = name_key(queue.name)
         readers += [p for p in known.values() if name in map(name_key, p.receives)]
-        if queue.activation is not None:
-            activated = known.get(name_key(queue.activation))
+        if queue.activated is not None:
+            activated = known.get(name_key(queue.activated))
             if activated is None:
                 return True
             readers.append(activated)

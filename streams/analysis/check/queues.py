@@ -28,7 +28,7 @@ def _settings(queue: Queue) -> Iterator[tuple[str, str]]:
             "retains what was received and sent until its dialog ends",
             "Turn RETENTION off unless an audit needs it: long dialogs make the queue slow.",
         )
-    if not queue.poison_message_handling and queue.activation is None:
+    if not queue.poison_message_handling and queue.activated is None:
         yield (
             "never turns itself off, and no procedure of its own reads it: a message that always "
             "fails is read for ever",
@@ -44,7 +44,7 @@ def _finding(at: Home, queue: Queue, said: str, remedy: str) -> Finding:
         "TA-33", Severity.WARNING, at, queue.source,
         f"queue {queue.name}{of} {said}", remedy,
         queue=queue.name, services=services, status=queue.status, retention=queue.retention,
-        poison_message_handling=queue.poison_message_handling, activation=queue.activation,
+        poison_message_handling=queue.poison_message_handling, activation=queue.activated,
     )  # fmt: skip
 
 

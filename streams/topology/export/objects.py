@@ -105,8 +105,9 @@ def _settings(q: Queue) -> list[str]:
     if q.retention:
         settings.append("RETENTION = ON")
     if q.activation is not None:
+        off = "" if q.activation_status else "STATUS = OFF, "
         settings.append(
-            f"ACTIVATION (PROCEDURE_NAME = {_dotted(q.activation)}, "
+            f"ACTIVATION ({off}PROCEDURE_NAME = {_dotted(q.activation)}, "
             f"MAX_QUEUE_READERS = {q.max_readers}, EXECUTE AS OWNER)"
         )
     if not q.poison_message_handling:

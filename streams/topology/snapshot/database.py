@@ -124,8 +124,10 @@ class _Reader:
                 row["is_receive_enabled"] is not False and row["is_enqueue_enabled"] is not False,
                 bool(row["is_retention_enabled"]),
                 row["is_poison_message_handling_enabled"] is not False,
-                row["activation_procedure"] if row["is_activation_enabled"] else None,
-                max_readers=(row["is_activation_enabled"] and row["max_readers"]) or 1,
+                row["activation_procedure"],
+                max_readers=(row["activation_procedure"] and row["max_readers"]) or 1,
+                activation_status=not row["activation_procedure"]
+                or bool(row["is_activation_enabled"]),
                 source=row.source,
             )
         return found

@@ -57,14 +57,13 @@ def _switch(cursor: Cursor, word: str) -> bool:
 
 
 def _activation(cursor: Cursor) -> dict[str, str | int | None]:
-    """Read ACTIVATION ( ... ); its procedure, none where STATUS is OFF or it is dropped."""
+    """Read ACTIVATION ( ... ); STATUS = OFF keeps the procedure for a later ON, DROP does not."""
     cursor.expect_mark("(")
     changes: dict[str, str | int | None] = {}
-    on = True
     while True:
         word = cursor.choice(("STATUS", "PROCEDURE_NAME", "MAX_QUEUE_READERS", "EXECUTE", "DROP"))
         if word == "DROP":
-            on = False
+            changes |= {"activation": None, "max_readers": 1, "activation_status": True}
         elif word == "EXECUTE":
             cursor.expect("AS")
             if not cursor.accept("SELF") and not cursor.accept("OWNER"):
@@ -72,7 +71,7 @@ def _activation(cursor: Cursor) -> dict[str, str | int | None]:
         else:
             cursor.expect_mark("=")
             if word == "STATUS":
-                on = cursor.on_off()
+                changes["activation_status"] = cursor.on_off()
             elif word == "PROCEDURE_NAME":
                 changes["activation"] = ".".join(cursor.dotted("the procedure's name"))
             else:
@@ -80,4 +79,4 @@ def _activation(cursor: Cursor) -> dict[str, str | int | None]:
         if not cursor.accept_mark(",") and cursor.is_mark(")"):
             break
     cursor.expect_mark(")")
-    return changes if on else {"activation": None, "max_readers": 1}
+    return changes

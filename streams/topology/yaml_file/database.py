@@ -191,7 +191,10 @@ def _queues(given: Mapping[str, Node]) -> dict[str, Queue]:
     found: dict[str, Queue] = {}
     if "queues" not in given:
         return found
-    keys = ("status", "retention", "poison_message_handling", "activation", "group", "max_readers")
+    keys = (
+        "status", "retention", "poison_message_handling", "activation", "activation_status",
+        "group", "max_readers",
+    )  # fmt: skip
     for name, (key, node) in given["queues"].named("queues").items():
         s = node.fields("a queue", keys)
         found[name] = Queue(
@@ -203,6 +206,7 @@ def _queues(given: Mapping[str, Node]) -> dict[str, Queue]:
             _maybe(s, "activation"),
             _maybe(s, "group"),
             s["max_readers"].integer("max_readers", 0, 32_767) if "max_readers" in s else 1,
+            "activation_status" not in s or s["activation_status"].switch("activation_status"),
             key.source,
         )
     return found

@@ -150,6 +150,7 @@ def _queue(q: Queue) -> dict[str, Any]:
         "status": _unless(q.status, True),
         "retention": _unless(q.retention, False),
         "poison_message_handling": _unless(q.poison_message_handling, True),
+        "activation_status": _unless(q.activation_status, True),
     }
     rest = {"activation": q.activation, "max_readers": _unless(q.max_readers, 1), "group": q.group}
     return _given({**switches, **rest})
