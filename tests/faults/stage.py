@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import resource
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -43,6 +45,8 @@ class Stage:
     happened: list[Happened] = field(default_factory=list)
     _mends: list[tuple[float, Fault, int, Mend]] = field(default_factory=list)
     _mending: list[tuple[Future[None], Fault, int]] = field(default_factory=list)
+    _powers: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
+    """For each broker who may start or end it: a fault may come while the one before is mended."""
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4))
 
     def strike(self, fault: Fault) -> None:
@@ -145,14 +149,14 @@ class Stage:
     # --- Kafka -----------------------------------------------------------------------------------
 
     def _broker_kill(self, fault: Fault) -> Mend:
-        broker = self._broker(fault)
-        broker.kill()
-        return lambda: _start(broker)
+        with self._powers[fault.victim]:
+            self._broker(fault).kill()
+        return lambda: self._start(fault)
 
     def _broker_restart(self, fault: Fault) -> Mend:
-        broker = self._broker(fault)
-        broker.stop()
-        return lambda: _start(broker)
+        with self._powers[fault.victim]:
+            self._broker(fault).stop()
+        return lambda: self._start(fault)
 
     def _disk_full(self, fault: Fault) -> Mend:
         """Let no file of the broker grow: the next record that it writes fails, and it gives up.
@@ -160,20 +164,23 @@ class Stage:
         That is what it does on a full disk too, and unlike one it can be had without being root.
         """
         broker = self._broker(fault)
-        running = broker.data.recorded()
-        assert running is not None
-        resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-        over = lambda: broker.condition() is Condition.STALE or pause()  # noqa: E731
-        eventually(over, "the broker gives up", _DISK)
-        return lambda: _start(broker)
+        self._start(fault)  # it may be away by the fault before
+        with self._powers[fault.victim]:
+            running = broker.data.recorded()
+            assert running is not None
+            resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+            over = lambda: broker.condition() is Condition.STALE or pause()  # noqa: E731
+            eventually(over, "the broker gives up", _DISK)
+        return lambda: self._start(fault)
+
+    def _start(self, fault: Fault) -> None:
+        broker = self._broker(fault)
+        with self._powers[fault.victim]:
+            if broker.condition() is not Condition.RUNNING:
+                broker.start()
 
     def _broker(self, fault: Fault) -> Broker:
         return self.sites.all[0].kafka.brokers[int(fault.victim) - 1]
-
-
-def _start(broker: Broker) -> None:
-    if broker.condition() is not Condition.RUNNING:
-        broker.start()
 
 
 def _now() -> int:
