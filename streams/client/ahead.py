@@ -16,11 +16,13 @@ from typing import Any
 from streams.errors import SurroundingsError
 from streams.kafka import (
     Cluster,
+    FencedError,
     KafkaError,
     KafkaException,
     Message,
     TopicPartition,
     headers_of,
+    is_fatal,
 )
 from streams.node import Progress, Queue, Row
 from streams.node.queue import POISON
@@ -56,6 +58,7 @@ class ReadAhead:
         self.partitions: dict[int, Partition] = {}
         self.broken: list[MalformedError] = []
         self.bereft = False
+        self._leaving = False
         named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
         self._consumer = cluster.consumer(group, auto_offset_reset="earliest", **named)
         self._consumer.subscribe(
@@ -64,6 +67,7 @@ class ReadAhead:
 
     def close(self) -> None:
         """Leave the group."""
+        self._leaving = True  # what is dealt to us meanwhile cannot be asked about any more
         self._consumer.close()
 
     @property
@@ -74,7 +78,8 @@ class ReadAhead:
     def read(self, timeout: float) -> None:
         """Read ahead; waits for the first record only.
 
-        Raises SurroundingsError where there is no such topic, or Kafka takes us for nobody.
+        Raises SurroundingsError where there is no such topic, and FencedError where Kafka takes us
+        for nobody.
         """
         self._pace()
         first = self._consumer.poll(timeout)
@@ -158,12 +163,18 @@ class ReadAhead:
             return SurroundingsError(
                 f"Queue topic {self.topic} does not exist.", "Run 'hopline apply TOPOLOGY'."
             )
-        return SurroundingsError(f"{self.topic}: {error.str()}") if error.fatal() else None
+        if not is_fatal(error):
+            return None
+        return FencedError(
+            f"{self.topic}: this member of the group is heard no more: {error.str()}.",
+            "Another process has its name, or it has not received for long: make it anew. What was "
+            "received and not committed comes again.",
+        )
 
     # --- partitions ------------------------------------------------------------------------------
 
     def _assigned(self, consumer: Any, partitions: list[TopicPartition]) -> None:
-        for known in consumer.committed(partitions, timeout=30):
+        for known in () if self._leaving else consumer.committed(partitions, timeout=30):
             stored = Progress.decode(max(known.offset, 0), known.metadata)
             queue = Queue(stored)
             if stored.rollbacks >= POISON:  # it was turned off by that, and is on again

@@ -71,7 +71,8 @@ class Receiver:
 
     ``member`` names this process among the group's, the same at every start: one that was killed
     goes on at once, where otherwise its partitions wait until its session is over (10 s). One that
-    leaves for good is waited for as long.
+    leaves for good is waited for as long. A second one with the name ends the first, which is told
+    by FencedError; so is one that Kafka could not hear for a whole session. Make it anew then.
     """
 
     def __init__(

@@ -19,6 +19,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
+from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
 from streams.kafka.lag import (
     Lags,
     Notes,
@@ -42,12 +43,13 @@ from streams.kafka.reader import (
 )
 from streams.kafka.stated import refuse_secrets, stated_cluster
 from streams.kafka.topics import Mismatch, compare, create, demand, topic_id
-from streams.kafka.transactor import FENCED, AbortedError, FencedError, Outgoing, Transactor
+from streams.kafka.transactor import AbortedError, Outgoing, Transactor
 from streams.kafka.trim import first_since, trim
 
 __all__ = [
     "CACHE_BYTES",
     "FENCED",
+    "LOST",
     "AbortedError",
     "CatalogState",
     "Change",
@@ -78,6 +80,7 @@ __all__ = [
     "deploy",
     "first_since",
     "headers_of",
+    "is_fatal",
     "next_of",
     "partitions_of",
     "preview",

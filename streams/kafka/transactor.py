@@ -16,10 +16,9 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Headers
+from streams.kafka.fenced import FENCED, FencedError
 from streams.kafka.patience import Patience, StuckError
 
-FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
-"""How Kafka says that somebody else has taken over a transactional id."""
 _STEP = 5.0
 """Seconds that Kafka's client waits at a time; then it is asked again."""
 _LEAST = 0.1
@@ -36,10 +35,6 @@ class Outgoing(NamedTuple):
 
 class AbortedError(SurroundingsError):
     """Nothing of the transaction happened."""
-
-
-class FencedError(SurroundingsError):
-    """Somebody else has taken over the name: whatever is under way here will not happen."""
 
 
 class Transactor:

@@ -30,6 +30,7 @@ from streams.kafka import (
     KafkaException,
     Message,
     TopicPartition,
+    is_fatal,
     partitions_of,
 )
 from streams.node import Endpoint, Transaction
@@ -41,7 +42,7 @@ from streams.workers.inputs import Inputs, Intake, tell_parked
 from streams.workers.moving import move_bodies
 from streams.workers.partition import Partition, Work
 from streams.workers.partitions import Partitions
-from streams.workers.slot import UNNAMED, Slot, is_fatal
+from streams.workers.slot import UNNAMED, Slot
 from streams.workers.standby import Standby
 from streams.workers.tenure import Tenure
 from streams.workers.transactions import Transactions, number_of

@@ -30,6 +30,7 @@ from streams.kafka import (
     Message,
     TopicPartition,
     headers_of,
+    is_fatal,
 )
 from streams.node import HELD, Forwarder, Outcome, Place, Record, event, home_of
 from streams.routing import Origin
@@ -56,7 +57,7 @@ from streams.workers.delivery import Delivery, short, source_of
 from streams.workers.express import Express, Input, Known
 from streams.workers.positions import Positions
 from streams.workers.principals import Principals
-from streams.workers.slot import Slot, is_fatal
+from streams.workers.slot import Slot
 from streams.workers.tenure import Tenure
 from streams.workers.waiting import Held, Waiting
 

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from streams.errors import SurroundingsError
-from streams.kafka import FencedError, KafkaError, KafkaException
+from streams.kafka import LOST, FencedError, KafkaError, KafkaException
 from streams.node import FRESH, Tenancy
 from streams.workers.control import Control
 
@@ -38,13 +38,6 @@ _HEARD = 30.0
 """Seconds that they may take."""
 _ONCE_IN = 20.0
 """Seconds that a worker must have worked to begin anew: two that hear nothing of each other end."""
-_LOST = (KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL, KafkaError._STATE)
-"""How a fenced consumer says so; the last one where it is told to seek."""
-
-
-def is_fatal(error: KafkaError) -> bool:
-    """Tell whether a consumer will never read again; what its poll returns does not say so."""
-    return error.fatal() or error.code() in _LOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +103,7 @@ class Slot:
         try:
             yield
         except KafkaException as error:
-            if error.args[0].code() in _LOST:
+            if error.args[0].code() in LOST:
                 raise self.lost(error.args[0]) from error
             raise
 

@@ -6,6 +6,7 @@ import os
 import random
 import uuid
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import replace
 from operator import add
 from pathlib import Path
@@ -166,8 +167,10 @@ def test_grouping_opens_few_files() -> None:
     """However many runs there are, a process may open so many files only."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with open(os.devnull) as lowest:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest.fileno() + 200, hard))
+    with ExitStack() as stack:  # so that two hundred are free, whatever else is open
+        some = [stack.enter_context(open(os.devnull)) for _ in range(200)]
+        highest = max(each.fileno() for each in some)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
     try:
         found = list(group(((f"{n:03}", 1) for n in range(500)), add, keys=1))
     finally:

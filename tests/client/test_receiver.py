@@ -13,7 +13,14 @@ from confluent_kafka.admin import NewPartitions
 
 from streams.client import Client, Conversation, Received, Receiver, StatementError
 from streams.errors import SurroundingsError
-from streams.kafka import KafkaError, KafkaException, deploy, partitions_of, read_catalog
+from streams.kafka import (
+    FencedError,
+    KafkaError,
+    KafkaException,
+    deploy,
+    partitions_of,
+    read_catalog,
+)
 from streams.protocol import DEFAULT, ERROR, Header, Journey, Parties
 from streams.topology import apply_sql, queue_named
 from streams.wire import MalformedError
@@ -37,6 +44,7 @@ QUEUES = (
     "Beside",
     "Later",
     "Failing",
+    "Fenced",
 )
 TOPOLOGY = """
 instances:
@@ -425,3 +433,18 @@ def test_a_rebalance_loses_and_repeats_nothing_that_was_committed(
                 mine = [m.body.decode() for m in committed if m.conversation.id == conversation]
                 assert mine == [f"{group}/{n}" for n in range(3)]
             assert len(committed) == len(said)
+
+
+def test_who_has_lost_its_name_is_told_and_does_not_wait_for_ever(system: System) -> None:
+    """Kafka's client says so once, and that in an error that it does not call fatal."""
+    where = (system.cluster, *AT, "Fenced", f"{system.cluster.topics.prefix}fenced")
+    with Receiver(*where, member="one") as first:
+        eventually(lambda: joined(first), "the first one is in the group")
+        with Receiver(*where, member="one") as second, pytest.raises(FencedError, match="no more"):
+            eventually(lambda: joined(second), "the second one has taken its name")
+            eventually(lambda: first.receive(0.2) and False, "it is told")
+
+
+def joined(receiver: Receiver) -> bool:
+    receiver.receive(0.2)
+    return bool(receiver._ahead.partitions)

@@ -149,8 +149,12 @@ def sent(partners: Rig) -> list[bytes | None]:
 @pytest.mark.parametrize(
     "where", ["begin_transaction", "send_offsets_to_transaction", "commit_transaction"]
 )
-def test_the_old_principal_commits_nothing_when_it_goes_on(partners: Rig, where: str) -> None:
+def test_the_old_principal_commits_nothing_when_it_goes_on(
+    partners: Rig, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It stands before, in or at the end of a transaction while the role moves, and back again."""
+    monkeypatch.setattr("streams.kafka.patience.FIRST", DEADLINE)  # it is asleep, and not stuck
+    monkeypatch.setattr("streams.kafka.patience.LONGEST", DEADLINE)
     first = worker(partners, "Partner1")
     dialog = begin(partners)
     before, gate = first.worker.committed, Gate()
