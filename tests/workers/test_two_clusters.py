@@ -54,7 +54,8 @@ def test_what_began_here_is_not_held(
         forwarder.stop()
         events = map(decode_event, (m.value() for m in made.records(made.topics.event)))
         numbers = [e["error"] for e in events if e["instance"] == "A"]
-        assert numbers.count(Number.TARGET_UNREACHABLE) == told
+        # A forwarder may read a record twice, and tells it twice then.
+        assert (Number.TARGET_UNREACHABLE in numbers) == bool(told)
         assert forwarder.worker.pending == (0, 0)
 
 
