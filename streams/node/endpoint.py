@@ -45,7 +45,6 @@ class Endpoint:
     _waiting: dict[DialogKey, None] = field(default_factory=dict)
     _probes: dict[DialogKey, None] = field(default_factory=dict)
     _groups: Groups = field(default_factory=Groups)
-    _changed: bool = True  # who starts does not know what was changed before
 
     # --- the catalog -----------------------------------------------------------------------------
 
@@ -86,9 +85,9 @@ class Endpoint:
         """Take over a new version of the catalog; dialogs that wait for it look again at once."""
         before = self._identities()
         self.world = world
-        self._changed = True
         if self._identities() != before:
             self._waiting.update(dict.fromkeys(self.dialogs))
+        self._probes.update(self._waiting)
 
     def _identities(self) -> dict[str, tuple[str, int, frozenset[str]]]:
         """Return what ends conversations when it changes: NEW_BROKER, DROP SERVICE, ..."""
@@ -115,9 +114,6 @@ class Endpoint:
         tx = Transaction(self, bodies, now, self.left_out, timers)
         if timers:
             tx.due(self.take_due(now) if due is None else due)
-            if self._changed:
-                self._probes.update(self._waiting)
-                self._changed = False
             tx.probed = tuple(islice(self._probes, AT_ONCE))
             tx.wake(tx.probed)
         return tx
@@ -130,7 +126,7 @@ class Endpoint:
     @property
     def has_probes(self) -> bool:
         """Tell whether dialogs shall look again: the catalog has changed, a request has ended."""
-        return bool(self._probes) or (self._changed and bool(self._waiting))
+        return bool(self._probes)
 
     def merge(self, tx: Transaction, out_end: int) -> None:
         """Take over a committed transaction; ``out_end`` is the position of its last copy."""
@@ -143,7 +139,7 @@ class Endpoint:
             if machine.forgotten:
                 self._forget(key)
             else:
-                self.restore(key, dialog, tx.records.get(key))
+                self._put(key, dialog, tx.records.get(key))
                 for number, chunk in tx.chunks.get(key, {}).items():
                     self.dialogs.put_chunk(key, number, chunk)
         self.seen.update(tx.seen)
@@ -165,8 +161,19 @@ class Endpoint:
         for key in tx.machines:
             self.arm(key)
 
-    def restore(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> None:
-        """Put a dialog into the state with its record, if one was written; arm its timer."""
+    def restore(self, key: DialogKey, dialog: Dialog) -> None:
+        """Take over a dialog that was committed before; one that waits shall look again.
+
+        Who starts does not know what was changed before.
+        """
+        self._put(key, dialog)
+        self._look_again(key)
+
+    def _look_again(self, key: DialogKey) -> None:
+        if key in self._waiting:
+            self._probes[key] = None
+
+    def _put(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> None:
         before = self.dialogs.get(key)
         self.dialogs.put(key, dialog, record)
         self._index(key, before, dialog)
@@ -176,10 +183,11 @@ class Endpoint:
         self._timers.tell(now)
 
     def load(self, key: DialogKey, record: bytes | None) -> None:
-        """Take over a state record that was read; ``None``: the dialog is forgotten."""
+        """Take over a state record that was read, as :meth:`restore`; ``None``: it is forgotten."""
         before = self.dialogs.get(key)
         if record is not None:
             self._index(key, before, self.dialogs.load(key, record))
+            self._look_again(key)
         elif before is not None:
             self._forget(key)
 
@@ -192,6 +200,8 @@ class Endpoint:
             self._groups.add(key, dialog.group)
         if dialog.status or dialog.parked or (is_open and not self._is_untouched(dialog)):
             self._waiting[key] = None
+        else:
+            self._probes.pop(key, None)
         self._timers.arm(key, dialog.due_at)
         self.needs.note(key, dialog)
 

@@ -210,13 +210,13 @@ MUTANTS = (
     Mutant(
         "do not look at what waits after a restart",
         _ENDPOINT,
-        "    _changed: bool = True",
-        "    _changed: bool = False",
+        "        if key in self._waiting:\n            self._probes[key] = None\n",
+        "        pass\n",
     ),
     Mutant(
         "do not wake who waits for the catalog",
         _ENDPOINT,
-        "        self._changed = True\n",
+        "        self._probes.update(self._waiting)\n",
         "",
     ),
     # --- the forwarder
