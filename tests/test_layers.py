@@ -25,7 +25,7 @@ LIBRARIES = {
     "fastavro": {"wire", "capture", "services"},
     "jgo": {"embedded"},
     "jmespath": {"services"},
-    "prometheus_client": {"workers"},
+    "prometheus_client": {"telemetry"},
     "py4j": {"monitor"},
     "pyspark": {"monitor"},
     "sqlalchemy": {"store"},

@@ -12,6 +12,7 @@ from pyspark.sql.streaming import StreamingQuery
 from streams.errors import SurroundingsError
 from streams.monitor.cluster import cluster_id
 from streams.monitor.config import MonitorConfig
+from streams.monitor.metrics import serving
 from streams.monitor.queries import Query, queries
 from streams.monitor.session import close_session, open_session
 from streams.monitor.watch import Watch
@@ -63,7 +64,10 @@ def _monitor(
         for query in defined:
             started.append(query.start(checkpoint.as_uri(), trigger_ms=config.trigger))
         watches = [Watch(query) for query in started]
-        _follow(config, defined, watches, store, stop, say)
+        with serving(config.http, watches, store) as port:
+            if port is not None:
+                say(f"metrics and health on port {port}")
+            _follow(config, defined, watches, store, stop, say)
         say("stopping")
         _finish(started)
         for watch in watches:
