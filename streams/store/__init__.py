@@ -5,6 +5,7 @@ in this namespace; :mod:`streams.store.outbox` and :mod:`streams.store.inbox` ar
 :mod:`streams.client` and the relay.
 """
 
+from streams.store.database import MONITOR_STORE
 from streams.store.quantiles import Histogram, merged, percentile
 from streams.store.report import LATENCY_DIMENSIONS, EventTotal, LatencySummary, Report
 from streams.store.rows import (
@@ -20,6 +21,7 @@ from streams.store.store import Store
 
 __all__ = [
     "LATENCY_DIMENSIONS",
+    "MONITOR_STORE",
     "Cause",
     "EventTotal",
     "EventWindow",
