@@ -13,7 +13,7 @@ from streams.dashboard.figures import Trouble, Window
 from streams.dashboard.page import Page
 from streams.dashboard.span import PRESETS, Span, in_address
 from streams.dashboard.template import part
-from streams.store import Store
+from streams.store import Situation, Store
 
 OLD = 15_000
 """Milliseconds after which figures are shown as old."""
@@ -55,8 +55,9 @@ def header_of(
 
 def as_of_store(store: Store, window: Window) -> int | None:
     """Return up to when figures reach, whatever the time that is shown."""
-    found = store.as_of()
-    return None if found is None else min(found, window.now)  # a window ends later than its figures
+    looks = (store.as_of(), Situation(store).looked_at())
+    newest = max((at for at in looks if at is not None), default=None)
+    return None if newest is None else min(newest, window.now)  # a window may end in future
 
 
 def links_of(pages: tuple[Page, ...], page: Page, address: Address) -> tuple[Link, ...]:
