@@ -7,7 +7,7 @@ its row and says so in ``reason``; the other columns are then null.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -32,7 +32,7 @@ timestamp: on a queue topic the instant at which the message was enqueued, not i
 
 EVENT_RECORD = (
     "topic", "stored_at", "reason", "event", "error", "at", "instance", "database",
-    "from_service", "to_service", "attempt",
+    "conversation", "from_initiator", "from_service", "to_service", "attempt",
 )  # fmt: skip
 """Columns of an event record."""
 
@@ -48,8 +48,17 @@ HOPS: Writers = {HOP.prefix: load("Hop")}
 EVENTS: Writers = {EVENT.prefix: load("Event")}
 
 
-def stream(spark: SparkSession, bootstrap: str, pattern: str) -> DataFrame:
+def stream(
+    spark: SparkSession,
+    bootstrap: str,
+    pattern: str,
+    columns: Sequence[str] = RAW,
+    *,
+    most: int | None = None,
+) -> DataFrame:
     """Return the records of all topics whose names match a Java pattern, from the earliest on.
+
+    A batch has ``most`` of them at most, if that is said.
 
     A pattern and not a name: a topic may come into being later, and every queue is one.
     ``failOnDataLoss`` is off because queue topics shrink behind their readers.
@@ -63,12 +72,14 @@ def stream(spark: SparkSession, bootstrap: str, pattern: str) -> DataFrame:
         "startingOffsets": "earliest",
         "failOnDataLoss": "false",
     }
-    return spark.readStream.format("kafka").options(**options).load().select(*RAW)
+    if most is not None:
+        options["maxOffsetsPerTrigger"] = str(most)
+    return spark.readStream.format("kafka").options(**options).load().select(*columns)
 
 
-def topics_of(prefix: str, kind: str) -> str:
-    """Return the Java pattern of the topics of a kind (``queue``), or of the one (``event``)."""
-    return rf"\Q{prefix}{kind}\E(\..*)?"
+def topics_of(prefix: str, *kinds: str) -> str:
+    """Return the Java pattern of the topics of some kinds: all ``queue``, or the one ``event``."""
+    return rf"\Q{prefix}\E({'|'.join(kinds)})(\..*)?"
 
 
 def envelopes(
@@ -127,9 +138,7 @@ def envelopes(
 
 def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
     """Return the events (EVENT_RECORD) in the records (RAW) of the event topic."""
-    names = (
-        "event", "error", "at", "instance", "database", "from_service", "to_service", "attempt",
-    )  # fmt: skip
+    names = EVENT_RECORD[3:]
     decoded = raw.select(
         "topic",
         F.col("timestamp").alias("stored_at"),
@@ -141,7 +150,7 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
         F.when(F.col("read.instance").isNull(), "value: unreadable"),
         F.when(~_instant("read.at"), "value: no time"),
     )
-    texts = ("instance", "database", "from_service", "to_service")
+    texts = ("instance", "database", "conversation", "from_service", "to_service")
     columns = {
         name: _text(F.col(f"read.{name}")) if name in texts else F.col(f"read.{name}")
         for name in names
