@@ -17,7 +17,7 @@ from streams.store.kinds import KINDS, upsert
 from streams.store.mapping import AnyRow, from_columns, to_columns
 from streams.store.rows import Progress, Row
 from streams.store.state_rows import Sample
-from streams.store.state_tables import SAMPLES
+from streams.store.state_tables import AGES, SAMPLES
 from streams.store.tables import BATCHES, METADATA, SETTINGS
 
 
@@ -94,7 +94,10 @@ class Store:
         return True
 
     def sample(self, rows: Iterable[Sample], *, oldest: int) -> None:
-        """Write samples, or how much longer they hold, and remove those that held before."""
+        """Write samples, or how much longer they hold; remove what is older than ``oldest``.
+
+        That are samples that held before, dialogs that were forgotten before, and troubles.
+        """
         by_kind: dict[type, list[dict[str, Any]]] = {kind: [] for kind in SAMPLES}
         for row in rows:
             by_kind[type(row)].append(to_columns(row))
@@ -102,8 +105,8 @@ class Store:
             for kind, values in by_kind.items():
                 if values:
                     connection.execute(upsert(KINDS[kind], self._engine.dialect.name), values)
-                table = KINDS[kind].table
-                connection.execute(table.delete().where(table.c.until < oldest))
+            for column in AGES:
+                connection.execute(column.table.delete().where(column < oldest))
 
     def add_late(self, query: str, run: str, batch_id: int, rows: int) -> None:
         """Add the rows that a batch left out because they were too late; once per batch."""

@@ -13,8 +13,8 @@ from streams.monitor.look import Eye, Seen
 from streams.monitor.sampler import KEPT, Sampler
 from streams.monitor.signs import Signs
 from streams.node import LEFT
-from streams.store import LagSample, SignSample, Situation, Store
-from tests.store.build_state import dialog
+from streams.store import DialogSide, LagSample, Row, SignSample, Situation, Store
+from tests.store.build_state import TROUBLE, dialog
 
 NOW = 1_700_000_000_000
 SEEN = Seen(
@@ -71,6 +71,24 @@ def test_samples_are_kept_for_a_day(store: Store, sampler: Sampler) -> None:
     sampler.write(SEEN, NOW + KEPT + 1)
     rows = Situation(store).lags_over_time(0, NOW * 2)
     assert [(row.at, row.records) for row in rows] == [(NOW + 5_000, 3)]
+
+
+def test_what_is_forgotten_is_kept_for_a_day(store: Store, sampler: Sampler) -> None:
+    long_ago = NOW - KEPT - 1
+    rows: list[Row] = [
+        dialog(1, begun_at=long_ago, progress_at=long_ago),
+        dialog(2, state="CD", ended_at=long_ago, gone_at=long_ago),
+        dialog(3, state="CD", ended_at=long_ago, gone_at=NOW),
+        replace(TROUBLE, last_at=long_ago),
+        replace(TROUBLE, error=1, last_at=NOW),
+    ]
+    store.write("dialogs", "run", 0, rows)
+    sampler.write(SEEN, NOW)
+    assert {row.conversation for row in store.read(DialogSide)} == {
+        dialog(1).conversation,
+        dialog(3).conversation,
+    }
+    assert [row.error for row in Situation(store).troubles()] == [1]
 
 
 def test_a_transmission_queue_is_what_the_dialogs_say(store: Store, sampler: Sampler) -> None:
