@@ -111,7 +111,7 @@ def sides(states: DataFrame) -> DataFrame:
     )
     rows = marked.groupBy(*SIDE).agg(
         F.max_by("last", F.when(told, F.col("position"))).alias("last"),
-        F.max("position").alias("position"),
+        F.max(F.when(F.col("reason").isNull(), F.col("position"))).alias("position"),
         F.max(F.when(told, at)).alias("seen_at"),
         F.min(F.when(F.col("is_initiator") & F.col("is_locked"), at)).alias("locked_at"),
         F.min(F.when(F.col("state") == "ER", at)).alias("error_at"),
