@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from streams.dashboard.figures import Figures
 from streams.dashboard.network import Network
+from streams.dashboard.slow import Slow
 from streams.kafka import Cluster
 
 
@@ -14,10 +15,11 @@ from streams.kafka import Cluster
 class Context:
     """The store's figures, the topology, the cluster where there is one, and the clock.
 
-    ``now`` returns epoch milliseconds.
+    ``slow`` reads what may take long, such as Kafka; ``now`` returns epoch milliseconds.
     """
 
     figures: Figures
     network: Network
     cluster: Cluster | None
+    slow: Slow
     now: Callable[[], int]

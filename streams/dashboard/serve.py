@@ -21,6 +21,7 @@ from streams.dashboard.frame import add_pages
 from streams.dashboard.head import AT, FOLDER
 from streams.dashboard.network import network_of
 from streams.dashboard.pages import PAGES
+from streams.dashboard.slow import Slow
 from streams.errors import UsageError
 from streams.store import Store
 
@@ -37,7 +38,9 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
     with Store.look(config.store) as store, _listening(config) as listening:
         stop = threading.Event()
         network = network_of(config.topology, config.cluster)
-        context = Context(Figures(store, _now, config.refresh), network, config.cluster, _now)
+        context = Context(
+            Figures(store, _now, config.refresh), network, config.cluster, Slow(_now), _now
+        )
         follower = threading.Thread(
             target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
         )

@@ -2,6 +2,7 @@
 
 from streams.dashboard.page import Page
 from streams.dashboard.pages.overview import OVERVIEW
+from streams.dashboard.pages.topology import TOPOLOGY
 
-PAGES: tuple[Page, ...] = (OVERVIEW,)
+PAGES: tuple[Page, ...] = (OVERVIEW, TOPOLOGY)
 """To add a page: one module of this package, and one name here."""
