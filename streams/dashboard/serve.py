@@ -19,6 +19,7 @@ from streams.dashboard.context import Context
 from streams.dashboard.figures import Figures
 from streams.dashboard.frame import add_pages
 from streams.dashboard.head import AT, FOLDER
+from streams.dashboard.lives import lives_of
 from streams.dashboard.network import network_of
 from streams.dashboard.pages import PAGES
 from streams.dashboard.slow import Slow
@@ -39,7 +40,12 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
         stop = threading.Event()
         network = network_of(config.topology, config.cluster)
         context = Context(
-            Figures(store, _now, config.refresh), network, config.cluster, Slow(_now), _now
+            Figures(store, _now, config.refresh),
+            network,
+            config.cluster,
+            Slow(_now),
+            _now,
+            lives_of(config.cluster, _now),
         )
         follower = threading.Thread(
             target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
