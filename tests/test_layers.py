@@ -27,6 +27,7 @@ LIBRARIES = {
     "jmespath": {"services"},
     "prometheus_client": {"workers"},
     "py4j": {"monitor"},
+    "pyarrow": {"capture"},  # Parquet
     "pyspark": {"monitor"},
     "sqlalchemy": {"store"},
     "xmlschema": {"node"},  # VALID_XML: a receiver validates what it shows

@@ -106,6 +106,9 @@ COMMANDS: dict[str, Entry] = {
     "kafka": Entry(
         "streams.cli.kafka:kafka", Section.KAFKA, "Start, stop or ask about a Kafka broker here."
     ),
+    "capture": Entry(
+        "streams.cli.capture:capture", Section.LOOK, "Traffic that others recorded, as a capture."
+    ),
     "replay": Entry(
         "streams.cli.replay:replay", Section.LOOK, "Do again what a capture says was done."
     ),
@@ -131,6 +134,7 @@ EXTRAS = {
     "jmespath": "run",
     "sqlalchemy": "run",
     "prometheus_client": "run",
+    "pyarrow": "parquet",
     "pyspark": "monitor",
 }
 """Which extra brings a client library that the base install does without."""
