@@ -31,6 +31,7 @@ LIBRARIES = {
     "nicegui": {"dashboard"},
     "prometheus_client": {"telemetry"},
     "py4j": {"monitor"},
+    "pyarrow": {"capture"},  # Parquet
     "pyspark": {"monitor"},
     "sqlalchemy": {"store"},
     "starlette": {"dashboard"},
