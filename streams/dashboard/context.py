@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streams.dashboard.figures import Figures
+from streams.dashboard.lives import Lives
 from streams.dashboard.network import Network
 from streams.dashboard.slow import Slow
 from streams.kafka import Cluster
@@ -15,7 +16,8 @@ from streams.kafka import Cluster
 class Context:
     """The store's figures, the topology, the cluster where there is one, and the clock.
 
-    ``slow`` reads what may take long, such as Kafka; ``now`` returns epoch milliseconds.
+    ``slow`` reads what may take long, such as Kafka, and ``lives`` single dialogs from there;
+    ``now`` returns epoch milliseconds.
     """
 
     figures: Figures
@@ -23,3 +25,4 @@ class Context:
     cluster: Cluster | None
     slow: Slow
     now: Callable[[], int]
+    lives: Lives | None = None

@@ -136,9 +136,11 @@ def add_pages(context: Context, pages: tuple[Page, ...], refresh: float) -> None
 
 
 def _add(context: Context, pages: tuple[Page, ...], page: Page, refresh: float) -> None:
-    @ui.page(page.path, title=f"{page.name} · Hopline")
     async def shown(request: Request) -> None:
         browser = Browser(context, pages, page, str(request.url))
         browser.lay_out(refresh)
         # What takes longer comes to a page that is there already.
         await asyncio.wait({asyncio.create_task(browser.show())}, timeout=_PATIENCE)
+
+    for path in (page.path, *page.also):
+        ui.page(path, title=f"{page.name} · Hopline")(shown)

@@ -34,7 +34,8 @@ class Page:
     """A page of the dashboard.
 
     ``layout`` makes the places; ``view`` returns their content for an address, and is asked again
-    every few seconds, in a thread of its own. ``key`` leads to it from every page.
+    every few seconds, in a thread of its own. ``key`` leads to it from every page. ``also`` are
+    further paths, such as ``/dialog/{conversation}``: the address has them as they are asked for.
     """
 
     path: str
@@ -42,3 +43,4 @@ class Page:
     key: str
     layout: Callable[[Places], None]
     view: Callable[[Context, Address], Mapping[str, Content]]
+    also: tuple[str, ...] = ()

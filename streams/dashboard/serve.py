@@ -20,6 +20,7 @@ from streams.dashboard.context import Context
 from streams.dashboard.figures import Figures
 from streams.dashboard.frame import add_pages
 from streams.dashboard.head import AT, FOLDER
+from streams.dashboard.lives import lives_of
 from streams.dashboard.network import network_of
 from streams.dashboard.pages import PAGES
 from streams.dashboard.slow import Slow
@@ -40,7 +41,12 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
         stop = threading.Event()
         network = network_of(config.topology, config.cluster)
         context = Context(
-            Figures(store, _now, config.refresh), network, config.cluster, Slow(_now), _now
+            Figures(store, _now, config.refresh),
+            network,
+            config.cluster,
+            Slow(_now),
+            _now,
+            lives_of(config.cluster, _now),
         )
         if config.topology is not None:  # a folder is there from the beginning, or never
             network.begin()
