@@ -28,6 +28,7 @@ from streams.kafka.lag import (
     read_ends,
     read_lags,
     read_notes,
+    read_notes_of,
     read_positions,
 )
 from streams.kafka.patience import Patience, StuckError
@@ -92,6 +93,7 @@ __all__ = [
     "read_lags",
     "read_live",
     "read_notes",
+    "read_notes_of",
     "read_positions",
     "refuse_secrets",
     "specs_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, TopicPartition
@@ -57,8 +57,14 @@ def read_positions(cluster: Cluster, group: str) -> Offsets:
 def read_notes(cluster: Cluster, group: str) -> Notes:
     """Return what a group has passed, with what it has noted there."""
     admin = cluster.admin()  # while it is held, the answer can come
-    found = _asked(admin, group).result().topic_partitions or ()
-    return {(p.topic, p.partition): (p.offset, p.metadata or "") for p in found}
+    return _noted(_asked(admin, group))
+
+
+def read_notes_of(cluster: Cluster, groups: Iterable[str]) -> dict[str, Notes]:
+    """Return what groups have passed, as :func:`read_notes`; all are asked at once."""
+    admin = cluster.admin()
+    asked = {group: _asked(admin, group) for group in groups}
+    return {group: _noted(future) for group, future in asked.items()}
 
 
 def read_ends(cluster: Cluster, topics: Sequence[str]) -> Offsets:
@@ -86,6 +92,11 @@ def _asked(admin: AdminClient, group: str) -> Future[ConsumerGroupTopicPartition
 def _answered(future: Future[ConsumerGroupTopicPartitions]) -> Offsets:
     found = future.result().topic_partitions or ()
     return {(p.topic, p.partition): p.offset for p in found}
+
+
+def _noted(future: Future[ConsumerGroupTopicPartitions]) -> Notes:
+    found = future.result().topic_partitions or ()
+    return {(p.topic, p.partition): (p.offset, p.metadata or "") for p in found}
 
 
 def _offsets(admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec) -> Offsets:
