@@ -6,6 +6,7 @@ in this namespace; :mod:`streams.store.outbox` and :mod:`streams.store.inbox` ar
 """
 
 from streams.store.alarm import Alarm, AlarmKind, Severity
+from streams.store.database import MONITOR_STORE
 from streams.store.dialogs import DialogCounts, LockTime, Waiting, Which
 from streams.store.drops import Drop
 from streams.store.links import Link
@@ -37,6 +38,7 @@ from streams.store.store import Store
 
 __all__ = [
     "LATENCY_DIMENSIONS",
+    "MONITOR_STORE",
     "Alarm",
     "AlarmKind",
     "Cause",
