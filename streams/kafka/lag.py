@@ -71,11 +71,22 @@ def read_begins(cluster: Cluster, topics: Sequence[str]) -> Positions:
     return _of_topics(cluster, topics, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
 
-def _of_topics(cluster: Cluster, topics: Sequence[str], spec: OffsetSpec) -> Positions:
+def read_highs(cluster: Cluster, topics: Sequence[str]) -> Positions:
+    """Return where topics end with what is not committed yet; as :func:`read_ends`."""
+    spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    return _of_topics(cluster, topics, spec, IsolationLevel.READ_UNCOMMITTED)
+
+
+def _of_topics(
+    cluster: Cluster,
+    topics: Sequence[str],
+    spec: OffsetSpec,
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+) -> Positions:
     admin = cluster.admin()
     metadata = admin.list_topics(timeout=_TIMEOUT).topics
     where = [TopicPartition(t, p) for t in topics if t in metadata for p in metadata[t].partitions]
-    return _offsets(admin, where, spec)
+    return _offsets(admin, where, spec, isolation)
 
 
 def _asked(admin: AdminClient, group: str) -> Future[ConsumerGroupTopicPartitions]:
@@ -89,11 +100,12 @@ def _answered(future: Future[ConsumerGroupTopicPartitions]) -> Positions:
 
 
 def _offsets(
-    admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec
+    admin: AdminClient,
+    partitions: Sequence[TopicPartition],
+    spec: OffsetSpec,
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
 ) -> Positions:
     if not partitions:
         return {}
-    futures = admin.list_offsets(
-        dict.fromkeys(partitions, spec), isolation_level=IsolationLevel.READ_COMMITTED
-    )
+    futures = admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=isolation)
     return {(p.topic, p.partition): f.result().offset for p, f in futures.items()}
