@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Positions, read_begins, read_ends, read_highs
+from streams.kafka import Cluster, Offsets, read_begins, read_ends, read_highs
 from streams.report.read import counts_of
 from streams.report.sites import Sites, queues
 from streams.topology import Topology, homes_of
@@ -46,7 +46,7 @@ def take_snapshots(
     return [_snapshot(*part, found, timeout) for part, found in zip(parts, ends, strict=True)]
 
 
-def _state_ends(cluster: Cluster, topology: Topology) -> Positions:
+def _state_ends(cluster: Cluster, topology: Topology) -> Offsets:
     return read_ends(cluster, [cluster.topics.dialog(home) for home in homes_of(topology)])
 
 
@@ -62,7 +62,7 @@ def _events(cluster: Cluster, _: Topology) -> list[str]:
     return [cluster.topics.event]
 
 
-def _snapshot(cluster: Cluster, topology: Topology, ends: Positions, timeout: float) -> Snapshot:
+def _snapshot(cluster: Cluster, topology: Topology, ends: Offsets, timeout: float) -> Snapshot:
     _await(cluster, ends, timeout)
     begins = read_begins(cluster, _topics(ends))
     ranges = {where: (begins.get(where, 0), end) for where, end in ends.items()}
@@ -70,7 +70,7 @@ def _snapshot(cluster: Cluster, topology: Topology, ends: Positions, timeout: fl
     return Snapshot(sites, {where: (b, e) for where, (b, e) in ranges.items() if b < e})
 
 
-def _await(cluster: Cluster, ends: Positions, timeout: float) -> None:
+def _await(cluster: Cluster, ends: Offsets, timeout: float) -> None:
     """Return when everything before these ends is committed or aborted."""
     deadline = time.monotonic() + timeout
     while True:
@@ -87,5 +87,5 @@ def _await(cluster: Cluster, ends: Positions, timeout: float) -> None:
         time.sleep(_LOOK)
 
 
-def _topics(places: Positions) -> Sequence[str]:
+def _topics(places: Offsets) -> Sequence[str]:
     return list(dict.fromkeys(topic for topic, _ in places))
