@@ -114,6 +114,9 @@ COMMANDS: dict[str, Entry] = {
     "kafka": Entry(
         "streams.cli.kafka:kafka", Section.KAFKA, "Start, stop or ask about a Kafka broker here."
     ),
+    "capture": Entry(
+        "streams.cli.capture:capture", Section.LOOK, "Traffic that others recorded, as a capture."
+    ),
     "replay": Entry(
         "streams.cli.replay:replay", Section.LOOK, "Do again what a capture says was done."
     ),
@@ -139,6 +142,7 @@ EXTRAS = {
     "jmespath": "run",
     "sqlalchemy": "run",
     "prometheus_client": "run",
+    "pyarrow": "parquet",
     "pyspark": "monitor",
     "nicegui": "monitor",
     "fastapi": "monitor",

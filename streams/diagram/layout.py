@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from streams.diagram.rows import Diagram, Participant, Place, Row, arrives_late
 from streams.prose import wrapped
-from streams.simulator.diagram.rows import Diagram, Participant, Place, Row, arrives_late
 
 FONT = 12
 LINE = 15
