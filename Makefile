@@ -1,5 +1,5 @@
 # make setup   everything into .venv, locked; Kafka's and Spark's jars into the user's cache
-# make test    what CI runs
+# make test    what CI runs, in two processes; PROCESSES=N changes that
 # make browser a Chromium for the dashboard's tests, where there is none (make test does it)
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make soak    every kind of fault on real Kafka, 30 minutes, writes docs/faults.md; SECONDS=N of
@@ -42,7 +42,7 @@ test: setup browser
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(or $(PROCESSES),2) --dist loadfile
 
 explore: setup
 	$(BIN)/hopline simulate --explore $(or $(SEEDS),10000) --seed $(or $(SEED),0)

@@ -7,7 +7,7 @@ in this namespace; :mod:`streams.store.outbox` and :mod:`streams.store.inbox` ar
 
 from streams.store.alarm import Alarm, AlarmKind, Severity
 from streams.store.database import MONITOR_STORE
-from streams.store.dialogs import DialogCounts, LockTime, Which
+from streams.store.dialogs import DialogCounts, LockTime, Waiting, Which
 from streams.store.drops import Drop
 from streams.store.links import Link
 from streams.store.quantiles import Histogram, merged, percentile
@@ -69,6 +69,7 @@ __all__ = [
     "StateRow",
     "Store",
     "Trouble",
+    "Waiting",
     "Which",
     "merged",
     "percentile",

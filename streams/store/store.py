@@ -16,6 +16,8 @@ from streams.store.database import READING, engine_for, reading_engine_for, show
 from streams.store.kinds import KINDS, upsert
 from streams.store.mapping import AnyRow, from_columns, to_columns
 from streams.store.rows import Progress, Row
+from streams.store.state_rows import Sample
+from streams.store.state_tables import AGES, SAMPLES
 from streams.store.tables import BATCHES, EVENTS, LATENCY, METADATA, SETTINGS
 
 
@@ -99,6 +101,21 @@ class Store:
             for kind in sorted(by_kind, key=list(KINDS).index):  # made before it is forgotten
                 connection.execute(upsert(KINDS[kind], self._engine.dialect.name), by_kind[kind])
         return True
+
+    def sample(self, rows: Iterable[Sample], *, oldest: int) -> None:
+        """Write samples, or how much longer they hold; remove what is older than ``oldest``.
+
+        That are samples that held before, dialogs that were forgotten before, and troubles.
+        """
+        by_kind: dict[type, list[dict[str, Any]]] = {kind: [] for kind in SAMPLES}
+        for row in rows:
+            by_kind[type(row)].append(to_columns(row))
+        with self._writing() as connection:
+            for kind, values in by_kind.items():
+                if values:
+                    connection.execute(upsert(KINDS[kind], self._engine.dialect.name), values)
+            for column in AGES:
+                connection.execute(column.table.delete().where(column < oldest))
 
     def add_late(self, query: str, run: str, batch_id: int, rows: int) -> None:
         """Add the rows that a batch left out because they were too late; once per batch."""
