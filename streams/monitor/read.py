@@ -74,9 +74,9 @@ def stream(spark: SparkSession, bootstrap: str, pattern: str) -> DataFrame:
     return spark.readStream.format("kafka").options(**options).load().select(*RAW)
 
 
-def topics_of(prefix: str, kind: str) -> str:
-    """Return the Java pattern of the topics of a kind (``queue``), or of the one (``event``)."""
-    return rf"\Q{prefix}{kind}\E(\..*)?"
+def topics_of(prefix: str, *kinds: str) -> str:
+    """Return the Java pattern of the topics of some kinds (``queue``, and ``event``, the one)."""
+    return rf"\Q{prefix}\E({'|'.join(kinds)})(\..*)?"
 
 
 def envelopes(
@@ -232,8 +232,16 @@ def _decoded(raw: str, writers: Writers, *names: str) -> Column:
 def _projected(writers: Writers, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the reader's schema: the current one, of which only some fields are wanted."""
     current = dict(next(iter(writers.values())))
-    current["fields"] = [field for field in current["fields"] if field["name"] in names]
-    return current
+    kinds = (field["type"] for field in current["fields"])
+    # A type is defined where it is first used, and that field may be one that is not wanted.
+    defined = {kind["name"]: kind for kind in kinds if isinstance(kind, dict) and "name" in kind}
+    wanted = [dict(field) for field in current["fields"] if field["name"] in names]
+    for field in wanted:
+        if isinstance(field["type"], str):
+            field["type"] = defined.pop(field["type"], field["type"])
+        elif isinstance(field["type"], dict):
+            defined.pop(field["type"].get("name", ""), None)
+    return {**current, "fields": wanted}
 
 
 def _instant(column: str | Column) -> Column:

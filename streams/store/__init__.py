@@ -9,8 +9,23 @@ from streams.store.alarm import Alarm, AlarmKind, Severity
 from streams.store.dialogs import DialogCounts, LockTime, Which
 from streams.store.drops import Drop
 from streams.store.links import Link
+from streams.store.mapping import as_columns
+from streams.store.message_rows import (
+    CopiedMessage,
+    FoundMessage,
+    Gap,
+    MessageRow,
+    MissingMessage,
+)
+from streams.store.missing import Missing, Whereabouts
 from streams.store.quantiles import Histogram, merged, percentile
-from streams.store.report import LATENCY_DIMENSIONS, EventTotal, LatencySummary, Report
+from streams.store.report import (
+    COPY_COLUMNS,
+    LATENCY_DIMENSIONS,
+    EventTotal,
+    LatencySummary,
+    Report,
+)
 from streams.store.rows import (
     Cause,
     EventWindow,
@@ -36,16 +51,20 @@ from streams.store.state_rows import (
 from streams.store.store import Store
 
 __all__ = [
+    "COPY_COLUMNS",
     "LATENCY_DIMENSIONS",
     "Alarm",
     "AlarmKind",
     "Cause",
+    "CopiedMessage",
     "DialogCounts",
     "DialogGone",
     "DialogSide",
     "Drop",
     "EventTotal",
     "EventWindow",
+    "FoundMessage",
+    "Gap",
     "HeldSample",
     "Histogram",
     "LagSample",
@@ -55,6 +74,9 @@ __all__ = [
     "LinkSample",
     "LockTime",
     "MalformedWindow",
+    "MessageRow",
+    "Missing",
+    "MissingMessage",
     "Progress",
     "QueueSample",
     "Repeat",
@@ -67,7 +89,9 @@ __all__ = [
     "StateRow",
     "Store",
     "Trouble",
+    "Whereabouts",
     "Which",
+    "as_columns",
     "merged",
     "percentile",
 ]

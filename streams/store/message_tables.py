@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Boolean, Column, String, Table, Text
 
 from streams.store.message_rows import CopiedMessage, FoundMessage, Gap, MissingMessage
@@ -16,7 +18,7 @@ def _name(name: str, *, nullable: bool = False) -> Column[str]:
     return Column(name, Text, nullable=nullable)
 
 
-def _table(name: str, *columns: Column[object]) -> Table:
+def _table(name: str, *columns: Column[Any]) -> Table:
     key = Column("key", String(40), primary_key=True)
     conversation = Column("conversation", Text, nullable=False, index=True)
     return Table(name, METADATA, key, conversation, *columns)
