@@ -100,6 +100,11 @@ COMMANDS: dict[str, Entry] = {
     "monitor": Entry(
         "streams.cli.monitor:monitor", Section.RUN, "Watch a cluster with Spark, into a SQL store."
     ),
+    "dashboard": Entry(
+        "streams.cli.dashboard:dashboard",
+        Section.LOOK,
+        "What the monitor has found, in a browser; reads only.",
+    ),
     "topics": Entry(
         "streams.cli.topics:topics", Section.KAFKA, "The topics that a topology needs."
     ),
@@ -132,5 +137,9 @@ EXTRAS = {
     "sqlalchemy": "run",
     "prometheus_client": "run",
     "pyspark": "monitor",
+    "nicegui": "monitor",
+    "fastapi": "monitor",
+    "uvicorn": "monitor",
+    "jinja2": "monitor",
 }
 """Which extra brings a client library that the base install does without."""

@@ -38,6 +38,10 @@ class Schemas:
         return found
 
 
+OWN = Schemas()
+"""Those that this version writes."""
+
+
 def learn(cluster: Cluster) -> Schemas:
     """Read the catalog, where there is one; raises SurroundingsError where Kafka fails."""
     try:

@@ -9,11 +9,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from streams.monitor import duplicates, gaps, latency, lifecycle, read
+from streams.monitor import dialogs, duplicates, gaps, latency, lifecycle, read
 from streams.monitor.config import MonitorConfig
-from streams.monitor.learned import Schemas
+from streams.monitor.learned import OWN, Schemas
 from streams.monitor.sink import (
+    BatchSink,
     Sink,
+    SplitSink,
     Target,
     delivery_row,
     event_row,
@@ -21,10 +23,9 @@ from streams.monitor.sink import (
     life_rows,
     repeat_row,
 )
+from streams.monitor.state_sink import MOST, StateSink
 from streams.wire import Topics
 from streams.wire.records import MESSAGE
-
-OWN = Schemas()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Query:
     """A query that is defined and not started."""
 
     frame: DataFrame
-    sink: Sink
+    sink: BatchSink
     mode: str = "update"
 
     @property
@@ -56,7 +57,7 @@ class Query:
 def queries(
     spark: SparkSession, config: MonitorConfig, target: Target, schemas: Schemas = OWN
 ) -> tuple[Query, ...]:
-    """Return what the monitor computes: deliveries, events, messages, gaps, repeats.
+    """Return what the monitor computes: deliveries, events, messages, dialogs, gaps, repeats.
 
     ``schemas`` are those that records may be written under.
     """
@@ -71,7 +72,8 @@ def queries(
     return (
         Query(deliveries, Sink(target, "deliveries", delivery_row)),
         Query(happened, Sink(target, "events", event_row)),
-        Query(lives, Sink(target, "messages", partial(life_rows, topics=topics)), "append"),
+        Query(lives, SplitSink(target, "messages", partial(life_rows, topics=topics)), "append"),
+        Query(records.state(), StateSink(target, "dialogs", topics, config.window, schemas)),
         Query(numbers, Sink(target, "gaps", gap_row)),
         Query(twice, Sink(target, "repeats", repeat_row)),
     )
@@ -89,6 +91,11 @@ class Records:
         """Return the records (``read.RAW``) of some kinds of topics."""
         config = self.config
         return read.stream(self.spark, config.bootstrap, read.topics_of(config.prefix, *kinds))
+
+    def state(self) -> DataFrame:
+        """Return the records of dialogs and events (``dialogs.DIALOG_RAW``), some at a time."""
+        config, pattern = self.config, read.topics_of(self.config.prefix, "dialog", "event")
+        return read.stream(self.spark, config.bootstrap, pattern, dialogs.DIALOG_RAW, most=MOST)
 
     def envelopes(self, raw: DataFrame) -> DataFrame:
         """Return what the envelopes of records say (``read.ENVELOPE``)."""

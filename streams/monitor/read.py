@@ -7,7 +7,7 @@ its row and says so in ``reason``; the other columns are then null.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -56,8 +56,17 @@ HOPS: Writers = {HOP.prefix: load("Hop")}
 EVENTS: Writers = {EVENT.prefix: load("Event")}
 
 
-def stream(spark: SparkSession, bootstrap: str, pattern: str) -> DataFrame:
+def stream(
+    spark: SparkSession,
+    bootstrap: str,
+    pattern: str,
+    columns: Sequence[str] = RAW,
+    *,
+    most: int | None = None,
+) -> DataFrame:
     """Return the records of all topics whose names match a Java pattern, from the earliest on.
+
+    A batch has ``most`` of them at most, if that is said.
 
     A pattern and not a name: a topic may come into being later, and every queue is one.
     ``failOnDataLoss`` is off because queue topics shrink behind their readers.
@@ -71,11 +80,13 @@ def stream(spark: SparkSession, bootstrap: str, pattern: str) -> DataFrame:
         "startingOffsets": "earliest",
         "failOnDataLoss": "false",
     }
-    return spark.readStream.format("kafka").options(**options).load().select(*RAW)
+    if most is not None:
+        options["maxOffsetsPerTrigger"] = str(most)
+    return spark.readStream.format("kafka").options(**options).load().select(*columns)
 
 
 def topics_of(prefix: str, *kinds: str) -> str:
-    """Return the Java pattern of the topics of some kinds (``queue``, and ``event``, the one)."""
+    """Return the Java pattern of the topics of some kinds: all ``queue``, or the one ``event``."""
     return rf"\Q{prefix}\E({'|'.join(kinds)})(\..*)?"
 
 

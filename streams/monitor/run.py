@@ -15,9 +15,11 @@ from streams.kafka.follow import topic_names
 from streams.monitor.cluster import cluster_id
 from streams.monitor.config import MonitorConfig
 from streams.monitor.learned import learn
+from streams.monitor.look import Eye
 from streams.monitor.prune import Pruning
 from streams.monitor.publish import Publisher
 from streams.monitor.queries import Query, queries
+from streams.monitor.sampler import Sampler
 from streams.monitor.session import close_session, open_session
 from streams.monitor.sink import Target
 from streams.monitor.watch import Watch
@@ -68,17 +70,24 @@ def _monitor(
     kafka = Cluster(config.bootstrap, Topics(config.prefix))
     defined = queries(spark, config, _target(kafka, store, say), learn(kafka))
     started: list[StreamingQuery] = []
+    eye = Eye(kafka)
+    sampler = Sampler(store, eye, say=say)
     try:
         for query in defined:
             started.append(query.start(checkpoint.as_uri(), trigger_ms=config.trigger))
         watches = [Watch(query) for query in started]
-        _follow(config, defined, watches, store, stop, say)
+        sampler.start()
+        _follow(config, defined, watches, sampler, store, stop, say)
         say("stopping")
         _finish(started)
         for watch in watches:
             watch.look(store)
+        sampler.stop()
+        if sampler.failure is not None:
+            raise sampler.failure
         say(_line(watches))
     finally:
+        sampler.stop()
         for running in started:
             running.stop()
 
@@ -95,6 +104,7 @@ def _follow(
     config: MonitorConfig,
     defined: tuple[Query, ...],
     watches: list[Watch],
+    sampler: Sampler,
     store: Store,
     stop: Event,
     say: Say,
@@ -104,6 +114,8 @@ def _follow(
     while not stop.wait(_LOOK_S):
         for query, watch in zip(defined, watches, strict=True):
             _check(query, watch.query)
+        if sampler.failure is not None:
+            raise sampler.failure
         now = time.monotonic()
         busy = [watch.look(store) for watch in watches]
         if any(busy):

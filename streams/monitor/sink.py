@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import fields
+from itertools import chain
 from typing import Protocol
 
 from pyspark.sql import DataFrame
@@ -38,37 +40,59 @@ class Target(Protocol):
         """Write a batch; False if it was written before."""
 
 
-class Sink:
-    """What ``foreachBatch`` calls with the figures that a batch has changed.
+class BatchSink(ABC):
+    """What ``foreachBatch`` calls with a batch of a query.
 
     ``failure`` is what the store said when it refused; the query then stops.
     """
 
-    def __init__(
-        self, target: Target, query: str, to_row: Callable[[SparkRow], Row | tuple[Row, ...]]
-    ) -> None:
+    def __init__(self, target: Target, query: str) -> None:
         self.query = query
         self.failure: HoplineError | None = None
         self._target = target
-        self._to_row = to_row
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write a batch; one that Spark repeats after a crash changes nothing."""
         run = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
-        self.write(str(run), batch_id, frame.collect())
+        self.put(str(run), batch_id, self.rows(frame))
 
-    def write(self, run: str, batch_id: int, rows: Iterable[SparkRow]) -> bool:
+    @abstractmethod
+    def rows(self, frame: DataFrame) -> Iterable[Row]:
+        """Return the rows of the store for a batch."""
+
+    def put(self, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
         """Write the rows of a batch of the checkpoint ``run``; False if it was written before."""
         try:
-            return self._target.write(self.query, run, batch_id, self._rows(rows))
+            return self._target.write(self.query, run, batch_id, rows)
         except HoplineError as error:
             self.failure = error
             raise
 
-    def _rows(self, found: Iterable[SparkRow]) -> Iterator[Row]:
-        for one in found:
-            made = self._to_row(one)
-            yield from made if isinstance(made, tuple) else (made,)
+
+class Sink(BatchSink):
+    """What takes the figures that a batch has changed, each a row of the store."""
+
+    def __init__(self, target: Target, query: str, to_row: Callable[[SparkRow], Row]) -> None:
+        super().__init__(target, query)
+        self._to_row = to_row
+
+    def rows(self, frame: DataFrame) -> Iterable[Row]:
+        """Return the rows of the store for a batch."""
+        return map(self._to_row, frame.collect())
+
+
+class SplitSink(BatchSink):
+    """What takes rows of which each becomes several of the store, or none."""
+
+    def __init__(
+        self, target: Target, query: str, to_rows: Callable[[SparkRow], Iterable[Row]]
+    ) -> None:
+        super().__init__(target, query)
+        self._to_rows = to_rows
+
+    def rows(self, frame: DataFrame) -> Iterable[Row]:
+        """Return the rows of the store for a batch."""
+        return chain.from_iterable(map(self._to_rows, frame.collect()))
 
 
 def delivery_row(row: SparkRow) -> Row:

@@ -6,7 +6,8 @@ in this namespace; :mod:`streams.store.outbox` and :mod:`streams.store.inbox` ar
 """
 
 from streams.store.alarm import Alarm, AlarmKind, Severity
-from streams.store.dialogs import DialogCounts, LockTime, Which
+from streams.store.database import MONITOR_STORE
+from streams.store.dialogs import DialogCounts, LockTime, Waiting, Which
 from streams.store.drops import Drop
 from streams.store.links import Link
 from streams.store.mapping import as_columns
@@ -53,6 +54,7 @@ from streams.store.store import Store
 __all__ = [
     "COPY_COLUMNS",
     "LATENCY_DIMENSIONS",
+    "MONITOR_STORE",
     "Alarm",
     "AlarmKind",
     "Cause",
@@ -89,6 +91,7 @@ __all__ = [
     "StateRow",
     "Store",
     "Trouble",
+    "Waiting",
     "Whereabouts",
     "Which",
     "as_columns",

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from streams.store.dialogs import Which
+from streams.store.dialogs import Group, Which
 from streams.store.links import Link
 from streams.store.message_rows import Gap
 from streams.store.missing import Missing
 from streams.store.rows import MalformedWindow, Repeat
-from streams.store.state_rows import DialogSide, LagSample, QueueSample, Trouble
+from streams.store.state_rows import LagSample, QueueSample, Trouble
 
 
 class Severity(IntEnum):
@@ -65,15 +65,14 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an alarm can be about. Lists of dialogs have some of each kind, ``counts`` all."""
+    """What an alarm can be about."""
 
     now: int
     looked_at: int | None
     repeats: Sequence[Repeat]
     refused: Sequence[Trouble]
     """Copies at second targets (11224)."""
-    dialogs: Mapping[Which, Sequence[DialogSide]]
-    counts: Mapping[Which, int]
+    dialogs: Mapping[Which, Sequence[Group]]
     queues: Sequence[QueueSample]
     links: Sequence[Link]
     lags: Sequence[LagSample]

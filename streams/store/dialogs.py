@@ -5,6 +5,7 @@ The database counts and sorts; there may be millions of dialogs.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -22,6 +23,7 @@ LEFT_OPEN = 600_000
 IDLE = 3_600_000
 """So is one, perhaps, on which nobody has said anything for so long."""
 
+_LISTED, _EXAMPLES = 1_000, 5
 _D = DIALOGS.c
 
 
@@ -120,6 +122,45 @@ def find_dialogs(
     return store.select(DialogSide, found.order_by(_FIRST[which], _D.key).limit(limit))
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Dialogs of one kind at one instance that show one transmission status.
+
+    ``since``: the oldest instant at which one of them last got on. ``conversations`` are some.
+    """
+
+    instance: str
+    status: int
+    sides: int
+    messages: int
+    since: int
+    conversations: tuple[str, ...]
+
+
+def group_dialogs(store: Store, which: Which, now: int) -> tuple[Group, ...]:
+    """Return the dialogs of a kind, by instance and status."""
+    some: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for side in find_dialogs(store, which, now, limit=_LISTED):
+        some[side.instance, side.status].append(side.conversation)
+    figures = (
+        sa.func.count().label("sides"),
+        sa.func.sum(_D.depth).label("messages"),
+        sa.func.min(sa.func.coalesce(_D.waiting_since, _D.progress_at)).label("since"),
+    )
+    asked = sa.select(_D.instance, _D.status, *figures).where(where(which, now))
+    return tuple(
+        Group(
+            row["instance"],
+            row["status"],
+            row["sides"],
+            int(row["messages"]),
+            row["since"],
+            tuple(some[row["instance"], row["status"]][:_EXAMPLES]),
+        )
+        for row in store.ask(asked.group_by(_D.instance, _D.status).order_by(_D.instance))
+    )
+
+
 def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
     """Return how many there are of each kind; what happened is counted in [start, end)."""
 
@@ -153,27 +194,33 @@ def lock_time(store: Store, start: int, end: int) -> LockTime:
     return LockTime(row["count"], float(row["mean"] or 0), row["max"] or 0)
 
 
-def waiting_by_status(
-    store: Store,
-) -> dict[tuple[str, int], tuple[int, int, int, int | None]]:
-    """Return messages, dialogs, parked fragments and the oldest instant by instance and status."""
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits at an instance with one transmission status; ``oldest_at`` as in QueueSample."""
+
+    instance: str
+    status: int
+    messages: int
+    dialogs: int
+    parked: int
+    oldest_at: int | None
+
+
+def find_waiting(store: Store) -> dict[str, tuple[Waiting, ...]]:
+    """Return what waits, by instance."""
     figures = (
         sa.func.sum(_D.depth).label("messages"),
         sa.func.count().label("dialogs"),
         sa.func.sum(_D.parked).label("parked"),
-        sa.func.min(_D.waiting_since).label("oldest"),
+        sa.func.min(_D.waiting_since).label("oldest_at"),
     )
-    waits = (_D.depth > 0) | (_D.parked > 0)
-    asked = sa.select(_D.instance, _D.status, *figures).where(waits)
-    return {
-        (row["instance"], row["status"]): (
-            int(row["messages"]),
-            row["dialogs"],
-            int(row["parked"]),
-            row["oldest"],
-        )
-        for row in store.ask(asked.group_by(_D.instance, _D.status))
-    }
+    asked = sa.select(_D.instance, _D.status, *figures).where((_D.depth > 0) | (_D.parked > 0))
+    found: dict[str, list[Waiting]] = defaultdict(list)
+    for row in store.ask(asked.group_by(_D.instance, _D.status)):
+        sums = {name: int(row[name]) for name in ("status", "messages", "dialogs", "parked")}
+        waiting = Waiting(instance=row["instance"], oldest_at=row["oldest_at"], **sums)
+        found[waiting.instance].append(waiting)
+    return {instance: tuple(rows) for instance, rows in found.items()}
 
 
 def _count(store: Store, condition: sa.ColumnElement[bool]) -> int:

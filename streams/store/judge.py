@@ -100,22 +100,21 @@ def _links(facts: Facts) -> Iterator[Alarm]:
 
 
 def _stuck(facts: Facts) -> Iterator[Alarm]:
-    sides = facts.dialogs.get(Which.STUCK, ())
-    for (instance, status), rows in _by(sides, lambda d: (d.instance, d.status)):
-        if status == Number.QUEUE_DISABLED:
-            continue
-        why = f"{status}: {text_of(status)}" if status else "no acknowledgement comes back"
-        messages = sum(d.depth for d in rows)
+    for group in facts.dialogs.get(Which.STUCK, ()):
+        number = group.status
+        if number == Number.QUEUE_DISABLED or not group.messages:
+            continue  # what is parked has an alarm of its own
+        why = f"{number}: {text_of(number)}" if number else "no acknowledgement comes back"
         yield Alarm(
             Severity.ERROR,
             AlarmKind.STUCK,
-            f"{counted(messages, 'message')} of {counted(len(rows), 'dialog')} get no further: "
-            f"{why}.",
-            instance,
-            REMEDIES.get(status, _LOOK),
-            messages,
-            min((d.waiting_since for d in rows if d.waiting_since is not None), default=None),
-            _some(d.conversation for d in rows),
+            f"{counted(group.messages, 'message')} of {counted(group.sides, 'dialog')} get no "
+            f"further: {why}.",
+            group.instance,
+            REMEDIES.get(number, _LOOK),
+            group.messages,
+            group.since,
+            group.conversations,
         )
 
 
@@ -135,18 +134,17 @@ def _parked(facts: Facts) -> Iterator[Alarm]:
 
 def _dialogs(facts: Facts) -> Iterator[Alarm]:
     for which, kind, severity, what, remedy in _DIALOGS:
-        for instance, rows in _by(facts.dialogs.get(which, ()), lambda d: d.instance):
-            whole = facts.counts.get(which, 0)
-            more = whole > len(facts.dialogs[which])
+        for instance, groups in _by(facts.dialogs.get(which, ()), lambda group: group.instance):
+            sides = sum(group.sides for group in groups)
             yield Alarm(
                 severity,
                 kind,
-                f"{counted(len(rows), 'side')}{' at least' if more else ''} of dialogs: {what}",
+                f"{counted(sides, 'side')} of dialogs: {what}",
                 instance,
                 remedy,
-                len(rows),
-                min(d.progress_at for d in rows),
-                _some(d.conversation for d in rows),
+                sides,
+                min(group.since for group in groups),
+                _some(c for group in groups for c in group.conversations),
             )
 
 

@@ -9,9 +9,12 @@ from streams.store.alarm import Alarm, Facts
 from streams.store.dialogs import (
     DialogCounts,
     LockTime,
+    Waiting,
     Which,
     count_dialogs,
     find_dialogs,
+    find_waiting,
+    group_dialogs,
     lock_time,
 )
 from streams.store.drops import Drop, find_drops
@@ -69,6 +72,10 @@ class Situation:
             found = found.where(TROUBLES.c.conversation == conversation.lower())
         return self._store.select(Trouble, found.order_by(TROUBLES.c.last_at.desc()).limit(1_000))
 
+    def waiting(self) -> dict[str, tuple[Waiting, ...]]:
+        """Return what dialogs say that waits now, by instance and transmission status."""
+        return find_waiting(self._store)
+
     def queues(self, at: int | None = None) -> tuple[QueueSample, ...]:
         """Return the transmission queues, by instance."""
         return samples_at(self._store, QueueSample, at)
@@ -107,8 +114,7 @@ class Situation:
 
     def _facts(self, now: int) -> Facts:
         report, recent = Report(self._store), now - RECENT
-        counts = self.dialog_counts(now, recent, now)
-        listed = (Which.STUCK, Which.UNLOCKED, Which.FAILED, Which.LEAKED, Which.IDLE)
+        grouped = (Which.STUCK, Which.UNLOCKED, Which.FAILED, Which.LEAKED, Which.IDLE)
         refused = sa.select(TROUBLES).where(
             TROUBLES.c.error == int(Number.ANOTHER_INSTANCE_CONVERSES), TROUBLES.c.last_at >= recent
         )
@@ -118,13 +124,7 @@ class Situation:
             looked_at=self.looked_at(),
             repeats=report.repeats(),
             refused=self._store.select(Trouble, refused.limit(1_000)),
-            dialogs={which: self.dialogs(which, now, limit=1_000) for which in listed},
-            counts={
-                Which.STUCK: counts.stuck,
-                Which.UNLOCKED: counts.unlocked,
-                Which.LEAKED: counts.leaked,
-                Which.IDLE: counts.idle,
-            },
+            dialogs={which: group_dialogs(self._store, which, now) for which in grouped},
             queues=self.queues(),
             links=self.links(recent, now),
             lags=samples_in(self._store, LagSample, now - LAG_LOOKS, now + 1),

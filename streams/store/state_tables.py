@@ -62,12 +62,14 @@ DIALOGS = Table(
 )
 _waits = (DIALOGS.c.depth > 0) | (DIALOGS.c.parked > 0)
 _open = DIALOGS.c.ended_at.is_(None)
+_gone = DIALOGS.c.gone_at.is_not(None)
 _failed = DIALOGS.c.error_at.is_not(None)
 # What is asked for is a small part of many dialogs, most of which have ended.
 Index("dialogs_conversation", DIALOGS.c.conversation)
 Index("dialogs_begun", DIALOGS.c.begun_at)
 Index("dialogs_waiting", DIALOGS.c.instance, sqlite_where=_waits, postgresql_where=_waits)
 Index("dialogs_open", DIALOGS.c.progress_at, sqlite_where=_open, postgresql_where=_open)
+Index("dialogs_gone", DIALOGS.c.gone_at, sqlite_where=_gone, postgresql_where=_gone)
 Index("dialogs_failed", DIALOGS.c.error_at, sqlite_where=_failed, postgresql_where=_failed)
 
 TROUBLES = Table(
@@ -136,3 +138,10 @@ STATE_KINDS: dict[type, Kind] = {
 }
 
 SAMPLES: tuple[type[Sample], ...] = (QueueSample, LagSample, SignSample, HeldSample, LinkSample)
+
+AGES: tuple[Column[Any], ...] = (
+    *(STATE_KINDS[kind].table.c.until for kind in SAMPLES),
+    DIALOGS.c.gone_at,
+    TROUBLES.c.last_at,
+)
+"""The columns by which rows grow old and are removed; a dialog that is kept somewhere never is."""

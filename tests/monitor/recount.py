@@ -37,7 +37,7 @@ _FRAMES = """
     instants bigint[], from_service varchar, to_service varchar
 """
 _EVENTS = """
-    event bigint, error bigint, at bigint, instance varchar, database varchar,
+    event bigint, error bigint, moment bigint, instance varchar, database varchar,
     conversation varchar, from_initiator boolean, message_id varchar, sequence bigint,
     attempt bigint, sent_at bigint, first_hop bigint, left_at bigint, from_service varchar,
     to_service varchar
@@ -65,8 +65,8 @@ select window_start, window_start + {window}, from_service, to_service, names[-1
 from legs group by all
 """
 _EVENT_WINDOWS = """
-select at // {window} * {window}, at // {window} * {window} + {window}, event, error, instance,
-       database, from_service, to_service,
+select moment // {window} * {window} as start, start + {window}, event, error, instance, database,
+       from_service, to_service,
        case when event = 160 and error = 11218 and attempt is null then 'unknown'
             when event = 160 and error = 11218 and attempt > 0 then 'retry'
             when event = 160 and error = 11218 then 'redelivery'
@@ -81,13 +81,13 @@ group by topic, message_id, fragment, conversation, sequence, enqueued_at having
 """
 _GAPS = """
 with seen as (
-    select topic, conversation, from_initiator, sequence, instants[-1] as at,
-           unnest([at // {horizon} * {horizon}, at // {horizon} * {horizon} - {horizon}]) as start
+    select topic, conversation, from_initiator, sequence, instants[-1] as moment,
+           moment // {horizon} * {horizon} as newest, unnest([newest, newest - {horizon}]) as start
     from frames where kind = 'queue' and flags & 6 = 0 and fragment = 0
 ), stretches as (
     select topic, conversation, from_initiator, start, min(sequence) as first,
-           max(sequence) as last, count(*) as n, sum(sequence) as total, min(at) as first_at,
-           max(at) as last_at
+           max(sequence) as last, count(*) as n, sum(sequence) as total, min(moment) as first_at,
+           max(moment) as last_at
     from seen group by topic, conversation, from_initiator, start
 )
 select topic, conversation, from_initiator, start, start + 2 * {horizon}, first, last, n,
@@ -98,31 +98,31 @@ where n < last - first + 1
 """
 _LIVES = """
 create table seen as
-    select 'sent' as kind, sent_at as at, * exclude (kind, names, instants), null as place,
+    select 'sent' as kind, sent_at as moment, * exclude (kind, names, instants), null as place,
            null as left_at, null as error, null as error_by
     from frames where kind = 'out' and attempt = 0 and flags & 7 = 0
     union all by name
-    select 'queued' as kind, instants[-1] as at, * exclude (kind, names, instants),
+    select 'queued' as kind, instants[-1] as moment, * exclude (kind, names, instants),
            names[-1] as place, instants[1] as left_at
     from frames where kind = 'queue' and flags & 4 = 0
     union all by name
-    select 'removed' as kind, at, conversation, message_id, sequence, from_initiator,
+    select 'removed' as kind, moment, conversation, message_id, sequence, from_initiator,
            from_service, to_service, sent_at, first_hop, left_at,
            instance || '/' || database as place
     from events where event = 160 and error = 11218
     union all by name
-    select 'refused' as kind, at, conversation, message_id, sequence, from_initiator, from_service,
-           to_service, error, instance as error_by
+    select 'refused' as kind, moment, conversation, message_id, sequence, from_initiator,
+           from_service, to_service, error, instance as error_by
     from events
     where event in (140, 160) and error not in (0, 11218) and coalesce(attempt, 0) = 0
       and message_id is not null;
 create table lives as
 with marked as (
-    select *, coalesce(at - lag(at) over message > {horizon}, false) as begins from seen
-    window message as (partition by conversation, message_id order by at)
+    select *, coalesce(moment - lag(moment) over message > {horizon}, false) as begins from seen
+    window message as (partition by conversation, message_id order by moment)
 ), numbered as (
     select *, sum(begins::int) over (
-        partition by conversation, message_id order by at rows unbounded preceding) as session
+        partition by conversation, message_id order by moment rows unbounded preceding) as session
     from marked
 ), placed as (
     select *, case when count(distinct topic) filter (kind = 'queued') over (
@@ -133,14 +133,14 @@ select conversation, message_id, session, bool_or(from_initiator) as from_initia
        max(sequence) as sequence, max(from_service) as from_service,
        max(to_service) as to_service, max(enqueued_at) as enqueued_at,
        max(expires_at) as expires_at, max(sender) as sender,
-       min(at) as first_at, max(at) as last_at,
+       min(moment) as first_at, max(moment) as last_at,
        count(*) filter (kind = 'sent') as sent,
        count(*) filter (kind = 'queued') as delivered,
        count(*) filter (kind in ('queued', 'removed')) as copies,
-       min(at) filter (kind = 'queued') as delivered_at,
+       min(moment) filter (kind = 'queued') as delivered_at,
        coalesce(string_agg(distinct place, ', ' order by place) filter (kind = 'queued'), '')
            as places,
-       arg_max((error, at, error_by), at) filter (kind = 'refused') as trouble,
+       arg_max((error, moment, error_by), moment) filter (kind = 'refused') as trouble,
        count(distinct sequence) filter (kind in ('queued', 'removed')) as said,
        count(distinct (sequence, at_place)) filter (kind in ('queued', 'removed')) as placed,
        count(distinct (sequence, at_place, sent_at))
@@ -274,4 +274,5 @@ def _frames(cluster: Cluster, topic: str, kind: str, sender: str) -> Iterator[di
 
 def _event(message: Message) -> dict[str, Any]:
     event = decode_event(message.value())
-    return {name: event[name] for name in (column.split()[0] for column in _EVENTS.split(","))}
+    names = (column.split()[0] for column in _EVENTS.split(","))
+    return {"moment": event["at"], **{name: event[name] for name in names if name != "moment"}}

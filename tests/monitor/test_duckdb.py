@@ -26,9 +26,11 @@ from tests.monitor.records import SHORT_RUN, Stored, create_topics, produce
 from tests.monitor.recount import KINDS, recounted, stored
 from tests.postgres import Postgres
 
-MESSAGES = int(os.environ.get("HOPLINE_MESSAGES", "1500"))
+MESSAGES = int(os.environ.get("HOPLINE_MESSAGES", "1000"))
 SPAN = 40 * MINUTE
-PARTS = 5
+PARTS = 3
+KILLED = ("messages", "deliveries")
+"""Which queries' commits are the last thing that the first drivers do."""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -93,10 +95,8 @@ def test_verify_all_figures_with_duckdb_after_two_kills(
     with Store.open(config.store) as store:
         for number, part in enumerate(_parts(config)):
             produce(config.bootstrap, part)
-            if number == 1:
-                _killed(config, "messages")
-            elif number == 3:
-                _killed(config, "deliveries")
+            if number < len(KILLED):
+                _killed(config, KILLED[number])
             else:
                 _read_on(spark, config, store)
         expected = recounted(cluster, tmp_path, window=config.window, horizon=config.horizon)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from streams.store import (
     AlarmKind,
@@ -17,6 +18,7 @@ from streams.store import (
     Store,
     Which,
 )
+from streams.store.tables import METADATA
 from tests.store.build import EVENT, MALFORMED, REPEAT, latency
 from tests.store.build_state import DIALOG, GONE, HELD, LAG, LINK, QUEUE, SIGN, TROUBLE, dialog
 
@@ -24,10 +26,19 @@ NOW = 100_000_000
 MINUTE = 60_000
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Return a store in each database that there may be."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path}/monitor.sqlite"
+    else:
+        url = request.getfixturevalue("postgres")
+    with Store.open(url) as store:
         yield store
+    if request.param == "postgresql":
+        engine = sa.create_engine(url)
+        METADATA.drop_all(engine)
+        engine.dispose()
 
 
 def _write(store: Store, *rows: Row, batch: int = 0) -> Situation:

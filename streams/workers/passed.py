@@ -7,17 +7,18 @@ from collections.abc import Iterable, Mapping
 from streams.kafka import TopicPartition
 from streams.wire.spans import spans_in
 
-Partition = tuple[str, int]
+Where = tuple[str, int]
+"""A topic and the number of a partition of it."""
 Position = tuple[str, int, int]
 """Topic, partition and offset of a record."""
 
 
-class Positions:
+class Passed:
     """Positions behind which nothing is left to do, with notes of what is held (``spans``)."""
 
     def __init__(self) -> None:
-        self._passed: dict[Partition, int] = {}
-        self._known: dict[Partition, tuple[int, str]] = {}
+        self._passed: dict[Where, int] = {}
+        self._known: dict[Where, tuple[int, str]] = {}
 
     def begin(self, known: Iterable[TopicPartition]) -> None:
         """Take over partitions as they were committed; some may never have been."""
@@ -26,18 +27,18 @@ class Positions:
                 self._passed[p.topic, p.partition] = p.offset
                 self._known[p.topic, p.partition] = p.offset, p.metadata or ""
 
-    def passed(self, partition: Partition, position: int) -> None:
+    def note(self, where: Where, position: int) -> None:
         """Note that all records before a position have been decided."""
-        self._passed[partition] = max(position, self._passed.get(partition, 0))
+        self._passed[where] = max(position, self._passed.get(where, 0))
 
     def due(
-        self, under_way: Iterable[Position], notes: Mapping[Partition, str]
+        self, under_way: Iterable[Position], notes: Mapping[Where, str]
     ) -> list[TopicPartition]:
         """Return what Kafka does not know yet; nothing is passed while it is still under way.
 
         ``notes`` say what is held of a partition.
         """
-        lowest: dict[Partition, int] = {}
+        lowest: dict[Where, int] = {}
         for topic, partition, offset in under_way:
             lowest[topic, partition] = min(offset, lowest.get((topic, partition), offset))
         found = []
@@ -47,7 +48,7 @@ class Positions:
                 found.append(TopicPartition(*place, *now))
         return found
 
-    def spare(self) -> dict[Partition, int]:
+    def spare(self) -> dict[Where, int]:
         """Return what Kafka knows as passed, and as held no longer; any thread may ask."""
         return {
             place: min((position, *(span[0] for span in spans_in(note))))
