@@ -9,7 +9,6 @@ from streams.kafka import Cluster, KafkaError, Message
 from streams.store import DialogGone, DialogSide, Row, Store, as_columns
 from streams.wire.metric import encode_metric
 
-_WAIT_S = 30.0
 _STATE = (DialogSide, DialogGone)
 """The topics of state have these already, record by record."""
 
@@ -21,8 +20,9 @@ class Publisher:
     written to the topic again: the rows have keys, and the last one of a key counts.
     """
 
-    def __init__(self, store: Store, cluster: Cluster) -> None:
-        self._store = store
+    def __init__(self, store: Store, cluster: Cluster, *, wait: float = 30.0) -> None:
+        """``wait`` is how many seconds Kafka may take to confirm a batch."""
+        self._store, self._wait = store, wait
         self._topic = cluster.topics.metric
         self._producer = cluster.producer()
 
@@ -46,7 +46,7 @@ class Publisher:
             value = encode_metric(table, key, query, batch_id, values)
             self._producer.produce(self._topic, key=f"{table}/{key}", value=value, on_delivery=done)
             self._producer.poll(0)
-        left = self._producer.flush(_WAIT_S)
+        left = self._producer.flush(self._wait)
         if failures or left:
-            why = failures[0] if failures else f"not confirmed in {_WAIT_S:g} s"
+            why = failures[0] if failures else f"not confirmed in {self._wait:g} s"
             raise SurroundingsError(f"Kafka does not take figures in {self._topic}: {why}.")

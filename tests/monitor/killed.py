@@ -1,4 +1,4 @@
-"""A monitor that is killed between the commit of the store and Spark's: run as a module."""
+"""A monitor that is killed between the commit of its stores and Spark's: run as a module."""
 
 from __future__ import annotations
 
@@ -6,37 +6,48 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+
+from pyspark.sql import SparkSession
 
 from streams.monitor import MonitorConfig, open_session
 from streams.monitor.queries import queries
+from streams.monitor.sink import Target
 from streams.store import Row, Store
 
 
-class Killing:
-    """Takes rows, and kills its process once a batch of one query is committed with some."""
+class Several:
+    """Takes rows for several stores; kills its process when a batch of one query is in them."""
 
-    def __init__(self, store: Store, query: str) -> None:
-        self._store, self._query = store, query
+    def __init__(self, stores: Sequence[Store], killing: str | None = None) -> None:
+        self._stores, self._killing = stores, killing
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
         found = tuple(rows)
-        written = self._store.write(query, run, batch_id, found)
-        if query == self._query:
+        written = [store.write(query, run, batch_id, found) for store in self._stores]
+        if query == self._killing:
             os.kill(os.getpid(), signal.SIGKILL)
-        return written
+        return all(written)
+
+
+def read_on(spark: SparkSession, config: MonitorConfig, target: Target) -> None:
+    """Run all queries to the end of what is there."""
+    defined = queries(spark, config, target)
+    checkpoint = config.checkpoint.as_uri()
+    for running in [query.start(checkpoint, available_now=True) for query in defined]:
+        running.awaitTermination()
 
 
 def main(said: str) -> None:
     values = json.loads(said)
-    query, checkpoint = values.pop("query"), Path(values.pop("checkpoint"))
-    config = MonitorConfig(**values, checkpoint=checkpoint)
-    spark = open_session(master="local[2]", log=checkpoint / "spark.log")
-    target = Killing(Store.open(config.store), query)
-    defined = queries(spark, config, target)
-    for running in [one.start(checkpoint.as_uri(), available_now=True) for one in defined]:
-        running.awaitTermination()
+    killing, urls = values.pop("killing"), values.pop("urls")
+    config = MonitorConfig(**{**values, "checkpoint": Path(values["checkpoint"])})
+    spark = open_session(master="local[2]", log=config.checkpoint / "spark.log")
+    with ExitStack() as stack:
+        stores = [stack.enter_context(Store.open(url)) for url in urls]
+        read_on(spark, config, Several(stores, killing))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,9 @@ from streams.wire import MalformedError, decode_event
 from streams.wire.place import place_of
 from streams.wire.records import CONVERSATION, header_of, read_message, read_queued
 
+Figures = dict[type, list[tuple[Any, ...]]]
+"""Rows by their kind, as plain values."""
+
 _FRAMES = """
     kind varchar, topic varchar, sender varchar, conversation varchar, from_initiator boolean,
     message_id varchar, sequence bigint, fragment bigint, flags bigint, enqueued_at bigint,
@@ -184,9 +187,7 @@ _QUERIES = {
 """What the store's rows of a kind must be; a window's histogram apart."""
 
 
-def recounted(
-    cluster: Cluster, folder: Path, *, window: int, horizon: int
-) -> dict[type, list[tuple[Any, ...]]]:
+def recounted(cluster: Cluster, folder: Path, *, window: int, horizon: int) -> Figures:
     """Return the rows that a store should have; ``window`` and ``horizon`` in ms."""
     frames, events = folder / "frames.json", folder / "events.json"
     _read(cluster, frames, events)

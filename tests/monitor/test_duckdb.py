@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,12 @@ from pyspark.sql import SparkSession
 
 from streams.kafka import Cluster
 from streams.monitor import MonitorConfig
-from streams.monitor.queries import queries
 from streams.store import FoundMessage, MissingMessage, Report, Store
 from streams.wire import Topics
 from tests.monitor.faulty import MINUTE, closing, traffic
+from tests.monitor.killed import Several, read_on
 from tests.monitor.records import SHORT_RUN, Stored, create_topics, produce
-from tests.monitor.recount import KINDS, recounted, stored
+from tests.monitor.recount import KINDS, Figures, recounted, stored
 from tests.postgres import Postgres
 
 MESSAGES = int(os.environ.get("HOPLINE_MESSAGES", "1000"))
@@ -33,21 +34,18 @@ KILLED = ("messages", "deliveries")
 """Which queries' commits are the last thing that the first drivers do."""
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/monitor.sqlite"
-        return
+@pytest.fixture
+def urls(tmp_path: Path) -> Iterator[list[str]]:
     server = Postgres()
     try:
         server.start()
-        yield server.url
+        yield [f"sqlite:///{tmp_path}/monitor.sqlite", server.url]
     finally:
         server.stop()
 
 
 @pytest.fixture
-def config(kafka: str, unique: str, url: str, tmp_path: Path) -> MonitorConfig:
+def config(kafka: str, unique: str, tmp_path: Path) -> MonitorConfig:
     topics = Topics(unique)
     create_topics(
         kafka,
@@ -57,9 +55,7 @@ def config(kafka: str, unique: str, url: str, tmp_path: Path) -> MonitorConfig:
         topics.event,
         topics.presence,
     )
-    return MonitorConfig(
-        bootstrap=kafka, prefix=unique, store=url, checkpoint=tmp_path / "checkpoint"
-    )
+    return MonitorConfig(bootstrap=kafka, prefix=unique, checkpoint=tmp_path / "checkpoint")
 
 
 def _parts(config: MonitorConfig) -> list[list[Stored]]:
@@ -70,42 +66,41 @@ def _parts(config: MonitorConfig) -> list[list[Stored]]:
     return [*parts, [closing(topics)], [closing(topics)]]
 
 
-def _read_on(spark: SparkSession, config: MonitorConfig, store: Store) -> None:
-    """Run all queries to the end of what is there."""
-    checkpoint = config.checkpoint.as_uri()
-    defined = queries(spark, config, store)
-    for running in [query.start(checkpoint, available_now=True) for query in defined]:
-        running.awaitTermination()
-
-
-def _killed(config: MonitorConfig, query: str) -> None:
-    """Do the same in a process of its own that is killed between the store's commit and Spark's."""
-    values = {name: getattr(config, name) for name in ("bootstrap", "prefix", "store")}
-    said = json.dumps({**values, "checkpoint": str(config.checkpoint), "query": query})
+def _killed(config: MonitorConfig, urls: list[str], query: str) -> None:
+    """Read on in a process of its own that is killed between the stores' commit and Spark's."""
+    values = {name: str(getattr(config, name)) for name in ("bootstrap", "prefix", "checkpoint")}
+    said = json.dumps({**values, "urls": urls, "killing": query})
     command = [sys.executable, "-m", "tests.monitor.killed", said]
-    ended = subprocess.run(command, env={**os.environ, **dict([SHORT_RUN])}, timeout=600)
+    ended = subprocess.run(command, env={**os.environ, **dict([SHORT_RUN])})
     assert ended.returncode == -signal.SIGKILL
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.timeout(1800)
 def test_verify_all_figures_with_duckdb_after_two_kills(
-    spark: SparkSession, config: MonitorConfig, tmp_path: Path
+    spark: SparkSession, config: MonitorConfig, urls: list[str], tmp_path: Path
 ) -> None:
-    cluster = Cluster(config.bootstrap, Topics(config.prefix))
-    with Store.open(config.store) as store:
+    with ExitStack() as stack:
+        stores = [stack.enter_context(Store.open(url)) for url in urls]
         for number, part in enumerate(_parts(config)):
             produce(config.bootstrap, part)
             if number < len(KILLED):
-                _killed(config, KILLED[number])
+                _killed(config, urls, KILLED[number])
             else:
-                _read_on(spark, config, store)
+                read_on(spark, config, Several(stores))
+        cluster = Cluster(config.bootstrap, Topics(config.prefix))
         expected = recounted(cluster, tmp_path, window=config.window, horizon=config.horizon)
-        for kind in KINDS:
-            assert stored(store, kind) == expected[kind], kind.__name__
-            assert expected[kind], kind.__name__
-        report = Report(store)
-        assert {query: rows for query, rows in report.late().items() if rows} == {}
-        found = {row.message_id for row in store.read(FoundMessage)}
-        still = {m.message.message_id for m in report.missing(0, limit=MESSAGES)}
-        missing = {row.message_id for row in store.read(MissingMessage)}
-        assert still == missing - found
+        for store in stores:
+            _compare(store, expected)
+
+
+def _compare(store: Store, expected: Figures) -> None:
+    for kind in KINDS:
+        assert stored(store, kind) == expected[kind], kind.__name__
+        assert expected[kind], kind.__name__
+    report = Report(store)
+    assert not any(report.late().values())
+    found = {row.message_id for row in store.read(FoundMessage)}
+    missing = {row.message_id for row in store.read(MissingMessage)}
+    still = report.missing(0, limit=MESSAGES)
+    assert {m.message.message_id for m in still} == missing - found
