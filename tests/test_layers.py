@@ -29,8 +29,9 @@ LIBRARIES = {
     "jmespath": {"services"},
     "markupsafe": {"dashboard"},
     "nicegui": {"dashboard"},
-    "prometheus_client": {"workers"},
+    "prometheus_client": {"telemetry"},
     "py4j": {"monitor"},
+    "pyarrow": {"capture"},  # Parquet
     "pyspark": {"monitor"},
     "sqlalchemy": {"store"},
     "starlette": {"dashboard"},
