@@ -34,12 +34,13 @@ from streams.topology import (
 class Service:
     """A service as a dialog meets it: its queue, and the contracts that it accepts as target.
 
-    ``queue_on``: whether the queue takes messages.
+    ``queue_on``: whether the queue takes messages; ``partitions`` is how many its topic has.
     """
 
     queue: str
     contracts: frozenset[str] = frozenset()
     queue_on: bool = True
+    partitions: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def world_of(topology: Topology, version: int) -> World:
                 queue = queue_of(database, service.name)
                 assert queue is not None, "every service has a queue"
                 services[name, database.name, service.name] = Service(
-                    queue.name, frozenset(service.contracts), queue.status
+                    queue.name, frozenset(service.contracts), queue.status, queue.partitions
                 )
                 for contract in service.contracts:
                     _add_contract(contracts, database, name, contract)
