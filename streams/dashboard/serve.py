@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
@@ -35,8 +36,8 @@ _ICON = (FOLDER / "icon.svg").read_text("utf-8")
 def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) -> None:
     """Serve all pages until SIGINT or SIGTERM; ``say`` is given the address.
 
-    Raises UsageError where there is no store or the port is taken, SurroundingsError where the
-    store's database is away at the beginning; later it may come and go.
+    Raises UsageError where there is no store or the port is taken, InputError where the folder of
+    the topology cannot be read. What goes away later may come back.
     """
     with Store.look(config.store) as store, _listening(config) as listening:
         stop = threading.Event()
@@ -49,6 +50,8 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
             _now,
             lives_of(config.cluster, _now),
         )
+        if config.topology is not None:  # a folder is there from the beginning, or never
+            network.begin()
         follower = threading.Thread(
             target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
         )
@@ -102,8 +105,9 @@ def _listening(config: DashboardConfig) -> socket.socket:
     try:
         return socket.create_server((config.host, config.port), family=family, backlog=128)
     except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(
-            f"Nothing can be served at {config.host}:{config.port}: {error.strerror or error}.",
+            f"Nothing can be served at {config.host}:{config.port}: {why}.",
             "Choose another one with --port; 0 takes a free one.",
         ) from error
 

@@ -8,8 +8,10 @@ from enum import Enum, IntEnum
 
 from streams.store.dialogs import Group, Which
 from streams.store.links import Link
+from streams.store.message_rows import Gap
+from streams.store.missing import Missing
 from streams.store.rows import MalformedWindow, Repeat
-from streams.store.state_rows import LagSample, QueueSample, Trouble
+from streams.store.state_rows import DialogSide, LagSample, QueueSample, Trouble
 
 
 class Severity(IntEnum):
@@ -27,6 +29,8 @@ class AlarmKind(Enum):
     """What can be wrong."""
 
     REPEAT = "repeat"
+    GAP = "gap"
+    MISSING = "missing messages"
     SEVERAL_TARGETS = "several targets"
     LINK_DOWN = "link down"
     STUCK = "stuck"
@@ -69,9 +73,13 @@ class Facts:
     refused: Sequence[Trouble]
     """Copies at second targets (11224)."""
     dialogs: Mapping[Which, Sequence[Group]]
+    some: Mapping[Which, Sequence[DialogSide]]
+    """A few of each kind, to be looked at."""
     queues: Sequence[QueueSample]
     links: Sequence[Link]
     lags: Sequence[LagSample]
     """Of the last minute, by subject and oldest first."""
     malformed: Sequence[MalformedWindow]
     late: Mapping[str, int]
+    missing: Sequence[Missing] = ()
+    gaps: Sequence[Gap] = ()

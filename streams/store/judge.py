@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from streams.errors import Number, text_of
 from streams.prose import counted, listed
+from streams.store import judge_messages
 from streams.store.alarm import Alarm, AlarmKind, Facts, Severity
 from streams.store.dialogs import Which
 
@@ -113,7 +114,7 @@ def _stuck(facts: Facts) -> Iterator[Alarm]:
             REMEDIES.get(number, _LOOK),
             group.messages,
             group.since,
-            group.conversations,
+            _examples(facts, Which.STUCK, group.instance, number),
         )
 
 
@@ -143,7 +144,7 @@ def _dialogs(facts: Facts) -> Iterator[Alarm]:
                 remedy,
                 sides,
                 min(group.since for group in groups),
-                _some(c for group in groups for c in group.conversations),
+                _examples(facts, which, instance),
             )
 
 
@@ -177,6 +178,10 @@ _DIALOGS = (
         "Find out which application forgets END CONVERSATION; give dialogs a lifetime.",
     ),
 )
+
+
+ALARMING = (Which.STUCK, *(row[0] for row in _DIALOGS))
+"""The kinds of dialogs that are an alarm."""
 
 
 def _lags(facts: Facts) -> Iterator[Alarm]:
@@ -241,7 +246,8 @@ def _stale(facts: Facts) -> Iterator[Alarm]:
 
 
 _RULES = (
-    _repeats, _several_targets, _links, _stuck, _parked, _dialogs, _lags, _malformed, _late, _stale
+    _repeats, judge_messages.gaps, judge_messages.missing, _several_targets, _links, _stuck,
+    _parked, _dialogs, _lags, _malformed, _late, _stale,
 )  # fmt: skip
 
 
@@ -250,6 +256,16 @@ def _by(rows: Iterable[Row], key: Callable[[Row], Key]) -> list[tuple[Key, list[
     for row in rows:
         groups[key(row)].append(row)
     return list(groups.items())
+
+
+def _examples(
+    facts: Facts, which: Which, instance: str, status: int | None = None
+) -> tuple[str, ...]:
+    return _some(
+        side.conversation
+        for side in facts.some.get(which, ())
+        if side.instance == instance and status in (None, side.status)
+    )
 
 
 def _some(conversations: Iterable[str | None], most: int = 5) -> tuple[str, ...]:

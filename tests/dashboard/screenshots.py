@@ -1,0 +1,53 @@
+"""Pictures for docs/dashboard.md: ``python -m tests.dashboard.screenshots ADDRESS [QUERY]``.
+
+ADDRESS is that of a dashboard over a system that runs; QUERY, such as ``last=15m``, is the time.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.dashboard.served import launched
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+ASK = "ask=ServerA/DatabaseA/InitiatorService&to=TargetService"
+PICTURES = {
+    "overview-light": "/?",
+    "overview-dark": "/?",
+    "topology-light": f"/topology?link=ServerA>GatewayA&{ASK}",
+    "topology-dark": "/topology?instance=ServerB&view=sys.routes",
+}
+_SETTLED = 1_500
+
+
+def take(browser: Browser, name: str, address: str) -> None:
+    """Take one picture."""
+    theme = "dark" if name.endswith("dark") else "light"
+    page = browser.new_page(
+        viewport={"width": 1440, "height": 900},
+        color_scheme="dark" if theme == "dark" else "light",
+        reduced_motion="reduce",
+    )
+    page.goto(address)
+    page.wait_for_selector("#main .panel")
+    page.wait_for_timeout(_SETTLED)
+    page.screenshot(path=IMAGES / f"{name}.png", full_page=True)
+    page.close()
+
+
+def main(address: str, query: str = "") -> None:
+    """Take all pictures."""
+    IMAGES.mkdir(exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = launched(playwright)
+        assert browser is not None, "make browser"
+        for name, path in PICTURES.items():
+            take(browser, name, f"{address}{path}&{query}")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
