@@ -37,6 +37,12 @@ class Children:
                 start_new_session=True,
             )
 
+    def leave(self) -> dict[str, int]:
+        """Let all children run on; returns their process ids by name."""
+        left = {name: child.pid for name, child in self._running.items()}
+        self._running.clear()
+        return left
+
     def log(self, name: str) -> Path:
         """Return where a child's output is."""
         return self._logs / f"{name}.log"

@@ -27,6 +27,7 @@ COUNT_TEXT = (
     "v => v == null ? '–' : "
     "v < 1e5 ? (+v).toLocaleString('en-US') : +(v / 1e3).toPrecision(3) + ' k'"
 )
+_AT_LEAST_4 = "range => Math.max(4, range.max)"
 
 
 def lines(
@@ -131,6 +132,8 @@ def _chart(buckets: Buckets, series: list[dict[str, Any]], text: str, *, legend:
             "type": "value",
             "min": 0,
             "splitNumber": 3,
+            # A scale of fractions says of nothing that there may be a part of something.
+            **({"minInterval": 1, ":max": _AT_LEAST_4} if text == COUNT_TEXT else {}),
             "axisLabel": {**_TEXT, ":formatter": text},
             "splitLine": _SEPARATION,
         },
