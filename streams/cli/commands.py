@@ -117,6 +117,9 @@ COMMANDS: dict[str, Entry] = {
     "capture": Entry(
         "streams.cli.capture:capture", Section.LOOK, "Traffic that others recorded, as a capture."
     ),
+    "inspect": Entry(
+        "streams.cli.inspect:inspect", Section.LOOK, "What a capture holds, and a dialog's path."
+    ),
     "replay": Entry(
         "streams.cli.replay:replay", Section.LOOK, "Do again what a capture says was done."
     ),
