@@ -121,7 +121,8 @@ def _on_spark(captures: tuple[Path, ...], judge: Judge, master: str) -> Tally:
 
     sources = [
         Source(r.path, judge.ear(r.metadata.prefix), r.counts.records if r.counts else None)
-        for r in map(CaptureReader, captures)
+        for capture in captures
+        for r in map(CaptureReader, CaptureReader(capture).files)
     ]
     return count_captures(
         sources, merge, judge.rows, tally, Tally.plus, master=master, log=_SPARK_LOG
