@@ -72,16 +72,17 @@ class Figures:
         """Return where the figures are from, as a user may see it."""
         return self._store.address
 
-    def ask(self, question: Callable[[Store, Window], T], span: Span, default: T) -> T:
+    def ask(self, question: Callable[..., T], span: Span, default: T, *arguments: str) -> T:
         """Return what a question finds in a stretch of time.
 
-        ``question`` is a function of a module, so that it is the same one each time. Where the
-        store is away it is the answer before, ``default`` where there was none.
+        ``question`` is a function of a module, so that it is the same one each time; it is given
+        the store, the time, and ``arguments``. Where the store is away it is the answer before,
+        ``default`` where there was none.
         """
-        known = self._known_of((question, span), default)
+        known = self._known_of((question, span, arguments), default)
         with known.lock:
             try:
-                self._look(known, question, self._window(span))
+                self._look(known, lambda s, w: question(s, w, *arguments), self._window(span))
             except HoplineError as error:
                 self._failed(error)
         found: T = known.answer

@@ -22,6 +22,7 @@ from streams.dashboard.context import Context
 from streams.dashboard.head import head_html
 from streams.dashboard.header import header_of
 from streams.dashboard.page import Content, Page
+from streams.dashboard.template import part
 
 _PATIENCE = 0.7
 """Seconds that a browser waits for the content before it is given the frame."""
@@ -56,6 +57,11 @@ class Places:
         """Return a box for the places that are made within it."""
         return ui.element("div").classes(classes)
 
+    def hide(self) -> None:
+        """Let what has no content yet not be seen."""
+        for name in self._panels.keys() - self._known.keys():
+            self._panels[name].set_visibility(False)
+
     def fill(self, contents: Mapping[str, Content]) -> None:
         """Put content into places, where it is not what is there already."""
         for name, content in contents.items():
@@ -81,6 +87,7 @@ class Browser:
         self._context, self._pages, self._page = context, pages, page
         self._address = Address.of(where)
         self._places = Places()
+        self._shown = False
 
     def lay_out(self, refresh: float) -> None:
         """Make all places, and see to it that they are filled again and again."""
@@ -90,8 +97,10 @@ class Browser:
             for name in ("navigation", "span", "as_of"):
                 self._places.html(name, name)
         self._places.html("banner")
+        self._places.html("waiting")
         with ui.element("div").props("id=main tabindex=-1").classes("page"):
             self._page.layout(self._places)
+        self._places.hide()
         ui.on("hopline", self._go)
         ui.timer(refresh, self.show, immediate=False)
 
@@ -100,6 +109,7 @@ class Browser:
         address = self._address
         await self._fill(address, self._header)
         await self._fill(address, self._content)
+        self._shown = True
 
     async def _fill(self, address: Address, of: Callable[[Address], Mapping[str, Content]]) -> None:
         contents = await run.io_bound(of, address)
@@ -108,10 +118,11 @@ class Browser:
                 self._places.fill(contents)
 
     def _header(self, address: Address) -> Mapping[str, Content]:
-        return header_of(self._context, self._pages, self._page, address)
+        header = header_of(self._context, self._pages, self._page, address)
+        return {**header, "waiting": None if self._shown else part("frame", "waiting")}
 
     def _content(self, address: Address) -> Mapping[str, Content]:
-        return self._page.view(self._context, address)
+        return {**self._page.view(self._context, address), "waiting": None}
 
     async def _go(self, event: GenericEventArguments) -> None:
         self._address = Address.of(str(event.args))

@@ -101,9 +101,15 @@ class Situation:
         """Return which instances give signs of life."""
         return samples_at(self._store, SignSample, at)
 
-    def links(self, start: int, end: int) -> tuple[Link, ...]:
-        """Return the links as they were in a window of time, by their names."""
-        return find_links(self._store, start, end)
+    def links(
+        self, start: int, end: int, *, of: str | None = None, latency: bool = True
+    ) -> tuple[Link, ...]:
+        """Return the links as they were in a window of time, by their names.
+
+        ``of`` keeps those of one instance; without ``latency`` they have no percentiles, and of
+        thousands one does not wait for them.
+        """
+        return find_links(self._store, start, end, of=of, latency=latency)
 
     def drops(self, start: int, end: int) -> tuple[Drop, ...]:
         """Return drops and delays in a window of time, the most frequent first."""
@@ -128,7 +134,7 @@ class Situation:
             dialogs=groups,
             some={w: self.dialogs(w, now, limit=_SOME) for w in ALARMING if groups[w]},
             queues=self.queues(),
-            links=self.links(recent, now),
+            links=self.links(recent, now, latency=False),
             lags=samples_in(self._store, LagSample, now - LAG_LOOKS, now + 1),
             malformed=self._store.select(MalformedWindow, malformed),
             late=report.late(),

@@ -14,7 +14,7 @@ from streams.store import Alarm, LagSample, Link, QueueSample, Severity, SignSam
 from streams.topology import Finding
 from streams.topology import Severity as Weight
 
-MOST = 60
+MOST = 40
 """So many instances are drawn at most; a filter finds the others."""
 
 

@@ -40,12 +40,17 @@ def read_found(store: Store, window: Window) -> Found:
     """Read how the cluster was."""
     asked, end = Situation(store), None if window.live else window.until
     return Found(
-        links=asked.links(window.since, window.until),
+        links=asked.links(window.since, window.until, latency=False),
         queues=asked.queues(end),
         lags=asked.lags(end),
         signs=asked.signs(end),
         alarms=asked.alarms(window.now) if window.live else (),
     )
+
+
+def read_near(store: Store, window: Window, name: str) -> tuple[Link, ...]:
+    """Read the links of one instance, with their latencies."""
+    return Situation(store).links(window.since, window.until, of=name)
 
 
 def known_of(found: Found, topology: KnownTopology | None) -> Known:
@@ -85,8 +90,10 @@ class InstanceDetail:
     outgoing: tuple[Link, ...]
 
 
-def instance_detail(name: str, found: Found, topology: KnownTopology | None) -> InstanceDetail:
-    """Return everything about one instance."""
+def instance_detail(
+    name: str, found: Found, near: Sequence[Link], topology: KnownTopology | None
+) -> InstanceDetail:
+    """Return everything about one instance; ``near`` are its links."""
     instance = topology.topology.instances.get(name) if topology else None
     databases = instance.databases.values() if instance else ()
     return InstanceDetail(
@@ -99,8 +106,8 @@ def instance_detail(name: str, found: Found, topology: KnownTopology | None) -> 
         alarms=tuple(a for a in found.alarms if a.where.partition("/")[0] == name),
         findings=_findings(name, topology),
         routes=_routes(name, topology),
-        incoming=tuple(link for link in found.links if link.other == name),
-        outgoing=tuple(link for link in found.links if link.instance == name),
+        incoming=tuple(link for link in near if link.other == name),
+        outgoing=tuple(link for link in near if link.instance == name),
     )
 
 
@@ -126,29 +133,24 @@ def _routes(name: str, topology: KnownTopology | None) -> tuple[RouteRow, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LinkDetail:
-    """Everything about one link: as it was, and over time."""
+    """A link over time."""
 
     link: Link
     buckets: Buckets
     rates: tuple[float, ...]
     quantiles: tuple[Quantiles, ...]
-    routes: tuple[RouteRow, ...]
 
 
-def read_legs(store: Store, window: Window) -> tuple[LatencyWindow, ...]:
-    """Read the latencies of all hops."""
-    rows = Report(store, (window.since, window.until)).latency_windows(None)
+def read_legs(store: Store, window: Window, name: str) -> tuple[LatencyWindow, ...]:
+    """Read the latencies of all hops from an instance."""
+    rows = Report(store, (window.since, window.until)).hop_windows(name)
     return tuple(row for row in rows if row.leg > 1)
 
 
 def link_detail(
-    link: Link,
-    legs: Sequence[LatencyWindow],
-    window: Window,
-    as_of: int | None,
-    topology: KnownTopology | None,
+    link: Link, legs: Sequence[LatencyWindow], window: Window, as_of: int | None
 ) -> LinkDetail:
-    """Return everything about one link."""
+    """Return how a link was over time."""
     own = [row for row in legs if _pair(row) == (link.instance, link.other)]
     buckets = buckets_of(window.since, window.until, as_of, window_of(legs))
     return LinkDetail(
@@ -156,8 +158,12 @@ def link_detail(
         buckets,
         buckets.per_second(own, lambda row: row.count),
         tuple(quantiles_of(rows) for rows in buckets.sort(own)),
-        tuple(row for row in _routes(link.instance, topology) if row.leads_to == link.other),
     )
+
+
+def routes_between(one: str, other: str, topology: KnownTopology | None) -> tuple[RouteRow, ...]:
+    """Return the routes of an instance that lead to another one."""
+    return tuple(row for row in _routes(one, topology) if row.leads_to == other)
 
 
 def _pair(row: LatencyWindow) -> tuple[str, str]:

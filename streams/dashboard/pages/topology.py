@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -23,6 +23,8 @@ from streams.dashboard.model.topology import (
     link_detail,
     read_found,
     read_legs,
+    read_near,
+    routes_between,
 )
 from streams.dashboard.network import Known
 from streams.dashboard.page import Content, Page, Places
@@ -68,12 +70,13 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
     topology = context.network.known
     where = _where(topology, address)
     graph = graph_of(known_of(found, topology), filter_of(address), _chosen(address, where))
-    link = _link(found, address)
+    near = _near(context, address)
+    link = _link(near, address)
     return {
         "filters": part("topology", "filters", address, filter_of(address), Show),
         "graph": _graph(graph, address, where),
         "answer": part("topology", "answer", where) if where else None,
-        "side": _side(context, address, found, link),
+        "side": _side(context, address, found, near, link),
         "link_chart": _link_chart(context, address, link),
         "views": _views(context, address),
     }
@@ -97,9 +100,16 @@ def _chosen(address: Address, where: Where | None) -> set[str]:
     return named | (where.instances if where else set())
 
 
-def _link(found: Found, address: Address) -> Link | None:
+def _near(context: Context, address: Address) -> tuple[Link, ...]:
+    """Return the links of what was chosen, with their latencies."""
+    name = address.get("instance") or address.get("link").partition(">")[0]
+    none: tuple[Link, ...] = ()
+    return context.figures.ask(read_near, address.span, none, name) if name else none
+
+
+def _link(near: Sequence[Link], address: Address) -> Link | None:
     one, _, other = address.get("link").partition(">")
-    return next((k for k in found.links if (k.instance, k.other) == (one, other)), None)
+    return next((k for k in near if (k.instance, k.other) == (one, other)), None)
 
 
 def _graph(graph: Graph, address: Address, where: Where | None) -> Markup:
@@ -144,7 +154,9 @@ def _way(edge: Edge, where: Where | None) -> str:
     return "there" if pair in where.there else "back" if pair in where.back else ""
 
 
-def _side(context: Context, address: Address, found: Found, link: Link | None) -> Markup:
+def _side(
+    context: Context, address: Address, found: Found, near: Sequence[Link], link: Link | None
+) -> Markup:
     topology = context.network.known
     ask = part(
         "topology",
@@ -154,26 +166,21 @@ def _side(context: Context, address: Address, found: Found, link: Link | None) -
         services_of(topology.questions) if topology else (),
     )
     if address.get("instance"):
-        detail = instance_detail(address.get("instance"), found, topology)
+        detail = instance_detail(address.get("instance"), found, near, topology)
         return ask + part("topology", "instance", detail, address, context.now())
     if link is not None:
-        pairs = topology and link_detail(link, (), _window(context, address), None, topology)
-        routes = pairs.routes if pairs else ()
+        routes = routes_between(link.instance, link.other, topology)
         return ask + part("topology", "link", link, routes, address)
     return ask + part("topology", "nothing", topology is not None)
-
-
-def _window(context: Context, address: Address) -> Window:
-    return Window.of(address.span, context.now())
 
 
 def _link_chart(context: Context, address: Address, link: Link | None) -> Content:
     if link is None:
         return None
     none: tuple[LatencyWindow, ...] = ()
-    legs = context.figures.ask(read_legs, address.span, none)
+    legs = context.figures.ask(read_legs, address.span, none, link.instance)
     as_of = context.figures.ask(as_of_store, Span(), None)
-    detail = link_detail(link, legs, _window(context, address), as_of, None)
+    detail = link_detail(link, legs, Window.of(address.span, context.now()), as_of)
     series = {
         name: [getattr(each, name) for each in detail.quantiles] for name in ("p50", "p95", "p99")
     }
