@@ -243,8 +243,16 @@ def _decoded(raw: str, writers: Writers, *names: str) -> Column:
 def _projected(writers: Writers, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the reader's schema: the current one, of which only some fields are wanted."""
     current = dict(next(iter(writers.values())))
-    current["fields"] = [field for field in current["fields"] if field["name"] in names]
-    return current
+    kinds = (field["type"] for field in current["fields"])
+    # A type is defined where it is first used, and that field may be one that is not wanted.
+    defined = {kind["name"]: kind for kind in kinds if isinstance(kind, dict) and "name" in kind}
+    wanted = [dict(field) for field in current["fields"] if field["name"] in names]
+    for field in wanted:
+        if isinstance(field["type"], str):
+            field["type"] = defined.pop(field["type"], field["type"])
+        elif isinstance(field["type"], dict):
+            defined.pop(field["type"].get("name", ""), None)
+    return {**current, "fields": wanted}
 
 
 def _instant(column: str | Column) -> Column:

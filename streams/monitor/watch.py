@@ -11,6 +11,8 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from streams.store import Store
 
 _MOMENT = 3
+_SIGNS = "(presence)"
+"""What is in the description of a source of signs of life: they are no work."""
 
 
 @dataclass(slots=True)
@@ -57,7 +59,9 @@ class Watch:
     def _count(self, progress: StreamingQueryProgress, store: Store) -> None:
         self.batch = progress.batchId
         self.batches += 1
-        self.rows += progress.numInputRows
+        self.rows += sum(
+            source.numInputRows for source in progress.sources if _SIGNS not in source.description
+        )
         self._time(progress)
         late = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)
         if late:

@@ -141,6 +141,8 @@ class Situation:
             lags=samples_in(self._store, LagSample, now - LAG_LOOKS, now + 1),
             malformed=self._store.select(MalformedWindow, malformed),
             late=report.late(),
+            missing=report.missing(now),
+            gaps=report.gaps(),
         )
 
     def _initiators(self, told: sa.Select[Any]) -> tuple[DialogSide, ...]:
