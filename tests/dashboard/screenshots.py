@@ -20,7 +20,7 @@ PICTURES = {
     "topology-light": f"/topology?link=ServerA>GatewayA&{ASK}",
     "topology-dark": "/topology?instance=ServerB&view=sys.routes",
 }
-_SETTLED = 1_500
+_SETTLED = 3_000
 
 
 def take(browser: Browser, name: str, address: str) -> None:
@@ -32,7 +32,7 @@ def take(browser: Browser, name: str, address: str) -> None:
         reduced_motion="reduce",
     )
     page.goto(address)
-    page.wait_for_selector("#main .panel")
+    page.wait_for_selector("#main .panel:visible")
     page.wait_for_timeout(_SETTLED)
     page.screenshot(path=IMAGES / f"{name}.png", full_page=True)
     page.close()

@@ -17,6 +17,7 @@ from streams.store import Report, Situation, Store
 from tests.dashboard.served import Seen, serving
 from tests.running import running
 
+pytestmark = pytest.mark.timeout(600)  # Spark starts within
 DIALOGS, MESSAGES = 12, 5
 SERVICES = ("InitiatorService", "TargetService")
 
@@ -60,7 +61,7 @@ def real(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]
 def monitor(*options: str) -> None:
     """Run `hopline monitor` until it has read everything."""
     command = [sys.executable, "-m", "streams", "monitor", "--until-idle", "3", *options]
-    subprocess.run(command, check=True, capture_output=True, timeout=240)
+    subprocess.run(command, check=True, capture_output=True, timeout=500)
 
 
 def test_the_overview_says_what_the_store_says(seen: Seen, real: Real) -> None:
