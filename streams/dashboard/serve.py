@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from nicegui import ui
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
@@ -21,11 +21,13 @@ from streams.dashboard.figures import Figures
 from streams.dashboard.frame import add_pages
 from streams.dashboard.head import AT, FOLDER
 from streams.dashboard.lives import lives_of
+from streams.dashboard.metrics import Counts, figures_of
 from streams.dashboard.network import network_of
 from streams.dashboard.pages import PAGES
 from streams.dashboard.slow import Slow
 from streams.errors import UsageError
 from streams.store import Store
+from streams.telemetry import CONTENT_TYPE, exposition_of
 
 _TOPOLOGY_EVERY = 5.0
 _ICON = (FOLDER / "icon.svg").read_text("utf-8")
@@ -65,7 +67,10 @@ def application(config: DashboardConfig, context: Context) -> Access:
     """Return everything that is served, behind whoever may look."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.mount(AT, StaticFiles(directory=FOLDER))
-    add_pages(context, PAGES, config.refresh)
+    counts = Counts()
+    add_pages(context, tuple(map(counts.watched, PAGES)), config.refresh)
+    metrics = exposition_of(lambda: figures_of(context, counts))
+    app.add_route("/metrics", lambda _: Response(metrics(), headers={"content-type": CONTENT_TYPE}))
     ui.run_with(
         app,
         title="Hopline",

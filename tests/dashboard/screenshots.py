@@ -1,6 +1,7 @@
-"""Pictures for docs/dashboard.md: ``python -m tests.dashboard.screenshots ADDRESS [QUERY]``.
+"""Pictures for docs/dashboard.md: ``python -m tests.dashboard.screenshots ADDRESS [QUERY [ID]]``.
 
 ADDRESS is that of a dashboard over a system that runs; QUERY, such as ``last=15m``, is the time.
+With the ID of a dialog the pictures are of that.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ PICTURES = {
     "topology-light": f"/topology?link=ServerA>GatewayA&{ASK}",
     "topology-dark": "/topology?instance=ServerB&view=sys.routes",
 }
+OF_A_DIALOG = {
+    "dialog-light": "/dialog/{}?step=2",
+    "dialog-dark": "/dialog/{}?step=16",
+}
 _SETTLED = 3_000
 
 
@@ -32,19 +37,21 @@ def take(browser: Browser, name: str, address: str) -> None:
         reduced_motion="reduce",
     )
     page.goto(address)
-    page.wait_for_selector("#main .panel:visible")
+    sign = "svg.sequence" if "/dialog/" in address else "#main .panel:visible"
+    page.wait_for_selector(sign)
     page.wait_for_timeout(_SETTLED)
     page.screenshot(path=IMAGES / f"{name}.png", full_page=True)
     page.close()
 
 
-def main(address: str, query: str = "") -> None:
-    """Take all pictures."""
+def main(address: str, query: str = "", dialog: str = "") -> None:
+    """Take all pictures; of a dialog only those, where one is named."""
     IMAGES.mkdir(exist_ok=True)
+    pictures = {n: path.format(dialog) for n, path in OF_A_DIALOG.items()} if dialog else PICTURES
     with sync_playwright() as playwright:
         browser = launched(playwright)
         assert browser is not None, "make browser"
-        for name, path in PICTURES.items():
+        for name, path in pictures.items():
             take(browser, name, f"{address}{path}&{query}")
         browser.close()
 
