@@ -1,5 +1,6 @@
 # make setup   everything into .venv, locked; Kafka's and Spark's jars into the user's cache
-# make test    what CI runs
+# make test    what CI runs, in two processes; PROCESSES=N changes that
+# make browser a Chromium for the dashboard's tests, where there is none (make test does it)
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make soak    every kind of fault on real Kafka, 30 minutes, writes docs/faults.md; SECONDS=N of
 #              load, MESSAGES=N in the first run, SEED=S
@@ -16,7 +17,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
   kafka_endpoint kafka_end_to_end open_dialogs kafka_agents kafka_memory)
 
-.PHONY: setup test explore soak demo bench $(BENCHES) lock clean
+.PHONY: setup browser test explore soak demo bench $(BENCHES) lock clean
 
 setup: $(STAMP)
 	@$(BIN)/python requirements/check.py
@@ -29,12 +30,19 @@ $(STAMP): pyproject.toml setup.py requirements/lock.txt
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-test: setup
+# What is there is used; else Debian's package where that may be installed; else playwright's own.
+browser: setup
+	@$(BIN)/python -m tests.dashboard.find_browser || \
+	  { apt-get --version >/dev/null 2>&1 && test "$$(id -u)" = 0 && apt-get update -qq && \
+	    apt-get install -y -qq chromium >/dev/null; } || \
+	  $(BIN)/playwright install chromium
+
+test: setup browser
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(or $(PROCESSES),2) --dist loadfile
 
 explore: setup
 	$(BIN)/hopline simulate --explore $(or $(SEEDS),10000) --seed $(or $(SEED),0)

@@ -29,6 +29,10 @@ class BuildWithFolders(build_py):
 
 setup(
     packages=find_packages(include=["streams", "streams.*"]),
-    package_data={"streams": ["py.typed"], "streams.embedded": ["*.lock"]},
+    package_data={
+        "streams": ["py.typed"],
+        "streams.dashboard": ["static/*", "templates/*"],
+        "streams.embedded": ["*.lock"],
+    },
     cmdclass={"build_py": BuildWithFolders},
 )

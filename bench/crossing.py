@@ -14,17 +14,18 @@ from typing import Any, cast
 from bench.part import hand_over, options, progress
 from bench.rows import Row, Unit
 from streams.kafka import Message
-from streams.node import Forwarder, World, world_of
+from streams.node import World, world_of
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.topology import load, share_of
-from streams.wire import Envelope, Topics, encode_header, encode_journey, encode_parties
+from streams.wire import Topics, encode_header, encode_journey, encode_parties
 from streams.wire.codecs import HOP as HOP_CODEC
 from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
 from streams.wire.codecs import ROUTE as ROUTE_CODEC
 from streams.wire.records import HOP, MESSAGE, ROUTE
-from streams.workers import Control, ForwarderWorker
-from streams.workers.express import Express
+from streams.workers import Control
+from streams.workers.passed import Passed
+from streams.workers.transit import Transit
 
 GROUP = "a gateway's loop, CPU time of each message, no Kafka"
 BATCH, BATCHES = 1_000, 30
@@ -103,17 +104,14 @@ class Home:
         """Return what is called where a record fails."""
 
 
-def gateway(world: World, at: str, *, lanes: bool = True, ahead: int = 0) -> ForwarderWorker:
-    """Return a worker as it is between two batches."""
+def gateway(world: World, at: str, *, lanes: bool = True, ahead: int = 0) -> Transit:
+    """Return what handles a forwarder's records, as it is between two batches."""
     around = cast(Any, Elsewhere(world, ahead))
-    worker = ForwarderWorker(around, at, cast(Control, around))
-    worker._forwarder = Forwarder(at, world, Envelope, lambda _: True)
-    worker._limit()
-    worker._delivery = cast(Any, Home())
-    worker._express = Express(worker._delivery)
+    transit = Transit(around, at, cast(Control, around), Topics().out(at))
+    transit.begin(cast(Any, Home()), Passed())
     if not lanes:
-        worker._express.take = lambda *_: False  # type: ignore[method-assign]
-    return worker
+        transit._express.take = lambda *_: False  # type: ignore[method-assign]
+    return transit
 
 
 def messages(at: str, service: str) -> list[Message]:
@@ -134,12 +132,12 @@ def messages(at: str, service: str) -> list[Message]:
     return made
 
 
-def loop(worker: ForwarderWorker, batch: list[Message]) -> Loop:
+def loop(transit: Transit, batch: list[Message]) -> Loop:
     """Return the work of one batch, what comes back included."""
 
     def work() -> None:
-        worker._pass_on(batch)
-        worker._take_back()
+        transit.pass_on(batch)
+        transit.take_back()
 
     return work
 
@@ -164,7 +162,7 @@ def cases() -> tuple[Loop, dict[str, Loop]]:
         "across, by its lane, clocks differ": gateway(two, "GatewayA", ahead=600_000),
     }
     home = loop(gateway(own, "GatewayA"), messages("GatewayA", "TargetService"))
-    return home, {name: loop(worker, batch) for name, worker in ways.items()}
+    return home, {name: loop(transit, batch) for name, transit in ways.items()}
 
 
 def main() -> None:

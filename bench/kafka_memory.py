@@ -74,8 +74,8 @@ class Rewound(ForwarderWorker):
 
     rewinding: Rewinding
 
-    def _follow_catalog(self) -> None:  # once a turn, in the thread that may seek
-        super()._follow_catalog()
+    def _turn(self) -> None:  # in the thread that may seek
+        super()._turn()
         self.rewinding.note(self._consumer, self.passed)
 
 

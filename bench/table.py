@@ -98,9 +98,12 @@ def _short(value: float, size: float) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    first, *others = cells
-    head = first.ljust(WIDTHS[0])
-    return (head + "".join(c.rjust(w) for c, w in zip(others, WIDTHS[1:], strict=True))).rstrip()
+    """Return cells, each of which ends at its column's end, or behind what is too long for that."""
+    line, end = cells[0], WIDTHS[0]
+    for cell, width in zip(cells[1:], WIDTHS[1:], strict=True):
+        end += width
+        line += cell.rjust(max(end - len(line), len(cell) + 1))
+    return line.rstrip()
 
 
 def _summary(rows: Sequence[Row]) -> str:

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
 
 from streams.embedded import Broker
 from streams.errors import HoplineError
+from tests.dealing import ByFile, rank
 from tests.postgres import MissingError, Postgres
 
 # Every run draws the same examples, and none fails because a machine was slow.
 hypothesis.settings.register_profile("hopline", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("hopline")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    """Deal the tests by files."""
+    config.option.loadscopereorder = False  # it is we who order them
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, where there are several processes."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: rank(item.nodeid))
 
 
 @pytest.fixture(scope="session")

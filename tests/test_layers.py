@@ -19,16 +19,23 @@ LIBRARIES = {
     "click": {"cli"},
     "confluent_kafka": {"kafka"},
     "elementpath": {"services"},  # XPath
+    "fastapi": {"dashboard"},
     "faust": {"agents"},
     "mode": {"agents"},  # what Faust's services are made of
     # capture: object containers, which are no messages; services: bodies of applications
     "fastavro": {"wire", "capture", "services"},
     "jgo": {"embedded"},
+    "jinja2": {"dashboard"},
     "jmespath": {"services"},
-    "prometheus_client": {"workers"},
+    "markupsafe": {"dashboard"},
+    "nicegui": {"dashboard"},
+    "prometheus_client": {"telemetry"},
     "py4j": {"monitor"},
+    "pyarrow": {"capture"},  # Parquet
     "pyspark": {"monitor"},
     "sqlalchemy": {"store"},
+    "starlette": {"dashboard"},
+    "uvicorn": {"dashboard"},
     "xmlschema": {"node"},  # VALID_XML: a receiver validates what it shows
     "yaml": {"topology"},
 }

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.dealing import LONGEST
+
 ROOT = Path(__file__).parent.parent
 
 # Written in pieces, so that this file does not contain them.
@@ -41,3 +43,7 @@ def test_every_locked_version_is_exact() -> None:
     pinned = [line for line in lines if line and not line.startswith("#")]
     assert len(pinned) > 30
     assert all(re.match(r"[a-z0-9-]+==[\w.]+( |$)", line) for line in pinned)
+
+
+def test_what_is_dealt_first_is_there() -> None:
+    assert [name for name in LONGEST if not (ROOT / name).exists()] == []

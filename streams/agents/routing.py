@@ -13,14 +13,14 @@ from typing import Any
 
 from streams.agents.application import HoplineApp, hopline_app
 from streams.agents.dialog import Dialog
-from streams.client.receiver import Received as Message
+from streams.client.receiver import Received
 from streams.services import (
     Action,
     Begin,
     Classifier,
     End,
     Handle,
-    Received,
+    Incoming,
     Redirector,
     Router,
     Send,
@@ -56,16 +56,16 @@ def routing_app(
         redirector = Redirector(service, database, classify, reply_type)
 
         @app.service(service)
-        async def redirect(dialog: Dialog, message: Message) -> None:
-            await _say(dialog, redirector.route(_received(message)))
+        async def redirect(dialog: Dialog, message: Received) -> None:
+            await _say(dialog, redirector.route(_incoming(message)))
 
         return app
     router = Router(service, database, classify)
     rows = app.Table("resolved_conversations", default=str)
 
     @app.service(service)
-    async def route(dialog: Dialog, message: Message) -> None:
-        received = _received(message)
+    async def route(dialog: Dialog, message: Received) -> None:
+        received = _incoming(message)
         known = rows.get(_key(received.handle))
         resolved = {received.handle: _handle(known)} if known else {}
         turn = router.route(resolved, received)
@@ -113,10 +113,10 @@ async def _act(dialog: Dialog, handle: Handle, action: Action) -> None:
             await on.end(error=None if action.code is None else (action.code, action.text))
 
 
-def _received(message: Message) -> Received:
+def _incoming(message: Received) -> Incoming:
     header, parties = message.frame.header, message.frame.parties
     side = message.conversation
-    return Received(
+    return Incoming(
         Handle(side.id, side.is_initiator),
         header.message_id,
         header.sequence,

@@ -48,6 +48,7 @@ class Kind(Enum):
 
     CAPTURED = "captured"
     GENERATED = "generated"
+    IMPORTED = "imported"
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,11 +100,19 @@ COMMANDS: dict[str, Entry] = {
     "monitor": Entry(
         "streams.cli.monitor:monitor", Section.RUN, "Watch a cluster with Spark, into a SQL store."
     ),
+    "dashboard": Entry(
+        "streams.cli.dashboard:dashboard",
+        Section.LOOK,
+        "What the monitor has found, in a browser; reads only.",
+    ),
     "topics": Entry(
         "streams.cli.topics:topics", Section.KAFKA, "The topics that a topology needs."
     ),
     "kafka": Entry(
         "streams.cli.kafka:kafka", Section.KAFKA, "Start, stop or ask about a Kafka broker here."
+    ),
+    "capture": Entry(
+        "streams.cli.capture:capture", Section.LOOK, "Traffic that others recorded, as a capture."
     ),
     "replay": Entry(
         "streams.cli.replay:replay", Section.LOOK, "Do again what a capture says was done."
@@ -131,6 +139,11 @@ EXTRAS = {
     "jmespath": "run",
     "sqlalchemy": "run",
     "prometheus_client": "run",
+    "pyarrow": "parquet",
     "pyspark": "monitor",
+    "nicegui": "monitor",
+    "fastapi": "monitor",
+    "uvicorn": "monitor",
+    "jinja2": "monitor",
 }
 """Which extra brings a client library that the base install does without."""

@@ -144,6 +144,8 @@ def _event(record: Description) -> str:
         more.append(f"message {event['sequence']}")
     if event.get("attempt") is not None:
         more.append(f"attempt {event['attempt']}")
+    if event.get("path"):
+        more.append(f"by {event['path']}")
     if event.get("state"):
         more.append(f"now {event['state']}")
     if event.get("from_broker"):

@@ -24,7 +24,7 @@ from streams.kafka import (
     headers_of,
     is_fatal,
 )
-from streams.node import Progress, Queue, Row
+from streams.node import Progress, ReadyQueue, Row
 from streams.node.queue import POISON
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError
@@ -39,10 +39,10 @@ HOLDER = "application"
 
 
 @dataclass(slots=True)
-class Partition:
+class Ahead:
     """What is read of one partition; ``stored`` is the progress that Kafka knows."""
 
-    queue: Queue
+    queue: ReadyQueue
     stored: Progress
     frames: dict[int, Frame] = field(default_factory=dict)
     paused: bool = False
@@ -57,7 +57,7 @@ class ReadAhead:
 
     def __init__(self, cluster: Cluster, topic: str, group: str, member: str | None) -> None:
         self.topic = topic
-        self.partitions: dict[int, Partition] = {}
+        self.partitions: dict[int, Ahead] = {}
         self.broken: list[MalformedError] = []
         self.bereft = False
         self._leaving = False
@@ -185,10 +185,10 @@ class ReadAhead:
     def _assigned(self, _: Any, partitions: list[TopicPartition]) -> None:
         for known in () if self._leaving else self._committed(partitions):
             stored = Progress.decode(max(known.offset, 0), known.metadata)
-            queue = Queue(stored)
+            queue = ReadyQueue(stored)
             if stored.rollbacks >= POISON:  # it was turned off by that, and is on again
                 queue.turn_on()
-            self.partitions[known.partition] = Partition(queue, stored)
+            self.partitions[known.partition] = Ahead(queue, stored)
 
     def _committed(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Return what was received before; a partition of which Kafka does not say it has none."""

@@ -1,7 +1,7 @@
 """RECEIVE: an application reads its queue.
 
-Within a partition :class:`~streams.node.queue.Queue` decides what comes next, of what is read ahead
-(:mod:`streams.client.ahead`). What was received and not committed comes again.
+Within a partition :class:`~streams.node.queue.ReadyQueue` decides what comes next, of what is read
+ahead (:mod:`streams.client.ahead`). What was received and not committed comes again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from streams.client.ahead import HOLDER, Partition, ReadAhead
+from streams.client.ahead import HOLDER, Ahead, ReadAhead
 from streams.client.conversation import Conversation, StatementError
 from streams.client.queues import QueueSettings
 from streams.errors import Number
@@ -219,7 +219,7 @@ class Receiver:
         if not on:
             raise StatementError(Number.QUEUE_DISABLED)
 
-    def _received(self, number: int, partition: Partition, row: Row) -> Received:
+    def _received(self, number: int, partition: Ahead, row: Row) -> Received:
         instance, database, _ = self._where
         side = Conversation(instance, database, row.side[0], is_initiator=row.side[1])
         return Received(side, partition.frames[row.order], number, row.order)

@@ -23,11 +23,12 @@ from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
 from streams.kafka.lag import (
     Lags,
     Notes,
-    Positions,
+    Offsets,
     read_begins,
     read_ends,
     read_lags,
     read_notes,
+    read_notes_of,
     read_positions,
 )
 from streams.kafka.patience import Patience, StuckError
@@ -66,9 +67,9 @@ __all__ = [
     "Message",
     "Mismatch",
     "Notes",
+    "Offsets",
     "Outgoing",
     "Patience",
-    "Positions",
     "Producer",
     "StuckError",
     "TopicPartition",
@@ -92,6 +93,7 @@ __all__ = [
     "read_lags",
     "read_live",
     "read_notes",
+    "read_notes_of",
     "read_positions",
     "refuse_secrets",
     "specs_of",

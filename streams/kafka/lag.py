@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, TopicPartition
@@ -14,7 +14,7 @@ _TIMEOUT = 30.0
 
 Lags = dict[tuple[str, str], int]
 """Records that a group has not passed yet, by group and topic."""
-Positions = dict[tuple[str, int], int]
+Offsets = dict[tuple[str, int], int]
 """The next record, by topic and partition."""
 Notes = dict[tuple[str, int], tuple[int, str]]
 """The next record and what the group has noted beside it, by topic and partition."""
@@ -49,7 +49,7 @@ def read_lags(cluster: Cluster, groups: Mapping[str, Sequence[str]]) -> Lags:
     return lags
 
 
-def read_positions(cluster: Cluster, group: str) -> Positions:
+def read_positions(cluster: Cluster, group: str) -> Offsets:
     """Return what a group has passed; nothing where it has never committed."""
     return {place: position for place, (position, _) in read_notes(cluster, group).items()}
 
@@ -57,21 +57,27 @@ def read_positions(cluster: Cluster, group: str) -> Positions:
 def read_notes(cluster: Cluster, group: str) -> Notes:
     """Return what a group has passed, with what it has noted there."""
     admin = cluster.admin()  # while it is held, the answer can come
-    found = _asked(admin, group).result().topic_partitions or ()
-    return {(p.topic, p.partition): (p.offset, p.metadata or "") for p in found}
+    return _noted(_asked(admin, group))
 
 
-def read_ends(cluster: Cluster, topics: Sequence[str]) -> Positions:
+def read_notes_of(cluster: Cluster, groups: Iterable[str]) -> dict[str, Notes]:
+    """Return what groups have passed, as :func:`read_notes`; all are asked at once."""
+    admin = cluster.admin()
+    asked = {group: _asked(admin, group) for group in groups}
+    return {group: _noted(future) for group, future in asked.items()}
+
+
+def read_ends(cluster: Cluster, topics: Sequence[str]) -> Offsets:
     """Return where the committed records of topics end; what does not exist is left out."""
     return _of_topics(cluster, topics, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
 
-def read_begins(cluster: Cluster, topics: Sequence[str]) -> Positions:
+def read_begins(cluster: Cluster, topics: Sequence[str]) -> Offsets:
     """Return where the logs of topics begin: 0 where nothing was trimmed; as :func:`read_ends`."""
     return _of_topics(cluster, topics, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
 
-def _of_topics(cluster: Cluster, topics: Sequence[str], spec: OffsetSpec) -> Positions:
+def _of_topics(cluster: Cluster, topics: Sequence[str], spec: OffsetSpec) -> Offsets:
     admin = cluster.admin()
     metadata = admin.list_topics(timeout=_TIMEOUT).topics
     where = [TopicPartition(t, p) for t in topics if t in metadata for p in metadata[t].partitions]
@@ -83,14 +89,17 @@ def _asked(admin: AdminClient, group: str) -> Future[ConsumerGroupTopicPartition
     return admin.list_consumer_group_offsets(asked, request_timeout=_TIMEOUT)[group]
 
 
-def _answered(future: Future[ConsumerGroupTopicPartitions]) -> Positions:
+def _answered(future: Future[ConsumerGroupTopicPartitions]) -> Offsets:
     found = future.result().topic_partitions or ()
     return {(p.topic, p.partition): p.offset for p in found}
 
 
-def _offsets(
-    admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec
-) -> Positions:
+def _noted(future: Future[ConsumerGroupTopicPartitions]) -> Notes:
+    found = future.result().topic_partitions or ()
+    return {(p.topic, p.partition): (p.offset, p.metadata or "") for p in found}
+
+
+def _offsets(admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec) -> Offsets:
     if not partitions:
         return {}
     futures = admin.list_offsets(

@@ -8,12 +8,12 @@ from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from streams.kafka.cluster import Cluster
-from streams.kafka.lag import Positions
+from streams.kafka.lag import Offsets
 
 _TIMEOUT = 30.0
 
 
-def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: int) -> Positions:
+def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: int) -> Offsets:
     """Return the first record of each log that is not older than a moment (epoch milliseconds).
 
     Older ones may follow. Logs that have only older ones are left out.
@@ -23,7 +23,7 @@ def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: i
     return {place: offset for place, offset in found.items() if offset >= 0}
 
 
-def trim(cluster: Cluster, begins: Mapping[tuple[str, int], int]) -> Positions:
+def trim(cluster: Cluster, begins: Mapping[tuple[str, int], int]) -> Offsets:
     """Let logs begin there; returns those that were shortened.
 
     Raises KafkaException where the cluster does not answer, or some log could not be shortened.
@@ -33,10 +33,10 @@ def trim(cluster: Cluster, begins: Mapping[tuple[str, int], int]) -> Positions:
     return _delete(admin, [TopicPartition(*p, b) for p, b in begins.items() if b > now[p]])
 
 
-def _delete(admin: AdminClient, asked: list[TopicPartition]) -> Positions:
+def _delete(admin: AdminClient, asked: list[TopicPartition]) -> Offsets:
     if not asked:
         return {}
-    done: Positions = {}
+    done: Offsets = {}
     failed: KafkaException | None = None
     for place, future in admin.delete_records(asked, request_timeout=_TIMEOUT).items():
         try:
@@ -48,7 +48,7 @@ def _delete(admin: AdminClient, asked: list[TopicPartition]) -> Positions:
     return done
 
 
-def _asked(admin: AdminClient, places: Collection[tuple[str, int]], spec: OffsetSpec) -> Positions:
+def _asked(admin: AdminClient, places: Collection[tuple[str, int]], spec: OffsetSpec) -> Offsets:
     """Ask for offsets; -1 where no record is as the specification says."""
     if not places:
         return {}

@@ -6,8 +6,10 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from streams.store import MONITOR_STORE
+
 FOLDER = Path(".hopline/monitor")
-"""Where store and checkpoint are unless told otherwise."""
+"""Where the checkpoint is unless told otherwise, beside the store."""
 
 QUERIES_VERSION = 1
 """To be raised when the state of a query changes: old checkpoints are then left alone."""
@@ -21,7 +23,7 @@ class MonitorConfig:
     """``host:port`` of the Kafka cluster."""
     prefix: str = "ssb."
     """What the names of all topics begin with."""
-    store: str = f"sqlite:///{FOLDER}/monitor.sqlite"
+    store: str = MONITOR_STORE
     """SQLAlchemy URL of the database that is written."""
     master: str = "local[2]"
     """Spark's master URL."""
@@ -39,6 +41,8 @@ class MonitorConfig:
     """Stop after so many seconds without a record; never where None."""
     ready_file: Path | None = None
     """Touched when all queries run."""
+    http: str | None = None
+    """``HOST:PORT`` of /metrics, /healthz and /readyz, a port alone on loopback; None for none."""
 
     def checkpoint_for(self, cluster: str) -> Path:
         """Return the folder for what these settings make of a cluster.

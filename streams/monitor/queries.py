@@ -1,4 +1,4 @@
-"""The three queries of the monitor, from the topics to the store."""
+"""The queries of the monitor, from the topics to the store."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from streams.monitor import duplicates, latency, read
+from streams.monitor import dialogs, duplicates, latency, read
 from streams.monitor.config import MonitorConfig
-from streams.monitor.sink import Sink, delivery_row, event_row, repeat_row
+from streams.monitor.sink import BatchSink, Sink, delivery_row, event_row, repeat_row
+from streams.monitor.state_sink import MOST, StateSink
 from streams.store import Store
+from streams.wire import Topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class Query:
     """A query that is defined and not started."""
 
     frame: DataFrame
-    sink: Sink
+    sink: BatchSink
 
     @property
     def name(self) -> str:
@@ -40,7 +42,7 @@ class Query:
 
 
 def queries(spark: SparkSession, config: MonitorConfig, store: Store) -> tuple[Query, ...]:
-    """Return what the monitor computes: deliveries, events, repeats."""
+    """Return what the monitor computes: deliveries, events, dialogs, repeats."""
     queue = read.stream(spark, config.bootstrap, read.topics_of(config.prefix, "queue"))
     event = read.stream(spark, config.bootstrap, read.topics_of(config.prefix, "event"))
     now = F.current_timestamp()
@@ -52,8 +54,17 @@ def queries(spark: SparkSession, config: MonitorConfig, store: Store) -> tuple[Q
         read.events(event), now, length=config.window, late=config.late
     )
     twice = duplicates.repeats(envelopes, now, within=config.repeat)
+    state = read.stream(
+        spark,
+        config.bootstrap,
+        read.topics_of(config.prefix, "dialog", "event"),
+        dialogs.DIALOG_RAW,
+        most=MOST,
+    )
+    topics = Topics(config.prefix)
     return (
         Query(deliveries, Sink(store, "deliveries", delivery_row)),
         Query(happened, Sink(store, "events", event_row)),
+        Query(state, StateSink(store, "dialogs", topics, config.window)),
         Query(twice, Sink(store, "repeats", repeat_row)),
     )

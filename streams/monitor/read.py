@@ -7,7 +7,7 @@ its row and says so in ``reason``; the other columns are then null.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -21,20 +21,28 @@ from streams.schema import load
 from streams.wire.codecs import EVENT, HOP, MESSAGE, ROUTE
 from streams.wire.single_object import PREFIX_LENGTH
 
-RAW = ("topic", "timestamp", "value", "headers")
+RAW = ("topic", "key", "timestamp", "value", "headers")
 
 ENVELOPE = (
-    "topic", "stored_at", "reason", "conversation", "from_service", "to_service", "message_id",
-    "sequence", "fragment", "flags", "enqueued_at", "attempt", "path",
+    "topic", "stored_at", "reason", "key", "conversation", "from_service", "to_service",
+    "from_initiator",
+    "message_id", "sequence", "fragment", "flags", "enqueued_at", "dialog_expires_at", "attempt",
+    "sent_at", "first_hop", "path",
 )  # fmt: skip
-"""Columns of a queue record. Ids are bytes, times epoch milliseconds, ``stored_at`` is Kafka's
-timestamp: on a queue topic the instant at which the message was enqueued, not its delivery."""
+"""Columns of a message on its way or in a queue. Ids are bytes, times epoch milliseconds, but for
+``sent_at`` (eight bytes, big-endian); ``stored_at`` is Kafka's timestamp: on a queue topic the
+instant at which the message was enqueued, not its delivery."""
 
 EVENT_RECORD = (
     "topic", "stored_at", "reason", "event", "error", "at", "instance", "database",
-    "from_service", "to_service", "attempt",
+    "conversation", "from_initiator", "from_service", "to_service", "message_id", "sequence",
+    "fragment", "attempt", "sent_at", "first_hop", "left_at",
 )  # fmt: skip
-"""Columns of an event record."""
+"""Columns of an event record; ids are text."""
+
+_OF_MESSAGE = (
+    "message_id", "sequence", "fragment", "flags", "enqueued_at", "dialog_expires_at",
+)  # fmt: skip
 
 LAST_INSTANT = 253_402_300_799_999
 """The end of the year 9999: later instants, and those before 1970, are no times."""
@@ -48,8 +56,17 @@ HOPS: Writers = {HOP.prefix: load("Hop")}
 EVENTS: Writers = {EVENT.prefix: load("Event")}
 
 
-def stream(spark: SparkSession, bootstrap: str, pattern: str) -> DataFrame:
+def stream(
+    spark: SparkSession,
+    bootstrap: str,
+    pattern: str,
+    columns: Sequence[str] = RAW,
+    *,
+    most: int | None = None,
+) -> DataFrame:
     """Return the records of all topics whose names match a Java pattern, from the earliest on.
+
+    A batch has ``most`` of them at most, if that is said.
 
     A pattern and not a name: a topic may come into being later, and every queue is one.
     ``failOnDataLoss`` is off because queue topics shrink behind their readers.
@@ -63,18 +80,23 @@ def stream(spark: SparkSession, bootstrap: str, pattern: str) -> DataFrame:
         "startingOffsets": "earliest",
         "failOnDataLoss": "false",
     }
-    return spark.readStream.format("kafka").options(**options).load().select(*RAW)
+    if most is not None:
+        options["maxOffsetsPerTrigger"] = str(most)
+    return spark.readStream.format("kafka").options(**options).load().select(*columns)
 
 
-def topics_of(prefix: str, kind: str) -> str:
-    """Return the Java pattern of the topics of a kind (``queue``), or of the one (``event``)."""
-    return rf"\Q{prefix}{kind}\E(\..*)?"
+def topics_of(prefix: str, *kinds: str) -> str:
+    """Return the Java pattern of the topics of some kinds: all ``queue``, or the one ``event``."""
+    return rf"\Q{prefix}\E({'|'.join(kinds)})(\..*)?"
 
 
 def envelopes(
     raw: DataFrame, *, routes: Writers = ROUTES, messages: Writers = MESSAGES, hops: Writers = HOPS
 ) -> DataFrame:
-    """Return the envelopes (ENVELOPE) of the records (RAW) of queue topics."""
+    """Return the envelopes (ENVELOPE) of the records (RAW) of queues, or of frames on their way.
+
+    A frame on its way has no ``conversation``: it is the record's key.
+    """
     headers = raw.select(
         "topic",
         F.col("timestamp").alias("stored_at"),
@@ -82,16 +104,16 @@ def envelopes(
         _header("sb-message").alias("message"),
         _header("sb-hop").alias("hop"),
         _header("sb-conversation").alias("conversation"),
+        "key",
     )
     decoded = headers.select(
         "topic",
         "stored_at",
         "conversation",
-        _decoded("route", routes, "to_service", "from_service").alias("to"),
-        _decoded(
-            "message", messages, "message_id", "sequence", "fragment", "flags", "enqueued_at"
-        ).alias("sent"),
-        _decoded("hop", hops, "attempt", "path").alias("way"),
+        "key",
+        _decoded("route", routes, "to_service", "from_service", "from_initiator").alias("to"),
+        _decoded("message", messages, *_OF_MESSAGE).alias("sent"),
+        _decoded("hop", hops, "attempt", "sent_at", "first_hop", "path").alias("way"),
         F.coalesce(
             _spoiled("sb-route", "route", routes),
             _spoiled("sb-message", "message", messages),
@@ -111,15 +133,15 @@ def envelopes(
         lambda visit: F.struct(_text(visit["instance"]).alias("instance"), visit["at"].alias("at")),
     )
     columns = {
+        "key": F.col("key"),
         "conversation": F.col("conversation"),
         "from_service": _text(F.col("to.from_service")),
         "to_service": _text(F.col("to.to_service")),
-        "message_id": F.col("sent.message_id"),
-        "sequence": F.col("sent.sequence"),
-        "fragment": F.col("sent.fragment"),
-        "flags": F.col("sent.flags"),
-        "enqueued_at": F.col("sent.enqueued_at"),
+        "from_initiator": F.col("to.from_initiator"),
+        **{name: F.col(f"sent.{name}") for name in _OF_MESSAGE},
         "attempt": F.col("way.attempt"),
+        "sent_at": F.col("way.sent_at"),
+        "first_hop": F.col("way.first_hop"),
         "path": visits,
     }
     return _readable(decoded, reason, columns).select(*ENVELOPE)
@@ -127,9 +149,7 @@ def envelopes(
 
 def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
     """Return the events (EVENT_RECORD) in the records (RAW) of the event topic."""
-    names = (
-        "event", "error", "at", "instance", "database", "from_service", "to_service", "attempt",
-    )  # fmt: skip
+    names = EVENT_RECORD[3:]
     decoded = raw.select(
         "topic",
         F.col("timestamp").alias("stored_at"),
@@ -141,7 +161,9 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
         F.when(F.col("read.instance").isNull(), "value: unreadable"),
         F.when(~_instant("read.at"), "value: no time"),
     )
-    texts = ("instance", "database", "from_service", "to_service")
+    texts = (
+        "instance", "database", "conversation", "from_service", "to_service", "message_id",
+    )  # fmt: skip
     columns = {
         name: _text(F.col(f"read.{name}")) if name in texts else F.col(f"read.{name}")
         for name in names
@@ -171,6 +193,18 @@ def uuid_text(column: str) -> Column:
     parts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
     text = F.concat_ws("-", *(F.substring(digits, start, length) for start, length in parts))
     return F.when(F.length(column) == 16, text)
+
+
+def uuid_bytes(column: str | Column) -> Column:
+    """Return the 16 bytes of a UUID's usual text; null where it is none."""
+    text = (F.col(column) if isinstance(column, str) else column).cast("string")
+    return F.when(F.length(text) == 36, F.unhex(F.translate(text, "-", "")))
+
+
+def instant_in(column: str) -> Column:
+    """Return the instant (ms) in eight big-endian bytes; null where there is none."""
+    number = F.conv(F.hex(column), 16, 10).try_cast("long")
+    return F.when(_instant(number), number)
 
 
 def _readable(frame: DataFrame, reason: Column, columns: Mapping[str, Column]) -> DataFrame:

@@ -10,12 +10,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streams.errors import SurroundingsError
+from streams.kafka import Cluster
 from streams.monitor.cluster import cluster_id
 from streams.monitor.config import MonitorConfig
+from streams.monitor.look import Eye
+from streams.monitor.metrics import serving
 from streams.monitor.queries import Query, queries
+from streams.monitor.sampler import Sampler
 from streams.monitor.session import close_session, open_session
 from streams.monitor.watch import Watch
 from streams.store import Store
+from streams.wire import Topics
 
 _LOOK_S = 0.25
 _SAY_S = 5.0
@@ -59,17 +64,27 @@ def _monitor(
     checkpoint.mkdir(parents=True, exist_ok=True)
     defined = queries(spark, config, store)
     started: list[StreamingQuery] = []
+    eye = Eye(Cluster(config.bootstrap, Topics(config.prefix)))
+    sampler = Sampler(store, eye, say=say)
     try:
         for query in defined:
             started.append(query.start(checkpoint.as_uri(), trigger_ms=config.trigger))
         watches = [Watch(query) for query in started]
-        _follow(config, defined, watches, store, stop, say)
+        sampler.start()
+        with serving(config.http, watches, store) as port:
+            if port is not None:
+                say(f"metrics and health on port {port}")
+            _follow(config, defined, watches, sampler, store, stop, say)
         say("stopping")
         _finish(started)
         for watch in watches:
             watch.look(store)
+        sampler.stop()
+        if sampler.failure is not None:
+            raise sampler.failure
         say(_line(watches))
     finally:
+        sampler.stop()
         for running in started:
             running.stop()
 
@@ -78,6 +93,7 @@ def _follow(
     config: MonitorConfig,
     defined: tuple[Query, ...],
     watches: list[Watch],
+    sampler: Sampler,
     store: Store,
     stop: Event,
     say: Say,
@@ -87,6 +103,8 @@ def _follow(
     while not stop.wait(_LOOK_S):
         for query, watch in zip(defined, watches, strict=True):
             _check(query, watch.query)
+        if sampler.failure is not None:
+            raise sampler.failure
         now = time.monotonic()
         busy = [watch.look(store) for watch in watches]
         if any(busy):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 
 from pyspark.sql import DataFrame
@@ -23,30 +24,45 @@ from streams.store import (
 _QUERY_ID = "sql.streaming.queryId"
 
 
-class Sink:
-    """What ``foreachBatch`` calls with the figures that a batch has changed.
+class BatchSink(ABC):
+    """What ``foreachBatch`` calls with a batch of a query.
 
     ``failure`` is what the store said when it refused; the query then stops.
     """
 
-    def __init__(self, store: Store, query: str, to_row: Callable[[SparkRow], Row]) -> None:
+    def __init__(self, store: Store, query: str) -> None:
         self.query = query
         self.failure: HoplineError | None = None
         self._store = store
-        self._to_row = to_row
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write a batch; one that Spark repeats after a crash changes nothing."""
         run = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
-        self.write(str(run), batch_id, frame.collect())
+        self.put(str(run), batch_id, self.rows(frame))
 
-    def write(self, run: str, batch_id: int, rows: Iterable[SparkRow]) -> bool:
+    @abstractmethod
+    def rows(self, frame: DataFrame) -> Iterable[Row]:
+        """Return the rows of the store for a batch."""
+
+    def put(self, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
         """Write the rows of a batch of the checkpoint ``run``; False if it was written before."""
         try:
-            return self._store.write(self.query, run, batch_id, map(self._to_row, rows))
+            return self._store.write(self.query, run, batch_id, rows)
         except HoplineError as error:
             self.failure = error
             raise
+
+
+class Sink(BatchSink):
+    """What takes the figures that a batch has changed, each a row of the store."""
+
+    def __init__(self, store: Store, query: str, to_row: Callable[[SparkRow], Row]) -> None:
+        super().__init__(store, query)
+        self._to_row = to_row
+
+    def rows(self, frame: DataFrame) -> Iterable[Row]:
+        """Return the rows of the store for a batch."""
+        return map(self._to_row, frame.collect())
 
 
 def delivery_row(row: SparkRow) -> Row:

@@ -29,7 +29,7 @@ from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
 from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.presence import SILENCE, Presence
-from streams.node.queue import Progress, Queue, Row
+from streams.node.queue import Progress, ReadyQueue, Row
 from streams.node.roles import Question, RoleBook, RoleFrame, reply
 from streams.node.seen import Said, Seen
 from streams.node.tenants import FRESH, LEFT, Tenancy, Tenants
@@ -72,8 +72,8 @@ __all__ = [
     "Presence",
     "Progress",
     "Question",
-    "Queue",
     "QueueMessage",
+    "ReadyQueue",
     "Record",
     "Request",
     "RoleBook",

@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from streams.errors import EventKind, text_of
-from streams.protocol import Header, Parties
+from streams.protocol import Header, Journey, Parties
 
 Event = dict[str, Any]
 
@@ -21,6 +21,7 @@ def event(
     subclass: int = 0,
     parties: Parties | None = None,
     header: Header | None = None,
+    journey: Journey | None = None,
     detail: str = "",
     **fields: Any,
 ) -> Event:
@@ -44,4 +45,10 @@ def event(
     if header is not None:
         record["sequence"] = header.sequence
         record["message_id"] = str(header.message_id)
+        record["fragment"] = header.fragment
+    if journey is not None:
+        record["sent_at"] = journey.sent_at
+        record["first_hop"] = journey.first_hop
+        record["left_at"] = journey.path[0][1] if journey.path else None
+        record["path"] = ">".join(name for name, _ in journey.path)
     return record

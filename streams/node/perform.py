@@ -83,6 +83,7 @@ def _perform(tx: Transaction, dialog: Dialog, effect: Effect) -> None:
                 subclass=effect.subclass,
                 error=effect.error,
                 header=effect.header,
+                journey=effect.journey,
                 attempt=effect.attempt,
                 # 124 is about the endpoint; 149 and 160 are about a frame of its peer.
                 from_initiator=dialog.is_initiator is (effect.kind is EventKind.CONVERSATION),

@@ -1,6 +1,6 @@
 """A service queue as an application meets it: RECEIVE, groups and their locks (4.10 to 4.12).
 
-A :class:`Queue` holds what is in a queue and not yet received for good. Each transaction of an
+A :class:`ReadyQueue` holds what is in a queue and not yet received for good. Each transaction of an
 application is a *holder*: what it has received or locked is its own until it commits or rolls back.
 The order of the topic underneath is the order of arrival; here is the order of reception, which
 differs: by priority of groups and conversations, a DialogTimer and an Error before the rest of
@@ -87,7 +87,7 @@ class Progress:
 
 
 @dataclass(slots=True)
-class Queue:
+class ReadyQueue:
     """The ready messages of one queue, or of one partition of its topic.
 
     ``on``: whether it may be received from. ``poison_handling`` is its POISON_MESSAGE_HANDLING.
@@ -173,7 +173,7 @@ class Queue:
             self.on = False
         return self.progress
 
-    def copy(self) -> Queue:
+    def copy(self) -> ReadyQueue:
         """Return a queue of its own with the same in it."""
         ready = {
             group: {side: dict(rows) for side, rows in sides.items()}

@@ -165,6 +165,7 @@ def _refuse(tx: Transaction, message: Message, number: Number) -> Machine | None
         subclass=1 if message.header.sequenced else 2,
         parties=message.parties,
         header=message.header,
+        journey=message.journey,
         attempt=message.journey.attempt,
     )
     return None

@@ -5,7 +5,7 @@ A worker replaces the whole value when a new version is complete; nothing in it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from streams.protocol import DEFAULT_PRIORITY
@@ -130,59 +130,91 @@ class World:
 
 def world_of(topology: Topology, version: int) -> World:
     """Prepare a topology for the questions of workers."""
-    services: dict[Key, Service] = {}
-    contracts: dict[Key, Contract] = {}
-    types: dict[Key, MessageType] = {}
-    for name, instance in topology.instances.items():
-        for database in instance.databases.values():
-            for service in database.services.values():
-                queue = queue_of(database, service.name)
-                assert queue is not None, "every service has a queue"
-                services[name, database.name, service.name] = Service(
-                    queue.name, frozenset(service.contracts), queue.status, queue.partitions
-                )
-                for contract in service.contracts:
-                    _add_contract(contracts, database, name, contract)
-            for contract in database.contracts:
-                _add_contract(contracts, database, name, contract)
-            for kind in database.message_types.values():
-                types[name, database.name, kind.name] = MessageType(
-                    kind.validation, schema_of(database, kind)
-                )
-        for database in (*instance.databases.values(), instance.msdb):
-            services[name, database.name, SYSTEM_SERVICE] = Service(SYSTEM_QUEUE)
-            for contract in SYSTEM_CONTRACTS:
-                _add_contract(contracts, database, name, contract)
-            for kind in SYSTEM_MESSAGE_TYPES.values():
-                types.setdefault((name, database.name, kind.name), MessageType(kind.validation))
-    databases = [(name, d) for name, i in topology.instances.items() for d in i.databases.values()]
+    instances = topology.instances
+    databases = [(name, d) for name, i in instances.items() for d in i.databases.values()]
+    every = [*databases, *((name, i.msdb) for name, i in instances.items())]
     return World(
-        version,
-        routing_instances(topology),
-        {**directory(topology), **_abroad(topology)},
-        {name: i.endpoint.transport for name, i in topology.instances.items()},
-        {name: i.endpoint.forward_size_mb << 20 for name, i in topology.instances.items()},
-        {name: i.partitions for name, i in topology.instances.items()},
-        services,
-        contracts,
-        types,
-        {(name, d.name): d.priorities for name, d in databases if d.priorities},
-        {(name, d.name): d.error_epoch for name, d in databases},
-        {(name, d.name): d.mirror for name, d in databases if d.mirror is not None},
-        topology.neighbours,
-        topology.clusters,
-        {
-            (name, d.name, queue.name): queue.group
-            for name, d in databases
-            for queue in queues_of(d)
-            if queue.group is not None and not queue.retention
-        },
-        {
+        version=version,
+        instances=routing_instances(topology),
+        addresses={**directory(topology), **_abroad(topology)},
+        transports={name: i.endpoint.transport for name, i in instances.items()},
+        forward_bytes={name: i.endpoint.forward_size_mb << 20 for name, i in instances.items()},
+        partitions={name: i.partitions for name, i in instances.items()},
+        services=_services(databases, every),
+        contracts=_contracts(databases, every),
+        message_types=_message_types(databases, every),
+        priorities={(name, d.name): d.priorities for name, d in databases if d.priorities},
+        error_epochs={(name, d.name): d.error_epoch for name, d in databases},
+        mirrors={(name, d.name): d.mirror for name, d in databases if d.mirror is not None},
+        neighbours=topology.neighbours,
+        clusters=topology.clusters,
+        reading_groups=_reading_groups(databases),
+        hides={
             name: _foreign(topology, i.cluster)
-            for name, i in topology.instances.items()
+            for name, i in instances.items()
             if i.endpoint.hide_path
         },
     )
+
+
+_Databases = Sequence[tuple[str, Database]]
+"""Databases, each with the name of its instance; ``every`` has msdb's too."""
+
+
+def _services(databases: _Databases, every: _Databases) -> dict[Key, Service]:
+    found: dict[Key, Service] = {}
+    for name, database in databases:
+        for service in database.services.values():
+            queue = queue_of(database, service.name)
+            assert queue is not None, "every service has a queue"
+            found[name, database.name, service.name] = Service(
+                queue.name, frozenset(service.contracts), queue.status, queue.partitions
+            )
+    system = {(name, d.name, SYSTEM_SERVICE): Service(SYSTEM_QUEUE) for name, d in every}
+    return found | system
+
+
+def _contracts(databases: _Databases, every: _Databases) -> dict[Key, Contract]:
+    found: dict[Key, Contract] = {}
+    for name, database in databases:
+        accepted = (c for service in database.services.values() for c in service.contracts)
+        _add_contracts(found, name, database, (*accepted, *database.contracts))
+    for name, database in every:
+        _add_contracts(found, name, database, SYSTEM_CONTRACTS)
+    return found
+
+
+def _add_contracts(
+    found: dict[Key, Contract], instance: str, database: Database, names: Iterable[str]
+) -> None:
+    for name in names:
+        contract = contract_of(database, name)
+        if contract is not None:
+            types = {message: sender.value for message, sender in contract.messages.items()}
+            found[instance, database.name, name] = Contract(types)
+
+
+def _message_types(databases: _Databases, every: _Databases) -> dict[Key, MessageType]:
+    system = {
+        (name, d.name, kind.name): MessageType(kind.validation)
+        for name, d in every
+        for kind in SYSTEM_MESSAGE_TYPES.values()
+    }
+    own = {
+        (name, d.name, kind.name): MessageType(kind.validation, schema_of(d, kind))
+        for name, d in databases
+        for kind in d.message_types.values()
+    }
+    return system | own
+
+
+def _reading_groups(databases: _Databases) -> dict[Key, str]:
+    return {
+        (name, d.name, queue.name): queue.group
+        for name, d in databases
+        for queue in queues_of(d)
+        if queue.group is not None and not queue.retention
+    }
 
 
 def _foreign(topology: Topology, cluster: str | None) -> frozenset[str]:
@@ -195,12 +227,3 @@ def _abroad(topology: Topology) -> dict[tuple[str, int], str]:
     """Return where neighbours are; one that has lived here before may still be in the catalog."""
     stated = ((n.name, parse_address(a)) for n in topology.neighbours.values() for a in n.addresses)
     return {(a.host.casefold(), a.port): name for name, a in stated if a is not None}
-
-
-def _add_contract(
-    contracts: dict[Key, Contract], database: Database, instance: str, name: str
-) -> None:
-    found = contract_of(database, name)
-    if found is not None:
-        types = {message: sender.value for message, sender in found.messages.items()}
-        contracts[instance, database.name, name] = Contract(types)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from streams.errors.events import EventKind
 from streams.errors.numbers import Number
-from streams.protocol.frames import Ack, Header, Journey
+from streams.protocol.frames import Ack, Header, Journey, Message
 
 
 class Transmit(NamedTuple):
@@ -57,7 +57,7 @@ class SendError:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Emit an event."""
+    """Emit an event; ``journey`` is that of the copy that it is about, where there is one."""
 
     kind: EventKind
     subclass: int = 0
@@ -65,6 +65,7 @@ class Report:
     header: Header | None = None
     attempt: int | None = None
     from_broker: str | None = None
+    journey: Journey | None = None
 
 
 Effect = Transmit | Enqueue | EnqueueError | EnqueueTimer | SendAck | SendError | Report
@@ -74,3 +75,10 @@ def undeliverable(number: Number, header: Header | None, attempt: int, from_brok
     """Return the event about a frame that was not kept (160): sequenced or not."""
     subclass = 1 if header is not None and header.sequenced else 2
     return Report(EventKind.MESSAGE_UNDELIVERABLE, subclass, number, header, attempt, from_broker)
+
+
+def not_kept(number: Number, message: Message) -> Report:
+    """Return the event about a message that was not kept: which copy of it, and its way."""
+    header, journey = message.header, message.journey
+    made = undeliverable(number, header, journey.attempt, message.parties.from_broker)
+    return replace(made, journey=journey)

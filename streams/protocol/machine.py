@@ -22,7 +22,7 @@ from streams.errors.events import ConversationEvent, EventKind
 from streams.errors.numbers import Number
 from streams.protocol.closing import Closing
 from streams.protocol.dialog import Dialog, Limits
-from streams.protocol.effects import Effect, Report, SendAck, SendError, undeliverable
+from streams.protocol.effects import Effect, Report, SendAck, SendError, not_kept
 from streams.protocol.frames import Acknowledgement, Flag, Header, Journey, Message, Status
 from streams.protocol.lock import Lock
 from streams.protocol.parking import TIMER, Parking
@@ -354,8 +354,7 @@ class Machine:
         self._receiver.owe(journey.attempt, journey.first_hop)
 
     def _undeliverable(self, number: Number, message: Message) -> None:
-        attempt, broker = message.journey.attempt, message.parties.from_broker
-        self.effects.append(undeliverable(number, message.header, attempt, broker))
+        self.effects.append(not_kept(number, message))
 
     def _report_state(self, subclass: ConversationEvent, error: int = 0) -> None:
         self.effects.append(Report(EventKind.CONVERSATION, subclass, error))

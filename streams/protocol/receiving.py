@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from streams.errors.numbers import Number
 from streams.protocol.dialog import Dialog, Limits
-from streams.protocol.effects import Effect, undeliverable
+from streams.protocol.effects import Effect, not_kept
 from streams.protocol.frames import Ack, Header, Journey, Message, joined
 from streams.protocol.parking import Parking
 from streams.protocol.states import State
@@ -151,5 +151,4 @@ class Receiver:
         return self.parking.has_room(fragments, self.limits.window)
 
     def _refused(self, number: Number, message: Message) -> None:
-        attempt, broker = message.journey.attempt, message.parties.from_broker
-        self.effects.append(undeliverable(number, message.header, attempt, broker))
+        self.effects.append(not_kept(number, message))

@@ -41,7 +41,7 @@ class Handle:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class Incoming:
     """A message as RECEIVE returns it."""
 
     handle: Handle
@@ -103,7 +103,7 @@ class Router:
     broker_id: str
     classify: Classifier
 
-    def route(self, resolved: Mapping[Handle, Handle], message: Received) -> Turn:
+    def route(self, resolved: Mapping[Handle, Handle], message: Incoming) -> Turn:
         """Decide one message; ``resolved`` are the rows as they are before it."""
         far = resolved.get(message.handle)
         if message.type in (END_DIALOG, ERROR):
@@ -114,7 +114,7 @@ class Router:
             return Turn((Send(self._id(message, "send"), far, message.type, message.body),))
         return self._begin(message) if _is_first(message) else Turn()
 
-    def _begin(self, message: Received) -> Turn:
+    def _begin(self, message: Incoming) -> Turn:
         name = _name(self.classify, message.body, self.service)
         if name is None:
             return Turn((_refusal(self._id(message, "end"), message.handle),))
@@ -124,7 +124,7 @@ class Router:
         send = Send(self._id(message, "send"), far, message.type, message.body)
         return Turn((begin, send), stored=((far, message.handle), (message.handle, far)))
 
-    def _end(self, message: Received, far: Handle | None) -> Turn:
+    def _end(self, message: Incoming, far: Handle | None) -> Turn:
         """End the other dialog first, as the sender ended this one, then this one."""
         here = End(self._id(message, "end"), message.handle)
         if far is None:
@@ -137,7 +137,7 @@ class Router:
             there = End(there.command_id, far, said, f"forwarded: {text}"[:_LONGEST_TEXT])
         return Turn((there, here), deleted=(far, message.handle))
 
-    def _id(self, message: Received, what: str) -> uuid.UUID:
+    def _id(self, message: Incoming, what: str) -> uuid.UUID:
         return _id(self.broker_id, message, what)
 
 
@@ -154,7 +154,7 @@ class Redirector:
     classify: Classifier
     reply_type: str
 
-    def route(self, message: Received) -> Turn:
+    def route(self, message: Incoming) -> Turn:
         """Decide one message; there is nothing to remember."""
         end = End(_id(self.broker_id, message, "end"), message.handle)
         if message.type in (END_DIALOG, ERROR):
@@ -178,7 +178,7 @@ def read_error(body: bytes) -> tuple[int, str]:
     return int(code) if readable else FAILED, root.findtext(f"{{{ERROR}}}Description", "")
 
 
-def _is_first(message: Received) -> bool:
+def _is_first(message: Incoming) -> bool:
     """Tell whether a dialog begins with the message: what the router began itself never does."""
     return message.sequence == 0 and not message.handle.is_initiator
 
@@ -197,7 +197,7 @@ def _refusal(command_id: uuid.UUID, handle: Handle) -> End:
     return End(command_id, handle, FAILED, "the message names no service to route it to")
 
 
-def _id(broker_id: str, message: Received, what: str) -> uuid.UUID:
+def _id(broker_id: str, message: Incoming, what: str) -> uuid.UUID:
     side = "initiator" if message.handle.is_initiator else "target"
     name = f"{broker_id}:{message.handle.conversation}:{side}:{what}"
     return uuid.uuid5(message.message_id, name)

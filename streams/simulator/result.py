@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from streams.errors import EventKind
 from streams.node.views import conversation_endpoint, transmission_queue
 from streams.protocol import Dialog
-from streams.simulator.clock import SECOND
+from streams.simulator.clock import SECOND, START
 from streams.simulator.facts import Facts, Queued, Told
 from streams.simulator.invariants import Violation
 from streams.simulator.storage import Store, read_command, read_message
@@ -116,6 +116,9 @@ def _event(told: Told) -> Row:
     kind = EventKind(told.event["event"])
     row = {**told.event, "at": told.at / SECOND, "name": kind.title}
     row["error"] = int(row["error"])
+    for name in ("sent_at", "left_at"):
+        if row.get(name) is not None:
+            row[name] = (row[name] - START) / 1000
     return row
 
 

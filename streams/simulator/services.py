@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from streams.node import MissingRoute, QueueMessage, parse_missing_route
 from streams.protocol import CommandKind
-from streams.services import Handle, Received, Redirector, Router, Turn, answer, to_service_name
+from streams.services import Handle, Incoming, Redirector, Router, Turn, answer, to_service_name
 from streams.services.notice import UNKNOWN, Refusal, asker
 from streams.simulator.instance import Instance
 from streams.simulator.scenario import Application
@@ -51,7 +51,7 @@ class DataDependent:
         here = self._instance.world.instances[self._instance.name]
         return here.databases[self._application.database].broker_id
 
-    def _take(self, message: QueueMessage, decide: Callable[[Received], Turn]) -> None:
+    def _take(self, message: QueueMessage, decide: Callable[[Incoming], Turn]) -> None:
         turn = decide(_received(message))
         self.rows.update(turn.stored)
         for gone in turn.deleted:
@@ -96,8 +96,8 @@ class ConfigurationService:
         return said.refusal
 
 
-def _received(message: QueueMessage) -> Received:
-    return Received(
+def _received(message: QueueMessage) -> Incoming:
+    return Incoming(
         Handle(message.conversation, is_initiator=not message.parties.from_initiator),
         message.header.message_id,
         message.header.sequence,

@@ -5,6 +5,11 @@ in this namespace; :mod:`streams.store.outbox` and :mod:`streams.store.inbox` ar
 :mod:`streams.client` and the relay.
 """
 
+from streams.store.alarm import Alarm, AlarmKind, Severity
+from streams.store.database import MONITOR_STORE
+from streams.store.dialogs import DialogCounts, LockTime, Waiting, Which
+from streams.store.drops import Drop
+from streams.store.links import Link
 from streams.store.quantiles import Histogram, merged, percentile
 from streams.store.report import LATENCY_DIMENSIONS, EventTotal, LatencySummary, Report
 from streams.store.rows import (
@@ -16,22 +21,56 @@ from streams.store.rows import (
     Repeat,
     Row,
 )
+from streams.store.situation import Situation
+from streams.store.state_rows import (
+    DialogGone,
+    DialogSide,
+    HeldSample,
+    LagSample,
+    LinkSample,
+    QueueSample,
+    Sample,
+    SignSample,
+    StateRow,
+    Trouble,
+)
 from streams.store.store import Store
 
 __all__ = [
     "LATENCY_DIMENSIONS",
+    "MONITOR_STORE",
+    "Alarm",
+    "AlarmKind",
     "Cause",
+    "DialogCounts",
+    "DialogGone",
+    "DialogSide",
+    "Drop",
     "EventTotal",
     "EventWindow",
+    "HeldSample",
     "Histogram",
+    "LagSample",
     "LatencySummary",
     "LatencyWindow",
+    "Link",
+    "LinkSample",
+    "LockTime",
     "MalformedWindow",
     "Progress",
+    "QueueSample",
     "Repeat",
     "Report",
     "Row",
+    "Sample",
+    "Severity",
+    "SignSample",
+    "Situation",
+    "StateRow",
     "Store",
+    "Trouble",
+    "Waiting",
+    "Which",
     "merged",
     "percentile",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
@@ -11,11 +13,14 @@ from sqlalchemy.exc import ArgumentError
 
 from streams.errors import SurroundingsError, UsageError
 
+MONITOR_STORE = "sqlite:///.hopline/monitor/monitor.sqlite"
+"""Where the monitor's figures are unless told otherwise."""
 READING = "hopline_reading"
 """Execution option of a connection that only reads."""
 
 _BACKENDS = ("sqlite", "postgresql")
 _BUSY_S = 30
+_CONNECT_S = 5
 
 
 def engine_for(
@@ -30,6 +35,31 @@ def engine_for(
         return _engine(address)
     _prepare_file(address, create, remedy)
     engine = _engine(address, connect_args={"timeout": _BUSY_S})
+    _set_up_sqlite(engine)
+    return engine
+
+
+def reading_engine_for(url: str) -> Engine:
+    """Return an engine that only reads, for a database that may go away and come back meanwhile.
+
+    What is not there is not made: an SQLite file that does not exist is a UsageError now, and an
+    error of whoever connects later.
+    """
+    address = _address(url)
+    if address.get_backend_name() != "sqlite":
+        patience = {"connect_timeout": _CONNECT_S}
+        return _engine(address, pool_pre_ping=True, connect_args=patience)
+    _prepare_file(address, False, "The monitor makes one: hopline monitor.")
+    file = Path(str(address.database)).absolute()
+
+    def connect() -> sqlite3.Connection:
+        # What a killed writer left half done can be undone by who may write ("rw"), only.
+        connection = sqlite3.connect(f"file:{quote(str(file))}?mode=rw", uri=True, timeout=_BUSY_S)
+        connection.execute("PRAGMA query_only = on")
+        return connection
+
+    # A connection that is kept goes on reading a file that is gone.
+    engine = _engine(address, creator=connect, poolclass=sa.pool.NullPool)
     _set_up_sqlite(engine)
     return engine
 

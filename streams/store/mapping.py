@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
+from streams.store.kinds import KINDS
 from streams.store.rows import Cause, Row
-from streams.store.tables import KINDS
 
 AnyRow = TypeVar("AnyRow", bound=Row)
+_LISTS = {"histogram", "statuses"}
+"""Columns that hold pairs of a value and its count, as JSON."""
 
 
 def to_columns(row: Row) -> dict[str, Any]:
@@ -18,9 +20,12 @@ def to_columns(row: Row) -> dict[str, Any]:
     values = {field.name: getattr(row, field.name) for field in fields(row)}
     if isinstance(values.get("cause"), Cause):
         values["cause"] = values["cause"].value
-    if "histogram" in values:
-        values["histogram"] = json.dumps(values["histogram"], separators=(",", ":"))
-    return values | {"key": KINDS[type(row)].key(values)}
+    for name in _LISTS & values.keys():
+        values[name] = json.dumps(values[name], separators=(",", ":"))
+    kind = KINDS[type(row)]
+    values["key"] = kind.key(values)
+    # A statement that sets columns takes a parameter of that name for a value to set.
+    return {f"b_{name}": value for name, value in values.items()} if kind.forgets else values
 
 
 def from_columns(kind: type[AnyRow], columns: Mapping[str, Any]) -> AnyRow:
@@ -28,6 +33,6 @@ def from_columns(kind: type[AnyRow], columns: Mapping[str, Any]) -> AnyRow:
     values = {field.name: columns[field.name] for field in fields(kind)}
     if values.get("cause") is not None:
         values["cause"] = Cause(values["cause"])
-    if "histogram" in values:
-        values["histogram"] = tuple((ms, count) for ms, count in json.loads(values["histogram"]))
+    for name in _LISTS & values.keys():
+        values[name] = tuple((value, count) for value, count in json.loads(values[name]))
     return kind(**values)

@@ -40,14 +40,22 @@ class EventTotal:
 
 
 class Report:
-    """Questions to a store. Everything is computed anew by each call."""
+    """Questions to a store. Everything is computed anew by each call.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    With ``between`` two instants (epoch milliseconds) they are about the windows that begin then.
+    """
 
-    def latency_windows(self) -> tuple[LatencyWindow, ...]:
-        """Return the end-to-end latencies by window and way, oldest first."""
-        return self._store.read(LatencyWindow, leg=0)
+    def __init__(self, store: Store, between: tuple[int, int] | None = None) -> None:
+        self._store, self._between = store, between
+
+    def as_of(self) -> int | None:
+        """Return up to when there are figures at all, in epoch milliseconds; None for none."""
+        return self._store.as_of()
+
+    def latency_windows(self, leg: int | None = 0) -> tuple[LatencyWindow, ...]:
+        """Return the end-to-end latencies by window and way, oldest first; of None all legs."""
+        only = {} if leg is None else {"leg": leg}
+        return self._store.read(LatencyWindow, between=self._between, **only)
 
     def latency(self, *by: str) -> tuple[LatencySummary, ...]:
         """Return end-to-end latencies over all windows, one summary per value of ``by``.
@@ -59,12 +67,12 @@ class Report:
 
     def legs(self, *by: str) -> tuple[LatencySummary, ...]:
         """Return the latencies of single legs over all windows; by origin and end unless told."""
-        rows = [row for row in self._store.read(LatencyWindow) if row.leg]
+        rows = [row for row in self.latency_windows(None) if row.leg]
         return _summaries(rows, by or ("leg_from", "leg_to"))
 
     def duplicates(self) -> tuple[EventWindow, ...]:
         """Return the superfluous copies by window and cause."""
-        return tuple(row for row in self._store.read(EventWindow) if row.cause)
+        return tuple(row for row in self.event_windows() if row.cause)
 
     def duplicates_by_cause(self) -> dict[Cause, int]:
         """Return how many superfluous copies there were; every cause is a key.
@@ -80,12 +88,12 @@ class Report:
 
     def removed(self) -> int:
         """Return how many copies the endpoints removed as duplicates (11218)."""
-        rows = self._store.read(EventWindow, error=int(Number.DUPLICATE))
+        rows = (row for row in self.event_windows() if row.error == Number.DUPLICATE)
         return sum(row.count for row in rows if row.cause)
 
     def event_windows(self) -> tuple[EventWindow, ...]:
         """Return all trace events by window."""
-        return self._store.read(EventWindow)
+        return self._store.read(EventWindow, between=self._between)
 
     def events(self) -> tuple[EventTotal, ...]:
         """Return all trace events by number, error and instance."""
@@ -96,7 +104,7 @@ class Report:
 
     def malformed(self) -> tuple[MalformedWindow, ...]:
         """Return the records that could not be read, by window, topic and reason."""
-        return self._store.read(MalformedWindow)
+        return self._store.read(MalformedWindow, between=self._between)
 
     def repeats(self) -> tuple[Repeat, ...]:
         """Return the alarms: messages that one queue holds twice. There must be none."""

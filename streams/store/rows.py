@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from streams.store.quantiles import Histogram
+from streams.store.state_rows import StateRow
 
 
 class Cause(Enum):
@@ -106,4 +107,4 @@ class Progress:
     late: int
 
 
-Row = LatencyWindow | EventWindow | MalformedWindow | Repeat
+Row = LatencyWindow | EventWindow | MalformedWindow | Repeat | StateRow

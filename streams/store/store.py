@@ -9,14 +9,16 @@ from dataclasses import fields
 from typing import Any, Self
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine
 
 from streams.errors import SurroundingsError, UsageError
-from streams.store.database import READING, engine_for, shown
+from streams.store.database import READING, engine_for, reading_engine_for, shown
+from streams.store.kinds import KINDS, upsert
 from streams.store.mapping import AnyRow, from_columns, to_columns
 from streams.store.rows import Progress, Row
-from streams.store.tables import BATCHES, KINDS, METADATA, SETTINGS, Kind
+from streams.store.state_rows import Sample
+from streams.store.state_tables import AGES, SAMPLES
+from streams.store.tables import BATCHES, EVENTS, LATENCY, METADATA, SETTINGS
 
 
 class Store:
@@ -40,6 +42,15 @@ class Store:
         with store._writing() as connection:
             METADATA.create_all(connection)
         return store
+
+    @classmethod
+    def look(cls, url: str) -> Self:
+        """Open the database at an SQLAlchemy URL for reading: nothing is made, not even a table.
+
+        It may go away and come back: each call that finds it away raises SurroundingsError. An
+        SQLite file that does not exist now is a UsageError.
+        """
+        return cls(reading_engine_for(url))
 
     @property
     def address(self) -> str:
@@ -73,7 +84,7 @@ class Store:
 
     def settings(self) -> dict[str, str]:
         """Return what :meth:`claim` noted."""
-        return {row["name"]: row["value"] for row in self._select(sa.select(SETTINGS))}
+        return {row["name"]: row["value"] for row in self.ask(sa.select(SETTINGS))}
 
     def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
         """Write a batch and its marker in one transaction; False if it was written before.
@@ -87,9 +98,24 @@ class Store:
         with self._writing() as connection:
             if not _mark(connection, query, run, batch_id):
                 return False
-            for kind, values in by_kind.items():
-                connection.execute(upsert(KINDS[kind], self._engine.dialect.name), values)
+            for kind in sorted(by_kind, key=list(KINDS).index):  # made before it is forgotten
+                connection.execute(upsert(KINDS[kind], self._engine.dialect.name), by_kind[kind])
         return True
+
+    def sample(self, rows: Iterable[Sample], *, oldest: int) -> None:
+        """Write samples, or how much longer they hold; remove what is older than ``oldest``.
+
+        That are samples that held before, dialogs that were forgotten before, and troubles.
+        """
+        by_kind: dict[type, list[dict[str, Any]]] = {kind: [] for kind in SAMPLES}
+        for row in rows:
+            by_kind[type(row)].append(to_columns(row))
+        with self._writing() as connection:
+            for kind, values in by_kind.items():
+                if values:
+                    connection.execute(upsert(KINDS[kind], self._engine.dialect.name), values)
+            for column in AGES:
+                connection.execute(column.table.delete().where(column < oldest))
 
     def add_late(self, query: str, run: str, batch_id: int, rows: int) -> None:
         """Add the rows that a batch left out because they were too late; once per batch."""
@@ -105,21 +131,39 @@ class Store:
     def progress(self) -> tuple[Progress, ...]:
         """Return how far every query has come."""
         columns = [BATCHES.c[field.name] for field in fields(Progress)]
-        rows = self._select(sa.select(*columns).order_by(BATCHES.c.query, BATCHES.c.run))
+        rows = self.ask(sa.select(*columns).order_by(BATCHES.c.query, BATCHES.c.run))
         return tuple(Progress(**row) for row in rows)
 
-    def read(self, kind: type[AnyRow], **equal: str | int) -> tuple[AnyRow, ...]:
+    def read(
+        self, kind: type[AnyRow], *, between: tuple[int, int] | None = None, **equal: str | int
+    ) -> tuple[AnyRow, ...]:
         """Return the rows of a kind, in the order of what identifies them.
 
-        ``equal`` keeps those whose columns have the given values.
+        ``equal`` keeps those whose columns have the given values, ``between`` those whose window
+        begins at the first instant or later, and before the second one.
         """
         table = KINDS[kind].table
         statement = sa.select(table).where(*(table.c[name] == equal[name] for name in equal))
+        if between is not None:
+            begins = table.c["window_start"]
+            statement = statement.where(begins >= between[0], begins < between[1])
         order = [table.c[name] for name in KINDS[kind].identity]
-        rows = self._select(statement.order_by(*order))
-        return tuple(from_columns(kind, row) for row in rows)
+        return self.select(kind, statement.order_by(*order))
 
-    def _select(self, statement: sa.Select[Any]) -> tuple[Mapping[str, Any], ...]:
+    def as_of(self) -> int | None:
+        """Return the end of the newest window; None where there is none."""
+        newest = (
+            sa.select(table.c.window_end).order_by(table.c.window_start.desc()).limit(1)
+            for table in (LATENCY, EVENTS)
+        )
+        return max((row["window_end"] for each in newest for row in self.ask(each)), default=None)
+
+    def select(self, kind: type[AnyRow], statement: sa.Select[Any]) -> tuple[AnyRow, ...]:
+        """Return the rows of a kind that a statement selects from its table."""
+        return tuple(from_columns(kind, row) for row in self.ask(statement))
+
+    def ask(self, statement: sa.Select[Any]) -> tuple[Mapping[str, Any], ...]:
+        """Return what a statement selects, by column."""
         with self._errors(), self._engine.connect() as connection:
             reading = connection.execution_options(**{READING: True})
             rows = reading.execute(statement).mappings()
@@ -137,18 +181,6 @@ class Store:
         except sa.exc.SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
             raise SurroundingsError(f"The store {self.address} does not work: {cause}.") from error
-
-
-def upsert(kind: Kind, dialect: str) -> sa.Executable:
-    """Return the statement that writes rows of a kind, unless the known ones count more."""
-    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    statement = insert(kind.table)
-    new = {c.name: statement.excluded[c.name] for c in kind.table.columns if c.name != "key"}
-    return statement.on_conflict_do_update(
-        index_elements=["key"],
-        set_=new,
-        where=statement.excluded[kind.grows] >= kind.table.c[kind.grows],
-    )
 
 
 def _mark(connection: Connection, query: str, run: str, batch_id: int) -> bool:

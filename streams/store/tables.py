@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Float, MetaData, String, Table, Text
@@ -19,7 +19,8 @@ from streams.store.rows import EventWindow, LatencyWindow, MalformedWindow, Repe
 METADATA = MetaData()
 
 
-def _integer(name: str) -> Column[int]:
+def whole(name: str) -> Column[int]:
+    """Return a column of whole numbers: counts, instants, durations."""
     return Column(name, BigInteger, nullable=False)
 
 
@@ -31,28 +32,29 @@ def _text(name: str, *, nullable: bool = False) -> Column[str]:
     return Column(name, Text, nullable=nullable)
 
 
-def _key() -> Column[str]:
+def key_column() -> Column[str]:
+    """Return the column of a row's key."""
     return Column("key", String(40), primary_key=True)
 
 
 LATENCY = Table(
     "latency_windows",
     METADATA,
-    _key(),
+    key_column(),
     Column("window_start", BigInteger, nullable=False, index=True),
-    _integer("window_end"),
+    whole("window_end"),
     _text("from_service"),
     _text("to_service"),
     _text("target"),
     _text("path"),
-    _integer("leg"),
+    whole("leg"),
     _text("leg_from"),
     _text("leg_to"),
-    _integer("hops"),
-    _integer("count"),
-    _integer("attempts"),
-    _integer("min"),
-    _integer("max"),
+    whole("hops"),
+    whole("count"),
+    whole("attempts"),
+    whole("min"),
+    whole("max"),
     _float("p50"),
     _float("p95"),
     _float("p99"),
@@ -62,42 +64,42 @@ LATENCY = Table(
 EVENTS = Table(
     "event_windows",
     METADATA,
-    _key(),
+    key_column(),
     Column("window_start", BigInteger, nullable=False, index=True),
-    _integer("window_end"),
-    _integer("event"),
-    _integer("error"),
+    whole("window_end"),
+    whole("event"),
+    whole("error"),
     _text("instance"),
     _text("database", nullable=True),
     _text("from_service", nullable=True),
     _text("to_service", nullable=True),
     _text("cause", nullable=True),
-    _integer("count"),
+    whole("count"),
 )
 
 MALFORMED = Table(
     "malformed_windows",
     METADATA,
-    _key(),
+    key_column(),
     Column("window_start", BigInteger, nullable=False, index=True),
-    _integer("window_end"),
+    whole("window_end"),
     _text("topic"),
     _text("reason"),
-    _integer("count"),
+    whole("count"),
 )
 
 REPEATS = Table(
     "repeats",
     METADATA,
-    _key(),
+    key_column(),
     _text("topic"),
     _text("message_id"),
-    _integer("fragment"),
+    whole("fragment"),
     _text("conversation", nullable=True),
-    _integer("sequence"),
-    _integer("copies"),
-    _integer("first_at"),
-    _integer("last_at"),
+    whole("sequence"),
+    whole("copies"),
+    whole("first_at"),
+    whole("last_at"),
 )
 
 BATCHES = Table(
@@ -105,9 +107,9 @@ BATCHES = Table(
     METADATA,
     Column("query", String(64), primary_key=True),
     Column("run", String(64), primary_key=True),  # one per checkpoint: batch ids begin at 0 in each
-    _integer("batch_id"),
-    _integer("late"),
-    _integer("late_batch"),
+    whole("batch_id"),
+    whole("late"),
+    whole("late_batch"),
 )
 
 SETTINGS = Table(
@@ -120,11 +122,17 @@ SETTINGS = Table(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Where one kind of row is kept: what identifies it, and the figure that only ever grows."""
+    """Where one kind of row is kept: what identifies it, and the figure that only ever grows.
+
+    ``kept`` are the columns that keep the value they have, if any, as long as the columns named
+    beside them stay the same. What ``forgets`` changes a row that is there, and makes none.
+    """
 
     table: Table
     identity: tuple[str, ...]
     grows: str
+    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    forgets: bool = False
 
     def key(self, values: Mapping[str, Any]) -> str:
         """Return the digest of the identifying columns."""

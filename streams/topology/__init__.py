@@ -75,7 +75,7 @@ from streams.topology.pairs import (
 )
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.security import Certificate, Encryption, Grant, Securable
-from streams.topology.share import clusters_of, share_of
+from streams.topology.share import clusters_of, next_instances, share_of
 from streams.topology.suppressions import SUPPRESSIONS_FILE, Suppression
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
 from streams.topology.yaml_file.directory import load_offers
@@ -147,6 +147,7 @@ __all__ = [
     "load_offers",
     "load_suppressions",
     "load_with_notes",
+    "next_instances",
     "pair_names",
     "pairs_of",
     "principal_of",

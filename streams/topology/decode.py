@@ -17,7 +17,7 @@ def decode(data: bytes) -> tuple[str, str]:
 
     Never raises: what the encoding does not know becomes U+FFFD.
     """
-    encoding = marked_encoding(data) or _utf_16(data)
+    encoding = marked_encoding(data) or unmarked_utf_16(data)
     if encoding is not None:
         return data.decode(encoding, "replace"), encoding
     try:
@@ -26,8 +26,8 @@ def decode(data: bytes) -> tuple[str, str]:
         return data.decode(_LEGACY, "replace"), _LEGACY
 
 
-def _utf_16(data: bytes) -> str | None:
-    """Tell UTF-16 without a mark: every second byte of Latin text is zero."""
+def unmarked_utf_16(data: bytes) -> str | None:
+    """Return the UTF-16 that a text without a mark is in: of Latin, every second byte is zero."""
     head = data[:_LOOKED_AT]
     for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
         if zeros and zeros.count(0) * 2 > len(zeros):

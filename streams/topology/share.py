@@ -68,6 +68,19 @@ def _neighbours(topology: Topology, own: Iterable[Instance]) -> dict[str, Neighb
     }
 
 
+def next_instances(topology: Topology, instance: Instance) -> tuple[str, ...]:
+    """Return the instances that an instance's routes lead to, those of other clusters too."""
+    far = {text: n.name for n in topology.neighbours.values() for text in n.addresses}
+    found: dict[str, None] = {}
+    for text in _next_hops(topology, instance):
+        address = parse_address(text)
+        leads = instance_at(topology, address, instance.name) if address else None
+        leads = leads or far.get(text)
+        if leads is not None and leads != instance.name:
+            found[leads] = None
+    return tuple(found)
+
+
 def _next_hops(topology: Topology, instance: Instance) -> Iterator[str]:
     """Yield the addresses of its routes; TRANSPORT stands for all that services are named after."""
     for database in (*instance.databases.values(), instance.msdb):

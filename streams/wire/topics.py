@@ -40,6 +40,14 @@ class Topics:
         """Return ``<prefix><kind>.<part>...``; too long a name ends in its own hash instead."""
         return _name(self.prefix, kind, *parts)
 
+    def home(self, kind: str, topic: str) -> str:
+        """Return after which instance or pair a topic of a kind is named.
+
+        Of a name that was too long, what is left of it.
+        """
+        part = topic.removeprefix(f"{self.prefix}{kind}.")
+        return part if "--" in part else unescape(part)
+
     def cmd(self, instance: str) -> str:
         """Return the topic of applications' commands."""
         return self.name("cmd", instance)

@@ -7,12 +7,12 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
     CatalogState,
     Cluster,
-    Consumer,
     KafkaError,
     Message,
     Producer,
@@ -20,7 +20,6 @@ from streams.kafka import (
     watermarks,
 )
 from streams.node import (
-    LEFT,
     SILENCE,
     Claim,
     KafkaClock,
@@ -35,11 +34,11 @@ from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import MalformedError, claims_in, decode_presence, encode_presence
 from streams.wire.evolution import ANNOUNCED, announcement
 from streams.workers.abroad import Abroad, appended
+from streams.workers.catch_up import CatchUp
+from streams.workers.signs import Signs
 
 log = logging.getLogger("hopline.control")
 
-HEARTBEAT = 1.0
-"""Seconds between two signs of life of a forwarder."""
 _BEGINNING = -2
 
 
@@ -63,16 +62,15 @@ class Control:
     ) -> None:
         self._cluster = cluster
         self._forwards = bool(forwarders)
-        self._signs = dict.fromkeys((*forwarders, *others))
-        self._left: list[str] = []
-        self._beat_at = 0.0
+        names = (*forwarders, *others)
+        self._signs = Signs(names)
         self._timeout = timeout
         self._replica = uuid.uuid4().hex
         self._stop = threading.Event()
         self._ready = threading.Event()
         self._catalog = CatalogState()
         self._announced: dict[str, str | bytes | None] = {}
-        self._presence = Presence(next(iter(self._signs), ""), time.monotonic())
+        self._presence = Presence(next(iter(names), ""), time.monotonic())
         self._tenants = Tenants(self._replica)
         self._claims: dict[str, tuple[Claim, ...]] = {}
         self._clock = KafkaClock()
@@ -80,11 +78,7 @@ class Control:
         self._world: World | None = None
         self._failure: Exception | None = None
         self._told = ""
-        self._asking = threading.Lock()
-        self._aside: Consumer | None = None
-        self._through = float("-inf")
-        self._moved = threading.Condition()
-        self._position = 0
+        self._catch_up = CatchUp(cluster, timeout)
         self._thread = threading.Thread(target=self._guarded, name="control", daemon=True)
 
     def start(self) -> None:
@@ -104,8 +98,7 @@ class Control:
         if self._thread.is_alive():
             self._thread.join(5)
         self.abroad.stop()
-        if self._aside is not None:
-            self._aside.close()
+        self._catch_up.close()
 
     @property
     def world(self) -> World:
@@ -148,20 +141,7 @@ class Control:
         ``since`` is monotonic time. What a record refers to and is unknown even then, nobody has
         announced before it was written.
         """
-        with self._asking:
-            if self._through >= since:
-                return
-            if self._aside is None:
-                self._aside = self._cluster.consumer(f"{self._cluster.topics.prefix}control")
-            now = time.monotonic()
-            end = watermarks(self._aside, self._cluster.topics.catalog, 0)[1]
-            with self._moved:
-                self._moved.wait_for(lambda: self._position >= end or self._failure, self._timeout)
-                if self._position < end:
-                    raise SurroundingsError(
-                        f"The catalog is read to {self._position} and ends at {end}."
-                    )
-            self._through = now
+        self._catch_up.wait(since)
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
         """Tell whether an instance's forwarder gives signs of life, in whichever cluster.
@@ -180,14 +160,11 @@ class Control:
 
     def speak_for(self, name: str) -> None:
         """Give signs of life in one more name, at once and from now on."""
-        self._signs[name] = None
-        self._beat_at = 0.0
+        self._signs.speak_for(name)
 
     def leave(self, name: str) -> None:
         """Give none in a name any more, and say so."""
-        self._signs.pop(name, None)
-        self._left.append(name)
-        self._beat_at = 0.0
+        self._signs.leave(name)
 
     def tenancy(self, slot: str) -> Tenancy:
         """Tell whether a slot may be taken, by the signs of life in its name."""
@@ -220,9 +197,8 @@ class Control:
             self._run()
         except Exception as error:  # without signs of life and catalog no worker may go on
             log.exception("control has failed")
-            with self._moved:
-                self._failure = error
-                self._moved.notify_all()
+            self._failure = error
+            self._catch_up.end()
 
     def _run(self) -> None:
         topics = self._cluster.topics
@@ -234,49 +210,46 @@ class Control:
         for topic in both:  # a client that knows its topics begins to read half a second earlier
             watermarks(consumer, topic, 0)
         consumer.assign([TopicPartition(topic, 0, _BEGINNING) for topic in both])
-        count = 0
+        sign = partial(self._sign, producer)
         try:
             while not self._stop.is_set():
                 now = time.monotonic()
-                if now >= self._beat_at:
-                    self._beat_at, count = now + HEARTBEAT, count + 1
-                    self._beat(producer, count)
+                self._signs.give(now, sign)
                 producer.poll(0)
-                message = consumer.poll(max(0.0, min(0.2, self._beat_at - now)))
-                if message is None:
-                    continue
-                error = message.error()
-                if error is not None:
-                    if error.code() != KafkaError._PARTITION_EOF:
-                        log.warning("control: %s", error)
-                    elif message.topic() == topics.presence:
-                        self._presence.end_read(time.monotonic())
-                        self._clock.end_read(time.monotonic())
-                        self._tenants.end_read()
-                    else:
-                        self._move(message.offset() or 0)
-                        if self._world is not None:
-                            self._follow_abroad(self._world)
-                            self._ready.set()
-                elif message.topic() == topics.catalog:
-                    self._read_catalog(message)
-                    self._move((message.offset() or 0) + 1)
-                else:
-                    self._clock.seen(appended(message), time.monotonic())
-                    self._read_presence(message)
+                message = consumer.poll(min(0.2, self._signs.due_in(now)))
+                if message is not None:
+                    self._take(message)
         finally:
-            self._take_leave(producer)
+            self._signs.take_leave(sign)
             producer.flush(1)
             consumer.close()
 
-    def _beat(self, producer: Producer, count: int) -> None:
-        for name in list(self._signs):  # any thread may add one
-            self._sign(producer, name, count)
-        self._take_leave(producer)
+    def _take(self, message: Message) -> None:
+        error, is_catalog = message.error(), message.topic() == self._cluster.topics.catalog
+        if error is not None:
+            if error.code() == KafkaError._PARTITION_EOF:
+                self._end(message.offset() or 0, is_catalog=is_catalog)
+            else:
+                log.warning("control: %s", error)
+        elif is_catalog:
+            self._read_catalog(message)
+            self._catch_up.move((message.offset() or 0) + 1)
+        else:
+            self._clock.seen(appended(message), time.monotonic())
+            self._read_presence(message)
 
-    def _take_leave(self, producer: Producer) -> None:
-        while self._left:
-            self._sign(producer, self._left.pop(), LEFT)
+    def _end(self, position: int, *, is_catalog: bool) -> None:
+        """Come to the end of one of the two topics, as it is now."""
+        now = time.monotonic()
+        if not is_catalog:
+            self._presence.end_read(now)
+            self._clock.end_read(now)
+            self._tenants.end_read()
+            return
+        self._catch_up.move(position)
+        if self._world is not None:
+            self._follow_abroad(self._world)
+            self._ready.set()
 
     def _sign(self, producer: Producer, name: str, count: int) -> None:
         # A version that is behind would claim a role that has gone, and take back what a newer one
@@ -290,18 +263,13 @@ class Control:
         if self._forwards and world is not self.abroad.world:
             self.abroad.follow(world)
 
-    def _move(self, position: int) -> None:
-        with self._moved:
-            self._position = position
-            self._moved.notify_all()
-
     def _read_catalog(self, message: Message) -> None:
         if self._catalog.read(message):
             assert self._catalog.topology is not None
             try:
                 self._world = world_of(self._catalog.topology, self._catalog.version)
                 self._announced = {ANNOUNCED: announcement(self._catalog.objects)}
-                self._beat_at = 0.0  # who has become the principal of a pair says so at once
+                self._signs.hurry()  # who has become the principal of a pair says so at once
             except Exception as error:  # objects that make no sense together
                 self._catalog.error = f"version {self._catalog.version}: {error!r}"
         if self._catalog.error and self._catalog.error != self._told:

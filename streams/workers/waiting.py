@@ -17,7 +17,7 @@ from streams.kafka import Message
 from streams.node import Holding, Record, counted
 from streams.wire.spans import spans_of
 from streams.workers.delivery import source_of
-from streams.workers.positions import Partition
+from streams.workers.passed import Where
 
 _AGAIN = 1.0
 """Seconds until a next hop is tried again that looks alive and took nothing."""
@@ -43,8 +43,8 @@ class Waiting:
         self._changed = False
         self._first_end = _NEVER
         """When the first of them has outlived its time, early at worst."""
-        self._places: defaultdict[Partition, dict[int, None]] = defaultdict(dict)
-        self._notes: dict[Partition, str] = {}
+        self._places: defaultdict[Where, dict[int, None]] = defaultdict(dict)
+        self._notes: dict[Where, str] = {}
 
     def __len__(self) -> int:
         return len(self._holding)
@@ -54,7 +54,7 @@ class Waiting:
         """Return the bytes that are held."""
         return self._holding.size
 
-    def notes(self) -> Mapping[Partition, str]:
+    def notes(self) -> Mapping[Where, str]:
         """Return where the held copies are from (``spans``); only what has changed is written."""
         for place in self._places.keys() - self._notes.keys():
             self._notes[place] = spans_of(self._places[place])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +19,7 @@ from streams.kafka import deploy, topic_id
 from streams.topology import Topology, load
 from tests.running import DEADLINE, System, eventually
 
+ROOT = Path(__file__).parents[2]
 SHOP = """
 instances:
   ServerA:
@@ -130,6 +134,25 @@ def serving(app: HoplineApp) -> Iterator[AppThread]:
         thread.stop()
     if thread.failure is not None:
         raise thread.failure
+
+
+@contextmanager
+def worker(system: System, folder: Path, *more: str, **environment: str) -> Iterator[None]:
+    """Run `hopline worker agents` for all instances until the block ends; ``more`` says which."""
+    with (folder / "agents.log").open("wb") as log:
+        command = (sys.executable, "-m", "streams", "worker", "agents", "--all")
+        child = subprocess.Popen(
+            [*command, *system.options, *more],
+            cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **environment},
+        )  # fmt: skip
+        try:
+            yield
+            child.terminate()
+            assert child.wait(60) == 0
+        finally:
+            print((folder / "agents.log").read_text())
+            child.kill()
+            child.wait()
 
 
 def answering(app: HoplineApp, seen: list[bytes] | None = None, mark: bytes = b"!") -> HoplineApp:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from streams.agents import Dialog, HoplineApp, Received, hopline_app
 from streams.client import Client, Conversation
-from tests.agents.rig import serving
+from tests.agents.rig import serving, worker
 from tests.running import System, running
 
-ROOT = Path(__file__).parents[2]
 CLIENT = ("ClientA", "ClientA")
 ROUTERS = (("RouterA", "RoutingA"), ("RouterB", "RoutingB"))
 SERVICE = "DataDependentRouting"
@@ -85,27 +81,11 @@ def partition(bench: Bench, name: str) -> HoplineApp:
     return app
 
 
-@contextmanager
-def routers(system: System, folder: Path, *more: str) -> Iterator[None]:
+def routers(system: System, folder: Path, *more: str) -> AbstractContextManager[None]:
     """Run `hopline worker agents` for both routers."""
-    with (folder / "routers.log").open("wb") as log:
-        child = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "streams", "worker", "agents", *system.options, "--all"),
-                *("--service", "data-dependent-routing"),
-                *("--classifier", "tests.agents.classifying:classify", *more),
-            ],
-            cwd=ROOT, stdout=log, stderr=log,
-            env={**os.environ, "CLASSIFIED": str(folder / "classified")},
-        )  # fmt: skip
-        try:
-            yield
-            child.terminate()
-            assert child.wait(60) == 0
-        finally:
-            print((folder / "routers.log").read_text())
-            child.kill()
-            child.wait()
+    how = ("--service", "data-dependent-routing")
+    by = ("--classifier", "tests.agents.classifying:classify")
+    return worker(system, folder, *how, *by, *more, CLASSIFIED=str(folder / "classified"))
 
 
 @contextmanager

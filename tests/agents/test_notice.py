@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +19,11 @@ from streams.node.configuration import MISSING_ROUTE
 from streams.protocol import END_DIALOG, ERROR, Limits
 from streams.services.notice import PREFIX
 from streams.store.database import engine_for
-from tests.agents.rig import serving
+from tests.agents.rig import ROOT, serving, worker
 from tests.node.evidence import shows
 from tests.running import System, eventually, running
 from tests.workers.rig import pause
 
-ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "topologies" / "dynamic_routing" / "directory.yaml"
 ASKER = ("ServerA", "DatabaseA")
 
@@ -102,34 +97,14 @@ def application(system: System, directory: Directory, **options: Any) -> Hopline
     return notice_app(*ASKER, notices, web_enabled=False, **where, **options)
 
 
-@contextmanager
-def worker(system: System, folder: Path, directory: Path) -> Iterator[None]:
-    """Run `hopline worker agents` as the page says."""
-    with (folder / "notice.log").open("wb") as log:
-        child = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "streams", "worker", "agents", *system.options, "--all"),
-                *("--service", "configuration-notice", "--directory", str(directory)),
-            ],
-            cwd=folder, stdout=log, stderr=log, env=dict(os.environ),
-        )  # fmt: skip
-        try:
-            yield
-            child.terminate()
-            assert child.wait(60) == 0
-        finally:
-            print((folder / "notice.log").read_text())
-            child.kill()
-            child.wait()
-
-
 @shows("EX-56", "N1", "N2", "N3")
 def test_ex_56_the_route_is_created_and_both_dialogs_go(system: System, tmp_path: Path) -> None:
     with system.client() as client:
         dialogs = [begin(client), begin(client)]
         for dialog in dialogs:
             delayed(system, dialog)
-        with worker(system, tmp_path, SHIPPED):
+        how = ("--service", "configuration-notice", "--directory", str(SHIPPED))
+        with worker(system, tmp_path, *how):
             assert set(arrived(system, 2)) == {str(dialog.id) for dialog in dialogs}
             [(kind, _)] = ends(system, 1)
     assert kind == END_DIALOG

@@ -12,7 +12,6 @@ from streams.client import Client, Conversation
 from streams.errors import EventKind, Number
 from streams.protocol import Limits
 from streams.report.read import read_dialogs
-from streams.workers import control
 from tests.faults.load import Load
 from tests.faults.observe import Observer
 from tests.faults.processes import Supervisor, supervised
@@ -67,7 +66,7 @@ def test_nothing_is_lost_between_clusters_that_were_apart_for_longer_than_a_copy
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only what belongs to a dialog whose own lifetime is over is discarded, and both are told."""
-    monkeypatch.setattr(control, "HEARTBEAT", 0.2)
+    monkeypatch.setattr("streams.workers.signs.HEARTBEAT", 0.2)
     monkeypatch.setattr("streams.node.far_presence.SILENCE", 2.0)
     with ExitStack() as stack:
         where = stack.enter_context(sites(tmp_path, 1, two=True))

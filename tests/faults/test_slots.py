@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import signal
 import time
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,21 +32,23 @@ class Twins:
 
     cluster: Cluster
     logs: Path
-    children: dict[str, Child] = field(default_factory=dict)
+    client: Client
+    dialog: Conversation
+    children: list[Child] = field(default_factory=list)
     sent: list[bytes] = field(default_factory=list)
 
-    def start(self, name: str) -> Child:
+    def start(self) -> Child:
         """Start one."""
         where = ("--bootstrap", self.cluster.bootstrap, "--prefix", self.cluster.topics.prefix)
         how = ("both", "--all", "--slot", "0", "--kafka", LONG)
-        child = Child(self.logs / f"{name}.log", "streams", "worker", *how, *where)
-        self.children[name] = child
-        return child
+        log = self.logs / f"{len(self.children)}.log"
+        self.children.append(Child(log, "streams", "worker", *how, *where))
+        return self.children[-1]
 
-    def converse(self, client: Client, dialog: Conversation) -> None:
+    def converse(self) -> None:
         """Send a message and wait until it is in the queue at the other side."""
         self.sent.append(b"%d" % len(self.sent))
-        client.send(dialog, self.sent[-1], wait=True)
+        self.client.send(self.dialog, self.sent[-1], wait=True)
         eventually(lambda: self.received() == self.sent or pause(), "the message")
 
     def received(self) -> list[bytes]:
@@ -57,22 +57,28 @@ class Twins:
         return [read_queued(m.value(), m.headers()).body for m in read_all(self.cluster, topic)]  # type: ignore[arg-type]
 
 
-@contextmanager
-def twins(bootstrap: str, prefix: str, logs: Path) -> Iterator[Twins]:
-    cluster = Cluster(bootstrap, Topics(prefix))
+@pytest.fixture
+def twins(kafka: str, unique: str, tmp_path: Path) -> Iterator[Twins]:
+    """Return the dialog, over which nothing has gone yet; every process ends with the test."""
+    cluster = Cluster(kafka, Topics(unique))
     deploy(cluster, load(topologies_dir() / "two_brokers", time.time()))
-    made = Twins(cluster, logs)
-    try:
-        yield made
-    finally:
-        for child in made.children.values():
-            child.signal(signal.SIGCONT)
-            child.stop()
-
-
-def begun(client: Client) -> Conversation:
     names = ("ServerA", "DatabaseA", "InitiatorService", "TargetService")
-    return client.begin(*names, conversation=uuid.uuid4())
+    with Client(cluster, timeout=60) as client:
+        made = Twins(cluster, tmp_path, client, client.begin(*names, wait=False))
+        try:
+            yield made
+        finally:
+            for child in made.children:
+                child.signal(signal.SIGCONT)
+                child.stop()
+
+
+@pytest.fixture
+def first(twins: Twins) -> Child:
+    """Return a process that works."""
+    worker = twins.start()
+    twins.converse()
+    return worker
 
 
 def ended(child: Child) -> int:
@@ -82,48 +88,31 @@ def ended(child: Child) -> int:
     return child.code
 
 
-@pytest.mark.timeout(200)
 def test_who_is_killed_and_starts_again_has_its_partitions_at_once(
-    kafka: str, unique: str, tmp_path: Path
+    twins: Twins, first: Child
 ) -> None:
-    with twins(kafka, unique, tmp_path) as made, Client(made.cluster, timeout=60) as client:
-        worker = made.start("one")
-        dialog = begun(client)
-        made.converse(client, dialog)
-        worker.kill()
-        made.converse(client, dialog)
+    first.kill()
+    twins.converse()
 
 
-@pytest.mark.timeout(200)
-def test_who_was_stopped_is_thrown_out_when_it_goes_on(
-    kafka: str, unique: str, tmp_path: Path
-) -> None:
+def test_who_was_stopped_is_thrown_out_when_it_goes_on(twins: Twins, first: Child) -> None:
     """SIGSTOP: it gives no sign of life, so another one takes its slot; then it wakes."""
-    with twins(kafka, unique, tmp_path) as made, Client(made.cluster, timeout=60) as client:
-        first = made.start("one")
-        dialog = begun(client)
-        made.converse(client, dialog)
-        first.signal(signal.SIGSTOP)
-        made.start("two")
-        made.converse(client, dialog)
-        first.signal(signal.SIGCONT)
-        assert ended(first) == 3
-        assert "has lost slot 0" in first.last_words
-        made.converse(client, dialog)
+    first.signal(signal.SIGSTOP)
+    twins.start()
+    twins.converse()
+    first.signal(signal.SIGCONT)
+    assert ended(first) == 3
+    assert "has lost slot 0" in first.last_words
+    twins.converse()
 
 
-@pytest.mark.timeout(200)
 def test_a_second_process_with_the_slot_of_one_that_lives_does_not_start(
-    kafka: str, unique: str, tmp_path: Path
+    twins: Twins, first: Child
 ) -> None:
     """Each would throw the other one out again and again."""
-    with twins(kafka, unique, tmp_path) as made, Client(made.cluster, timeout=60) as client:
-        first = made.start("one")
-        dialog = begun(client)
-        made.converse(client, dialog)
-        second = made.start("two")
-        assert ended(second) == 3
-        assert "Another process works in slot 0" in second.last_words
-        assert "--slot of its own" in second.last_words
-        first.check()
-        made.converse(client, dialog)
+    second = twins.start()
+    assert ended(second) == 3
+    assert "Another process works in slot 0" in second.last_words
+    assert "--slot of its own" in second.last_words
+    first.check()
+    twins.converse()

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,36 +13,19 @@ import pytest
 
 from streams.client import Client
 from streams.embedded.probe import ask
-from streams.embedded.process import command_line, wait_until
 from streams.kafka import Cluster
-from streams.live import UpFolder, find_status, stop
+from streams.live import UpFolder, find_status
 from streams.live.folder import System, WorkerProcess
 from streams.resources import topologies_dir
 from streams.wire import Topics
 from tests.command import invoke
+from tests.live.shown import gone, status
 from tests.running import DEADLINE, eventually
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Work in an empty folder, and leave no process behind."""
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    stop(UpFolder(tmp_path / ".hopline" / "up"))
-
-
-def status() -> dict[str, Any]:
-    shown: dict[str, Any] = json.loads(invoke("status", "--format", "json").stdout)
-    return shown
 
 
 def healthy() -> dict[str, Any] | None:
     shown = status()
     return shown if shown["health"] == "running" else None
-
-
-def gone(pid: int) -> bool:
-    return wait_until(lambda: not command_line(pid), 10)
 
 
 def test_a_system_is_started_used_started_again_and_stopped(here: Path) -> None:

@@ -5,23 +5,20 @@ Two branches, two routers, three regions: m initiators, n routers, l partitions 
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from streams.kafka import Cluster
-from streams.live import UpFolder, stop
 from streams.protocol import Limits
 from streams.resources import topologies_dir
 from streams.topology import load
 from streams.wire import Topics
 from tests.command import invoke
+from tests.live.shown import gone, status
 from tests.node.evidence import shows
 from tests.running import DEADLINE, System
 
@@ -29,19 +26,6 @@ FOLDER = topologies_dir() / "data_dependent_routing"
 REGIONS = ("Americas", "Europe", "Asia")
 QUERIES = 7
 """One of them is about a country that no region has."""
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Work in an empty folder, and leave no process behind."""
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    stop(UpFolder(tmp_path / ".hopline" / "up"))
-
-
-def status() -> dict[str, Any]:
-    shown: dict[str, Any] = json.loads(invoke("status", "--format", "json").stdout)
-    return shown
 
 
 def ask(branch: str, *where: str) -> None:
@@ -87,9 +71,7 @@ def test_what_a_topology_states_is_run_shown_and_ended(here: Path, kafka: str, u
     assert (again.exit_code, "ran already" in again.stdout) == (0, True), again.stderr
     pids = [a["pid"] for a in status()["agents"]]
     assert invoke("down").exit_code == 0
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    assert all(gone(pid) for pid in pids)
 
 
 def answered(system: System, branch: str) -> dict[str, list[str]]:

@@ -5,29 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from streams.client import Client, Conversation, Receiver
 from streams.kafka import Cluster
-from streams.live import UpFolder, stop
 from streams.wire import Topics
 from tests.command import invoke
-from tests.live.test_up import gone
+from tests.live.shown import gone, status
 from tests.running import DEADLINE, eventually
 
 Shown = dict[str, Any]
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Work in an empty folder, and leave no process behind."""
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    stop(UpFolder(tmp_path / ".hopline" / "up"))
 
 
 def up() -> str:
@@ -37,8 +25,8 @@ def up() -> str:
 
 
 def clusters() -> dict[str, Shown]:
-    shown: dict[str, dict[str, Shown]] = json.loads(invoke("status", "--format", "json").stdout)
-    return shown["clusters"]
+    found: dict[str, Shown] = status()["clusters"]
+    return found
 
 
 def pids(shown: dict[str, Shown]) -> dict[str, list[int]]:

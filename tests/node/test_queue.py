@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams.errors import Number
-from streams.node.queue import POISON, Progress, Queue, Row, Side
+from streams.node.queue import POISON, Progress, ReadyQueue, Row, Side
 from streams.protocol import DEFAULT, DIALOG_TIMER, ERROR
 
 from .evidence import shows
@@ -28,8 +28,8 @@ def row(order: int, conversation: int, of: int | None = None, **said: object) ->
     return Row(order, where, side(conversation), **{"type": DEFAULT, **said})  # type: ignore[arg-type]
 
 
-def queue(*rows: Row, **said: object) -> Queue:
-    made = Queue(**said)  # type: ignore[arg-type]
+def queue(*rows: Row, **said: object) -> ReadyQueue:
+    made = ReadyQueue(**said)  # type: ignore[arg-type]
     for r in rows:
         made.put(r)
     return made

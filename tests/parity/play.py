@@ -221,7 +221,7 @@ def _versions(worker: Running) -> list[int]:
     """Return the versions of the catalog that a worker lives by."""
     if hasattr(worker.worker, "partitions"):
         return [owned.endpoint.world.version for owned in worker.worker.partitions.owned.values()]
-    return [worker.worker._forwarder.world.version]
+    return [worker.worker._transit.world.version]
 
 
 def _now() -> int:

@@ -50,6 +50,13 @@ def test_rounds_are_compared_with_each_other_and_not_with_the_median() -> None:
     assert slow_machine.met
 
 
+def test_what_is_too_long_for_its_column_does_not_touch_its_neighbours() -> None:
+    [_, _, line, *_] = lines(row(base=(220e-6, 230e-6, 220e-6)))
+    assert "220 us x 0.029 (0.027-0.033)" in line
+    [_, _, line, *_] = lines(row(what="across, by its lane, where clocks differ"))
+    assert "where clocks differ 6.40 us (6.20-7.30) 4.40 us x 1.45" in line
+
+
 def test_nothing_is_no_measure() -> None:
     [_, _, line, *_] = lines(row(base=(4.4e-6, 0.0, 4.6e-6), what="the broker's compiler"))
     assert line.split()[3:] == ["6.40", "us", "(6.20-7.30)", "4.40", "us"]

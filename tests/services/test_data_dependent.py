@@ -30,7 +30,7 @@ from streams.services import (
     Begin,
     End,
     Handle,
-    Received,
+    Incoming,
     Redirector,
     Router,
     Send,
@@ -62,7 +62,7 @@ class Bench:
     def receive(self, handle: Handle, type_: str, body: bytes, sequence: int) -> tuple[Action, ...]:
         """Receive one message as the shell does: decide, keep the rows, perform."""
         self.ids += 1
-        message = Received(handle, uuid.UUID(int=self.ids), sequence, type_, body, "C")
+        message = Incoming(handle, uuid.UUID(int=self.ids), sequence, type_, body, "C")
         turn = self.router.route(self.rows, message)
         self.rows.update(turn.stored)
         for gone in turn.deleted:
@@ -181,7 +181,7 @@ def test_ex_72_a_dialog_keeps_its_router() -> None:
         assert plan(home, locked, 2.0).decision(dialog).addresses == first.addresses
         used[first.broker] += 1
         router = Router("Routing", first.broker, to_service_name)
-        message = Received(Handle(dialog, False), uuid.uuid5(dialog, "m"), 0, "T", M1, "C")
+        message = Incoming(Handle(dialog, False), uuid.uuid5(dialog, "m"), 0, "T", M1, "C")
         begin = router.route({}, message).actions[0]
         assert isinstance(begin, Begin)
         outbound.add(begin.handle.conversation)
@@ -214,7 +214,7 @@ def test_what_cannot_be_classified_ends_with_error_1(
     classify: Callable[[bytes], str | None],
 ) -> None:
     """U-41: END WITH ERROR, code 1; no dialog is begun and no row stored. Redirecting likewise."""
-    message = Received(D3, uuid.UUID(int=1), 0, "T", M1, "C")
+    message = Incoming(D3, uuid.UUID(int=1), 0, "T", M1, "C")
     turn = Router("Routing", "R", classify).route({}, message)
     (end,) = turn.actions
     assert isinstance(end, End) and (end.handle, end.code) == (D3, 1) and end.text
@@ -226,7 +226,7 @@ def test_the_longest_name_is_256_units() -> None:
     """The limit of a remote service's name is the limit of what may be named."""
     for name in ("x" * 256, "\U0001f600" * 128):
         router = Router("Routing", "R", lambda _, name=name: name)  # type: ignore[misc]
-        begin, _ = router.route({}, Received(D3, uuid.UUID(int=1), 0, "T", b"", "C")).actions
+        begin, _ = router.route({}, Incoming(D3, uuid.UUID(int=1), 0, "T", b"", "C")).actions
         assert isinstance(begin, Begin) and begin.to_service == name
 
 
@@ -286,7 +286,7 @@ def test_another_router_takes_other_ids() -> None:
 
     One that gets it again, after a crash, repeats the same statements.
     """
-    message = Received(D3, uuid.UUID(int=1), 0, "T", M1, "C")
+    message = Incoming(D3, uuid.UUID(int=1), 0, "T", M1, "C")
     first, again = (Router("Routing", "R1", to_service_name).route({}, message) for _ in range(2))
     assert first == again
     ids = set()
@@ -305,7 +305,7 @@ def test_who_dies_between_two_rows_has_both_after_the_message_comes_again(
 
     Answers find their way back, and in the end no row is left.
     """
-    first = Received(D3, uuid.UUID(int=1), 0, "Order", M1, "C")
+    first = Incoming(D3, uuid.UUID(int=1), 0, "Order", M1, "C")
     router = Router("Routing", "R", to_service_name)
     both = dict(router.route({}, first).stored)
     d4 = both[D3]
@@ -313,7 +313,7 @@ def test_who_dies_between_two_rows_has_both_after_the_message_comes_again(
     rows.update(router.route(rows, first).stored)
     assert rows == both == {D3: d4, d4: D3}
 
-    last = Received(d4 if by_target else D3, uuid.UUID(int=2), 1, END_DIALOG, b"", "C")
+    last = Incoming(d4 if by_target else D3, uuid.UUID(int=2), 1, END_DIALOG, b"", "C")
     for gone in router.route(rows, last).deleted[:durable]:
         del rows[gone]
     for gone in router.route(rows, last).deleted:
@@ -330,7 +330,7 @@ def test_redirection_answers_with_the_name_and_ends() -> None:
     redirector = Redirector("Routing", "R", to_service_name, "Redirect")
 
     def turn(type_: str, body: bytes, sequence: int) -> Turn:
-        return redirector.route(Received(D3, uuid.UUID(int=7), sequence, type_, body, "C"))
+        return redirector.route(Incoming(D3, uuid.UUID(int=7), sequence, type_, body, "C"))
 
     reply, end = turn("Order", M1, 0).actions
     assert isinstance(reply, Send) and isinstance(end, End)

@@ -62,7 +62,8 @@ def examples() -> dict[str, bytes]:
         "conversation": str(ID), "from_initiator": True, "sequence": 3, "message_id": str(ID),
         "attempt": 1, "from_service": "S", "to_service": "T", "from_broker": "B1",
         "to_broker": "B2", "next_hop": "N", "hops_remaining": 15, "state": "CO", "topic": "t",
-        "partition": 1, "offset": 2, "detail": "because",
+        "partition": 1, "offset": 2, "detail": "because", "fragment": 1, "sent_at": 4,
+        "first_hop": 2, "left_at": 5, "path": "I>J",
     }  # fmt: skip
     return {
         "Route": c.encode_parties(Parties("T", "B2", "S", "B1", "C", True, True)),

@@ -11,7 +11,6 @@ from streams.client import Conversation
 from streams.errors import EventKind, Number
 from streams.kafka import KafkaError, KafkaException
 from streams.protocol import Limits
-from streams.workers import control as control_module
 from tests.workers.rig import QUICK, Rig, eventually, limit_size, pause
 
 PATIENT = Limits(retries=(60_000,))
@@ -104,7 +103,7 @@ def test_a_next_hop_without_signs_of_life_is_unreachable_until_it_is_back(
 ) -> None:
     """9753 at the sender; after the signs of life a retry comes through (one clock, not two)."""
     monkeypatch.setattr("streams.node.presence.SILENCE", 1.0)
-    monkeypatch.setattr(control_module, "HEARTBEAT", 0.1)
+    monkeypatch.setattr("streams.workers.signs.HEARTBEAT", 0.1)
     here, there = two.control("A"), two.control("B")
     eventually(lambda: (there.reachable("A") and here.reachable("B")) or pause(), "both are there")
     assert here.reachable("A")

@@ -13,7 +13,6 @@ from streams.errors import Number
 from streams.protocol import Limits
 from streams.topology import load, share_of
 from streams.wire import decode_event
-from streams.workers import control
 from tests.running import eventually
 from tests.workers.estate import AUDIT, SUPPLIER, bodies, estate
 from tests.workers.rig import pause, rig
@@ -62,7 +61,7 @@ def test_a_cluster_that_goes_away_holds_up_nobody_and_costs_nothing(
     kafka: str, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Held within 1 MB and the time to live (11288 to 11290), and all delivered in the end."""
-    monkeypatch.setattr(control, "HEARTBEAT", 0.2)
+    monkeypatch.setattr("streams.workers.signs.HEARTBEAT", 0.2)
     monkeypatch.setattr("streams.node.far_presence.SILENCE", 2.0)
     with estate(kafka, unique, tmp_path) as both, both.buyer.client() as client:
         order, audit = both.begin(client, "SupplierService"), both.begin(client, "AuditService")

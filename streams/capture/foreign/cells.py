@@ -1,0 +1,149 @@
+"""Read a cell of a foreign table: numbers, GUIDs, bits, instants, bytes; ``None`` for none."""
+
+from __future__ import annotations
+
+import math
+import re
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import Any
+
+from streams.capture.foreign.findings import LATEST
+from streams.topology.snapshot.cells import read_cell
+from streams.topology.snapshot.views import Kind
+
+_HEX = re.compile(r"0x((?:[0-9a-fA-F]{2})*)")
+_NUMBER = re.compile(r"\s*(-?\d+)")
+_WORD = re.compile(r"[^a-z0-9]+")
+_TRUE, _FALSE = {"1", "true", "yes", "initiator"}, {"0", "false", "no", "target"}
+_UNITS = ((1e17, 1_000_000), (1e14, 1_000), (1e11, 1), (0, 0.001))
+"""From which size on a number counts nanoseconds, microseconds, milliseconds, seconds; their
+number in a millisecond."""
+
+
+def text_of(raw: Any) -> str | None:
+    """Return a cell's text; ``None`` for NULL and for nothing."""
+    if raw is None or raw == "":
+        return None
+    text = raw if isinstance(raw, str) else str(raw)
+    return None if text.strip().casefold() in ("", "null") else _clean(text)
+
+
+def _clean(text: str) -> str:
+    """Replace halves of surrogate pairs, which JSON can hold and UTF-8 cannot."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def whole(raw: Any) -> int | None:
+    """Return a whole number that fits into 64 bits: the text begins with it (``1 - Local``)."""
+    if isinstance(raw, (bool, int)):
+        number = int(raw)
+    else:
+        found = _NUMBER.match(str(raw or ""))
+        if found is None or len(found[1]) > 19:
+            return None
+        number = int(found[1])
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def small(raw: Any) -> int | None:
+    """Return a whole number that fits into 32 bits."""
+    number = whole(raw)
+    return number if number is not None and -(2**31) <= number < 2**31 else None
+
+
+def flag(raw: Any) -> bool | None:
+    """Return a bit: 0, 1, true, false, or a role, ``Initiator`` and ``Target``."""
+    word = str(raw).strip().casefold() if raw is not None else ""
+    return True if word in _TRUE else False if word in _FALSE else None
+
+
+def guid(raw: Any) -> uuid.UUID | None:
+    """Return a GUID in any of its forms; that of zeros is none."""
+    if isinstance(raw, uuid.UUID):
+        return raw if raw.int else None
+    try:
+        found = uuid.UUID(str(raw).strip())
+    except ValueError:
+        return None
+    return found if found.int else None
+
+
+def word(raw: Any) -> str:
+    """Return a text as it compares with others: ``SEND Message`` is ``sendmessage``."""
+    return _WORD.sub("", str(raw or "").casefold())
+
+
+def bytes_of(raw: Any) -> bytes | None:
+    """Return a body: of bytes themselves, of ``0x...`` what it says, of JSON its text."""
+    if raw is None or isinstance(raw, bytes):
+        return raw
+    if isinstance(raw, (dict, list)):
+        import json
+
+        raw = json.dumps(raw, ensure_ascii=False)
+    text = str(raw)
+    found = _HEX.fullmatch(text)
+    return bytes.fromhex(found[1]) if found else text.encode("utf-8", "replace")
+
+
+def instant(raw: Any, utc_offset: int = 0) -> int | None:
+    """Return epoch milliseconds; a time without a zone is ``utc_offset`` minutes ahead of UTC.
+
+    ``None`` for what is no time, and for times before 1970 or after 9999.
+    """
+    if isinstance(raw, str):
+        at = _text_instant(raw.strip(), utc_offset)
+    elif isinstance(raw, datetime):
+        at = _moment(raw, utc_offset)
+    elif isinstance(raw, date):
+        at = _moment(datetime(raw.year, raw.month, raw.day), utc_offset)
+    elif isinstance(raw, (int, float)) and not isinstance(raw, bool):
+        at = _counted(float(raw))
+    else:
+        at = None
+    return at if at is not None and 0 <= at <= LATEST else None
+
+
+@lru_cache(4096)
+def _text_instant(text: str, utc_offset: int) -> int | None:
+    try:
+        return _moment(datetime.fromisoformat(text), utc_offset)
+    except ValueError:
+        pass
+    try:
+        return _counted(float(text))
+    except ValueError:
+        pass
+    try:
+        seconds = read_cell(Kind.TIME, text)
+    except ValueError:
+        return None
+    return None if seconds is None else round(seconds * 1000) - utc_offset * 60_000
+
+
+def _moment(moment: datetime, utc_offset: int) -> int | None:
+    local = moment.tzinfo is None
+    try:
+        seconds = (moment.replace(tzinfo=UTC) if local else moment).timestamp()
+    except (OverflowError, ValueError):
+        return None
+    return round(seconds * 1000) - (utc_offset * 60_000 if local else 0)
+
+
+def _counted(number: float) -> int | None:
+    if not math.isfinite(number) or number < 0:
+        return None
+    in_millisecond = next(unit for least, unit in _UNITS if number >= least)
+    return round(number / in_millisecond)
+
+
+def first(cells: Mapping[str, Any], *names: str) -> Any:
+    """Return the first of these columns that has a value."""
+    for name in names:
+        value = cells.get(name)
+        if value is not None and value != "":
+            return value
+    return None

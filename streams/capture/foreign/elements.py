@@ -1,0 +1,65 @@
+"""The elements of an XML file of any size, each as its text: one that is damaged costs itself."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from streams.capture.foreign.findings import Report
+from streams.capture.foreign.text import LONGEST, pieces
+
+_BEGIN = re.compile(r"(<|&lt;)(event|Event)(?=[\s/>])")
+_OVERLAP = 16  # characters that may be the beginning of an element's beginning
+
+
+def elements(path: Path, report: Report) -> Iterator[tuple[int, str]]:
+    """Yield every ``event`` or ``Event``, with the line where it begins.
+
+    They need no common root, and may stand escaped in another element or an attribute, which is how
+    FOR XML returns ``event_data``.
+    """
+    buffer, line = "", 1
+    for piece in chain(pieces(path), (None,)):
+        buffer += piece or ""
+        at = 0
+        while (begin := _BEGIN.search(buffer, at)) is not None:
+            line += buffer.count("\n", at, begin.start())
+            at = begin.start()
+            end, whole = _end(buffer, begin, last=piece is None)
+            if end == at:  # it may go on in the next piece
+                break
+            if whole:
+                yield line, _plain(buffer[at:end], begin[1])
+            else:
+                report.leave("an event that does not end", f"{path}:{line}")
+            line += buffer.count("\n", at, end)
+            at = end
+        else:
+            end = max(at, len(buffer) - _OVERLAP)
+            line += buffer.count("\n", at, end)
+            at = end
+        buffer = buffer[at:]
+
+
+def _end(buffer: str, begin: re.Match[str], *, last: bool) -> tuple[int, bool]:
+    """Return where an element ends and whether it is whole; its beginning if that is not known."""
+    left, close = ("<", ">") if begin[1] == "<" else ("&lt;", "&gt;")
+    closing = f"{left}/{begin[2]}{close}"
+    head = buffer.find(close, begin.end())
+    if head > 0 and buffer[head - 1] == "/":
+        return head + len(close), True
+    stop = buffer.find(closing, begin.end())
+    following = _BEGIN.search(buffer, begin.end(), stop if stop >= 0 else len(buffer))
+    if following is not None:
+        return following.start(), False
+    if stop >= 0:
+        return stop + len(closing), True
+    broken = last or len(buffer) - begin.start() > LONGEST
+    return (begin.end() if broken else begin.start()), False
+
+
+def _plain(text: str, opening: str) -> str:
+    return text if opening == "<" else html.unescape(text)

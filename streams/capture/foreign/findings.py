@@ -1,0 +1,180 @@
+"""What foreign recordings say, as values, and what of them could not be said."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from streams.protocol import Flag
+from streams.protocol.frames import CommandKind
+
+LATEST = 253_402_300_799_999
+"""Epoch milliseconds: the end of the year 9999."""
+_NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "hopline:conversation")
+
+
+class Row(NamedTuple):
+    """A row of a table that somebody saved: its line or number from 1, its cells by column.
+
+    Columns are lower case. A cell is text, or whatever type JSON or Parquet gives it.
+    """
+
+    place: int
+    cells: Mapping[str, Any]
+
+
+class Deed(NamedTuple):
+    """What an application did; ``at`` in epoch milliseconds, ``rank`` orders within one of them.
+
+    ``sequence`` is the message's number in its direction, where it is known.
+    """
+
+    at: int
+    rank: int
+    conversation: uuid.UUID
+    from_initiator: bool
+    kind: CommandKind
+    instance: str | None
+    database: str | None
+    sequence: int | None = None
+    type: str | None = None
+    body: bytes | None = None
+    error_code: int | None = None
+    error_text: str | None = None
+    cleanup: bool = False
+
+
+class Told(NamedTuple):
+    """A trace event: its fields by the names of ``schemas/Event.avsc``."""
+
+    at: int
+    rank: int
+    conversation: uuid.UUID | None
+    event: Mapping[str, Any]
+
+
+class Party(NamedTuple):
+    """What something says about a dialog as a whole; where its *initiator* is."""
+
+    conversation: uuid.UUID
+    from_service: str | None = None
+    to_service: str | None = None
+    to_broker: str | None = None
+    contract: str | None = None
+    instance: str | None = None
+    database: str | None = None
+
+
+class Typed(NamedTuple):
+    """The type of a message that somebody else saw pass by."""
+
+    conversation: uuid.UUID
+    from_initiator: bool
+    sequence: int
+    type: str
+
+
+class Endpoint(NamedTuple):
+    """One side of a dialog by its handle, which is all that messages in queues name."""
+
+    instance: str
+    handle: uuid.UUID
+    conversation: uuid.UUID
+    is_initiator: bool
+    sent: int | None = None
+    received: int | None = None
+
+
+class Waiting(NamedTuple):
+    """A message in a queue or transmission queue, under its endpoint's handle.
+
+    ``incoming``: it was the other side that sent it.
+    """
+
+    instance: str
+    database: str | None
+    handle: uuid.UUID
+    incoming: bool
+    at: int
+    sequence: int
+    type: str | None
+    body: bytes | None
+    flags: Flag = Flag.NONE
+
+
+Finding = Deed | Told | Party | Typed | Endpoint | Waiting
+
+
+@dataclass(slots=True)
+class Left:
+    """How often something was left out, and where first."""
+
+    count: int
+    first: str
+
+
+@dataclass(slots=True)
+class Report:
+    """What an import has made of what it read; ``left`` and ``noted`` by kind, in words."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    made: Counter[str] = field(default_factory=Counter)
+    left: dict[str, Left] = field(default_factory=dict)
+    noted: dict[str, Left] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def leave(self, kind: str, where: str, count: int = 1) -> None:
+        """Count what concerns Service Broker and could not be mapped."""
+        _count(self.left, kind, where, count)
+
+    def note(self, kind: str, where: str, count: int = 1) -> None:
+        """Count what was mapped in a way that somebody should know."""
+        _count(self.noted, kind, where, count)
+
+    @property
+    def good(self) -> bool:
+        """Tell whether everything that concerns Service Broker was mapped."""
+        return not self.left
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report for scripts."""
+        return {
+            "rows": dict(self.rows),
+            "made": dict(self.made),
+            "left": _told(self.left),
+            "noted": _told(self.noted),
+            "skipped": dict(self.skipped),
+        }
+
+
+def _count(into: dict[str, Left], kind: str, where: str, count: int) -> None:
+    if kind in into:
+        into[kind].count += count
+    else:
+        into[kind] = Left(count, where)
+
+
+def _told(kinds: Mapping[str, Left]) -> list[dict[str, Any]]:
+    return [{"kind": k, "count": one.count, "first": one.first} for k, one in kinds.items()]
+
+
+def conversation_named(name: str) -> uuid.UUID:
+    """Return a conversation's id: the text itself if it is a GUID, else one that follows from it.
+
+    The same name is the same conversation in every import, and in `hopline inspect`.
+    """
+    text = name.strip()
+    if len(text) >= 32:
+        try:
+            return uuid.UUID(text)
+        except ValueError:
+            pass
+    return uuid.uuid5(_NAMES, name.encode("utf-8", "replace").decode())
+
+
+def rows_of(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Row]:
+    """Yield rows from pairs of number and cells."""
+    return (Row(number, cells) for number, cells in numbered)

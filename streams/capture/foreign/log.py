@@ -1,0 +1,70 @@
+"""Any message log: rows with a conversation, a time and a body, by columns that the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from streams.capture.foreign.cells import bytes_of, instant, text_of
+from streams.capture.foreign.findings import Deed, Report, Row, conversation_named
+from streams.errors import InputError
+from streams.protocol.frames import CommandKind
+from streams.wire.records import LARGEST_BODY
+
+
+@dataclass(frozen=True, slots=True)
+class LogColumns:
+    """Which columns say what, and between whom the dialogs are.
+
+    ``utc_offset``: minutes by which times without a zone are ahead of UTC. ``type`` is a column,
+    ``message_type`` what messages are where there is none.
+    """
+
+    conversation: str
+    time: str
+    body: str
+    type: str | None = None
+    message_type: str | None = None
+    utc_offset: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns that a table must have."""
+        named = (self.conversation, self.time, self.body, self.type)
+        return tuple(name.strip().casefold() for name in named if name is not None)
+
+
+def read_log(rows: Iterable[Row], columns: LogColumns, file: str, report: Report) -> Iterator[Deed]:
+    """Yield each row as a SEND of the initiator; raises InputError where a column is missing."""
+    conversation, time, body, *types = columns.columns
+    checked = False
+    for number, cells in rows:
+        if not checked:
+            _demand(columns, tuple(cells), file)
+            checked = True
+        name, at = text_of(cells.get(conversation)), instant(cells.get(time), columns.utc_offset)
+        said = bytes_of(cells.get(body))
+        if name is None:
+            report.leave("a row without a conversation", f"{file}:{number}")
+        elif at is None:
+            report.leave("a row without a possible time", f"{file}:{number}")
+        elif said is not None and len(said) > LARGEST_BODY:
+            report.leave(f"a body of more than {LARGEST_BODY:,} bytes", f"{file}:{number}")
+        else:
+            type_ = text_of(cells.get(types[0])) if types else None
+            yield Deed(
+                at, 0, conversation_named(name), True, CommandKind.SEND, None, None,
+                None, type_ or columns.message_type, said,
+            )  # fmt: skip
+
+
+def _demand(columns: LogColumns, found: tuple[str, ...], file: str) -> None:
+    # JSON may leave out what has no value, but a log whose first row has no time is another one.
+    needed = columns.columns[:2] if file.casefold().endswith("json") else columns.columns
+    missing = [name for name in needed if name not in found]
+    if missing:
+        shown = ", ".join(found[:20]) or "none"
+        raise InputError(
+            f"there is no column '{missing[0]}'; there are: {shown}", file=file, line=1,
+            remedy="Name the columns with --conversation, --time, --body and --type.",
+        )  # fmt: skip

@@ -1,0 +1,202 @@
+"""Tell what a foreign file is, and read it with what reads that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from streams.capture.foreign import trace, views, xevents
+from streams.capture.foreign.cells import instant, text_of
+from streams.capture.foreign.elements import elements
+from streams.capture.foreign.findings import Deed, Finding, Report, Row, Told
+from streams.capture.foreign.log import LogColumns, read_log
+from streams.capture.foreign.tables import Form, form_of, read_table
+from streams.capture.foreign.views import Names, ViewKind
+from streams.errors import InputError
+
+KNOWN = xevents.COLUMNS | trace.COLUMNS | views.COLUMNS
+_LATE = (ViewKind.SERVICES, ViewKind.CONTRACTS)
+_CLOCK_STEP = 2 * 3_600_000
+"""Milliseconds that a server's clock is set back when summer ends, and some more."""
+
+
+class Kind(Enum):
+    """What a foreign file holds."""
+
+    XEVENTS = "Extended Events"
+    TRACE = "SQL Trace"
+    VIEWS = "views"
+    LOG = "a message log"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file, and the instance that it is of if the user says so."""
+
+    path: Path
+    instance: str | None = None
+
+    @property
+    def called(self) -> str:
+        """Return the instance's name: as said, else as the file is called."""
+        return self.instance or self.path.name.partition(".")[0]
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads sources, one after the other; what names need stands in ``names``.
+
+    ``utc_offset``: minutes by which times without a zone are ahead of UTC.
+    """
+
+    report: Report
+    log: LogColumns | None = None
+    database: str | None = None
+    utc_offset: int = 0
+    names: Names = field(default_factory=Names)
+    _clocks: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The rank and the time of what every server told last."""
+
+    def read(self, source: Source) -> Iterator[Finding]:
+        """Yield what a file says; raises InputError for one that is nothing that is known."""
+        form = form_of(source.path)
+        if form is Form.XML:
+            return self._xml(source)
+        known = KNOWN if self.log is None else frozenset(self.log.columns)
+        rows = read_table(source.path, form, known, self.report)
+        if self.log is not None:
+            self.report.rows["rows of a log"] += 0
+            return self._log(rows, source)
+        first = next(rows, None)
+        if first is None:
+            self.report.note("a file without rows", str(source.path))
+            return iter(())
+        return self._rows(chain((first,), rows), tuple(first.cells), source)
+
+    def kind(self, source: Source) -> Kind | ViewKind:
+        """Tell what a file is, without reading it; raises InputError where that is not known."""
+        form = form_of(source.path)
+        if self.log is not None:
+            return Kind.LOG
+        if form is Form.XML:
+            return Kind.XEVENTS
+        first = next(read_table(source.path, form, KNOWN, Report()), None)
+        return ViewKind.QUEUE if first is None else _kind(tuple(first.cells), source.path)
+
+    def _log(self, rows: Iterator[Row], source: Source) -> Iterator[Finding]:
+        assert self.log is not None, "asked before"
+        for deed in read_log(rows, self.log, str(source.path), self.report):
+            self.report.rows["rows of a log"] += 1
+            yield deed
+
+    def _xml(self, source: Source) -> Iterator[Finding]:
+        for number, (line, text) in enumerate(elements(source.path, self.report)):
+            where = f"{source.path}:{line}"
+            yield from self._element(text, number, source, where)
+
+    def _element(self, text: str, number: int, source: Source, where: str) -> Iterator[Finding]:
+        try:
+            if text.startswith("<Event"):
+                yield from self._trace(trace.read_element(text), number, source, where)
+            else:
+                fields = xevents.read_element(text)
+                yield from self._xevent(fields, number, source, where)
+        except ElementTree.ParseError as error:
+            self.report.leave(f"an event that is no XML: {error.msg.partition(':')[0]}", where)
+
+    def _rows(
+        self, rows: Iterator[Row], columns: tuple[str, ...], source: Source
+    ) -> Iterator[Finding]:
+        kind = _kind(columns, source.path)
+        if kind is Kind.TRACE:
+            for row in rows:
+                cells, where = trace.named(row.cells), f"{source.path}:{row.place}"
+                yield from self._trace(cells, row.place, source, where)
+        elif kind is Kind.XEVENTS:
+            yield from self._xevent_rows(rows, source)
+        elif isinstance(kind, ViewKind):
+            yield from self._view(kind, rows, source)
+
+    def _xevent_rows(self, rows: Iterator[Row], source: Source) -> Iterator[Finding]:
+        for number, cells in rows:
+            where = f"{source.path}:{number}"
+            data = cells.get("event_data")
+            if isinstance(data, str) and data.lstrip().startswith("<"):
+                yield from self._element(data.strip(), number, source, where)
+            else:
+                yield from self._xevent(xevents.flat(cells), number, source, where)
+
+    def _xevent(
+        self, fields: Mapping[str, Any], number: int, source: Source, where: str
+    ) -> Iterator[Finding]:
+        yield from xevents.read_event(fields, number, source.called, where, self.report)
+
+    def _trace(
+        self, cells: Mapping[str, Any], number: int, source: Source, where: str
+    ) -> Iterator[Finding]:
+        found = trace.read_row(cells, number, source.instance, self.utc_offset, where, self.report)
+        server = ""
+        for finding in found:
+            if isinstance(finding, Told):
+                server = str(finding.event["instance"])
+            if isinstance(finding, (Told, Deed)):
+                at = self._steady(server, finding.at, finding.rank, where)
+                finding = finding._replace(at=at)
+            yield finding
+
+    def _steady(self, server: str, at: int, rank: int, where: str) -> int:
+        """Return a time that does not go back while the server's event sequence goes on."""
+        before, latest = self._clocks.get(server, (rank, at))
+        if rank >= before and latest - _CLOCK_STEP <= at < latest:
+            if rank > before:
+                self.report.note("a clock that goes back: put in the order of the events", where)
+            at = latest
+        self._clocks[server] = (rank, at)
+        return at
+
+    def _view(self, view: ViewKind, rows: Iterator[Row], source: Source) -> Iterator[Finding]:
+        for number, cells in rows:
+            where = f"{source.path}:{number}"
+            database = text_of(cells.get("database_name")) or self.database
+            place = (source.called, database)
+            if view in _LATE:
+                self.names.learn(view, place, cells)
+                self.report.rows[view.value] += 1
+            elif view is ViewKind.ENDPOINTS:
+                yield from views.read_endpoint(cells, place, self.names, where, self.report)
+            else:
+                taken = instant(cells.get("taken_at")) or _modified(source.path)
+                yield from views.read_waiting(view, cells, place, taken, where, self.report)
+
+
+def in_order(sources: Collection[Source], reader: Reader) -> list[Source]:
+    """Return the sources with those first that others need for names."""
+    return sorted(sources, key=lambda source: reader.kind(source) not in _LATE)
+
+
+def _modified(path: Path) -> int:
+    return path.stat().st_mtime_ns // 1_000_000
+
+
+def _kind(columns: Collection[str], path: Path) -> Kind | ViewKind:
+    """Tell what a table is by its columns; raises InputError where nobody knows it."""
+    found = set(columns)
+    if {"eventclass", "27"} & found:
+        return Kind.TRACE
+    if {"event_data", "object_name", "conversation_action"} & found or (
+        "name" in found and {"conversation_id", "timestamp", "timestamp (utc)"} & found
+    ):
+        return Kind.XEVENTS
+    view = views.view_of(found)
+    if view is not None:
+        return view
+    shown = ", ".join(list(columns)[:12]) or "none"
+    raise InputError(
+        f"nothing that is known has these columns: {shown}", file=str(path), line=1,
+        remedy="Of a message log, say which columns are what: --conversation, --time, --body.",
+    )  # fmt: skip

@@ -1,0 +1,142 @@
+"""A temporary database in which findings wait until all of them are there.
+
+Only then is known who began a dialog, which of its messages is the first, and what came before
+what. SQLite keeps a few megabytes in memory and the rest in a file of the temporary folder
+(``TMPDIR``), which is gone when it is closed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+from streams.capture.foreign.findings import (
+    Deed,
+    Endpoint,
+    Finding,
+    Party,
+    Told,
+    Typed,
+    Waiting,
+)
+from streams.errors import UsageError
+from streams.wire import encode_event
+
+_BATCH = 5_000
+_TABLES = """
+CREATE TABLE act (
+    n INTEGER PRIMARY KEY, at INTEGER, rank INTEGER, step INTEGER, conversation BLOB,
+    initiator INTEGER, kind TEXT, instance TEXT, database TEXT, sequence INTEGER, type TEXT,
+    body BLOB, error_code INTEGER, error_text TEXT, cleanup INTEGER);
+CREATE TABLE said (
+    conversation BLOB, from_service TEXT, to_service TEXT, to_broker TEXT, contract TEXT,
+    instance TEXT, database TEXT);
+CREATE TABLE typed (conversation BLOB, initiator INTEGER, sequence INTEGER, type TEXT);
+CREATE TABLE endpoint (
+    instance TEXT, handle BLOB, conversation BLOB, initiator INTEGER, sent INTEGER,
+    received INTEGER);
+CREATE TABLE waiting (
+    instance TEXT, database TEXT, handle BLOB, incoming INTEGER, at INTEGER, sequence INTEGER,
+    type TEXT, body BLOB, flags INTEGER);
+"""
+_ACT = "INSERT INTO act VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERTS = {
+    Deed: _ACT,
+    Told: _ACT,
+    Party: "INSERT INTO said VALUES (?, ?, ?, ?, ?, ?, ?)",
+    Typed: "INSERT INTO typed VALUES (?, ?, ?, ?)",
+    Endpoint: "INSERT INTO endpoint VALUES (?, ?, ?, ?, ?, ?)",
+    Waiting: "INSERT INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+}
+EVENT = "EVENT"
+"""The kind of an act that is no statement: its body is an encoded trace event."""
+STEPS = {"BEGIN": 0, EVENT: 1, "SEND": 2, "END": 3}
+"""What comes first of one instant."""
+
+
+class Staging:
+    """Findings, in the order in which they were added, for :mod:`assemble` to ask about."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)
+        for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"):
+            self._database.execute(f"PRAGMA {pragma}")
+        self._database.executescript(_TABLES)
+        self._held: dict[type[Any], list[tuple[Any, ...]]] = {kind: [] for kind in _INSERTS}
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Keep findings; raises UsageError where the temporary folder has no room."""
+        held = self._held
+        for finding in findings:
+            rows = held[type(finding)]
+            rows.append(_row(finding))
+            if len(rows) >= _BATCH:
+                self._write(type(finding))
+
+    def flush(self) -> None:
+        """Write what is still held."""
+        for kind in self._held:
+            self._write(kind)
+
+    def _write(self, kind: type[Any]) -> None:
+        rows, self._held[kind] = self._held[kind], []
+        if not rows:
+            return
+        try:
+            self._database.execute("BEGIN")
+            self._database.executemany(_INSERTS[kind], rows)
+            self._database.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise _no_room(error) from error
+
+    def run(self, statement: str, *values: Any) -> int:
+        """Run a statement that changes something; returns how many rows it has changed."""
+        try:
+            return self._database.execute(statement, values).rowcount
+        except sqlite3.OperationalError as error:
+            raise _no_room(error) from error
+
+    def ask(self, question: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a question."""
+        try:
+            yield from self._database.execute(question, values)
+        except sqlite3.OperationalError as error:
+            raise _no_room(error) from error
+
+    def number(self, question: str, *values: Any) -> int:
+        """Return the one number that a question is about."""
+        [(found,)] = self.ask(question, *values)
+        return int(found or 0)
+
+    def __enter__(self) -> Staging:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._database.close()
+
+
+def _row(finding: Finding) -> tuple[Any, ...]:
+    if isinstance(finding, Deed):
+        at, rank, conversation, initiator, kind, *rest = finding
+        return (at, rank, STEPS[kind.value], conversation.bytes, initiator, kind.value, *rest)
+    if isinstance(finding, Told):
+        id_ = None if finding.conversation is None else finding.conversation.bytes
+        event = encode_event(dict(finding.event))
+        place = (finding.at, finding.rank, STEPS[EVENT], id_, finding.event["from_initiator"])
+        return (*place, EVENT, *(None,) * 4, event, None, None, None)
+    return tuple(cell.bytes if isinstance(cell, uuid.UUID) else cell for cell in finding)
+
+
+def _no_room(error: sqlite3.OperationalError) -> UsageError:
+    return UsageError(
+        f"the temporary database cannot be used: {error}",
+        "It needs about twice the size of what is imported: name a folder with room by TMPDIR.",
+    )

@@ -1,0 +1,214 @@
+"""Rows of tables that somebody saved: CSV, JSON, JSON Lines, Parquet; streamed, of any size.
+
+What is wrong with a row costs the row and is counted; only what is no table at all raises.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Collection, Iterator
+from enum import Enum
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from streams.capture.foreign.findings import Report, Row
+from streams.capture.foreign.text import LONGEST, lines, pieces
+from streams.errors import InputError
+
+_DELIMITERS = ",;\t|"
+_SPACE = re.compile(r"[\s,]*")
+_DECODER = json.JSONDecoder(strict=False)
+_BATCH = 8_192  # rows of a Parquet file at a time
+
+
+class Form(Enum):
+    """How a file is written."""
+
+    CSV = "CSV"
+    JSON = "a JSON array"
+    JSON_LINES = "JSON Lines"
+    XML = "XML"
+    PARQUET = "Parquet"
+
+
+def form_of(path: Path) -> Form:
+    """Tell how a file is written, by how it begins; raises InputError where it cannot be read."""
+    begin = next(pieces(path)).lstrip()
+    if begin.startswith("PAR1"):
+        return Form.PARQUET
+    if begin.startswith("<"):
+        return Form.XML
+    if begin.startswith("["):
+        return Form.JSON
+    return Form.JSON_LINES if begin.startswith("{") else Form.CSV
+
+
+def read_table(path: Path, form: Form, known: Collection[str], report: Report) -> Iterator[Row]:
+    """Yield the rows of a table; ``known`` are columns by which a CSV's delimiter is told."""
+    if form is Form.PARQUET:
+        return _parquet(path)
+    if form is Form.JSON:
+        return _array(path, report)
+    if form is Form.JSON_LINES:
+        return _json_lines(path, report)
+    return _csv(path, known, report)
+
+
+# --- CSV -----------------------------------------------------------------------------------------
+
+
+def _csv(path: Path, known: Collection[str], report: Report) -> Iterator[Row]:
+    text = _Lines(path, report)
+    first = next((line for line in text if line.strip()), "")
+    if first.casefold().startswith("sep="):  # Excel's own first line
+        first = next(text, "")
+    csv.field_size_limit(LONGEST)
+    reader = csv.reader(chain((first,), text), delimiter=_delimiter(first, known), strict=True)
+    header: list[str] | None = None
+    while True:
+        at = text.number + (header is not None)
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            report.leave(f"a CSV row that cannot be read: {error}", f"{path}:{at}")
+            continue
+        if header is None:
+            header = [name.strip().casefold() for name in cells]
+        elif not _ruled(cells):
+            if len(cells) > len(header):
+                report.note("a row with more cells than the header", f"{path}:{at}")
+            cells += [""] * (len(header) - len(cells))
+            yield Row(at, dict(zip(header, cells, strict=False)))
+
+
+class _Lines:
+    """A file's lines for the CSV reader, which remembers where it is."""
+
+    def __init__(self, path: Path, report: Report) -> None:
+        self.number = 0
+        self._path, self._report = path, report
+        self._lines = lines(pieces(path))
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        while True:
+            self.number, line = next(self._lines)
+            if line is not None:
+                return line
+            _too_long(self._report, self._path, self.number)
+
+
+def _delimiter(header: str, known: Collection[str]) -> str:
+    """Return the delimiter by which most of the header's words are known columns, or are words."""
+
+    def found(delimiter: str) -> tuple[int, int]:
+        words = [word.strip().strip('"').casefold() for word in header.strip().split(delimiter)]
+        return sum(word in known for word in words), len(words)
+
+    return max(_DELIMITERS, key=found)
+
+
+def _ruled(cells: list[str]) -> bool:
+    """Tell whether a line says nothing: empty, sqlcmd's rule of dashes, its count of rows."""
+    text = "".join(cells).strip()
+    return not text.strip("-") or (len(cells) == 1 and text.startswith("(") and text.endswith(")"))
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _json_lines(path: Path, report: Report) -> Iterator[Row]:
+    for number, line in lines(pieces(path)):
+        if line is None:
+            _too_long(report, path, number)
+        elif line.strip():
+            yield from _object(line, number, path, report)
+
+
+def _object(text: str, number: int, path: Path, report: Report) -> Iterator[Row]:
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        report.leave(f"a line that is no JSON: {_said(error)}", f"{path}:{number}")
+        return
+    yield from _row(value, number, path, report)
+
+
+def _array(path: Path, report: Report) -> Iterator[Row]:
+    """Walk an array of objects; numbers count its elements.
+
+    FOR JSON escapes every line break of a value: one that stands in the text as it is was put there
+    by the tool that saved it, between tokens or within one.
+    """
+    text = (piece.replace("\r", "").replace("\n", "") for piece in pieces(path))
+    buffer, at, number = next(text).lstrip(), 1, 0
+    while True:
+        at = _end(_SPACE, buffer, at)
+        if buffer.startswith("]", at):
+            return
+        problem, end, value = "the text ends in the middle", len(buffer), None
+        try:
+            value, end = _DECODER.raw_decode(buffer, at)
+        except (ValueError, RecursionError) as error:
+            problem = _said(error)
+        if end < len(buffer):  # else a number may go on
+            number, at = number + 1, end
+            yield from _row(value, number, path, report)
+            continue
+        more = next(filter(None, text), "") if len(buffer) - at <= LONGEST else ""
+        if not more:
+            report.leave(f"the rest of a JSON array: {problem}", f"{path}: element {number + 1}")
+            return
+        buffer, at = buffer[at:] + more, 0
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    assert found is not None, "it matches nothing, too"
+    return found.end()
+
+
+def _row(value: Any, number: int, path: Path, report: Report) -> Iterator[Row]:
+    if isinstance(value, dict):
+        yield Row(number, {name.strip().casefold(): cell for name, cell in value.items()})
+    else:
+        report.leave("JSON that is no object", f"{path}:{number}")
+
+
+# --- Parquet -------------------------------------------------------------------------------------
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            names = [name.casefold() for name in file.schema_arrow.names]
+            number = 0
+            for batch in file.iter_batches(_BATCH):
+                for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    number += 1
+                    yield Row(number, dict(zip(names, cells, strict=True)))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(
+            f"the Parquet file cannot be read: {_said(error)}", file=str(path),
+            remedy="Write or copy it again; it is damaged.",
+        ) from error  # fmt: skip
+
+
+def _said(error: BaseException) -> str:
+    """Return an error's own words, on one line, without what was read."""
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return re.sub(r": line \d+ column \d+ \(char \d+\)$", "", text)[:200]
+
+
+def _too_long(report: Report, path: Path, number: int) -> None:
+    report.leave(f"a line of more than {LONGEST >> 20} million characters", f"{path}:{number}")

@@ -1,0 +1,82 @@
+"""Text files of any size and encoding, a piece or a line at a time."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from streams.errors import InputError
+from streams.topology.decode import marked_encoding, unmarked_utf_16
+
+LONGEST = 16 * 1024 * 1024
+"""Characters of a line, a cell or an element; nothing that can be a message is longer."""
+_PIECE = 256 * 1024
+_DECLARED = re.compile(rb"""<\?xml[^>]*encoding=["']([\w.-]+)""")
+_ERRORS = "hopline-cp1252"
+
+
+def pieces(path: Path) -> Iterator[str]:
+    """Yield a file's text; the encoding is as a mark, zeros or an XML declaration say, else UTF-8.
+
+    What is no UTF-8 is read as Windows-1252, byte by byte; what other encodings do not know becomes
+    U+FFFD. Raises InputError where the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+            decoder = _decoder(head)
+            yield decoder.decode(head)
+            while piece := file.read(_PIECE):
+                yield decoder.decode(piece)
+            yield decoder.decode(b"", final=True)
+    except OSError as error:
+        raise InputError(
+            f"the file cannot be read: {error.strerror}", file=str(path),
+            remedy="Give the path of a file that exists and that you may read.",
+        ) from error  # fmt: skip
+
+
+def lines(text: Iterable[str]) -> Iterator[tuple[int, str | None]]:
+    """Yield each line with its number from 1 and its end; ``None`` for one beyond all measure."""
+    number, rest, dropping = 1, "", False
+    for piece in text:
+        *whole, rest = (rest + piece).split("\n")
+        for line in whole:
+            long = dropping or len(line) > LONGEST
+            yield number, None if long else line + "\n"
+            number, dropping = number + 1, False
+        if len(rest) > LONGEST:
+            rest, dropping = "", True
+    if rest or dropping:
+        yield number, None if dropping else rest
+
+
+def _decoder(head: bytes) -> codecs.IncrementalDecoder:
+    name = marked_encoding(head) or unmarked_utf_16(head)
+    if name is None:
+        declared = _DECLARED.search(head)
+        name = "utf-8" if declared is None else declared[1].decode("ascii")
+    try:
+        found = codecs.lookup(name).name
+    except LookupError:
+        found = "utf-8"
+    # UTF-16 by its declaration, without its zeros: a text that somebody has saved otherwise since.
+    if _declared_only(found, head):
+        found = "utf-8"
+    errors = _ERRORS if found.startswith("utf-8") else "replace"
+    return codecs.getincrementaldecoder(found)(errors)
+
+
+def _declared_only(name: str, head: bytes) -> bool:
+    """Tell whether a text says that it is UTF-16 and is not."""
+    return name.startswith("utf-16") and not (marked_encoding(head) or unmarked_utf_16(head))
+
+
+def _as_1252(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError), "it is registered for decoding"
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(_ERRORS, _as_1252)

@@ -1,0 +1,133 @@
+"""Dumps of views: what an instance's dialogs were at one instant, and which messages waited.
+
+``sys.conversation_endpoints`` says which handle belongs to which conversation; messages of
+``sys.transmission_queue`` and of queues have only the handle. Whoever lacks a name joins: services
+and contracts have ids unless their own views are imported too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from streams.capture.foreign.cells import bytes_of, first, flag, guid, instant, text_of, whole
+from streams.capture.foreign.findings import Endpoint, Finding, Party, Report, Waiting
+from streams.protocol import Flag
+from streams.protocol.frames import END_DIALOG, ERROR
+
+
+class ViewKind(Enum):
+    """Which view a table is a dump of."""
+
+    ENDPOINTS = "sys.conversation_endpoints"
+    TRANSMISSION_QUEUE = "sys.transmission_queue"
+    QUEUE = "queue"
+    SERVICES = "sys.services"
+    CONTRACTS = "sys.service_contracts"
+
+
+_KNOWN_BY: tuple[tuple[ViewKind, frozenset[str]], ...] = (
+    (ViewKind.ENDPOINTS, frozenset({"conversation_id", "conversation_handle", "far_service"})),
+    (ViewKind.TRANSMISSION_QUEUE, frozenset({"conversation_handle", "to_service_name"})),
+    (ViewKind.QUEUE, frozenset({"conversation_handle", "message_sequence_number"})),
+    (ViewKind.SERVICES, frozenset({"service_id", "service_queue_id"})),
+    (ViewKind.CONTRACTS, frozenset({"service_contract_id", "name"})),
+)
+COLUMNS = frozenset().union(*(columns for _, columns in _KNOWN_BY)) | {"message_body"}
+"""Columns by which a table of them is known."""
+
+
+def view_of(columns: Collection[str]) -> ViewKind | None:
+    """Return the view that has these columns."""
+    return next((view for view, needed in _KNOWN_BY if needed <= set(columns)), None)
+
+
+Home = tuple[str, str | None]
+"""An instance, and a database of it if that is known."""
+
+
+class Names:
+    """Names of services and contracts by their ids, of one instance's databases."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[ViewKind, Home, int], str] = {}
+
+    def learn(self, view: ViewKind, home: Home, cells: Mapping[str, Any]) -> None:
+        """Take a row of sys.services or sys.service_contracts."""
+        column = "service_id" if view is ViewKind.SERVICES else "service_contract_id"
+        number, name = whole(cells.get(column)), text_of(cells.get("name"))
+        if number is not None and name is not None:
+            self._names[view, home, number] = name
+
+    def service(self, home: Home, cells: Mapping[str, Any]) -> str | None:
+        """Return a row's own service."""
+        return self._name(ViewKind.SERVICES, home, cells, "service_name", "service_id")
+
+    def contract(self, home: Home, cells: Mapping[str, Any]) -> str | None:
+        """Return a row's contract."""
+        names = ("service_contract_name", "service_contract_id")
+        return self._name(ViewKind.CONTRACTS, home, cells, *names)
+
+    def _name(
+        self, view: ViewKind, home: Home, cells: Mapping[str, Any], name: str, id_: str
+    ) -> str | None:
+        number = whole(cells.get(id_))
+        return text_of(cells.get(name)) or (
+            None if number is None else self._names.get((view, home, number))
+        )
+
+
+def read_endpoint(
+    cells: Mapping[str, Any], place: Home, names: Names, where: str,
+    report: Report,
+) -> Iterator[Finding]:  # fmt: skip
+    """Yield what a row of sys.conversation_endpoints says of its dialog."""
+    instance, database = place
+    conversation, handle = guid(cells.get("conversation_id")), guid(cells["conversation_handle"])
+    initiator = flag(cells.get("is_initiator"))
+    if conversation is None or handle is None or initiator is None:
+        report.leave("an endpoint without conversation id, handle or is_initiator", where)
+        return
+    if flag(cells.get("is_system")):
+        report.skipped["system conversations"] += 1
+        return
+    report.rows[ViewKind.ENDPOINTS.value] += 1
+    sent, received = whole(cells.get("send_sequence")), whole(cells.get("receive_sequence"))
+    yield Endpoint(instance, handle, conversation, initiator, sent, received)
+    ends = (names.service(place, cells), text_of(cells.get("far_service")))
+    broker = text_of(cells.get("far_broker_instance"))
+    contract = names.contract(place, cells)
+    if initiator:
+        yield Party(conversation, *ends, broker, contract, instance, database)
+    else:
+        yield Party(conversation, *ends[::-1], None, contract)
+
+
+def read_waiting(
+    view: ViewKind, cells: Mapping[str, Any], place: Home, taken_at: int,
+    where: str, report: Report,
+) -> Iterator[Finding]:  # fmt: skip
+    """Yield a message that waits in a queue; ``taken_at`` is its time if it has none."""
+    handle, sequence = guid(cells["conversation_handle"]), whole(cells["message_sequence_number"])
+    if handle is None or sequence is None or sequence < 0:
+        report.leave(f"a row of a {view.value} without handle or sequence number", where)
+        return
+    at = instant(first(cells, "enqueue_time", "message_enqueue_time"))
+    if at is None:
+        report.note("a message without a possible time: it has that of the dump", where)
+    report.rows[view.value] += 1
+    type_ = text_of(cells.get("message_type_name"))
+    yield Waiting(
+        *place, handle, view is ViewKind.QUEUE, taken_at if at is None else at,
+        sequence, type_, bytes_of(cells.get("message_body")), _flags(cells, type_),
+    )  # fmt: skip
+
+
+def _flags(cells: Mapping[str, Any], type_: str | None) -> Flag:
+    flags = Flag.NONE
+    if flag(cells.get("is_end_of_dialog")) or type_ == END_DIALOG:
+        flags |= Flag.END
+    if flag(cells.get("is_conversation_error")) or type_ == ERROR:
+        flags |= Flag.ERROR
+    return flags

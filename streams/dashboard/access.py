@@ -1,0 +1,104 @@
+"""Who may look: a token where others can connect, and nobody else's page anywhere.
+
+On loopback there is no token, but a page of another origin runs in the same browser. It must
+neither be answered under a name of its own that leads to loopback (DNS rebinding: the Host header
+says so) nor open a websocket (the Origin header does).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+
+from streams.dashboard.config import is_loopback
+
+COOKIE = "hopline_token"
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_WHO = "This dashboard wants its token: open the address that `hopline dashboard` has printed.\n"
+_ELSEWHERE = "This dashboard answers only requests of its own pages.\n"
+
+
+class Access:
+    """An ASGI application that lets through to another one whoever may look."""
+
+    def __init__(self, inner: Application, token: str | None) -> None:
+        self._inner, self._token = inner, token
+
+    @property
+    def app(self) -> Application:
+        """Return what is behind it; NiceGUI looks for it."""
+        return self._inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it: 403, 401, or the way to the same page with a cookie."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._inner(scope, receive, send)
+        elif foreign(headers_of(scope), guarded=self._token is not None):
+            await _refuse(scope, send, 403, _ELSEWHERE)
+        elif self._token is None or self._shown(scope):
+            await self._inner(scope, receive, send)
+        elif scope["type"] == "http" and self._same(_asked(scope).get("token", [""])[0]):
+            await _remember(scope, send, self._token)
+        else:
+            await _refuse(scope, send, 401, _WHO)
+
+    def _shown(self, scope: Scope) -> bool:
+        headers = headers_of(scope)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        kind, _, bearer = headers.get("authorization", "").partition(" ")
+        said = cookie.value if cookie else bearer if kind.casefold() == "bearer" else ""
+        return self._same(said)
+
+    def _same(self, said: str) -> bool:
+        return secrets.compare_digest(said.encode(), (self._token or "").encode())
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """Return a request's headers, their names in lower case."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def foreign(headers: dict[str, str], *, guarded: bool) -> bool:
+    """Tell whether a request comes from another page, or was led here under a strange name."""
+    host = headers.get("host", "")
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != host:
+        return True
+    return not guarded and not is_loopback(urlsplit(f"//{host}").hostname or "")
+
+
+def _asked(scope: Scope) -> dict[str, list[str]]:
+    return parse_qs(scope["query_string"].decode("latin-1"))
+
+
+async def _remember(scope: Scope, send: Send, token: str) -> None:
+    """Keep the token in a cookie, and lead to the address without it: addresses are passed on."""
+    rest = [(k, v) for k, v in parse_qsl(scope["query_string"].decode("latin-1")) if k != "token"]
+    where = scope["path"] + (f"?{urlencode(rest)}" if rest else "")
+    # Two leading slashes would lead to another host.
+    where = "/" + where.lstrip("/")
+    cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax"
+    await _answer(send, 303, "", (("location", where), ("set-cookie", cookie)))
+
+
+async def _refuse(scope: Scope, send: Send, status: int, text: str) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+    else:
+        await _answer(send, status, text)
+
+
+async def _answer(
+    send: Send, status: int, text: str, headers: tuple[tuple[str, str], ...] = ()
+) -> None:
+    said = (("content-type", "text/plain; charset=utf-8"), ("cache-control", "no-store"), *headers)
+    encoded = [(name.encode(), value.encode("latin-1")) for name, value in said]
+    await send({"type": "http.response.start", "status": status, "headers": encoded})
+    await send({"type": "http.response.body", "body": text.encode()})

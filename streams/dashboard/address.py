@@ -1,0 +1,49 @@
+"""The address of a page is all that a page depends on: what it shows, and of which time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from streams.dashboard.span import Span, span_of
+
+_TIME = ("from", "until", "last")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A page's path, the time it shows, and what else was chosen (``chosen``, by name)."""
+
+    path: str = "/"
+    span: Span = field(default_factory=Span)
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str) -> Address:
+        """Read a path with its query, or a whole URL; any text is some address."""
+        parts = urlsplit(text)
+        said = dict(parse_qsl(parts.query))
+        chosen = {name: value for name, value in said.items() if name not in _TIME}
+        return cls(parts.path or "/", span_of(said), chosen)
+
+    def __str__(self) -> str:
+        said = {**{n: v for n, v in self.chosen.items() if v}, **self.span.parameters()}
+        return self.path + (f"?{urlencode(said)}" if said else "")
+
+    def get(self, name: str) -> str:
+        """Return what was chosen under a name; empty where nothing was."""
+        return self.chosen.get(name, "")
+
+    def with_(self, **chosen: str) -> Address:
+        """Return the same with other choices; an empty one takes a choice back."""
+        kept = {n: v for n, v in {**self.chosen, **chosen}.items() if v}
+        return replace(self, chosen=kept)
+
+    def at(self, span: Span) -> Address:
+        """Return the same of another time."""
+        return replace(self, span=span)
+
+    def to(self, path: str, **chosen: str) -> Address:
+        """Return another page, of the same time."""
+        return Address(path, self.span, chosen)

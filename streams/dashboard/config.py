@@ -1,0 +1,50 @@
+"""Everything that can be set, in one place."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from streams.kafka import Cluster
+from streams.store import MONITOR_STORE
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardConfig:
+    """The settings of one dashboard."""
+
+    store: str = MONITOR_STORE
+    """SQLAlchemy URL of the monitor's store."""
+    host: str = "127.0.0.1"
+    port: int = 8090
+    """0 takes a free one."""
+    topology: Path | None = None
+    """The folder to show; where None, the cluster's catalog."""
+    cluster: Cluster | None = None
+    """Where dialogs and the catalog are read; None shows what is in the store."""
+    token: str | None = None
+    """What a browser must know to look; on loopback nothing."""
+    refresh: float = 2.0
+    """Seconds between two looks at the store."""
+
+    @property
+    def local(self) -> bool:
+        """Tell whether only this machine can reach it."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host name or address means this machine and nobody else can connect to it."""
+    if host.casefold() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def new_token() -> str:
+    """Return a token that nobody guesses."""
+    return secrets.token_urlsafe(24)

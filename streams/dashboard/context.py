@@ -1,0 +1,23 @@
+"""What every page may read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streams.dashboard.figures import Figures
+from streams.dashboard.network import Network
+from streams.kafka import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The store's figures, the topology, the cluster where there is one, and the clock.
+
+    ``now`` returns epoch milliseconds.
+    """
+
+    figures: Figures
+    network: Network
+    cluster: Cluster | None
+    now: Callable[[], int]

@@ -1,0 +1,115 @@
+"""The frame's own content: where one is, of which time, how old the figures are, what is away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from streams.dashboard import wording
+from streams.dashboard.address import Address
+from streams.dashboard.context import Context
+from streams.dashboard.figures import Trouble, Window
+from streams.dashboard.page import Page
+from streams.dashboard.span import PRESETS, Span, in_address
+from streams.dashboard.template import part
+from streams.store import Situation, Store
+
+OLD = 15_000
+"""Milliseconds after which figures are shown as old."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Something to choose: its words, where it leads, whether it is chosen already."""
+
+    words: str
+    to: str
+    chosen: bool = False
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """Something that cannot be read, in words."""
+
+    what: str
+    message: str
+    since: str
+
+
+def header_of(
+    context: Context, pages: tuple[Page, ...], page: Page, address: Address
+) -> dict[str, Markup]:
+    """Return the content of the frame's places."""
+    now = context.now()
+    as_of = context.figures.ask(as_of_store, address.span, None)
+    return {
+        "skip": part("frame", "skip"),
+        "navigation": part("frame", "navigation", links_of(pages, page, address)),
+        "span": part("frame", "span", **_span(address, now)),
+        "as_of": part("frame", "as_of", **age(as_of, now)),
+        "banner": part("frame", "banner", troubles(context), _jump(address, as_of, now)),
+    }
+
+
+def as_of_store(store: Store, window: Window) -> int | None:
+    """Return up to when figures reach, whatever the time that is shown."""
+    looks = (store.as_of(), Situation(store).looked_at())
+    newest = max((at for at in looks if at is not None), default=None)
+    return None if newest is None else min(newest, window.now)  # a window may end in future
+
+
+def links_of(pages: tuple[Page, ...], page: Page, address: Address) -> tuple[Link, ...]:
+    """Return the way to every page, of the same time."""
+    return tuple(Link(p.name, str(address.to(p.path)), p is page, p.key) for p in pages)
+
+
+def _span(address: Address, now: int) -> dict[str, object]:
+    span = address.span
+    since, until = span.bounds(now // 1_000 * 1_000)
+    presets = [
+        Link(Span(length).words, str(address.at(Span(length))), span == Span(length))
+        for length in PRESETS
+    ]
+    chosen = {name: value for name, value in address.chosen.items() if value}
+    return {
+        "words": span.words,
+        "live": span.live,
+        "presets": presets,
+        "back": str(address.at(span.moved(-1, now))),
+        "forth": None if span.live else str(address.at(span.moved(1, now))),
+        "now": None if span.live else str(address.at(Span())),
+        "since": in_address(since // 1_000 * 1_000),
+        "until": in_address(until // 1_000 * 1_000),
+        "chosen": chosen,
+        "path": address.path,
+    }
+
+
+def age(as_of: int | None, now: int) -> dict[str, object]:
+    """Return how old the figures are."""
+    if as_of is None:
+        return {"at": None, "ago": "", "old": True}
+    behind = max(0, now - as_of)
+    return {"at": as_of, "ago": wording.duration(behind // 1_000 * 1_000), "old": behind > OLD}
+
+
+def troubles(context: Context) -> tuple[Away, ...]:
+    """Return what cannot be read at present."""
+    found = (("The store", context.figures.trouble), ("The topology", context.network.trouble))
+    return tuple(_away(what, trouble) for what, trouble in found if trouble is not None)
+
+
+def _away(what: str, trouble: Trouble) -> Away:
+    return Away(what, trouble.message, wording.clock(trouble.since))
+
+
+def _jump(address: Address, as_of: int | None, now: int) -> Link | None:
+    """Return the way to the newest figures where what is shown lies behind them."""
+    since, until = address.span.bounds(now)
+    if as_of is None or not address.span.live or as_of > since:
+        return None
+    end = as_of // 1_000 * 1_000
+    last = Span("", end - (until - since), end)
+    return Link(f"Show {last.words}", str(address.at(last)))

@@ -1,0 +1,149 @@
+"""Options of ECharts, in one calm style.
+
+Colours are the style sheet's variables, so that a chart follows the theme by itself; that is why
+charts are drawn as SVG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from streams.dashboard.model.buckets import Buckets
+
+Options = dict[str, Any]
+_TEXT = {"color": "var(--soft)", "fontFamily": "inherit", "fontSize": 11}
+_SEPARATION = {"show": True, "lineStyle": {"color": "var(--hair)", "width": 1}}
+
+DURATION_TEXT = (
+    "v => v == null ? '–' : v < 0 ? '−' + -v + ' ms' : v < 1000 ? +(+v).toPrecision(3) + ' ms' : "
+    "v < 60000 ? +(v / 1000).toPrecision(3) + ' s' : +(v / 60000).toPrecision(3) + ' min'"
+)
+RATE_TEXT = (
+    "v => v == null ? '–' : "
+    "v < 1e4 ? +(+v).toPrecision(3) + ' /s' : +(v / 1e3).toPrecision(3) + ' k/s'"
+)
+COUNT_TEXT = (
+    "v => v == null ? '–' : "
+    "v < 1e5 ? (+v).toLocaleString('en-US') : +(v / 1e3).toPrecision(3) + ' k'"
+)
+
+
+def lines(
+    buckets: Buckets,
+    series: Mapping[str, Sequence[float | None]],
+    colours: Sequence[str],
+    text: str,
+    *,
+    area: bool = False,
+) -> Options:
+    """Return a chart with a line for each series; ``colours`` are names of variables."""
+    made = [
+        {
+            **_series(name, buckets, values, colour),
+            "type": "line",
+            "showSymbol": False,
+            "symbol": "circle",
+            "symbolSize": 5,
+            "lineStyle": {"width": 1.5, "color": f"var(--{colour})"},
+            **({"areaStyle": {"color": f"var(--{colour})", "opacity": 0.12}} if area else {}),
+        }
+        for (name, values), colour in zip(series.items(), colours, strict=True)
+    ]
+    return _chart(buckets, made, text, legend=len(series) > 1)
+
+
+def bars(
+    buckets: Buckets, series: Mapping[str, Sequence[float]], colours: Sequence[str], text: str
+) -> Options:
+    """Return a chart with bars that stand on each other."""
+    made = [
+        {
+            **_series(name, buckets, values, colour),
+            "type": "bar",
+            "stack": "all",
+            "barCategoryGap": "15%",
+            "barMaxWidth": 14,
+        }
+        for (name, values), colour in zip(series.items(), colours, strict=True)
+    ]
+    return _chart(buckets, made, text, legend=len(series) > 1)
+
+
+def _series(
+    name: str, buckets: Buckets, values: Sequence[float | None], colour: str
+) -> dict[str, Any]:
+    middle = buckets.width // 2
+    data = [
+        [start + middle, None if value is None else round(value, 3)]
+        for start, value in zip(buckets.starts, values, strict=True)
+    ]
+    return {
+        "name": name,
+        "data": data,
+        "itemStyle": {"color": f"var(--{colour})"},
+        "emphasis": {"disabled": True},
+    }
+
+
+def _chart(buckets: Buckets, series: list[dict[str, Any]], text: str, *, legend: bool) -> Options:
+    return {
+        "animation": False,
+        "useUTC": True,
+        "textStyle": {"fontFamily": "Roboto, sans-serif", "fontSize": 11},
+        "grid": {
+            "left": 8,
+            "right": 12,
+            "top": 28 if legend else 12,
+            "bottom": 4,
+            "containLabel": True,
+        },
+        "legend": {
+            "show": legend,
+            "top": 0,
+            "left": 4,
+            "itemWidth": 10,
+            "itemHeight": 3,
+            "itemGap": 14,
+            "icon": "rect",
+            "textStyle": _TEXT,
+            "inactiveColor": "var(--faint)",
+            "selectedMode": "multiple",
+        },
+        "tooltip": {
+            "trigger": "axis",
+            "confine": True,
+            "className": "tip",
+            "transitionDuration": 0,
+            "axisPointer": {"type": "line", "lineStyle": {"color": "var(--faint)", "width": 1}},
+            ":valueFormatter": text,
+        },
+        "xAxis": {
+            "type": "time",
+            "min": buckets.first,
+            "max": buckets.first + buckets.count * buckets.width,
+            "axisLine": {"lineStyle": {"color": "var(--line)"}},
+            "axisTick": {"show": False},
+            "axisLabel": {**_TEXT, "hideOverlap": True, "formatter": _TIME},
+            "splitLine": {"show": False},
+        },
+        "yAxis": {
+            "type": "value",
+            "min": 0,
+            "splitNumber": 3,
+            "axisLabel": {**_TEXT, ":formatter": text},
+            "splitLine": _SEPARATION,
+        },
+        "series": series,
+    }
+
+
+_TIME = {
+    "year": "{yyyy}",
+    "month": "{MMM}",
+    "day": "{MMM} {d}",
+    "hour": "{HH}:{mm}",
+    "minute": "{HH}:{mm}",
+    "second": "{HH}:{mm}:{ss}",
+    "none": "{HH}:{mm}:{ss}",
+}

@@ -1,0 +1,186 @@
+"""The overview: what was delivered and how late, what was superfluous, what was dropped."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from streams.dashboard.figures import Window
+from streams.dashboard.model.buckets import Buckets, buckets_of, window_of
+from streams.errors import EventKind, Number, text_of
+from streams.store import (
+    Cause,
+    EventWindow,
+    LatencyWindow,
+    MalformedWindow,
+    Repeat,
+    Report,
+    Store,
+    merged,
+    percentile,
+)
+
+SHARES = (0.50, 0.95, 0.99)
+_LOST = {
+    EventKind.FORWARDED_MESSAGE_DROPPED: "dropped",
+    EventKind.MESSAGE_CLASSIFY: "delayed",
+    EventKind.MESSAGE_UNDELIVERABLE: "undeliverable",
+    EventKind.CORRUPTED_MESSAGE: "corrupted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was read for the overview; ``as_of`` is up to when there are figures."""
+
+    window: Window
+    as_of: int | None = None
+    latencies: Sequence[LatencyWindow] = ()
+    events: Sequence[EventWindow] = ()
+    malformed: Sequence[MalformedWindow] = ()
+    repeats: Sequence[Repeat] = ()
+    late: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """Milliseconds; None where nothing was counted."""
+
+    count: int
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A path or a hop with how long it took."""
+
+    places: tuple[str, ...]
+    quantiles: Quantiles
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Copies that went no further, for one reason at one place."""
+
+    what: str
+    error: int
+    text: str
+    instance: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the page shows. Series have one value for each of ``buckets`` that is over."""
+
+    buckets: Buckets
+    delivered: Quantiles
+    rate: float
+    attempts: int
+    rates: tuple[float, ...]
+    quantiles: tuple[Quantiles, ...]
+    duplicates: dict[Cause, int]
+    duplicates_over_time: dict[Cause, tuple[int, ...]]
+    losses: tuple[Loss, ...]
+    malformed: int
+    repeats: tuple[Repeat, ...]
+    late: int
+    ways: tuple[Way, ...] = field(default=())
+    hops: tuple[Way, ...] = field(default=())
+
+
+def read_overview(store: Store, window: Window) -> Found:
+    """Read what the overview needs."""
+    report = Report(store, (window.since, window.until))
+    return Found(
+        window,
+        report.as_of(),
+        report.latency_windows(None),
+        report.event_windows(),
+        report.malformed(),
+        report.repeats(),
+        sum(report.late().values()),
+    )
+
+
+def overview_of(found: Found) -> Overview:
+    """Make of it what the page shows."""
+    whole = [row for row in found.latencies if row.leg == 0]
+    legs = [row for row in found.latencies if row.leg]
+    window = found.window
+    buckets = buckets_of(window.since, window.until, found.as_of, window_of(found.latencies))
+    copies = [row for row in found.events if row.cause]
+    rates = buckets.per_second(whole, lambda row: row.count)
+    return Overview(
+        buckets=buckets,
+        delivered=quantiles_of(whole),
+        rate=rate_of(rates, live=window.live),
+        attempts=sum(row.attempts for row in whole),
+        rates=rates,
+        quantiles=tuple(quantiles_of(rows) for rows in buckets.sort(whole)),
+        duplicates=by_cause(copies),
+        duplicates_over_time=causes_over_time(buckets, copies),
+        losses=losses_of(found.events),
+        malformed=sum(row.count for row in found.malformed),
+        repeats=tuple(found.repeats),
+        late=found.late,
+        ways=ways_of(whole, lambda row: tuple(row.path.split(">"))),
+        hops=ways_of(legs, lambda row: (row.leg_from, row.leg_to)),
+    )
+
+
+def quantiles_of(rows: Sequence[LatencyWindow]) -> Quantiles:
+    """Return the latency over several windows: exact, from their histograms."""
+    if not rows:
+        return Quantiles(0)
+    histogram = merged(row.histogram for row in rows)
+    p50, p95, p99 = (percentile(histogram, share) for share in SHARES)
+    return Quantiles(sum(r.count for r in rows), p50, p95, p99, max(r.max for r in rows))
+
+
+def rate_of(rates: Sequence[float], *, live: bool) -> float:
+    """Return the messages of a second: now, or on average of a time that is past."""
+    last = rates[-3:] if live else rates
+    return sum(last) / len(last) if last else 0.0
+
+
+def by_cause(copies: Iterable[EventWindow]) -> dict[Cause, int]:
+    """Return how many superfluous copies there were; every cause is a key."""
+    total = Counter(dict.fromkeys(Cause, 0))
+    for row in copies:
+        if row.cause:
+            total[row.cause] += row.count
+    return dict(total)
+
+
+def causes_over_time(
+    buckets: Buckets, copies: Sequence[EventWindow]
+) -> dict[Cause, tuple[int, ...]]:
+    """Return the superfluous copies of each cause over time."""
+    sorted_ = [by_cause(rows) for rows in buckets.sort(copies)]
+    return {cause: tuple(each[cause] for each in sorted_) for cause in Cause}
+
+
+def losses_of(events: Iterable[EventWindow]) -> tuple[Loss, ...]:
+    """Return the copies that went no further, the most frequent first; not superfluous ones."""
+    total: Counter[tuple[str, int, str]] = Counter()
+    for row in events:
+        if row.error and row.error != Number.DUPLICATE and row.event in _LOST:
+            total[_LOST[EventKind(row.event)], row.error, row.instance] += row.count
+    ordered = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(Loss(w, error, text_of(error), at, count) for (w, error, at), count in ordered)
+
+
+def ways_of(
+    rows: Iterable[LatencyWindow], places: Callable[[LatencyWindow], tuple[str, ...]]
+) -> tuple[Way, ...]:
+    """Return the latency of every way, the busiest first."""
+    groups: dict[tuple[str, ...], list[LatencyWindow]] = defaultdict(list)
+    for row in rows:
+        groups[places(row)].append(row)
+    ways = (Way(key, quantiles_of(found)) for key, found in groups.items())
+    return tuple(sorted(ways, key=lambda way: (-way.quantiles.count, way.places)))

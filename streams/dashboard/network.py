@@ -1,0 +1,83 @@
+"""The topology that pages show: read in the background, so that no page waits for Kafka."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from streams.analysis import Questions
+from streams.analysis.check import Report as Findings
+from streams.dashboard.figures import Trouble
+from streams.errors import HoplineError
+from streams.kafka import Cluster, read_catalog
+from streams.topology import Topology, load
+
+Read = Callable[[], tuple[object, Topology | None]]
+"""Returns a stamp that changes with the topology, and the topology; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A topology, compiled for questions; ``findings`` come a little later."""
+
+    stamp: object
+    questions: Questions
+    findings: Findings | None = None
+
+    @property
+    def topology(self) -> Topology:
+        """Return what is asked about."""
+        return self.questions.topology
+
+
+class Network:
+    """The newest topology; ``source`` says where it is from. Safe to use from several threads."""
+
+    def __init__(self, source: str, read: Read) -> None:
+        self.source, self._read = source, read
+        self.known: Known | None = None
+        self.trouble: Trouble | None = None
+
+    def look(self) -> None:
+        """Read anew; what was read before stays where that fails."""
+        try:
+            stamp, topology = self._read()
+        except HoplineError as error:
+            began = self.trouble.since if self.trouble else time.time_ns() // 1_000_000
+            self.trouble = Trouble(began, error.message)
+            return
+        self.trouble = None
+        if topology is not None and (self.known is None or self.known.stamp != stamp):
+            self.known = Known(stamp, Questions(topology, time.time()))
+            checked = self.known.questions.check()
+            self.known = Known(stamp, self.known.questions, checked)
+
+    def follow(self, stop: threading.Event, every: float) -> None:
+        """Read again and again until ``stop`` is set; ``every`` is in seconds."""
+        while True:
+            self.look()
+            if stop.wait(every):
+                return
+
+
+def network_of(folder: Path | None, cluster: Cluster | None) -> Network:
+    """Return the network of a folder, else of a cluster's catalog, else one that knows nothing."""
+    if folder is not None:
+        return Network(str(folder), lambda: _of_folder(folder))
+    if cluster is not None:
+        return Network(f"the catalog of {cluster.bootstrap}", lambda: _of_catalog(cluster))
+    return Network("", lambda: (None, None))
+
+
+def _of_folder(folder: Path) -> tuple[object, Topology | None]:
+    files = (folder, *sorted(folder.rglob("*"))) if folder.is_dir() else (folder,)
+    stamp = tuple((file.name, file.stat().st_mtime_ns) for file in files if file.exists())
+    return stamp, load(folder, time.time())
+
+
+def _of_catalog(cluster: Cluster) -> tuple[object, Topology | None]:
+    state = read_catalog(cluster)
+    return state.version, state.topology

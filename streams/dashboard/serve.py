@@ -1,0 +1,98 @@
+"""Run the dashboard: a web server on one port, until it is interrupted."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+import uvicorn
+from fastapi import FastAPI
+from nicegui import ui
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.staticfiles import StaticFiles
+
+from streams.dashboard.access import Access
+from streams.dashboard.config import DashboardConfig
+from streams.dashboard.context import Context
+from streams.dashboard.figures import Figures
+from streams.dashboard.frame import add_pages
+from streams.dashboard.head import AT, FOLDER
+from streams.dashboard.network import network_of
+from streams.dashboard.pages import PAGES
+from streams.errors import UsageError
+from streams.store import Store
+
+_TOPOLOGY_EVERY = 5.0
+_ICON = (FOLDER / "icon.svg").read_text("utf-8")
+
+
+def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) -> None:
+    """Serve all pages until SIGINT or SIGTERM; ``say`` is given the address.
+
+    Raises UsageError where there is no store or the port is taken, SurroundingsError where the
+    store's database is away at the beginning; later it may come and go.
+    """
+    with Store.look(config.store) as store, _listening(config) as listening:
+        stop = threading.Event()
+        network = network_of(config.topology, config.cluster)
+        context = Context(Figures(store, _now, config.refresh), network, config.cluster, _now)
+        follower = threading.Thread(
+            target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
+        )
+        follower.start()
+        try:
+            say(address_of(config, listening.getsockname()[1]))
+            _server(config, context).run(sockets=[listening])
+        finally:
+            stop.set()
+
+
+def application(config: DashboardConfig, context: Context) -> Access:
+    """Return everything that is served, behind whoever may look."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app.mount(AT, StaticFiles(directory=FOLDER))
+    add_pages(context, PAGES, config.refresh)
+    ui.run_with(
+        app,
+        title="Hopline",
+        favicon=_ICON,
+        tailwind=False,
+        language="en-US",
+        reconnect_timeout=10.0,
+        show_welcome_message=False,
+        # Within a machine it only costs time.
+        gzip_middleware_factory=None if config.local else GZipMiddleware,
+    )
+    return Access(app, config.token)
+
+
+def address_of(config: DashboardConfig, port: int) -> str:
+    """Return where to point a browser, the token included."""
+    host = "127.0.0.1" if config.host in ("0.0.0.0", "::", "") else config.host
+    host = f"[{host}]" if ":" in host else host
+    return f"http://{host}:{port}/" + (f"?token={config.token}" if config.token else "")
+
+
+def _server(config: DashboardConfig, context: Context) -> uvicorn.Server:
+    settings = uvicorn.Config(
+        application(config, context), log_level="warning", access_log=False, lifespan="on",
+        timeout_graceful_shutdown=1, server_header=False,
+    )  # fmt: skip
+    return uvicorn.Server(settings)
+
+
+def _listening(config: DashboardConfig) -> socket.socket:
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    try:
+        return socket.create_server((config.host, config.port), family=family, backlog=128)
+    except OSError as error:
+        raise UsageError(
+            f"Nothing can be served at {config.host}:{config.port}: {error.strerror or error}.",
+            "Choose another one with --port; 0 takes a free one.",
+        ) from error
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,103 @@
+"""The time that a page shows: the last so many minutes, or from one instant until another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+PRESETS = ("5m", "15m", "1h", "6h", "24h", "7d")
+DEFAULT = "15m"
+_UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_LENGTH = re.compile(r"(\d{1,5})([smhd])")
+_NAMES = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time: ``length`` such as ``15m`` until now, else from ``since`` to ``until``.
+
+    ``since`` and ``until`` are epoch milliseconds.
+    """
+
+    length: str = DEFAULT
+    since: int = 0
+    until: int = 0
+
+    @property
+    def live(self) -> bool:
+        """Tell whether it ends now."""
+        return not self.until
+
+    def bounds(self, now: int) -> tuple[int, int]:
+        """Return its beginning and end at an instant; epoch milliseconds."""
+        return (now - milliseconds(self.length), now) if self.live else (self.since, self.until)
+
+    def parameters(self) -> dict[str, str]:
+        """Return what an address says of it; nothing of what goes without saying."""
+        if not self.live:
+            return {"from": in_address(self.since), "until": in_address(self.until)}
+        return {} if self.length == DEFAULT else {"last": self.length}
+
+    def moved(self, steps: float, now: int) -> Span:
+        """Return the stretch that lies so many of its own lengths later, never after now."""
+        since, until = self.bounds(now)
+        length = until - since
+        until = until + round(steps * length)
+        if until >= now:
+            return Span(self.length) if self.live else Span("", now - length, now)
+        return Span("", until - length, until)
+
+    @property
+    def words(self) -> str:
+        """Return how people say it."""
+        if not self.live:
+            return between(self.since, self.until)
+        count, unit = _parts(self.length)
+        return f"last {count} {_NAMES[unit]}s" if count != 1 else f"last {_NAMES[unit]}"
+
+
+def span_of(parameters: Mapping[str, str]) -> Span:
+    """Read what an address says; what cannot be meant counts as not said."""
+    since, until = instant_of(parameters.get("from", "")), instant_of(parameters.get("until", ""))
+    if since is not None and until is not None and since < until:
+        return Span("", since, until)
+    length = parameters.get("last", DEFAULT)
+    return Span(length if _LENGTH.fullmatch(length) and milliseconds(length) else DEFAULT)
+
+
+def milliseconds(length: str) -> int:
+    """Return how long ``15m`` is."""
+    count, unit = _parts(length)
+    return count * _UNITS[unit]
+
+
+def _parts(length: str) -> tuple[int, str]:
+    found = _LENGTH.fullmatch(length)
+    assert found is not None, length
+    return int(found[1]), found[2]
+
+
+def in_address(instant: int) -> str:
+    """Return epoch milliseconds as an address has it: ``2026-11-21T18:30:00Z``."""
+    said = datetime.fromtimestamp(instant / 1_000, UTC)
+    return (
+        said.strftime("%Y-%m-%dT%H:%M:%S") + (f".{instant % 1000:03}" * bool(instant % 1000)) + "Z"
+    )
+
+
+def instant_of(text: str) -> int | None:
+    """Read such an instant (without a zone it is UTC) as epoch milliseconds; None for any other."""
+    try:
+        said = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return round((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp() * 1_000)
+
+
+def between(since: int, until: int) -> str:
+    """Return two instants for people, the day once where it is the same. UTC, as everywhere."""
+    first, last = (datetime.fromtimestamp(at / 1_000, UTC) for at in (since, until))
+    end = last.strftime("%H:%M:%S" if first.date() == last.date() else "%Y-%m-%d %H:%M:%S")
+    return f"{first:%Y-%m-%d %H:%M:%S} – {end} UTC"

@@ -1,0 +1,41 @@
+"""HTML from templates: whatever is put in is escaped, and figures are written for people."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from streams.dashboard import wording
+
+FOLDER = Path(__file__).parent / "templates"
+_FILTERS = ("count", "rate", "duration", "size", "clock")
+
+
+def part(template: str, name: str, *arguments: Any, **named: Any) -> Markup:
+    """Return what a macro of a template makes of its arguments."""
+    macro = getattr(_template(template).module, name)
+    return Markup(macro(*arguments, **named))
+
+
+@cache
+def _template(name: str) -> Template:
+    return _environment().get_template(f"{name}.html")
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update({name: getattr(wording, name) for name in _FILTERS})
+    made.filters["plural"] = wording.plural
+    made.globals["NONE"] = wording.NONE
+    return made

@@ -1,0 +1,156 @@
+"""Dialogs: each side as its endpoint worker has last written it, and when it came to that.
+
+Nothing is remembered between two batches: what was before stands in the store, and a row there
+keeps the instants that a batch cannot know (``streams.store.state_tables``). So there is no state
+that grows with the number of dialogs.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from streams.errors import EventKind, Number
+from streams.monitor.read import Writers, _decoded, _spoiled, _text
+from streams.schema import load
+from streams.wire.state import DIALOG
+
+DIALOG_RAW = ("topic", "offset", "timestamp", "key", "value")
+
+STATES: Writers = {DIALOG.prefix: load("Dialog")}
+
+STATE = (
+    "topic", "position", "at", "reason", "database", "conversation", "is_initiator", "gone",
+    "service", "far_service", "contract", "state", "begun_at", "expires_at", "far_broker",
+    "is_locked", "ended_at", "sent", "acknowledged", "received", "parked", "attempt", "status",
+    "status_at",
+)  # fmt: skip
+"""One record about a side of a dialog; with ``gone`` it was deleted, with ``reason`` unreadable."""
+
+SIDE = ("topic", "database", "conversation", "is_initiator")
+
+_FIELDS = {
+    "service": "service",
+    "far_service": "far_service",
+    "contract": "contract",
+    "state": "state",
+    "begun_at": "created_at",
+    "expires_at": "expires_at",
+    "far_broker": "far_broker",
+    "is_locked": "locked",
+    "ended_at": "closed_at",
+    "sent": "send_sequence",
+    "acknowledged": "acknowledged",
+    "received": "receive_sequence",
+    "attempt": "attempt",
+    "status": "status",
+    "status_at": "status_at",
+}
+_TEXTS = {"service", "far_service", "contract", "state", "far_broker"}
+_UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+
+
+def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
+    """Return what the records (DIALOG_RAW) of ``dialog`` topics say of dialogs (STATE).
+
+    Their keys tell which records are about a dialog; the others are left out.
+    """
+    parts = F.split(F.col("key").cast("string"), "/")
+    about = raw.withColumn("parts", parts).where(
+        (F.size("parts") == 3)
+        & F.get("parts", F.lit(1)).rlike(_UUID)
+        & F.get("parts", F.lit(2)).isin("initiator", "target")
+    )
+    decoded = about.select(
+        "topic",
+        F.col("offset").alias("position"),
+        F.unix_millis("timestamp").alias("at"),
+        _text(F.try_url_decode(F.get("parts", F.lit(0)))).alias("database"),
+        F.get("parts", F.lit(1)).alias("conversation"),
+        (F.get("parts", F.lit(2)) == "initiator").alias("is_initiator"),
+        F.col("value").isNull().alias("gone"),
+        _decoded("value", writers, *_FIELDS.values(), "parked").alias("read"),
+        _spoiled("value", "value", writers).alias("spoiled"),
+    )
+    reason = F.when(
+        ~F.col("gone"),
+        F.coalesce(
+            "spoiled",
+            F.when(F.col("read.state").isNull(), "value: unreadable"),
+            F.when(F.col("database").isNull(), "key: unreadable"),
+        ),
+    )
+    waiting = F.filter("read.parked", lambda one: one["sequence"] >= 0)
+    columns = {
+        name: _text(F.col(f"read.{field}")) if name in _TEXTS else F.col(f"read.{field}")
+        for name, field in _FIELDS.items()
+    }
+    return decoded.select(
+        "*", reason.alias("reason"), *(column.alias(name) for name, column in columns.items()),
+        F.size(waiting).alias("parked"),
+    ).select(*STATE)  # fmt: skip
+
+
+def sides(states: DataFrame) -> DataFrame:
+    """Return one row per side of a dialog that a batch (STATE, static) is about.
+
+    It has the columns of ``DialogSide``, as far as its last record and those before it in the batch
+    tell them (``state`` is null where there is none), ``gone_at`` where the last one deletes it,
+    and how many records are ``unreadable``, with the ``reason`` of one.
+    """
+    at, gone = F.col("at"), F.col("gone")
+    told = F.col("state").isNotNull() & F.col("reason").isNull()
+    order = Window.partitionBy(*SIDE).orderBy("position")
+    numbers = F.struct("state", "sent", "acknowledged", "received")
+    head = F.struct("acknowledged", F.col("sent") > F.col("acknowledged"))
+    marked = states.select(
+        "*",
+        _begins(numbers, order).alias("moved"),
+        _begins(head, order).alias("new_head"),
+        F.struct(*STATE[8:]).alias("last"),
+    )
+    rows = marked.groupBy(*SIDE).agg(
+        F.max_by("last", F.when(told, F.col("position"))).alias("last"),
+        F.max(F.when(F.col("reason").isNull(), F.col("position"))).alias("position"),
+        F.max(F.when(told, at)).alias("seen_at"),
+        F.min(F.when(F.col("is_initiator") & F.col("is_locked"), at)).alias("locked_at"),
+        F.min(F.when(F.col("state") == "ER", at)).alias("error_at"),
+        F.max(F.when(told & F.col("moved"), at)).alias("progress_at"),
+        F.max(F.when(told & F.col("new_head"), at)).alias("head_since"),
+        F.max_by(F.when(gone, at), "position").alias("gone_at"),
+        F.count("reason").alias("unreadable"),
+        F.max("reason").alias("reason"),
+        F.max(F.when(F.col("reason").isNotNull(), at)).alias("unreadable_at"),
+    )
+    depth = F.col("last.sent") - F.col("last.acknowledged")
+    return rows.select(
+        *(name for name in rows.columns if name not in ("last", "head_since")),
+        "last.*",
+        depth.alias("depth"),
+        F.when(depth > 0, F.col("head_since")).alias("waiting_since"),
+    )
+
+
+def troubles(events: DataFrame) -> DataFrame:
+    """Return the events of a batch with an error that name a dialog, one row per kind of it.
+
+    Superfluous copies (11218) are no trouble.
+    """
+    named = F.col("conversation").isNotNull() & ~F.col("error").isin(0, int(Number.DUPLICATE))
+    wanted = F.col("event").isin(int(EventKind.CONVERSATION), int(EventKind.MESSAGE_UNDELIVERABLE))
+    return (
+        events.where(named & wanted)
+        .withColumnRenamed("from_initiator", "is_initiator")
+        .groupBy("instance", "database", "conversation", "is_initiator", "event", "error")
+        .agg(
+            F.max("to_service").alias("to_service"),
+            F.min("at").alias("first_at"),
+            F.max("at").alias("last_at"),
+        )
+    )
+
+
+def _begins(what: Column, order: object) -> Column:
+    """Return whether a record differs in ``what`` from the one before; the first one does."""
+    before = F.lag(what).over(order)  # type: ignore[arg-type]
+    return before.isNull() | (before != what)

@@ -1,0 +1,66 @@
+"""The other half of the exactly-once watchdog: numbers that are missing in a queue's dialogs."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streams.monitor.read import event_time, flagged, uuid_text
+from streams.protocol.frames import Flag
+
+GAPS = (
+    "topic", "conversation", "from_initiator", "window_start", "window_end", "first", "last",
+    "count", "missing", "first_at", "last_at",
+)  # fmt: skip
+
+
+def gaps(envelopes: DataFrame, now: Column, *, within: int, late: int) -> DataFrame:
+    """Return the stretches of dialogs in which numbers are missing (GAPS), as soon as they are.
+
+    Each direction of a dialog is looked at in windows of twice ``within`` ms that overlap by half,
+    so that neighbours delivered no further apart share one. A queue gets a dialog's messages in
+    order: what lies between the least and the greatest number of a window must be there. Numbers
+    are counted and added up, which takes little room; of several that are missing while as many
+    others came twice one may hide the other. An Error skips numbers on purpose (U-47), and what a
+    broker makes itself has none.
+    """
+    numbered = ~flagged(Flag.ERROR, Flag.UNSEQUENCED) & (F.col("fragment") == 0)
+    arrived = envelopes.withColumn("arrived", F.get("path.at", F.size("path") - 1))
+    timed = arrived.select(
+        event_time("arrived", now).alias("at"),
+        "topic",
+        "conversation",
+        "from_initiator",
+        F.when(numbered, F.col("sequence")).alias("number"),
+    )
+    stretches = (
+        timed.withWatermark("at", f"{late} milliseconds")
+        .groupBy(
+            F.window("at", f"{2 * within} milliseconds", f"{within} milliseconds").alias("window"),
+            "topic",
+            "conversation",
+            "from_initiator",
+        )
+        .agg(
+            F.min("number").alias("first"),
+            F.max("number").alias("last"),
+            F.count("number").alias("count"),
+            F.sum("number").alias("total"),
+            F.unix_millis(F.min("at")).alias("first_at"),
+            F.unix_millis(F.max("at")).alias("last_at"),
+        )
+    )
+    span = F.col("last") - F.col("first") + 1
+    expected = (F.col("first") + F.col("last")) * span / 2
+    absent = F.greatest(span - F.col("count"), F.when(F.col("total") != expected, 1).otherwise(0))
+    return (
+        stretches.withColumn("missing", absent)
+        .where(F.col("missing") > 0)
+        .select(
+            "*",
+            F.unix_millis("window.start").alias("window_start"),
+            F.unix_millis("window.end").alias("window_end"),
+        )
+        .withColumn("conversation", uuid_text("conversation"))
+        .select(*GAPS)
+    )

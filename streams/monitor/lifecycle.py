@@ -1,0 +1,233 @@
+"""The life of each message, from its first transmission to its last copy: a session per message.
+
+A session has everything that is seen of one message with no more than the horizon between two
+sightings. When it is over, the message has a row if there is something to tell: it never arrived
+(missing), it arrived more than once (why, copy by copy), or it arrived long after it was sent.
+What a sender repeats makes no session longer: else a message that gets lost again and again would
+never be missing.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streams.errors import EventKind, Number
+from streams.monitor.read import event_time, flagged, instant_in, uuid_bytes, uuid_text
+from streams.protocol.frames import Flag
+
+COPY = (
+    "sequence", "place", "fragment", "sent_at", "left_at", "first_hop", "topic", "arrived_at",
+)  # fmt: skip
+"""A copy that came to an endpoint; ``topic`` is the queue's, null where the copy was removed.
+
+``sent_at`` tells the transmissions of the sender apart, ``left_at`` how often the sender's
+forwarder passed one of them on, ``first_hop`` the routes it took at once."""
+
+SIGHTING = (
+    "at", "conversation", "message_id", "from_initiator", "sequence", "from_service", "to_service",
+    "enqueued_at", "expires_at", "sent", "copy", "trouble",
+)  # fmt: skip
+"""``sent``: into which topic it was transmitted first; ``copy``: one that came to an endpoint;
+``trouble``: (instant, number, instance) of an event that says why one did not."""
+
+LIVES = (
+    "conversation", "message_id", "from_initiator", "sequence", "from_service", "to_service",
+    "enqueued_at", "expires_at", "sent", "delivered", "delivered_at", "places", "copies", "retries",
+    "redeliveries", "several_routes", "several_targets", "replays", "unknown", "trouble",
+    "first_at", "last_at",
+)  # fmt: skip
+
+_CAUSES = ("retries", "redeliveries", "several_routes", "several_targets", "replays", "unknown")
+_TYPES = {
+    "conversation": "binary",
+    "message_id": "binary",
+    "from_initiator": "boolean",
+    "sequence": "long",
+    "from_service": "string",
+    "to_service": "string",
+    "enqueued_at": "long",
+    "expires_at": "long",
+    "sent": "string",
+    "copy": "struct<sequence: long, place: string, fragment: int, sent_at: long, left_at: long,"
+    " first_hop: int, topic: string, arrived_at: long>",
+    "trouble": "struct<at: long, error: int, instance: string>",
+}
+_REFUSED = (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE)
+
+
+def of_frames(envelopes: DataFrame, now: Column, *, queues: str) -> DataFrame:
+    """Return the sightings in ``out`` and in queues (``read.ENVELOPE``).
+
+    ``queues`` is what the names of queue topics begin with. System messages that are not delivered
+    are not missed: an endpoint that has ended takes an EndDialog without showing it.
+    """
+    queued = F.startswith("topic", F.lit(queues))
+    sent_at = instant_in("sent_at")
+    claimed = F.when(queued, _last("at")).otherwise(sent_at)
+    first = (F.col("attempt") == 0) & ~flagged(Flag.END, Flag.ERROR)
+    told = F.col("reason").isNull() & ~flagged(Flag.UNSEQUENCED) & (queued | first)
+    copy = F.struct(
+        "sequence",
+        _last("instance").alias("place"),
+        "fragment",
+        sent_at.alias("sent_at"),
+        F.get("path.at", F.lit(0)).alias("left_at"),
+        "first_hop",
+        "topic",
+        F.col("claimed").alias("arrived_at"),
+    )
+    columns = {
+        "conversation": F.when(
+            queued & (F.length("conversation") == 16), F.col("conversation")
+        ).when(~queued, uuid_bytes("key")),
+        "expires_at": F.col("dialog_expires_at"),
+        "sent": F.when(~queued, F.col("topic")),
+        "copy": F.when(queued, copy),
+        "trouble": F.lit(None),
+    }
+    named = told & columns["conversation"].isNotNull()
+    return _sightings(envelopes.withColumn("claimed", claimed), named, columns, now)
+
+
+def of_events(events: DataFrame, now: Column) -> DataFrame:
+    """Return the sightings in events (``read.EVENT_RECORD``): copies removed, dropped, refused."""
+    removed = (F.col("event") == int(EventKind.MESSAGE_UNDELIVERABLE)) & (
+        F.col("error") == int(Number.DUPLICATE)
+    )
+    refused = F.col("event").isin([int(kind) for kind in _REFUSED]) & (F.col("error") != 0)
+    first = F.coalesce("attempt", F.lit(0)) == 0
+    copy = F.struct(
+        "sequence",
+        F.concat_ws("/", "instance", "database").alias("place"),
+        F.coalesce("fragment", F.lit(0)).alias("fragment"),
+        "sent_at",
+        "left_at",
+        "first_hop",
+        F.lit(None).alias("topic"),
+        F.lit(None).alias("arrived_at"),
+    )
+    columns = {
+        "conversation": uuid_bytes("conversation"),
+        "message_id": uuid_bytes("message_id"),
+        "enqueued_at": F.lit(None),
+        "expires_at": F.lit(None),
+        "sent": F.lit(None),
+        "copy": F.when(removed, copy),
+        "trouble": F.when(~removed, F.struct("at", "error", "instance")),
+    }
+    timed = events.withColumn("claimed", F.col("at"))
+    named = columns["conversation"].isNotNull() & columns["message_id"].isNotNull()
+    told = F.col("reason").isNull() & (removed | (refused & first)) & named
+    return _sightings(timed, told, columns, now)
+
+
+def heartbeats(raw: DataFrame, now: Column) -> DataFrame:
+    """Return records of ``presence`` (RAW) as sightings of nothing: they move time on."""
+    columns = dict.fromkeys(SIGHTING[1:], F.lit(None))
+    timed = raw.withColumn("stored_at", F.col("timestamp")).withColumn(
+        "claimed", F.unix_millis("timestamp")
+    )
+    return _sightings(timed, F.lit(True), columns, now)
+
+
+def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
+    """Return the messages that have something to tell (LIVES), each when its session is over.
+
+    ``horizon`` is the longest time (ms) between two sightings of a session, ``late`` the watermark.
+    """
+    gap = F.session_window("at", f"{horizon} milliseconds").alias("session")
+    sessions = (
+        sightings.withWatermark("at", f"{late} milliseconds")
+        .groupBy(gap, "conversation", "message_id")
+        .agg(
+            *(F.max(name).alias(name) for name in SIGHTING[3:10]),
+            F.collect_list("copy").alias("arrived"),
+            F.max("trouble").alias("trouble"),
+        )
+    )
+    told = _with_causes(sessions).select(
+        "*",
+        F.unix_millis("session.start").alias("first_at"),
+        (F.unix_millis("session.end") - horizon).alias("last_at"),
+    )
+    missing = F.col("sent").isNotNull() & (F.col("delivered") == 0)
+    found = F.col("sent").isNull() & (F.col("delivered_at") - F.col("enqueued_at") > horizon)
+    superfluous = sum((F.col(name) for name in _CAUSES), F.lit(0)) > 0
+    # No condition on a key: Spark would move it below the watermark, and heartbeats with it.
+    something = told.where(missing | found | superfluous)
+    for identifier in ("message_id", "conversation"):
+        something = something.withColumn(identifier, uuid_text(identifier))
+    return something.select(*LIVES)
+
+
+def _with_causes(sessions: DataFrame) -> DataFrame:
+    """Add how often the message came, and why more than once.
+
+    The copies at one endpoint are told apart step by step: transmissions of the sender, passes of
+    its forwarder, routes of one pass; what then is still the same was passed on again on the way.
+    Where nothing was delivered, nobody knows what the copies were copies of.
+    """
+    queued = F.filter("arrived", lambda copy: copy["topic"].isNotNull())
+    several = F.size(F.array_distinct("queued.topic")) > 1
+    counted = sessions.withColumn("queued", queued).withColumn(
+        # An endpoint may have moved meanwhile: places matter only where there are several queues.
+        "all",
+        F.transform(
+            F.concat("arrived", _of_fragments()),
+            lambda copy: copy.withField("place", F.when(several, copy["place"])),
+        ),
+    )
+    steps = [_different(*COPY[:n]) for n in range(1, 7)]
+    said, placed, whole, sent, left, routed = steps
+    causes = {
+        "retries": sent - whole,
+        "redeliveries": left - sent + F.size("all") - routed,
+        "several_routes": routed - left,
+        "several_targets": placed - said,
+        "replays": said - 1,
+    }
+    known = F.size("queued") > 0
+    return counted.select(
+        *sessions.columns,
+        F.size("queued").alias("delivered"),
+        F.array_min("queued.arrived_at").alias("delivered_at"),
+        F.array_join(F.array_sort(F.array_distinct("queued.place")), ", ").alias("places"),
+        F.size("arrived").alias("copies"),
+        *(F.when(known, count).otherwise(0).alias(name) for name, count in causes.items()),
+        F.when(known, 0).otherwise(F.size("arrived")).alias("unknown"),
+    )
+
+
+def _of_fragments() -> Column:
+    """Return what to hold removed fragments against: a message is queued whole, as fragment 0."""
+    numbers = F.array_distinct(F.filter("arrived.fragment", lambda number: number != 0))
+    first = F.get("queued", F.lit(0))
+    return F.transform(numbers, lambda number: first.withField("fragment", number))
+
+
+def _different(*names: str) -> Column:
+    """Return how many copies differ in some of these."""
+    return F.size(
+        F.array_distinct(F.transform("all", lambda copy: F.struct(*(copy[n] for n in names))))
+    )
+
+
+def _sightings(
+    frame: DataFrame, told: Column, columns: dict[str, Column], now: Column
+) -> DataFrame:
+    """Return a row for each record that is ``told``.
+
+    By exploding and not by a condition: Spark moves conditions below the decoding, decoding twice.
+    """
+    made = {name: columns.get(name, F.col(name)) for name in _TYPES}
+    sighting = F.struct(
+        event_time("claimed", now).alias("at"),
+        *(made[name].cast(kind).alias(name) for name, kind in _TYPES.items()),
+    )
+    row = F.explode(F.when(told, F.array(sighting))).alias("sighting")
+    return frame.select(row).select("sighting.*")
+
+
+def _last(field: str) -> Column:
+    return F.get(f"path.{field}", F.size("path") - 1)

@@ -1,0 +1,208 @@
+"""One look at what no record tells: positions of workers, what forwarders hold, signs of life."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from streams.kafka import (
+    CatalogState,
+    Cluster,
+    Consumer,
+    Fetcher,
+    GoneError,
+    KafkaError,
+    KafkaException,
+    Message,
+    Notes,
+    TopicPartition,
+    next_of,
+    read_begins,
+    read_ends,
+    read_notes_of,
+    watermarks,
+)
+from streams.monitor.signs import Signs
+from streams.node import counted
+from streams.topology import Topology, next_instances, pair_names
+from streams.wire import MalformedError, Topics, decode_presence
+from streams.wire.spans import spans_in
+
+_BEGINNING = -2
+PATIENCE = 10.0
+"""Seconds that Kafka may take to say where a topic ends."""
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one look has found, by instance (or pair).
+
+    ``lags``: records by (instance, role, kind of topic); ``held``: copies and bytes of bodies;
+    ``signs``: whether it lives, and its last sign; ``links``: to whom its routes lead.
+    """
+
+    homes: tuple[str, ...]
+    lags: Mapping[tuple[str, str, str], int]
+    held: Mapping[str, tuple[int, int]]
+    signs: Mapping[str, tuple[bool, int]]
+    links: tuple[tuple[str, str], ...]
+
+
+class Eye:
+    """Looks at a cluster; it reads, and commits nothing. Not to be shared between threads."""
+
+    def __init__(self, cluster: Cluster, patience: float = PATIENCE) -> None:
+        self._cluster, self._patience = cluster, patience
+        self._catalog = CatalogState()
+        self._signs = Signs()
+        self._consumer: Consumer | None = None
+        self._sizes: dict[Place, dict[int, int]] = {}
+        self._at: dict[str, int] = {}
+
+    def look(self, now: int) -> Seen:
+        """Look around; ``now`` is epoch milliseconds.
+
+        Raises KafkaException or SurroundingsError where Kafka does not answer, or has no catalog.
+        """
+        self._catch_up()
+        topology = self._catalog.topology or Topology()
+        pairs = sorted(pair_names(topology))
+        homes = (*sorted(topology.instances), *pairs)
+        topics = {
+            (home, role): _inputs(self._cluster.topics, home, role, is_pair=home in pairs)
+            for home in homes
+            for role in ("endpoint", "forwarder")
+        }
+        notes = self._notes(topics)
+        signs = {name: (up, at) for name, up, at in self._signs.judge(now)}
+        return Seen(
+            homes,
+            self._lags(topics, notes),
+            self._held(homes, notes),
+            {name: signs[name] for name in topology.instances if name in signs},
+            tuple(
+                (instance.name, other)
+                for instance in topology.instances.values()
+                for other in next_instances(topology, instance)
+            ),
+        )
+
+    def close(self) -> None:
+        """Let the broker go."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    # --- catalog and signs of life ---------------------------------------------------------------
+
+    def _catch_up(self) -> None:
+        """Read what was written to ``catalog`` and ``presence`` since the last look."""
+        topics = (self._cluster.topics.catalog, self._cluster.topics.presence)
+        consumer = self._consumer = self._consumer or self._follow(topics)
+        ends = {
+            topic: watermarks(consumer, topic, 0, timeout=self._patience)[1] for topic in topics
+        }
+        while any(self._at.get(topic, 0) < end for topic, end in ends.items()):
+            behind = next(topic for topic, end in ends.items() if self._at.get(topic, 0) < end)
+            self._take(next_of(consumer, behind, 0))
+
+    def _take(self, message: Message) -> None:
+        error, topic, offset = message.error(), message.topic() or "", message.offset() or 0
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:
+            raise KafkaException(error)
+        if error is None:
+            self._read(message)
+        self._at[topic] = offset if error is not None else offset + 1
+
+    def _follow(self, topics: tuple[str, ...]) -> Consumer:
+        consumer = self._cluster.consumer(
+            f"{self._cluster.topics.prefix}monitor",
+            auto_offset_reset="earliest",
+            enable_partition_eof=True,
+        )
+        try:
+            for topic in topics:
+                watermarks(consumer, topic, 0, timeout=self._patience)
+        except KafkaException:
+            consumer.close()
+            raise
+        consumer.assign([TopicPartition(topic, 0, _BEGINNING) for topic in topics])
+        return consumer
+
+    def _read(self, message: Message) -> None:
+        if message.topic() == self._cluster.topics.catalog:
+            self._catalog.read(message)
+            return
+        with suppress(MalformedError):
+            sign = decode_presence(message.value())
+            self._signs.seen(sign["instance"], message.timestamp()[1], sign["count"])
+
+    # --- positions -------------------------------------------------------------------------------
+
+    def _notes(self, topics: Mapping[tuple[str, str], Mapping[str, str]]) -> dict[str, Notes]:
+        groups = {self._group(home, role): home for home, role in topics}
+        return read_notes_of(self._cluster, groups)
+
+    def _group(self, home: str, role: str) -> str:
+        return f"{self._cluster.topics.prefix}{role}.{home}"
+
+    def _lags(
+        self,
+        topics: Mapping[tuple[str, str], Mapping[str, str]],
+        notes: Mapping[str, Notes],
+    ) -> dict[tuple[str, str, str], int]:
+        readers = {
+            name: (home, role, kind)
+            for (home, role), kinds in topics.items()
+            for name, kind in kinds.items()
+        }
+        ends, begins = read_ends(self._cluster, [*readers]), read_begins(self._cluster, [*readers])
+        lags: dict[tuple[str, str, str], int] = {}
+        for place, end in ends.items():
+            home, role, kind = readers[place[0]]
+            passed, _ = notes[self._group(home, role)].get(place, (-1, ""))
+            lag = max(0, end - max(passed, begins.get(place, 0)))
+            lags[home, role, kind] = lags.get((home, role, kind), 0) + lag
+        return lags
+
+    # --- held copies -----------------------------------------------------------------------------
+
+    def _held(self, homes: Sequence[str], notes: Mapping[str, Notes]) -> dict[str, tuple[int, int]]:
+        held: dict[str, tuple[int, int]] = {}
+        for home in homes:
+            copies = size = 0
+            for place, (_, note) in notes[self._group(home, "forwarder")].items():
+                positions = [offset for span in spans_in(note) for offset in span]
+                copies += len(positions)
+                size += self._bytes(place, positions)
+            held[home] = copies, size
+        return held
+
+    def _bytes(self, place: Place, positions: Sequence[int]) -> int:
+        """Return what the bodies at some positions count towards MESSAGE_FORWARD_SIZE."""
+        sizes = self._sizes.pop(place, {})
+        known = {offset: sizes[offset] for offset in positions if offset in sizes}
+        unknown = [offset for offset in positions if offset not in sizes]
+        if unknown:
+            bodies = Fetcher(self._cluster, *place, cache_bytes=0)
+            try:
+                for offset in unknown:
+                    with suppress(GoneError):
+                        known[offset] = counted(len(bodies.fetch(offset)))
+            finally:
+                bodies.close()
+        if known:
+            self._sizes[place] = known
+        return sum(known.values())
+
+
+def _inputs(topics: Topics, home: str, role: str, *, is_pair: bool) -> dict[str, str]:
+    """Return the topics that a role of an instance, or of a pair, reads; each with its kind."""
+    if role == "endpoint":
+        return {topics.cmd(home): "cmd", topics.inbox(home): "in", topics.ack(home): "ack"}
+    if is_pair:  # what is for a pair comes to a partner
+        return {topics.out(home): "out"}
+    return {topics.out(home): "out", topics.txq(home): "txq"}

@@ -1,0 +1,157 @@
+"""Samples of what no record tells, beside Spark: every few seconds, by the driver, in a thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+
+from streams.errors import HoplineError, SurroundingsError
+from streams.kafka import KafkaException
+from streams.monitor.look import Eye, Seen
+from streams.store import (
+    HeldSample,
+    LagSample,
+    LinkSample,
+    QueueSample,
+    Sample,
+    SignSample,
+    Situation,
+    Store,
+    Waiting,
+)
+
+EVERY = 5.0
+"""Seconds between two looks."""
+KEPT = 86_400_000
+"""For so many milliseconds samples are kept."""
+
+_LAST_S = 15.0
+_CHANGES = ("until", "seen_at")
+"""What changes in a sample that holds: how long it has, and when the last sign of life came."""
+
+
+class Sampler:
+    """Looks at a cluster now and then. ``failure`` is what the store said when it refused.
+
+    Where Kafka does not answer there is no sample: the last ones grow old, and that shows.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        eye: Eye,
+        *,
+        every: float = EVERY,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.failure: HoplineError | None = None
+        self._store, self._eye, self._every, self._say = store, eye, every, say
+        self._holding: dict[tuple[object, ...], Sample] = {}
+        self._told = ""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look for the last time, and leave."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(_LAST_S)
+
+    def look(self) -> None:
+        """Look once, and write what there is."""
+        now = _now()
+        self.write(self._eye.look(now), now)
+
+    def _run(self) -> None:
+        try:
+            while True:
+                last = self._stop.is_set()
+                self.try_to_look()
+                if last or self.failure is not None:
+                    return
+                self._stop.wait(self._every)
+        finally:
+            self._eye.close()
+
+    def try_to_look(self) -> None:
+        """Look once; where Kafka does not answer, say so once."""
+        now = _now()
+        try:
+            seen = self._eye.look(now)
+        except KafkaException as error:
+            self._tell(str(error.args[0]))
+            return
+        except SurroundingsError as error:
+            self._tell(error.message)
+            return
+        self._told = ""
+        try:
+            self.write(seen, now)
+        except HoplineError as error:
+            self.failure = error
+
+    def write(self, seen: Seen, now: int) -> None:
+        """Write what a look has found, and what dialogs say, as samples."""
+        waiting = Situation(self._store).waiting()
+        rows = [self._held_on(row) for row in samples_of(seen, waiting, now)]
+        self._store.sample(rows, oldest=now - KEPT)
+        self._holding = {subject_of(row): row for row in rows}
+
+    def _tell(self, why: str) -> None:
+        if why != self._told:
+            self._say(f"nothing is sampled: {why}")
+        self._told = why
+
+    def _held_on(self, row: Sample) -> Sample:
+        """Return a sample as the last one of its subject that goes on, if it does."""
+        last = self._holding.get(subject_of(row))
+        if last is None:
+            return row
+        changes = {n: getattr(row, n) for n in _CHANGES if hasattr(row, n)}
+        same = replace(last, **changes)
+        return same if replace(row, at=last.at) == same else row
+
+
+def samples_of(seen: Seen, waiting: Mapping[str, Iterable[Waiting]], now: int) -> Iterator[Sample]:
+    """Yield what a look and the dialogs say, as samples that begin now."""
+    for home in sorted({*seen.homes, *waiting}):
+        yield _queue(home, tuple(waiting.get(home, ())), now)
+    for (home, role, topic), records in seen.lags.items():
+        yield LagSample(home, role, topic, now, now, records)
+    for home, (copies, size) in seen.held.items():
+        yield HeldSample(home, now, now, copies, size)
+    for instance, (up, at) in seen.signs.items():
+        yield SignSample(instance, now, now, up, at)
+    for instance, other in seen.links:
+        yield LinkSample(instance, other, now, now)
+
+
+def subject_of(row: Sample) -> tuple[object, ...]:
+    """Return what a sample is about: two of the same subject tell how it changed."""
+    names = ("instance", "role", "topic", "other")
+    own = {field.name for field in fields(row)}
+    return type(row), *(getattr(row, name) for name in names if name in own)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _queue(home: str, waiting: tuple[Waiting, ...], now: int) -> QueueSample:
+    oldest = [w.oldest_at for w in waiting if w.oldest_at is not None]
+    return QueueSample(
+        home,
+        now,
+        now,
+        messages=sum(w.messages for w in waiting),
+        dialogs=sum(w.dialogs for w in waiting),
+        parked=sum(w.parked for w in waiting),
+        oldest_at=min(oldest, default=None),
+        statuses=tuple(sorted((w.status, w.messages) for w in waiting if w.messages)),
+    )

@@ -1,0 +1,48 @@
+"""Who gives signs of life, as one reader of ``presence`` sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from streams.node import LEFT, SILENCE
+
+_SILENCE_MS = int(SILENCE * 1000)
+_SKEW_MS = 30_000
+"""By how much the reader's clock may differ from Kafka's, before it has seen that one go."""
+
+
+@dataclass(slots=True)
+class Signs:
+    """The last sign of each instance; instants are Kafka's, in epoch milliseconds.
+
+    Kafka's clock is seen to go by the signs themselves. While there are none at all, it is taken to
+    go like the reader's own.
+    """
+
+    _last: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    _newest: int = 0
+    _moved_at: int | None = None
+    _seen: int = 0
+
+    def seen(self, instance: str, at: int, count: int) -> None:
+        """Take note of a sign; with the count LEFT somebody says that it leaves."""
+        self._last[instance] = (at, count != LEFT)
+        self._newest = max(self._newest, at)
+
+    def judge(self, now: int) -> Iterator[tuple[str, bool, int]]:
+        """Yield who there is, whether it lives, and when it was heard last.
+
+        ``now`` is the reader's clock in epoch milliseconds: only its going counts, once it was seen
+        twice.
+        """
+        if self._moved_at is None:
+            clock = max(self._newest, now - _SKEW_MS)
+            self._moved_at = now - (clock - self._newest)
+        elif self._newest > self._seen:
+            self._moved_at, clock = now, self._newest
+        else:
+            clock = self._newest + now - self._moved_at
+        self._seen = self._newest
+        for instance, (at, stays) in sorted(self._last.items()):
+            yield instance, stays and clock - at < _SILENCE_MS, at

@@ -1,0 +1,64 @@
+"""From a batch of state records and events to rows of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from pyspark.sql import DataFrame
+from pyspark.sql import Row as SparkRow
+
+from streams.monitor import dialogs, read
+from streams.monitor.sink import BatchSink
+from streams.store import DialogGone, DialogSide, MalformedWindow, Row, Store, Trouble
+from streams.wire import Topics
+
+MOST = 50_000
+"""Records in a batch: their dialogs pass through the driver's memory."""
+
+
+class StateSink(BatchSink):
+    """What ``foreachBatch`` calls with records of ``dialog`` topics and of ``event``.
+
+    Unlike that of figures, a batch says nothing about what was before: it is aggregated here, and
+    the store keeps of a row what the batch cannot know.
+    """
+
+    def __init__(self, store: Store, query: str, topics: Topics, window: int) -> None:
+        super().__init__(store, query)
+        self._topics = topics
+        self._window = window
+
+    def rows(self, frame: DataFrame) -> Iterator[Row]:
+        """Return the rows of the store for a batch."""
+        frame.persist()  # else each question would read Kafka again
+        try:
+            of_events = frame["topic"] == self._topics.event
+            sides = dialogs.sides(dialogs.states(frame.where(~of_events))).collect()
+            happened = dialogs.troubles(read.events(frame.where(of_events))).collect()
+        finally:
+            frame.unpersist()
+        # Only then: the transaction of the store must not wait for Spark.
+        return chain(
+            chain.from_iterable(map(self._side, sides)),
+            (Trouble(**row.asDict()) for row in happened),
+        )
+
+    def _side(self, row: SparkRow) -> Iterator[Row]:
+        if row["unreadable"]:
+            start = row["unreadable_at"] - row["unreadable_at"] % self._window
+            yield MalformedWindow(
+                start, start + self._window, row["topic"], row["reason"], row["unreadable"]
+            )
+        if row["state"] is None and row["gone_at"] is None:
+            return
+        who = {name: row[name] for name in ("database", "conversation", "is_initiator")}
+        who["instance"] = self._topics.home("dialog", row["topic"])
+        if row["state"] is not None:
+            names = (name for name in _FIELDS if name not in who)
+            yield DialogSide(**who, **{name: row[name] for name in names})
+        if row["gone_at"] is not None:
+            yield DialogGone(**who, gone_at=row["gone_at"], position=row["position"])
+
+
+_FIELDS = tuple(DialogSide.__dataclass_fields__)

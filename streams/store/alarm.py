@@ -1,0 +1,77 @@
+"""What an alarm is, and what alarms go by: values. :mod:`streams.store.judge` decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from streams.store.dialogs import Group, Which
+from streams.store.links import Link
+from streams.store.rows import MalformedWindow, Repeat
+from streams.store.state_rows import LagSample, QueueSample, Trouble
+
+
+class Severity(IntEnum):
+    """How bad it is; the larger the worse."""
+
+    INFO = 1
+    """Worth knowing."""
+    WARNING = 2
+    """Somebody should look at it today."""
+    ERROR = 3
+    """Messages do not arrive, or arrive wrongly."""
+
+
+class AlarmKind(Enum):
+    """What can be wrong."""
+
+    REPEAT = "repeat"
+    SEVERAL_TARGETS = "several targets"
+    LINK_DOWN = "link down"
+    STUCK = "stuck"
+    UNLOCKED = "no target answers"
+    FAILED = "dialogs in error"
+    LEAKED = "leaked dialogs"
+    IDLE = "idle dialogs"
+    PARKED = "queue off"
+    LAG = "lag"
+    MALFORMED = "malformed records"
+    LATE = "figures incomplete"
+    STALE = "figures old"
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """One thing that is wrong. ``what`` and ``remedy`` are sentences; ``where`` names a place.
+
+    ``count`` is how often (messages, dialogs, records: ``what`` says it), ``since`` from which
+    instant on it is known, ``conversations`` some of the dialogs, to look at.
+    """
+
+    severity: Severity
+    kind: AlarmKind
+    what: str
+    where: str
+    remedy: str
+    count: int = 1
+    since: int | None = None
+    conversations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an alarm can be about."""
+
+    now: int
+    looked_at: int | None
+    repeats: Sequence[Repeat]
+    refused: Sequence[Trouble]
+    """Copies at second targets (11224)."""
+    dialogs: Mapping[Which, Sequence[Group]]
+    queues: Sequence[QueueSample]
+    links: Sequence[Link]
+    lags: Sequence[LagSample]
+    """Of the last minute, by subject and oldest first."""
+    malformed: Sequence[MalformedWindow]
+    late: Mapping[str, int]

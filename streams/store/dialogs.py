@@ -1,0 +1,228 @@
+"""Questions about dialogs: which ones are in trouble, and how many there are of each kind.
+
+The database counts and sorts; there may be millions of dialogs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import sqlalchemy as sa
+
+from streams.store.state_rows import DialogSide
+from streams.store.state_tables import DIALOGS
+from streams.store.store import Store
+
+RETRY_CEILING = 64_000
+"""The longest time between two attempts (U-27): who is silent for longer does not get through."""
+LEFT_OPEN = 600_000
+"""A side whose other side has ended or failed, and that says nothing for so long, is leaked."""
+IDLE = 3_600_000
+"""So is one, perhaps, on which nobody has said anything for so long."""
+
+_LISTED, _EXAMPLES = 1_000, 5
+_D = DIALOGS.c
+
+
+class Which(Enum):
+    """Dialogs that somebody may look for."""
+
+    OPEN = "open"
+    """Neither closed nor forgotten."""
+    WAITING = "waiting"
+    """Messages are in its transmission queue, or wait for a queue that is off."""
+    STUCK = "stuck"
+    """The same message is the oldest one for longer than the retry ceiling."""
+    UNLOCKED = "unlocked"
+    """The initiator has sent, and no target has answered for longer than the retry ceiling."""
+    FAILED = "failed"
+    """It came into the state ERROR, and has not ended yet."""
+    LEAKED = "leaked"
+    """The other side has ended or failed, and this one says nothing, for ten minutes or more."""
+    IDLE = "idle"
+    """Nothing waits, nothing has failed, and nothing was said for an hour or more."""
+    SLOW = "slow"
+    """The initiators that waited longest until they knew who answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class DialogCounts:
+    """How many sides of dialogs there are of each kind.
+
+    ``begun``, ``locked``, ``failed``, ``ended`` count what happened in a window: initiators that
+    began, initiators that learned who answers, sides that came into ERROR, sides that were closed.
+    All others count what is so now.
+    """
+
+    begun: int
+    locked: int
+    failed: int
+    ended: int
+    open: int
+    waiting: int
+    stuck: int
+    unlocked: int
+    leaked: int
+    idle: int
+
+
+@dataclass(frozen=True, slots=True)
+class LockTime:
+    """How long initiators waited for a target, in milliseconds, over those locked in a window."""
+
+    count: int
+    mean: float
+    max: int
+
+
+def where(which: Which, now: int) -> sa.ColumnElement[bool]:
+    """Return the condition of a kind of dialogs."""
+    is_open, waits = _D.ended_at.is_(None), (_D.depth > 0) | (_D.parked > 0)
+    quiet = is_open & (_D.depth == 0) & (_D.parked == 0)
+    over = _D.state.in_(("DI", "ER"))
+    conditions: dict[Which, sa.ColumnElement[bool]] = {
+        Which.OPEN: is_open,
+        Which.WAITING: waits,
+        Which.STUCK: waits & (_D.waiting_since < now - RETRY_CEILING),
+        Which.UNLOCKED: is_open
+        & _D.is_initiator
+        & _D.locked_at.is_(None)
+        & (_D.sent > 0)
+        & (_D.begun_at < now - RETRY_CEILING),
+        Which.FAILED: is_open & (_D.state == "ER"),
+        Which.LEAKED: is_open & over & (_D.progress_at < now - LEFT_OPEN),
+        Which.IDLE: quiet & ~over & (_D.progress_at < now - IDLE),
+        Which.SLOW: _D.locked_at.is_not(None),
+    }
+    return conditions[which]
+
+
+_FIRST: dict[Which, sa.ColumnElement[Any]] = {
+    Which.OPEN: _D.begun_at.desc(),
+    Which.WAITING: _D.waiting_since,
+    Which.STUCK: _D.waiting_since,
+    Which.UNLOCKED: _D.begun_at,
+    Which.FAILED: _D.error_at.desc(),
+    Which.LEAKED: _D.progress_at,
+    Which.IDLE: _D.progress_at,
+    Which.SLOW: (_D.locked_at - _D.begun_at).desc(),
+}
+
+
+def find_dialogs(
+    store: Store, which: Which, now: int, *, instance: str | None = None, limit: int = 100
+) -> tuple[DialogSide, ...]:
+    """Return dialogs of a kind, those first that need to be looked at most."""
+    found = sa.select(DIALOGS).where(where(which, now))
+    if instance is not None:
+        found = found.where(_D.instance == instance)
+    return store.select(DialogSide, found.order_by(_FIRST[which], _D.key).limit(limit))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Dialogs of one kind at one instance that show one transmission status.
+
+    ``since``: the oldest instant at which one of them last got on. ``conversations`` are some.
+    """
+
+    instance: str
+    status: int
+    sides: int
+    messages: int
+    since: int
+    conversations: tuple[str, ...]
+
+
+def group_dialogs(store: Store, which: Which, now: int) -> tuple[Group, ...]:
+    """Return the dialogs of a kind, by instance and status."""
+    some: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for side in find_dialogs(store, which, now, limit=_LISTED):
+        some[side.instance, side.status].append(side.conversation)
+    figures = (
+        sa.func.count().label("sides"),
+        sa.func.sum(_D.depth).label("messages"),
+        sa.func.min(sa.func.coalesce(_D.waiting_since, _D.progress_at)).label("since"),
+    )
+    asked = sa.select(_D.instance, _D.status, *figures).where(where(which, now))
+    return tuple(
+        Group(
+            row["instance"],
+            row["status"],
+            row["sides"],
+            int(row["messages"]),
+            row["since"],
+            tuple(some[row["instance"], row["status"]][:_EXAMPLES]),
+        )
+        for row in store.ask(asked.group_by(_D.instance, _D.status).order_by(_D.instance))
+    )
+
+
+def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
+    """Return how many there are of each kind; what happened is counted in [start, end)."""
+
+    def within(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+        return (column >= start) & (column < end)
+
+    conditions = {
+        "begun": _D.is_initiator & within(_D.begun_at),
+        "locked": _D.is_initiator & within(_D.locked_at),
+        "failed": within(_D.error_at),
+        "ended": within(_D.ended_at),
+        "open": where(Which.OPEN, now),
+        "waiting": where(Which.WAITING, now),
+        "stuck": where(Which.STUCK, now),
+        "unlocked": where(Which.UNLOCKED, now),
+        "leaked": where(Which.LEAKED, now),
+        "idle": where(Which.IDLE, now),
+    }
+    # One by one, so that each goes by an index of its own instead of over all dialogs.
+    counts = {name: _count(store, condition) for name, condition in conditions.items()}
+    return DialogCounts(**counts)
+
+
+def lock_time(store: Store, start: int, end: int) -> LockTime:
+    """Return how long the initiators had waited for a target that learned of one in a window."""
+    took = _D.locked_at - _D.begun_at
+    mean = sa.func.avg(took)
+    figures = (sa.func.count().label("count"), mean.label("mean"), sa.func.max(took).label("max"))
+    within = _D.is_initiator & (_D.locked_at >= start) & (_D.locked_at < end)
+    (row,) = store.ask(sa.select(*figures).where(within))
+    return LockTime(row["count"], float(row["mean"] or 0), row["max"] or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits at an instance with one transmission status; ``oldest_at`` as in QueueSample."""
+
+    instance: str
+    status: int
+    messages: int
+    dialogs: int
+    parked: int
+    oldest_at: int | None
+
+
+def find_waiting(store: Store) -> dict[str, tuple[Waiting, ...]]:
+    """Return what waits, by instance."""
+    figures = (
+        sa.func.sum(_D.depth).label("messages"),
+        sa.func.count().label("dialogs"),
+        sa.func.sum(_D.parked).label("parked"),
+        sa.func.min(_D.waiting_since).label("oldest_at"),
+    )
+    asked = sa.select(_D.instance, _D.status, *figures).where((_D.depth > 0) | (_D.parked > 0))
+    found: dict[str, list[Waiting]] = defaultdict(list)
+    for row in store.ask(asked.group_by(_D.instance, _D.status)):
+        sums = {name: int(row[name]) for name in ("status", "messages", "dialogs", "parked")}
+        waiting = Waiting(instance=row["instance"], oldest_at=row["oldest_at"], **sums)
+        found[waiting.instance].append(waiting)
+    return {instance: tuple(rows) for instance, rows in found.items()}
+
+
+def _count(store: Store, condition: sa.ColumnElement[bool]) -> int:
+    (row,) = store.ask(sa.select(sa.func.count().label("n")).select_from(DIALOGS).where(condition))
+    return int(row["n"])

@@ -1,0 +1,61 @@
+"""Drops and delays: events with a number, by instance and by the services they are between."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from streams.errors import EventKind, Number, text_of
+from streams.store.rows import EventWindow
+from streams.store.store import Store
+from streams.store.tables import EVENTS
+
+KINDS_OF_LOSS = {
+    EventKind.FORWARDED_MESSAGE_DROPPED: "dropped",
+    EventKind.MESSAGE_CLASSIFY: "delayed",
+    EventKind.MESSAGE_UNDELIVERABLE: "undeliverable",
+    EventKind.CORRUPTED_MESSAGE: "corrupted",
+}
+"""What an event with a number says about a copy; superfluous copies (11218) are none of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """How often copies went no further for one reason, and when it was last so (a window's end).
+
+    ``what`` is dropped, delayed, undeliverable or corrupted; ``text`` says what ``error`` means.
+    """
+
+    what: str
+    event: int
+    error: int
+    text: str
+    instance: str
+    database: str | None
+    from_service: str | None
+    to_service: str | None
+    count: int
+    last_at: int
+
+
+def find_drops(store: Store, start: int, end: int) -> tuple[Drop, ...]:
+    """Return the drops and delays of windows in [start, end), the most frequent first."""
+    columns = EVENTS.c
+    within = (columns.window_start >= start) & (columns.window_end <= end) & (columns.error != 0)
+    told = columns.event.in_([int(kind) for kind in KINDS_OF_LOSS])
+    superfluous = columns.error == int(Number.DUPLICATE)
+    counts: Counter[tuple[int, int, str, str | None, str | None, str | None]] = Counter()
+    last: dict[object, int] = defaultdict(int)
+    for row in store.select(EventWindow, sa.select(EVENTS).where(within & told & ~superfluous)):
+        key = row.event, row.error, row.instance, row.database, row.from_service, row.to_service
+        counts[key] += row.count
+        last[key] = max(last[key], row.window_end)
+    return tuple(
+        Drop(
+            KINDS_OF_LOSS[EventKind(key[0])], key[0], key[1], text_of(key[1]), *key[2:], count,
+            last[key],
+        )
+        for key, count in counts.most_common()
+    )  # fmt: skip

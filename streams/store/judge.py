@@ -1,0 +1,256 @@
+"""What is wrong, how bad it is, where, and what to do: the one place that decides it.
+
+Everything it goes by is given to it as values; :mod:`streams.store.situation` reads them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import TypeVar
+
+from streams.errors import Number, text_of
+from streams.prose import counted, listed
+from streams.store.alarm import Alarm, AlarmKind, Facts, Severity
+from streams.store.dialogs import Which
+
+Row = TypeVar("Row")
+Key = TypeVar("Key")
+
+LAG_LEAST = 100
+"""So many records behind is nothing to speak of."""
+LAG_LOOKS = 60_000
+"""A lag that has not shrunk in any look of so many milliseconds is not worked off."""
+SILENT = 60_000
+"""Figures that are older than so many milliseconds say nothing about now."""
+
+REMEDIES: Mapping[int, str] = {
+    Number.NO_ROUTE: "Make a route to the service; 'hopline explain' says which ones are asked.",
+    Number.TARGET_UNREACHABLE: "Start the worker of the next hop, or let the route lead elsewhere.",
+    Number.QUEUE_DISABLED: "Turn the queue on (hopline queue), when its reader is mended.",
+    Number.WAITING_FOR_CONFIGURATION: "Let the broker configuration service answer, or make the "
+    "route yourself.",
+    Number.SENDER_BROKER_OFF: "ALTER DATABASE ... SET ENABLE_BROKER where the message comes from.",
+    Number.FORWARDING_DISABLED: "Let the endpoint of the gateway forward: "
+    "MESSAGE_FORWARDING = ENABLED.",
+    Number.SERVICE_NOT_HERE: "Create the service there, or let the route lead to where it is.",
+    Number.BROKER_NOT_HERE: "ALTER ROUTE with the broker id that the target's database has now.",
+}
+"""What to do about a transmission status."""
+_LOOK = "Ask 'hopline trace' how far a probe comes, and 'hopline query sys.transmission_queue'."
+
+
+def decide(facts: Facts) -> tuple[Alarm, ...]:
+    """Return everything that is wrong, the worst first."""
+    found = [alarm for rule in _RULES for alarm in rule(facts)]
+    return tuple(sorted(found, key=lambda a: (-a.severity, -a.count, a.kind.value, a.where)))
+
+
+def _repeats(facts: Facts) -> Iterator[Alarm]:
+    for topic, rows in _by(facts.repeats, lambda r: r.topic):
+        yield Alarm(
+            Severity.ERROR,
+            AlarmKind.REPEAT,
+            f"{counted(len(rows), 'message')} came into this queue more than once.",
+            topic,
+            "Exactly-once is broken: keep the topics and 'hopline tail' of the dialog, and look "
+            "for a producer that writes into the queue by itself.",
+            len(rows),
+            min(r.first_at for r in rows),
+            _some(r.conversation for r in rows),
+        )
+
+
+def _several_targets(facts: Facts) -> Iterator[Alarm]:
+    for service, rows in _by(facts.refused, lambda t: t.to_service or "?"):
+        dialogs = _some(r.conversation for r in rows)
+        there = listed(sorted({r.instance for r in rows}))
+        yield Alarm(
+            Severity.ERROR,
+            AlarmKind.SEVERAL_TARGETS,
+            f"Copies for {service} reach several targets: {there} refused what another one has "
+            "answered already.",
+            service,
+            "Let routes lead to one target: 'hopline check' finds those that send to several "
+            "(TA-12).",
+            len({r.conversation for r in rows}),
+            min(r.first_at for r in rows),
+            dialogs,
+        )
+
+
+def _links(facts: Facts) -> Iterator[Alarm]:
+    down = [link for link in facts.links if link.up is False]
+    for instance, links in _by(down, lambda link: link.other):
+        held = sum(link.held_copies for link in links)
+        waits = f" {counted(held, 'copy').replace('copys', 'copies')} are held for what is down."
+        yield Alarm(
+            Severity.ERROR,
+            AlarmKind.LINK_DOWN,
+            f"{instance} gives no sign of life; {listed([link.instance for link in links])} "
+            f"send{'s' if len(links) == 1 else ''} to it.{waits if held else ''}",
+            instance,
+            "See whether its worker runs and reaches Kafka (hopline status); until then let routes "
+            "lead around it.",
+            len(links),
+            links[0].seen_at,
+        )
+
+
+def _stuck(facts: Facts) -> Iterator[Alarm]:
+    for group in facts.dialogs.get(Which.STUCK, ()):
+        number = group.status
+        if number == Number.QUEUE_DISABLED or not group.messages:
+            continue  # what is parked has an alarm of its own
+        why = f"{number}: {text_of(number)}" if number else "no acknowledgement comes back"
+        yield Alarm(
+            Severity.ERROR,
+            AlarmKind.STUCK,
+            f"{counted(group.messages, 'message')} of {counted(group.sides, 'dialog')} get no "
+            f"further: {why}.",
+            group.instance,
+            REMEDIES.get(number, _LOOK),
+            group.messages,
+            group.since,
+            group.conversations,
+        )
+
+
+def _parked(facts: Facts) -> Iterator[Alarm]:
+    for queue in facts.queues:
+        if queue.parked:
+            yield Alarm(
+                Severity.WARNING,
+                AlarmKind.PARKED,
+                f"{counted(queue.parked, 'message')} arrived and wait for a queue that is off.",
+                queue.instance,
+                REMEDIES[Number.QUEUE_DISABLED],
+                queue.parked,
+                queue.at,
+            )
+
+
+def _dialogs(facts: Facts) -> Iterator[Alarm]:
+    for which, kind, severity, what, remedy in _DIALOGS:
+        for instance, groups in _by(facts.dialogs.get(which, ()), lambda group: group.instance):
+            sides = sum(group.sides for group in groups)
+            yield Alarm(
+                severity,
+                kind,
+                f"{counted(sides, 'side')} of dialogs: {what}",
+                instance,
+                remedy,
+                sides,
+                min(group.since for group in groups),
+                _some(c for group in groups for c in group.conversations),
+            )
+
+
+_DIALOGS = (
+    (
+        Which.UNLOCKED,
+        AlarmKind.UNLOCKED,
+        Severity.WARNING,
+        "the initiator has sent, and no target has answered.",
+        _LOOK,
+    ),
+    (
+        Which.FAILED,
+        AlarmKind.FAILED,
+        Severity.WARNING,
+        "they are in the state ERROR.",
+        "Read their Error messages, and END CONVERSATION.",
+    ),
+    (
+        Which.LEAKED,
+        AlarmKind.LEAKED,
+        Severity.WARNING,
+        "the other side has ended, or they failed, and their application does not end them.",
+        "Let the receiving application answer EndDialog and Error with END CONVERSATION.",
+    ),
+    (
+        Which.IDLE,
+        AlarmKind.IDLE,
+        Severity.INFO,
+        "nothing was said for an hour, and nobody has ended them.",
+        "Find out which application forgets END CONVERSATION; give dialogs a lifetime.",
+    ),
+)
+
+
+def _lags(facts: Facts) -> Iterator[Alarm]:
+    for (instance, role, topic), rows in _by(facts.lags, lambda s: (s.instance, s.role, s.topic)):
+        counts = [row.records for row in rows]
+        watched = rows[-1].until - max(rows[0].at, facts.now - LAG_LOOKS) >= LAG_LOOKS // 2
+        shrank = any(after < before for before, after in pairwise(counts))
+        if counts[0] >= LAG_LEAST and watched and not shrank:
+            yield Alarm(
+                Severity.WARNING,
+                AlarmKind.LAG,
+                f"The {role} is {counted(counts[-1], 'record')} behind in {topic}, and it does not "
+                "become less.",
+                instance,
+                "See whether the worker runs (hopline status); give it another slot or a machine "
+                "of its own.",
+                counts[-1],
+                rows[0].at,
+            )
+
+
+def _malformed(facts: Facts) -> Iterator[Alarm]:
+    for topic, rows in _by(facts.malformed, lambda row: row.topic):
+        reasons: Counter[str] = Counter()
+        for row in rows:
+            reasons[row.reason] += row.count
+        total = sum(reasons.values())
+        yield Alarm(
+            Severity.WARNING,
+            AlarmKind.MALFORMED,
+            f"{counted(total, 'record')} cannot be read: {listed(sorted(reasons))}.",
+            topic,
+            "'hopline tail' shows them; find out who else writes into this topic.",
+            total,
+            min(row.window_start for row in rows),
+        )
+
+
+def _late(facts: Facts) -> Iterator[Alarm]:
+    for query, rows in sorted(facts.late.items()):
+        if rows:
+            yield Alarm(
+                Severity.INFO,
+                AlarmKind.LATE,
+                f"{counted(rows, 'row')} came too late and are in no window.",
+                query,
+                "The figures of their windows are too low; 'hopline verify' counts everything.",
+                rows,
+            )
+
+
+def _stale(facts: Facts) -> Iterator[Alarm]:
+    if facts.looked_at is not None and facts.looked_at < facts.now - SILENT:
+        yield Alarm(
+            Severity.WARNING,
+            AlarmKind.STALE,
+            "Nobody looks: these figures are of the past.",
+            "monitor",
+            "Start 'hopline monitor' again; it goes on where it was.",
+            since=facts.looked_at,
+        )
+
+
+_RULES = (
+    _repeats, _several_targets, _links, _stuck, _parked, _dialogs, _lags, _malformed, _late, _stale
+)  # fmt: skip
+
+
+def _by(rows: Iterable[Row], key: Callable[[Row], Key]) -> list[tuple[Key, list[Row]]]:
+    groups: dict[Key, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    return list(groups.items())
+
+
+def _some(conversations: Iterable[str | None], most: int = 5) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(c for c in conversations if c))[:most]

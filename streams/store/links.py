@@ -1,0 +1,120 @@
+"""Links: what is known of each ordered pair of instances of which one sends to the other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from streams.store.quantiles import Histogram, merged, percentile
+from streams.store.rows import LatencyWindow
+from streams.store.sampled import looked_at, samples_at, samples_in
+from streams.store.state_rows import HeldSample, LinkSample, SignSample
+from streams.store.store import Store
+from streams.store.tables import LATENCY
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link as it was in a window of time, and at its end.
+
+    ``up`` tells whether the receiving instance gave signs of life at the end (None: nobody looked),
+    ``up_share`` in which part of the time in which somebody looked, ``seen_at`` when the last one
+    came. ``count`` messages were delivered in the window that had passed it, ``rate`` a second;
+    p50, p95, p99 and max are their milliseconds on it, None where there were none.
+    ``held_copies`` and ``held_bytes`` (of bodies) are what the sending instance holds for all next
+    hops that are down; told of each link that is. ``routed``: its routes lead there.
+    """
+
+    instance: str
+    other: str
+    routed: bool
+    up: bool | None
+    up_share: float | None
+    seen_at: int | None
+    count: int
+    rate: float
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    max: float | None
+    held_copies: int
+    held_bytes: int
+
+
+def find_links(store: Store, start: int, end: int) -> tuple[Link, ...]:
+    """Return all links that were there in [start, end), epoch milliseconds."""
+    at = min(end, looked_at(store) or end)
+    signs = {sign.instance: sign for sign in samples_at(store, SignSample, at)}
+    held = {held.instance: held for held in samples_at(store, HeldSample, at)}
+    routed = {(link.instance, link.other) for link in samples_in(store, LinkSample, start, end)}
+    passed = _histograms(store, start, end)
+    shares = _shares(samples_in(store, SignSample, start, end), start, end)
+    return tuple(
+        _link(
+            pair,
+            signs.get(pair[1]),
+            shares.get(pair[1]),
+            held.get(pair[0]),
+            passed.get(pair, ()),
+            (end - start) / 1000,
+            routed=pair in routed,
+        )
+        for pair in sorted(routed | passed.keys())
+    )
+
+
+def _link(
+    pair: Pair,
+    sign: SignSample | None,
+    up_share: float | None,
+    held: HeldSample | None,
+    passed: Histogram,
+    seconds: float,
+    *,
+    routed: bool,
+) -> Link:
+    count = sum(n for _, n in passed)
+    p50, p95, p99 = (percentile(passed, s) if count else None for s in (0.50, 0.95, 0.99))
+    keeps = held if sign is not None and not sign.up else None
+    return Link(
+        instance=pair[0],
+        other=pair[1],
+        routed=routed,
+        up=None if sign is None else sign.up,
+        up_share=up_share,
+        seen_at=None if sign is None else sign.seen_at,
+        count=count,
+        rate=count / seconds if seconds > 0 else 0.0,
+        p50=p50,
+        p95=p95,
+        p99=p99,
+        max=passed[-1][0] if count else None,
+        held_copies=keeps.copies if keeps else 0,
+        held_bytes=keeps.bytes if keeps else 0,
+    )
+
+
+def _histograms(store: Store, start: int, end: int) -> dict[Pair, Histogram]:
+    columns = LATENCY.c
+    within = (columns.leg > 1) & (columns.window_start >= start) & (columns.window_end <= end)
+    found: dict[Pair, list[Histogram]] = defaultdict(list)
+    for row in store.select(LatencyWindow, sa.select(LATENCY).where(within)):
+        pair = row.leg_from.partition("/")[0], row.leg_to.partition("/")[0]
+        if pair[0] != pair[1]:
+            found[pair].append(row.histogram)
+    return {pair: merged(histograms) for pair, histograms in found.items()}
+
+
+def _shares(signs: Iterable[SignSample], start: int, end: int) -> dict[str, float]:
+    up: dict[str, int] = defaultdict(int)
+    looked: dict[str, int] = defaultdict(int)
+    for sign in signs:
+        spell = max(1, min(end, sign.until) - max(start, sign.at))
+        looked[sign.instance] += spell
+        up[sign.instance] += spell if sign.up else 0
+    return {instance: up[instance] / looked[instance] for instance in looked}

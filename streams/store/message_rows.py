@@ -1,0 +1,97 @@
+"""What single messages tell: that one is missing, was found after all, or came more than once.
+
+Times are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MissingMessage:
+    """A message that was transmitted and had not arrived a horizon later.
+
+    ``sender`` is after whom the topic is named that it was transmitted into: an instance, or a
+    mirrored pair. ``error`` is why a copy was dropped or refused, by the last event that says so
+    (at ``error_at``, by ``error_by``); 0 where none does. ``seen_at`` is its last sign of life.
+    """
+
+    conversation: str
+    from_initiator: bool
+    message_id: str
+    sequence: int
+    from_service: str
+    to_service: str
+    sender: str
+    enqueued_at: int
+    expires_at: int
+    seen_at: int
+    error: int
+    error_at: int | None
+    error_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessage:
+    """A message that arrived longer after its first transmission than the horizon.
+
+    If it was missing, it is no more. ``places`` are ``instance/database``.
+    """
+
+    conversation: str
+    message_id: str
+    places: str
+    delivered_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedMessage:
+    """A message of which more than one copy came to an endpoint, all within the horizon.
+
+    ``copies`` came from ``first_at`` to ``last_at``, ``delivered`` of them into a queue (at
+    ``places``: ``instance/database``), the others were removed. The rest says how many were
+    superfluous and why (see :class:`streams.store.Cause`).
+    """
+
+    conversation: str
+    from_initiator: bool
+    message_id: str
+    sequence: int
+    from_service: str | None
+    to_service: str | None
+    places: str
+    copies: int
+    delivered: int
+    retries: int
+    redeliveries: int
+    several_routes: int
+    several_targets: int
+    replays: int
+    unknown: int
+    first_at: int
+    last_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """An alarm: numbers are missing between messages of one direction of a dialog, in one queue.
+
+    Seen in a stretch of time, from ``first_at`` to ``last_at``: ``count`` messages have numbers
+    from ``first`` to ``last``, so at least ``missing`` are not there.
+    """
+
+    topic: str
+    conversation: str
+    from_initiator: bool
+    window_start: int
+    window_end: int
+    first: int
+    last: int
+    count: int
+    missing: int
+    first_at: int
+    last_at: int
+
+
+MessageRow = MissingMessage | FoundMessage | CopiedMessage | Gap

@@ -1,0 +1,133 @@
+"""How a cluster is, now or at an instant: dialogs, transmission queues, links, lag, alarms."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from streams.errors import Number
+from streams.store.alarm import Alarm, Facts
+from streams.store.dialogs import (
+    DialogCounts,
+    LockTime,
+    Waiting,
+    Which,
+    count_dialogs,
+    find_dialogs,
+    find_waiting,
+    group_dialogs,
+    lock_time,
+)
+from streams.store.drops import Drop, find_drops
+from streams.store.judge import LAG_LOOKS, decide
+from streams.store.links import Link, find_links
+from streams.store.report import Report
+from streams.store.rows import MalformedWindow
+from streams.store.sampled import looked_at, samples_at, samples_in
+from streams.store.state_rows import DialogSide, LagSample, QueueSample, SignSample, Trouble
+from streams.store.state_tables import TROUBLES
+from streams.store.store import Store
+from streams.store.tables import MALFORMED
+
+RECENT = 600_000
+"""What happened so many milliseconds ago or less is an alarm."""
+
+
+class Situation:
+    """Questions to a store about a cluster. Everything is read anew by each call.
+
+    Instants are epoch milliseconds; windows of time are [start, end). Where ``at`` is None the
+    answer is of the last look, which :meth:`looked_at` tells.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def looked_at(self) -> int | None:
+        """Return when the cluster was last looked at: "figures as of"; None where it never was."""
+        return looked_at(self._store)
+
+    def dialog(self, conversation: str) -> tuple[DialogSide, ...]:
+        """Return the sides of one dialog, the initiator's first."""
+        sides = self._store.read(DialogSide, conversation=conversation.lower())
+        return tuple(sorted(sides, key=lambda d: (not d.is_initiator, d.instance, d.database)))
+
+    def dialogs(
+        self, which: Which, now: int, *, instance: str | None = None, limit: int = 100
+    ) -> tuple[DialogSide, ...]:
+        """Return dialogs of a kind, those first that need to be looked at most."""
+        return find_dialogs(self._store, which, now, instance=instance, limit=limit)
+
+    def dialog_counts(self, now: int, start: int, end: int) -> DialogCounts:
+        """Return how many dialogs are of each kind, and what happened to dialogs in a window."""
+        return count_dialogs(self._store, now, start, end)
+
+    def lock_time(self, start: int, end: int) -> LockTime:
+        """Return how long initiators that learned who answers in a window had waited for it."""
+        return lock_time(self._store, start, end)
+
+    def troubles(self, conversation: str | None = None, *, since: int = 0) -> tuple[Trouble, ...]:
+        """Return events with an error that name a dialog, the newest first."""
+        found = sa.select(TROUBLES).where(TROUBLES.c.last_at >= since)
+        if conversation is not None:
+            found = found.where(TROUBLES.c.conversation == conversation.lower())
+        return self._store.select(Trouble, found.order_by(TROUBLES.c.last_at.desc()).limit(1_000))
+
+    def waiting(self) -> dict[str, tuple[Waiting, ...]]:
+        """Return what dialogs say that waits now, by instance and transmission status."""
+        return find_waiting(self._store)
+
+    def queues(self, at: int | None = None) -> tuple[QueueSample, ...]:
+        """Return the transmission queues, by instance."""
+        return samples_at(self._store, QueueSample, at)
+
+    def queues_over_time(
+        self, start: int, end: int, instance: str | None = None
+    ) -> tuple[QueueSample, ...]:
+        """Return how the transmission queues were: by instance, each row as long as it held."""
+        return samples_in(self._store, QueueSample, start, end, instance)
+
+    def lags(self, at: int | None = None) -> tuple[LagSample, ...]:
+        """Return how far workers are behind, by instance, role and topic."""
+        return samples_at(self._store, LagSample, at)
+
+    def lags_over_time(
+        self, start: int, end: int, instance: str | None = None
+    ) -> tuple[LagSample, ...]:
+        """Return how far workers were behind: by instance, each row as long as it held."""
+        return samples_in(self._store, LagSample, start, end, instance)
+
+    def signs(self, at: int | None = None) -> tuple[SignSample, ...]:
+        """Return which instances give signs of life."""
+        return samples_at(self._store, SignSample, at)
+
+    def links(self, start: int, end: int) -> tuple[Link, ...]:
+        """Return the links as they were in a window of time, by their names."""
+        return find_links(self._store, start, end)
+
+    def drops(self, start: int, end: int) -> tuple[Drop, ...]:
+        """Return drops and delays in a window of time, the most frequent first."""
+        return find_drops(self._store, start, end)
+
+    def alarms(self, now: int) -> tuple[Alarm, ...]:
+        """Return everything that is wrong now, the worst first."""
+        return decide(self._facts(now))
+
+    def _facts(self, now: int) -> Facts:
+        report, recent = Report(self._store), now - RECENT
+        grouped = (Which.STUCK, Which.UNLOCKED, Which.FAILED, Which.LEAKED, Which.IDLE)
+        refused = sa.select(TROUBLES).where(
+            TROUBLES.c.error == int(Number.ANOTHER_INSTANCE_CONVERSES), TROUBLES.c.last_at >= recent
+        )
+        malformed = sa.select(MALFORMED).where(MALFORMED.c.window_end >= recent)
+        return Facts(
+            now=now,
+            looked_at=self.looked_at(),
+            repeats=report.repeats(),
+            refused=self._store.select(Trouble, refused.limit(1_000)),
+            dialogs={which: group_dialogs(self._store, which, now) for which in grouped},
+            queues=self.queues(),
+            links=self.links(recent, now),
+            lags=samples_in(self._store, LagSample, now - LAG_LOOKS, now + 1),
+            malformed=self._store.select(MalformedWindow, malformed),
+            late=report.late(),
+        )

@@ -1,0 +1,153 @@
+"""What a cluster's state is made of: dialogs, their troubles, and samples of everything else.
+
+Times are epoch milliseconds. A sample is a figure that was the same from ``at`` to ``until``, as
+often as somebody looked; the newest one of a subject is how it is now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class DialogSide:
+    """One side of a dialog, as its endpoint worker has last written it.
+
+    ``instance`` is after whom its topics are named: an instance, or a mirrored pair. ``state`` is
+    SO, SI, CO, DI, DO, ER or CD. Instants are when the state was committed: ``locked_at`` that of
+    the first record in which the initiator knows which broker answers (``far_broker``),
+    ``error_at`` of the first one in ER, ``progress_at`` of the first one with this state and these
+    three numbers (``sent``, ``acknowledged``: next to send, next to be acknowledged; ``received``:
+    next expected). ``ended_at``: the endpoint was closed; ``gone_at``: nothing is kept of it any
+    more. ``position`` is that of the record in its partition.
+
+    ``depth`` messages are in its transmission queue, and ``parked`` fragments wait for a queue that
+    is off. ``waiting_since``: since when the oldest message has been the oldest one, so it is
+    at least as old. ``status`` is the number that the transmission queue shows, 0 for none.
+    """
+
+    instance: str
+    database: str
+    conversation: str
+    is_initiator: bool
+    service: str
+    far_service: str
+    contract: str
+    state: str
+    begun_at: int
+    expires_at: int
+    far_broker: str | None
+    locked_at: int | None
+    error_at: int | None
+    ended_at: int | None
+    gone_at: int | None
+    progress_at: int
+    sent: int
+    acknowledged: int
+    received: int
+    depth: int
+    parked: int
+    waiting_since: int | None
+    attempt: int
+    status: int
+    status_at: int
+    seen_at: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class DialogGone:
+    """The endpoint worker has forgotten a side of a dialog: its record is deleted."""
+
+    instance: str
+    database: str
+    conversation: str
+    is_initiator: bool
+    gone_at: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An event with an error that names a dialog: why it failed (124), where it is refused (160).
+
+    ``is_initiator``: of 124 which side the endpoint is, of all others which side has sent.
+    """
+
+    instance: str
+    database: str | None
+    conversation: str
+    is_initiator: bool | None
+    event: int
+    error: int
+    to_service: str | None
+    first_at: int
+    last_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSample:
+    """The transmission queue of an instance (or pair): ``messages`` of ``dialogs`` wait in it.
+
+    ``oldest_at`` is the least ``waiting_since``; ``statuses`` how many messages show which number.
+    """
+
+    instance: str
+    at: int
+    until: int
+    messages: int
+    dialogs: int
+    parked: int
+    oldest_at: int | None
+    statuses: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LagSample:
+    """How many committed records of ``topic`` (cmd, in, ack, out, txq) a worker has not passed.
+
+    ``role`` is ``endpoint`` or ``forwarder``.
+    """
+
+    instance: str
+    role: str
+    topic: str
+    at: int
+    until: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class SignSample:
+    """Whether an instance's forwarder gave signs of life; ``seen_at`` the last one, by Kafka."""
+
+    instance: str
+    at: int
+    until: int
+    up: bool
+    seen_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSample:
+    """What an instance's forwarder holds in memory for next hops that are away; bytes of bodies."""
+
+    instance: str
+    at: int
+    until: int
+    copies: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSample:
+    """The routes of an instance led to another one."""
+
+    instance: str
+    other: str
+    at: int
+    until: int
+
+
+Sample = QueueSample | LagSample | SignSample | HeldSample | LinkSample
+StateRow = DialogSide | DialogGone | Trouble | Sample

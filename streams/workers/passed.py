@@ -1,0 +1,67 @@
+"""How far a forwarder has come in each partition that it reads, and what Kafka knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from streams.kafka import TopicPartition
+from streams.wire.spans import spans_in
+
+Where = tuple[str, int]
+"""A topic and the number of a partition of it."""
+Position = tuple[str, int, int]
+"""Topic, partition and offset of a record."""
+
+
+class Passed:
+    """Positions behind which nothing is left to do, with notes of what is held (``spans``)."""
+
+    def __init__(self) -> None:
+        self._passed: dict[Where, int] = {}
+        self._known: dict[Where, tuple[int, str]] = {}
+
+    def begin(self, known: Iterable[TopicPartition]) -> None:
+        """Take over partitions as they were committed; some may never have been."""
+        for p in known:
+            if p.offset >= 0:
+                self._passed[p.topic, p.partition] = p.offset
+                self._known[p.topic, p.partition] = p.offset, p.metadata or ""
+
+    def note(self, where: Where, position: int) -> None:
+        """Note that all records before a position have been decided."""
+        self._passed[where] = max(position, self._passed.get(where, 0))
+
+    def due(
+        self, under_way: Iterable[Position], notes: Mapping[Where, str]
+    ) -> list[TopicPartition]:
+        """Return what Kafka does not know yet; nothing is passed while it is still under way.
+
+        ``notes`` say what is held of a partition.
+        """
+        lowest: dict[Where, int] = {}
+        for topic, partition, offset in under_way:
+            lowest[topic, partition] = min(offset, lowest.get((topic, partition), offset))
+        found = []
+        for place, position in self._passed.items():
+            now = min(position, lowest.get(place, position)), notes.get(place, "")
+            if now != self._known.get(place):
+                found.append(TopicPartition(*place, *now))
+        return found
+
+    def spare(self) -> dict[Where, int]:
+        """Return what Kafka knows as passed, and as held no longer; any thread may ask."""
+        return {
+            place: min((position, *(span[0] for span in spans_in(note))))
+            for place, (position, note) in list(self._known.items())
+        }
+
+    def committed(self, partitions: Iterable[TopicPartition]) -> None:
+        """Note that Kafka knows these."""
+        for p in partitions:
+            self._known[p.topic, p.partition] = p.offset, p.metadata or ""
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """Drop what somebody else has from now on."""
+        for p in partitions:
+            self._passed.pop((p.topic, p.partition), None)
+            self._known.pop((p.topic, p.partition), None)

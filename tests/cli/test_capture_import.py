@@ -1,0 +1,94 @@
+"""``hopline capture import``: as documented, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from streams.capture import CaptureReader
+from streams.capture.schedule import contents_of
+from tests.capture.foreign import samples, shop
+from tests.command import said
+
+PAGE = Path(__file__).parents[2] / "docs" / "capture.md"
+SHOP = PAGE.parent / "examples" / "shop.csv"
+LOG = ("--conversation", "order_id", "--time", "at", "--body", "payload")
+WHO = ("--from-service", "InitiatorService", "--to-service", "TargetService")
+MORE = ("--contract", "//hopline/OrderContract", "--type", "type")
+
+
+def test_the_shipped_log_imports_and_every_message_has_a_way(tmp_path: Path) -> None:
+    """The documented command; the judge of `diff` does what a dry run would."""
+    output = tmp_path / "shop.avro"
+    code, out, err = said(
+        "capture", "import", SHOP, *LOG, *WHO, *MORE, "--topology", "combined",
+        "--output", output, "--format", "json",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    assert answer["rows"] == {"rows of a log": 2_000}
+    assert answer["made"] == {"BEGIN commands": 240, "SEND commands": 2_000, "END commands": 240}
+    found = contents_of(CaptureReader(output), "ssb.")
+    assert (found.commands, found.dialogs, found.skipped) == (2_480, 240, 0)
+    code, out, _ = said("diff", "combined", "--capture", output, "--format", "json")
+    assert code == 0
+    assert json.loads(out)["capture"] == {
+        "messages": 2_000, "judged": 2_000, "unknown_sender": 0, "no_begin": 0, "unreadable": 0
+    }  # fmt: skip
+
+
+def test_the_documented_command_is_this_one() -> None:
+    text = " ".join(PAGE.read_text(encoding="utf-8").replace("\\\n", " ").split())
+    words = ("hopline capture import docs/examples/shop.csv", *LOG, *WHO, *MORE, "--topology")
+    assert " ".join(words) in text
+
+
+def test_the_shipped_log_is_what_its_seed_makes() -> None:
+    assert shop.PATH.read_text(encoding="utf-8") == shop.text()
+
+
+def test_extended_events_import_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "friday.xml"
+    path.write_text("".join(map(samples.element, samples.story())))
+    code, out, _ = said("capture", "import", path, "--output", tmp_path / "f.avro")
+    assert code == 0
+    assert "10  broker_conversation" in out
+    assert "25 records (2 BEGIN commands, 18 events, 4 SEND commands and 1 END commands)" in out
+
+
+def test_what_was_not_mapped_is_bad_news(tmp_path: Path) -> None:
+    path = tmp_path / "friday.xml"
+    path.write_text(samples.element(samples.story()[0]).replace("2026-", "0026-"))
+    code, out, _ = said("capture", "import", path, "--output", tmp_path / "f.avro")
+    assert code == 1
+    assert "1  broker_conversation without a possible time (first: " in out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "nothing that is known has these columns: order_id, at"),
+        (LOG[:2], "of a message log three columns must be known"),
+        (LOG, "a message log does not say who talks to whom"),
+        ((*LOG, *WHO), "a message log does not say who talks to whom"),
+        (
+            (*LOG, *WHO, "--topology", "data_dependent"),
+            "the topology has no service 'InitiatorService'",
+        ),
+        ((*LOG[:4], "--body", "text", *WHO, "--topology", "combined"), "there is no column 'text'"),
+        ((*LOG, *WHO, "--utc-offset", "2h"), "is no offset; write it like +02:00"),
+    ],
+)
+def test_wrong_use_is_a_sentence(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    code, out, err = said("capture", "import", SHOP, *words, "--output", tmp_path / "x.avro")
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert not (tmp_path / "x.avro").exists()
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    code, _, err = said("capture", "import", tmp_path / "no.csv", "--output", tmp_path / "x.avro")
+    assert code == 2
+    assert "no.csv: the file cannot be read: No such file or directory" in err

@@ -1,0 +1,67 @@
+"""A small store: two minutes of deliveries by two ways, some copies and drops."""
+
+from __future__ import annotations
+
+from streams.store import Cause, EventWindow, LatencyWindow, Row, percentile
+
+SINCE = 1_795_267_800_000
+"""2026-11-21T13:30:00Z."""
+UNTIL = SINCE + 120_000
+WINDOW = 10_000
+AT = "from=2026-11-21T13:30:00Z&until=2026-11-21T13:32:00Z"
+"""The same as an address says it."""
+
+
+def window(
+    number: int, via: str, leg: int, places: tuple[str, str], histogram: dict[int, int]
+) -> LatencyWindow:
+    """Return a window of messages from ServerA by a gateway to ServerB."""
+    pairs = tuple((float(ms), count) for ms, count in sorted(histogram.items()))
+    start = SINCE + number * WINDOW
+    return LatencyWindow(
+        window_start=start,
+        window_end=start + WINDOW,
+        from_service="InitiatorService",
+        to_service="TargetService",
+        target="ServerB/DatabaseB",
+        path=f"ServerA>{via}>ServerB/DatabaseB",
+        leg=leg,
+        leg_from=places[0],
+        leg_to=places[1],
+        hops=2,
+        count=sum(histogram.values()),
+        attempts=0,
+        min=min(histogram),
+        max=max(histogram),
+        p50=percentile(pairs, 0.50),
+        p95=percentile(pairs, 0.95),
+        p99=percentile(pairs, 0.99),
+        histogram=pairs,
+    )
+
+
+def _way(number: int, via: str, ms: int) -> list[LatencyWindow]:
+    return [
+        window(number, via, 0, ("ServerA", "ServerB/DatabaseB"), {ms: 90, 2 * ms: 10}),
+        window(number, via, 1, ("", "ServerA"), {ms // 2: 100}),
+        window(number, via, 2, ("ServerA", via), {ms // 4: 100}),
+        window(number, via, 3, (via, "ServerB/DatabaseB"), {ms // 4: 90, ms: 10}),
+    ]
+
+
+def _event(number: int, event: int, error: int, instance: str, cause: Cause | None) -> EventWindow:
+    start = SINCE + number * WINDOW
+    return EventWindow(
+        start, start + WINDOW, event, error, instance, None, None, "TargetService", cause, 7
+    )
+
+
+ROWS: tuple[Row, ...] = (
+    *(row for number in range(12) for row in _way(number, "GatewayA", 12)),
+    *(row for number in range(4, 12) for row in _way(number, "GatewayB", 40)),
+    _event(3, 160, 11218, "ServerB", Cause.RETRY),
+    _event(3, 160, 11218, "ServerB", Cause.REDELIVERY),
+    _event(4, 160, 11224, "ServerC", Cause.SEVERAL_TARGETS),
+    _event(5, 140, 11285, "GatewayA", None),
+    _event(6, 139, 0, "GatewayA", None),
+)

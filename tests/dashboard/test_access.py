@@ -1,0 +1,100 @@
+"""Who may look: nobody's page but ours, and who knows the token where others can connect."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+
+from streams.dashboard.access import Access
+from streams.dashboard.config import is_loopback
+
+TOKEN = "s3cret"
+
+
+async def _inside(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+
+
+def ask(
+    token: str | None, *, kind: str = "http", query: str = "", path: str = "/", **headers: str
+) -> MutableMapping[str, Any]:
+    """Return what a request is answered."""
+    told: list[MutableMapping[str, Any]] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        told.append(message)
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {}
+
+    said = {"host": "127.0.0.1:8090", **headers}
+    scope = {
+        "type": kind,
+        "path": path,
+        "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode()) for name, value in said.items()],
+    }
+    asyncio.run(Access(_inside, token)(scope, receive, send))
+    return told[0]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8090", "localhost:8090", "[::1]:8090", "127.3.2.1"])
+def test_on_loopback_nothing_is_asked_for(host: str) -> None:
+    assert ask(None, host=host)["status"] == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example:8090", "127.0.0.1.evil.example", "", "10.0.0.1"])
+def test_a_strange_name_that_leads_to_loopback_is_refused(host: str) -> None:
+    assert ask(None, host=host)["status"] == 403
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:9999"])
+def test_a_page_of_another_origin_opens_no_websocket(origin: str) -> None:
+    refused = ask(None, kind="websocket", origin=origin)
+    assert refused == {"type": "websocket.close", "code": 1008}
+    assert ask(TOKEN, origin=origin, cookie=f"hopline_token={TOKEN}")["status"] == 403
+    assert ask(None, origin="http://127.0.0.1:8090")["status"] == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"cookie": "hopline_token=other"},
+        {"cookie": "hopline_token="},
+        {"authorization": "Bearer other"},
+        {"authorization": f"Basic {TOKEN}"},
+    ],
+)
+def test_who_does_not_know_the_token_sees_nothing(headers: dict[str, str]) -> None:
+    assert ask(TOKEN, host="monitor.example", **headers)["status"] == 401
+    assert ask(TOKEN, kind="websocket", host="m.example", **headers)["type"] == "websocket.close"
+    assert ask(TOKEN, host="monitor.example", query="token=other", **headers)["status"] == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"cookie": f"a=b; hopline_token={TOKEN}"}, {"authorization": f"bearer {TOKEN}"}],
+)
+def test_who_knows_it_sees_everything(headers: dict[str, str]) -> None:
+    assert ask(TOKEN, host="monitor.example", **headers)["status"] == 200
+
+
+def test_the_token_of_an_address_goes_into_a_cookie_and_out_of_the_address() -> None:
+    answer = ask(TOKEN, host="m.example", path="//evil.example/x", query=f"last=1h&token={TOKEN}")
+    headers = dict(answer["headers"])
+    assert answer["status"] == 303
+    assert headers[b"location"] == b"/evil.example/x?last=1h"
+    assert headers[b"set-cookie"].startswith(f"hopline_token={TOKEN}; ".encode())
+    assert b"HttpOnly" in headers[b"set-cookie"]
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [("127.0.0.1", True), ("::1", True), ("LocalHost", True), ("0.0.0.0", False), ("::", False)],
+)
+def test_what_loopback_is(host: str, local: bool) -> None:
+    assert is_loopback(host) is local

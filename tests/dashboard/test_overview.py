@@ -1,0 +1,98 @@
+"""The overview's figures, made of windows."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.dashboard.figures import Window
+from streams.dashboard.model.buckets import Buckets, buckets_of
+from streams.dashboard.model.overview import Found, Loss, overview_of
+from streams.store import Cause, EventWindow, LatencyWindow
+from tests.dashboard.rows import ROWS, SINCE, UNTIL, window
+
+LATENCIES = [row for row in ROWS if isinstance(row, LatencyWindow)]
+EVENTS = [row for row in ROWS if isinstance(row, EventWindow)]
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+
+
+def found(**changes: object) -> Found:
+    usual = {"as_of": UNTIL, "latencies": LATENCIES, "events": EVENTS}
+    return Found(Window(SINCE, UNTIL, UNTIL + HOUR), **{**usual, **changes})  # type: ignore[arg-type]
+
+
+def test_everything_that_was_delivered_is_counted_once() -> None:
+    overview = overview_of(found())
+    assert overview.delivered.count == 2_000
+    assert (overview.delivered.p50, overview.delivered.p99) == (12.0, 80.0)
+    assert overview.delivered.max == 80
+    assert overview.rate == pytest.approx(2_000 / 120)
+    assert overview.rates == (10.0,) * 4 + (20.0,) * 8
+    assert sum(each.count for each in overview.quantiles) == 2_000
+
+
+def test_ways_and_hops_come_the_busiest_first() -> None:
+    overview = overview_of(found())
+    assert [(way.places[1], way.quantiles.count) for way in overview.ways] == [
+        ("GatewayA", 1_200),
+        ("GatewayB", 800),
+    ]
+    assert overview.hops[0].places == ("", "ServerA")
+    assert overview.hops[0].quantiles.count == 2_000
+    assert len(overview.hops) == 5
+
+
+def test_superfluous_copies_are_no_drops() -> None:
+    overview = overview_of(found())
+    assert overview.duplicates == {
+        Cause.RETRY: 7, Cause.REDELIVERY: 7, Cause.SEVERAL_TARGETS: 7, Cause.UNKNOWN: 0,
+    }  # fmt: skip
+    assert overview.duplicates_over_time[Cause.RETRY] == (0, 0, 0, 7, *(0,) * 8)
+    assert [(loss.what, loss.error, loss.instance, loss.count) for loss in overview.losses] == [
+        ("dropped", 11285, "GatewayA", 7),
+        ("undeliverable", 11224, "ServerC", 7),
+    ]
+    assert isinstance(overview.losses[0], Loss)
+    assert overview.losses[0].text
+
+
+def test_what_is_being_filled_is_in_the_totals_and_not_in_the_charts() -> None:
+    latest = window(12, "GatewayA", 0, ("ServerA", "ServerB/DatabaseB"), {5: 1})
+    live = Window(SINCE, UNTIL + 4_000, UNTIL + 4_000, live=True)
+    overview = overview_of(
+        Found(live, UNTIL + 4_000, latencies=[*LATENCIES, latest], events=EVENTS)
+    )
+    assert overview.delivered.count == 2_001
+    assert len(overview.rates) == 12
+    assert overview.buckets.count == 13
+    assert overview.rate == 20.0
+
+
+def test_of_nothing_there_are_no_percentiles() -> None:
+    overview = overview_of(Found(Window(SINCE, UNTIL, UNTIL)))
+    assert overview.delivered.p50 is None
+    assert overview.rate == 0.0
+    assert overview.ways == overview.losses == ()
+    assert [each.p95 for each in overview.quantiles] == [None] * 12
+
+
+@pytest.mark.parametrize(
+    ("length", "width"),
+    [
+        (5 * MINUTE, 10_000),
+        (15 * MINUTE, 10_000),
+        (HOUR, 30_000),
+        (DAY, 15 * MINUTE),
+        (400 * DAY, None),
+    ],
+)
+def test_a_chart_has_as_many_points_as_it_has_room_for(length: int, width: int | None) -> None:
+    buckets = buckets_of(SINCE, SINCE + length, None)
+    assert buckets.count <= 122
+    assert width is None or buckets.width == width
+    assert buckets.first <= SINCE
+    assert buckets.first + buckets.count * buckets.width >= SINCE + length
+
+
+def test_windows_of_another_length_stay_whole() -> None:
+    assert buckets_of(0, HOUR, None, window=7_000) == Buckets(0, 56_000, 65, 64)
+    assert buckets_of(0, HOUR, 30_000, window=30_000).complete == 1

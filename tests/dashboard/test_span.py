@@ -1,0 +1,70 @@
+"""The time that a page shows, as addresses and people say it."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.dashboard.address import Address
+from streams.dashboard.span import PRESETS, Span, instant_of, span_of
+
+NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
+HOUR = 3_600_000
+
+
+def test_without_a_word_it_is_the_last_quarter_of_an_hour() -> None:
+    assert span_of({}) == Span("15m")
+    assert span_of({}).bounds(NOON) == (NOON - HOUR // 4, NOON)
+    assert span_of({}).parameters() == {}
+
+
+@pytest.mark.parametrize("span", [*map(Span, PRESETS), Span("", NOON, NOON + 1_500)])
+def test_an_address_reads_as_it_was_written(span: Span) -> None:
+    assert span_of(span.parameters()) == span
+    assert Address.of(str(Address("/topology", span, {"instance": "Gåte way&=A"}))) == Address(
+        "/topology", span, {"instance": "Gåte way&=A"}
+    )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"last": "0m"},
+        {"last": "minutes"},
+        {"last": "15x"},
+        {"from": "2026-11-21T12:00:00Z"},
+        {"from": "2026-11-21T12:00:00Z", "until": "2026-11-21T12:00:00Z"},
+        {"from": "yesterday", "until": "today"},
+        {"from": "0001-01-01T00:00:00+14:00", "until": "9999-12-31T23:59:59-14:00", "last": "²m"},
+    ],
+)
+def test_what_cannot_be_meant_counts_as_not_said(said: dict[str, str]) -> None:
+    assert span_of(said).bounds(NOON)[0] < NOON
+
+
+def test_an_instant_without_a_zone_is_utc() -> None:
+    assert instant_of("2026-11-21T12:00") == instant_of("2026-11-21T13:00+01:00") == NOON
+
+
+def test_a_step_is_as_long_as_what_is_shown_and_never_ends_after_now() -> None:
+    hour = Span("1h")
+    before = hour.moved(-1, NOON)
+    assert before == Span("", NOON - 2 * HOUR, NOON - HOUR)
+    assert before.moved(-1, NOON) == Span("", NOON - 3 * HOUR, NOON - 2 * HOUR)
+    assert before.moved(1, NOON).bounds(NOON) == (NOON - HOUR, NOON)
+    assert hour.moved(1, NOON) == hour
+
+
+def test_people_are_told_the_day_once() -> None:
+    assert Span("1h").words == "last hour"
+    assert Span("15m").words == "last 15 minutes"
+    assert Span("", NOON, NOON + HOUR).words == "2026-11-21 12:00:00 – 13:00:00 UTC"
+    assert Span("", NOON, NOON + 13 * HOUR).words == (
+        "2026-11-21 12:00:00 – 2026-11-22 01:00:00 UTC"
+    )
+
+
+def test_another_choice_leaves_the_rest_of_an_address() -> None:
+    address = Address.of("/topology?last=1h&filter=Gate&instance=GatewayA")
+    assert str(address.with_(instance="")) == "/topology?filter=Gate&last=1h"
+    assert str(address.to("/dialog", id="x")) == "/dialog?id=x&last=1h"
+    assert str(address.at(Span())) == "/topology?filter=Gate&instance=GatewayA"

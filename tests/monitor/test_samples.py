@@ -1,0 +1,153 @@
+"""Looks at a cluster become samples that hold for as long as nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streams.kafka import Cluster
+from streams.monitor.look import Eye, Seen
+from streams.monitor.sampler import KEPT, Sampler
+from streams.monitor.signs import Signs
+from streams.node import LEFT
+from streams.store import DialogSide, LagSample, Row, SignSample, Situation, Store
+from tests.store.build_state import TROUBLE, dialog
+
+NOW = 1_700_000_000_000
+SEEN = Seen(
+    homes=("A", "B"),
+    lags={("A", "endpoint", "cmd"): 3},
+    held={"A": (2, 512)},
+    signs={"A": (True, NOW - 100), "B": (False, NOW - 9_000)},
+    links=(("A", "B"),),
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        yield store
+
+
+@pytest.fixture
+def sampler(store: Store) -> Sampler:
+    return Sampler(store, Eye(Cluster("nobody:1")))
+
+
+def test_what_does_not_change_stays_one_sample(store: Store, sampler: Sampler) -> None:
+    for seconds in range(0, 20, 5):
+        at = NOW + seconds * 1_000
+        sampler.write(replace(SEEN, signs={"A": (True, at)}), at)
+    situation = Situation(store)
+    assert situation.lags() == (LagSample("A", "endpoint", "cmd", NOW, NOW + 15_000, 3),)
+    assert situation.signs() == (SignSample("A", NOW, NOW + 15_000, True, NOW + 15_000),)
+    assert situation.looked_at() == NOW + 15_000
+    assert len(situation.lags_over_time(0, NOW * 2)) == 1
+
+
+def test_what_changes_begins_another_one(store: Store, sampler: Sampler) -> None:
+    for seconds, lag in ((0, 3), (5, 4), (10, 4), (15, 3)):
+        sampler.write(replace(SEEN, lags={("A", "endpoint", "cmd"): lag}), NOW + seconds * 1_000)
+    rows = Situation(store).lags_over_time(NOW, NOW + 60_000)
+    spells = [((row.at - NOW) // 1_000, (row.until - NOW) // 1_000, row.records) for row in rows]
+    assert spells == [(0, 0, 3), (5, 10, 4), (15, 15, 3)]
+    assert [row.records for row in Situation(store).lags(NOW + 12_000)] == [4]
+
+
+def test_a_sampler_that_begins_anew_leaves_a_gap(store: Store, sampler: Sampler) -> None:
+    sampler.write(SEEN, NOW)
+    Sampler(store, Eye(Cluster("nobody:1"))).write(SEEN, NOW + 3_600_000)
+    rows = Situation(store).lags_over_time(0, NOW * 2)
+    assert [(row.at, row.until) for row in rows] == [(t, t) for t in (NOW, NOW + 3_600_000)]
+    assert Situation(store).lags(NOW + 1_800_000) == ()
+
+
+def test_samples_are_kept_for_a_day(store: Store, sampler: Sampler) -> None:
+    sampler.write(replace(SEEN, lags={("A", "endpoint", "cmd"): 9}), NOW)
+    sampler.write(SEEN, NOW + 5_000)
+    sampler.write(SEEN, NOW + KEPT + 1)
+    rows = Situation(store).lags_over_time(0, NOW * 2)
+    assert [(row.at, row.records) for row in rows] == [(NOW + 5_000, 3)]
+
+
+def test_what_is_forgotten_is_kept_for_a_day(store: Store, sampler: Sampler) -> None:
+    long_ago = NOW - KEPT - 1
+    rows: list[Row] = [
+        dialog(1, begun_at=long_ago, progress_at=long_ago),
+        dialog(2, state="CD", ended_at=long_ago, gone_at=long_ago),
+        dialog(3, state="CD", ended_at=long_ago, gone_at=NOW),
+        replace(TROUBLE, last_at=long_ago),
+        replace(TROUBLE, error=1, last_at=NOW),
+    ]
+    store.write("dialogs", "run", 0, rows)
+    sampler.write(SEEN, NOW)
+    assert {row.conversation for row in store.read(DialogSide)} == {
+        dialog(1).conversation,
+        dialog(3).conversation,
+    }
+    assert [row.error for row in Situation(store).troubles()] == [1]
+
+
+def test_a_transmission_queue_is_what_the_dialogs_say(store: Store, sampler: Sampler) -> None:
+    rows = [
+        dialog(1, instance="A", depth=3, status=9753, waiting_since=NOW - 70_000),
+        dialog(2, instance="A", depth=2, waiting_since=NOW - 10),
+        dialog(3, instance="A", depth=0, parked=4, waiting_since=None),
+        dialog(4, instance="A", depth=0, waiting_since=None),
+    ]
+    store.write("dialogs", "run", 0, rows)
+    sampler.write(SEEN, NOW)
+    of_a, of_b = Situation(store).queues()
+    assert (of_a.messages, of_a.dialogs, of_a.parked) == (5, 3, 4)
+    assert of_a.oldest_at == NOW - 70_000
+    assert of_a.statuses == ((0, 2), (9753, 3))
+    assert (of_b.instance, of_b.messages, of_b.oldest_at, of_b.statuses) == ("B", 0, None, ())
+
+
+def _judged(signs: Signs, now: int) -> dict[str, bool]:
+    return {name: up for name, up, _ in signs.judge(now)}
+
+
+def test_who_was_silent_for_five_seconds_is_down() -> None:
+    signs = Signs()
+    signs.seen("A", NOW, 1)
+    signs.seen("B", NOW - 4_999, 1)
+    assert _judged(signs, NOW) == {"A": True, "B": True}
+    signs.seen("A", NOW + 1, 2)
+    assert _judged(signs, NOW + 1) == {"A": True, "B": False}
+
+
+def test_kafkas_clock_counts_and_not_the_readers() -> None:
+    signs = Signs()
+    ahead = NOW + 3_600_000
+    signs.seen("A", NOW, 1)
+    assert _judged(signs, NOW - 60_000) == {"A": True}
+    for second in range(1, 4):
+        signs.seen("A", NOW + second * 1_000, 1 + second)
+        assert _judged(signs, ahead + second * 1_000) == {"A": True}
+
+
+def test_where_nobody_gives_a_sign_the_readers_clock_goes_on() -> None:
+    signs = Signs()
+    signs.seen("A", NOW, 1)
+    assert _judged(signs, NOW + 20_000) == {"A": True}
+    assert _judged(signs, NOW + 24_000) == {"A": True}
+    assert _judged(signs, NOW + 25_000) == {"A": False}
+    signs.seen("A", NOW + 30_000, 9)
+    assert _judged(signs, NOW + 30_000) == {"A": True}
+
+
+def test_whom_nobody_has_heard_for_long_is_down_at_the_first_look() -> None:
+    signs = Signs()
+    signs.seen("A", NOW, 1)
+    assert _judged(signs, NOW + 600_000) == {"A": False}
+
+
+def test_who_says_that_it_leaves_is_down_at_once() -> None:
+    signs = Signs()
+    signs.seen("A", NOW, 1)
+    signs.seen("A", NOW + 1, LEFT)
+    assert _judged(signs, NOW + 1) == {"A": False}

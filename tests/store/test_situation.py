@@ -1,0 +1,225 @@
+"""What a store says about a cluster's state is what was written into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from streams.store import (
+    AlarmKind,
+    Row,
+    Severity,
+    SignSample,
+    Situation,
+    Store,
+    Which,
+)
+from streams.store.tables import METADATA
+from tests.store.build import EVENT, MALFORMED, REPEAT, latency
+from tests.store.build_state import DIALOG, GONE, HELD, LAG, LINK, QUEUE, SIGN, TROUBLE, dialog
+
+NOW = 100_000_000
+MINUTE = 60_000
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Return a store in each database that there may be."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path}/monitor.sqlite"
+    else:
+        url = request.getfixturevalue("postgres")
+    with Store.open(url) as store:
+        yield store
+    if request.param == "postgresql":
+        engine = sa.create_engine(url)
+        METADATA.drop_all(engine)
+        engine.dispose()
+
+
+def _write(store: Store, *rows: Row, batch: int = 0) -> Situation:
+    assert store.write("state", "run", batch, rows)
+    return Situation(store)
+
+
+def test_nothing_is_known_of_a_cluster_that_nobody_looked_at(store: Store) -> None:
+    situation = Situation(store)
+    assert situation.looked_at() is None
+    assert situation.queues() == situation.lags() == situation.links(0, NOW) == ()
+    assert situation.alarms(NOW) == ()
+
+
+def test_a_dialog_keeps_its_firsts_while_it_goes_on(store: Store) -> None:
+    _write(store, replace(DIALOG, locked_at=None))
+    later = replace(DIALOG, position=41, seen_at=13_000, locked_at=13_000, progress_at=13_000)
+    _write(store, later, batch=1)
+    again = replace(later, position=42, locked_at=14_000, progress_at=14_000, waiting_since=14_000)
+    (found,) = _write(store, again, batch=2).dialog(DIALOG.conversation)
+    assert (found.locked_at, found.progress_at, found.waiting_since) == (13_000, 12_000, 11_500)
+    moved = replace(again, position=43, acknowledged=4, progress_at=15_000, waiting_since=15_000)
+    (found,) = _write(store, moved, batch=3).dialog(DIALOG.conversation)
+    assert (found.progress_at, found.waiting_since) == (15_000, 15_000)
+
+
+def test_a_forgotten_side_has_ended_and_waits_for_nothing(store: Store) -> None:
+    situation = _write(store, GONE, DIALOG, dialog(2))
+    (found,) = situation.dialog(DIALOG.conversation)
+    assert (found.state, found.ended_at, found.gone_at, found.depth) == ("CD", 20_000, 20_000, 0)
+    assert found.sent == DIALOG.sent
+    assert [d.conversation for d in situation.dialogs(Which.OPEN, NOW)] == [dialog(2).conversation]
+
+
+def test_what_is_forgotten_and_was_never_known_stays_unknown(store: Store) -> None:
+    assert _write(store, GONE).dialog(DIALOG.conversation) == ()
+
+
+def test_dialogs_are_found_by_what_is_the_matter_with_them(store: Store) -> None:
+    quiet = {"depth": 0, "waiting_since": None}
+    hour = 61 * MINUTE
+    made = {
+        Which.STUCK: dialog(1, waiting_since=NOW - 2 * MINUTE),
+        Which.UNLOCKED: dialog(2, locked_at=None, begun_at=NOW - 2 * MINUTE, **quiet),
+        Which.LEAKED: dialog(3, state="DI", progress_at=NOW - 11 * MINUTE, **quiet),
+        Which.FAILED: dialog(4, state="ER", error_at=NOW - 5, progress_at=NOW - 5, **quiet),
+        Which.IDLE: dialog(5, progress_at=NOW - hour, **quiet),
+    }
+    fine = [
+        dialog(6, waiting_since=NOW - 10, progress_at=NOW),
+        dialog(7, progress_at=NOW - 5 * MINUTE, **quiet),
+        dialog(8, state="CD", ended_at=NOW - hour, progress_at=NOW - hour, **quiet),
+    ]
+    made[Which.UNLOCKED] = replace(made[Which.UNLOCKED], progress_at=NOW)
+    made[Which.STUCK] = replace(made[Which.STUCK], progress_at=NOW)
+    situation = _write(store, *made.values(), *fine)
+    for which, row in made.items():
+        assert situation.dialogs(which, NOW) == (row,), which
+    counts = situation.dialog_counts(NOW, 0, NOW)
+    assert (counts.open, counts.waiting, counts.ended, counts.failed) == (7, 2, 1, 1)
+    assert (counts.stuck, counts.unlocked, counts.leaked, counts.idle) == (1, 1, 1, 1)
+    assert (counts.begun, counts.locked) == (8, 7)
+
+
+def test_the_time_until_the_lock_is_that_of_initiators(store: Store) -> None:
+    rows = [dialog(n, begun_at=1_000, locked_at=1_000 + 100 * n) for n in (1, 2, 3)]
+    target = dialog(9, is_initiator=False, locked_at=900_000)
+    took = _write(store, *rows, target).lock_time(0, NOW)
+    assert (took.count, took.mean, took.max) == (3, 200.0, 300)
+    assert Situation(store).lock_time(0, 1_000).count == 0
+
+
+def test_a_sample_holds_as_long_as_somebody_looked(store: Store) -> None:
+    then = replace(QUEUE, at=30_000, until=40_000, messages=0, dialogs=0, statuses=())
+    situation = _write(store, QUEUE, then)
+    assert situation.looked_at() == 40_000
+    assert situation.queues() == (then,)
+    assert situation.queues(15_000) == (QUEUE,)
+    assert situation.queues(5_000) == ()
+    assert situation.queues(40_000 + 30_001) == ()
+    assert situation.queues_over_time(0, 30_000) == (QUEUE,)
+    assert situation.queues_over_time(20_000, 50_000, "ServerA") == (QUEUE, then)
+    assert situation.queues_over_time(20_000, 50_000, "ServerB") == ()
+
+
+def test_a_link_is_what_passed_it_and_whether_its_end_lives(store: Store) -> None:
+    legs = [
+        latency([10, 20, 30], leg=2, leg_from="ServerA", leg_to="GatewayA"),
+        latency([5], leg=3, leg_from="GatewayA", leg_to="ServerB/DatabaseB"),
+        latency([1], leg=4, leg_from="ServerB", leg_to="ServerB/DatabaseB"),
+    ]
+    signs = [
+        SignSample("ServerB", 10_000, 20_000, True, 19_900),
+        SignSample("ServerB", 25_000, 30_000, False, 19_900),
+    ]
+    held = replace(HELD, until=30_000)
+    situation = _write(store, *legs, *signs, replace(LINK, until=30_000), held)
+    found = {(link.instance, link.other): link for link in situation.links(10_000, 30_000)}
+    assert list(found) == [("GatewayA", "ServerB"), ("ServerA", "GatewayA"), ("ServerA", "ServerB")]
+    first = found["ServerA", "GatewayA"]
+    assert (first.count, first.rate, first.p50, first.max) == (3, 0.15, 20.0, 30.0)
+    assert (first.routed, first.up, first.held_copies) == (False, None, 0)
+    down = found["GatewayA", "ServerB"]
+    assert (down.up, down.held_copies, down.held_bytes, down.seen_at) == (False, 3, 1_200, 19_900)
+    assert down.up_share == pytest.approx(2 / 3)
+    assert found["ServerA", "ServerB"].routed
+    (before, *_) = situation.links(10_000, 20_000)
+    assert before.up and before.up_share == 1.0
+
+
+def test_drops_and_delays_are_told_by_reason_and_place(store: Store) -> None:
+    rows = [
+        replace(EVENT, event=141, error=9753, cause=None, count=3),
+        replace(EVENT, window_start=20_000, window_end=30_000, event=141, error=9753, cause=None),
+        replace(EVENT, event=140, error=11291, cause=None, count=1),
+        replace(EVENT, event=124, error=8489, cause=None),
+        EVENT,
+    ]
+    found = _write(store, *rows).drops(0, NOW)
+    assert [(d.what, d.error, d.count, d.last_at) for d in found] == [
+        ("delayed", 9753, 7, 30_000),
+        ("dropped", 11291, 1, 20_000),
+    ]
+    assert found[0].to_service == "TargetService"
+    assert "unreach" in found[0].text or found[0].text
+
+
+def test_alarms_say_what_is_wrong_where_and_what_to_do(store: Store) -> None:
+    at, until = NOW - MINUTE, NOW
+    quiet = {"depth": 0, "waiting_since": None, "progress_at": NOW - 11 * MINUTE}
+    rows: list[Row] = [
+        REPEAT,
+        replace(TROUBLE, event=160, error=11224, to_service="TargetService", last_at=NOW - 5),
+        replace(SIGN, at=at, until=until, up=False, seen_at=at),
+        replace(LINK, at=at, until=until),
+        replace(HELD, instance="ServerA", at=at, until=until),
+        dialog(1, waiting_since=NOW - 2 * MINUTE, status=9753, progress_at=NOW),
+        dialog(2, state="DI", **quiet),
+        replace(QUEUE, at=at, until=until, parked=2),
+        replace(LAG, at=at, until=until, records=500),
+        replace(MALFORMED, window_start=NOW - 20_000, window_end=NOW - 10_000),
+    ]
+    situation = _write(store, *rows)
+    store.add_late("state", "run", 0, 4)
+    alarms = {alarm.kind: alarm for alarm in situation.alarms(NOW)}
+    assert list(alarms) == [
+        AlarmKind.STUCK,
+        AlarmKind.LINK_DOWN,
+        AlarmKind.REPEAT,
+        AlarmKind.SEVERAL_TARGETS,
+        AlarmKind.LAG,
+        AlarmKind.MALFORMED,
+        AlarmKind.PARKED,
+        AlarmKind.LEAKED,
+        AlarmKind.LATE,
+    ]
+    assert alarms[AlarmKind.STUCK].severity is Severity.ERROR
+    assert "9753" in alarms[AlarmKind.STUCK].what
+    assert alarms[AlarmKind.STUCK].conversations == (dialog(1).conversation,)
+    assert alarms[AlarmKind.LINK_DOWN].what == (
+        "ServerB gives no sign of life; ServerA sends to it. 3 copies are held for what is down."
+    )
+    assert alarms[AlarmKind.SEVERAL_TARGETS].conversations == (TROUBLE.conversation,)
+    assert all(alarm.remedy.endswith(".") for alarm in alarms.values())
+
+
+@pytest.mark.parametrize(
+    ("counts", "alarms"), [((500, 600, 600), 1), ((500, 499, 600), 0), ((0, 600, 700), 0)]
+)
+def test_a_lag_is_an_alarm_while_it_never_shrinks(
+    store: Store, counts: tuple[int, ...], alarms: int
+) -> None:
+    begin = NOW - MINUTE
+    rows = [
+        replace(LAG, at=begin + 20_000 * n, until=begin + 20_000 * n + 19_000, records=count)
+        for n, count in enumerate(counts)
+    ]
+    found = [a for a in _write(store, *rows).alarms(NOW) if a.kind is AlarmKind.LAG]
+    assert len(found) == alarms
+
+
+def test_old_figures_are_an_alarm(store: Store) -> None:
+    (alarm,) = _write(store, replace(SIGN, up=True)).alarms(NOW)
+    assert (alarm.kind, alarm.since) == (AlarmKind.STALE, SIGN.until)

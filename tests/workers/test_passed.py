@@ -1,0 +1,60 @@
+"""Which positions a forwarder commits: behind what is confirmed, dropped or held."""
+
+from __future__ import annotations
+
+from streams.kafka import TopicPartition
+from streams.workers.passed import Passed
+
+TXQ = ("txq.A", 0)
+
+
+def told(found: list[TopicPartition]) -> list[tuple[str, int, int, str]]:
+    """Return positions as values."""
+    return [(p.topic, p.partition, p.offset, p.metadata or "") for p in found]
+
+
+def test_nothing_is_passed_while_it_is_under_way() -> None:
+    passed = Passed()
+    passed.note(TXQ, 10)
+    assert told(passed.due([("txq.A", 0, 7), ("txq.A", 0, 4), ("out.A", 0, 1)], {})) == [
+        (*TXQ, 4, "")
+    ]
+    assert told(passed.due([], {})) == [(*TXQ, 10, "")]
+
+
+def test_what_is_held_is_passed_and_noted() -> None:
+    passed = Passed()
+    passed.note(TXQ, 10)
+    due = passed.due([], {TXQ: "3-4"})
+    assert told(due) == [(*TXQ, 10, "3-4")]
+    passed.committed(due)
+    assert passed.due([], {TXQ: "3-4"}) == []
+    assert told(passed.due([], {})) == [(*TXQ, 10, "")], "it is held no longer"
+
+
+def test_the_note_of_a_killed_forwarder_is_taken_away() -> None:
+    """What it held is gone; its successor says so with its first commit."""
+    passed = Passed()
+    passed.begin([TopicPartition(*TXQ, 10, "3-4"), TopicPartition("out.A", 0, -1001)])
+    assert told(passed.due([], {})) == [(*TXQ, 10, "")]
+
+
+def test_what_somebody_else_has_is_not_committed() -> None:
+    passed = Passed()
+    passed.note(TXQ, 10)
+    passed.forget([TopicPartition(*TXQ)])
+    assert passed.due([], {TXQ: "3"}) == []
+
+
+def test_what_may_go_is_known_to_kafka_and_held_by_nobody() -> None:
+    """What was passed and not committed is read again after a crash; a view shows what is held."""
+    passed = Passed()
+    passed.begin([TopicPartition(*TXQ, 5, ""), TopicPartition("out.A", 0, -1001)])
+    passed.note(TXQ, 10)
+    assert passed.spare() == {TXQ: 5}
+    passed.committed(passed.due([], {TXQ: "7-8"}))
+    assert passed.spare() == {TXQ: 7}
+    passed.committed(passed.due([], {}))
+    assert passed.spare() == {TXQ: 10}
+    passed.forget([TopicPartition(*TXQ)])
+    assert passed.spare() == {}
