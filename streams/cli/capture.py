@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from streams.cli.capture_import import import_
+from streams.cli.capture_slice import slice_
 
 
 @click.group()
@@ -16,3 +17,4 @@ def capture() -> None:
 
 
 capture.add_command(import_)
+capture.add_command(slice_)

@@ -97,6 +97,9 @@ COMMANDS: dict[str, Entry] = {
     "trace": Entry(
         "streams.cli.trace:trace", Section.LOOK, "A probe through the live workers, ms per hop."
     ),
+    "verify": Entry(
+        "streams.cli.verify:verify", Section.LOOK, "Whether every message is where it may be."
+    ),
     "monitor": Entry(
         "streams.cli.monitor:monitor", Section.RUN, "Watch a cluster with Spark, into a SQL store."
     ),
@@ -113,6 +116,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "capture": Entry(
         "streams.cli.capture:capture", Section.LOOK, "Traffic that others recorded, as a capture."
+    ),
+    "inspect": Entry(
+        "streams.cli.inspect:inspect", Section.LOOK, "What a capture holds, and a dialog's path."
     ),
     "replay": Entry(
         "streams.cli.replay:replay", Section.LOOK, "Do again what a capture says was done."

@@ -5,27 +5,22 @@ from __future__ import annotations
 import contextlib
 import difflib
 import fnmatch
-import json
-import shutil
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
 import click
 
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.record_text import what, where
-from streams.cli.value_text import clock, day, middle, shorten
+from streams.cli.record_lines import SHORTEST_ID, json_lines, lines, story
 from streams.errors import UsageError
 from streams.kafka import Cluster, Message, read_begins
 from streams.kafka.follow import Follower, raw_record, topic_names
-from streams.prose import wrapped
 from streams.wire import Topics
 from streams.wire.describe import Description, RawRecord, describe
 from streams.wire.place import place_of
 
 _BAD_NEWS = 1
 _NOT_UNASKED = ("catalog", "presence")
-_SHORTEST_ID = 8
 _ORDER = ("cmd", "txq", "in", "ack", "event", "queue", "dialog", "result", "out")
 """What comes first of things that happened in the same millisecond."""
 _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
@@ -36,7 +31,7 @@ _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
 @click.option(
     "--conversation",
     metavar="ID",
-    help=f"Only this dialog, over all topics; the first {_SHORTEST_ID} characters do.",
+    help=f"Only this dialog, over all topics; the first {SHORTEST_ID} characters do.",
 )
 @click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
 @click.option(
@@ -82,7 +77,7 @@ def tail(
     chosen = choose(topic_names(cluster, timeout), topic, cluster.topics)
     if last is None:
         _tell_what_is_gone(cluster, chosen)
-    show = _json if format_ == "json" else _story() if asked else _lines()
+    show = json_lines if format_ == "json" else story() if asked else lines()
     printed = 0
     with contextlib.closing(_read(cluster, chosen, asked, last=last, follow=follow)) as records:
         for record in records if asked is None else _only_one(records, asked):
@@ -145,10 +140,10 @@ def _conversation(text: str | None) -> str | None:
     if text is None:
         return None
     digits = "".join(c for c in text.lower() if c not in "-{}")
-    if not _SHORTEST_ID <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
+    if not SHORTEST_ID <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
         raise UsageError(
             f"'{text}' is no conversation id",
-            f"Write 8-4-4-4-12 hexadecimal digits, or the first {_SHORTEST_ID} or more of them.",
+            f"Write 8-4-4-4-12 hexadecimal digits, or the first {SHORTEST_ID} or more of them.",
         )
     parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
     return "-".join(part for part in parts if part)
@@ -214,80 +209,6 @@ def _only_one(records: Iterator[Description], asked: str) -> Iterator[Descriptio
                 "Write more of the id.",
             )
         yield record
-
-
-# --- printing ------------------------------------------------------------------------------------
-
-
-def _json(record: Description) -> None:
-    click.echo(json.dumps(record, ensure_ascii=False))
-
-
-def _width() -> int:
-    return max(60, shutil.get_terminal_size((100, 24)).columns)
-
-
-def _lines() -> Callable[[Description], None]:
-    """Return what prints a record as one line: when, where, which dialog, what."""
-    width, days = _width(), _Days()
-
-    def show(record: Description) -> None:
-        days.turn(record["at"])
-        kind = record["kind"]
-        name = record["topic"] if kind is None else _short(kind, record)
-        place = middle(f"{name}/{record['partition']}@{record['offset']}", 28)
-        dialog = (record["conversation"] or "")[:_SHORTEST_ID]
-        left = f"{clock(record['at'])}  {place:<28}  {dialog:<{_SHORTEST_ID}}  "
-        if "malformed" in record:  # the reason is what matters, however long it is
-            _wrapped(left, what(record), width)
-        else:
-            click.echo((left + shorten(what(record), width - len(left))).rstrip())
-
-    return show
-
-
-def _short(kind: str, record: Description) -> str:
-    """Return a topic's name as people say it: without prefix and escapes."""
-    if kind == "event":  # one topic for all instances: say whose event it is
-        return f"event {record.get('instance', '')}".rstrip()
-    database = record.get("database") if kind == "queue" else None
-    parts = (record.get("instance") if kind != "presence" else None, database, record.get("queue"))
-    return ".".join([kind, *(shorten(str(p), 60) for p in parts if p)])
-
-
-def _story() -> Callable[[Description], None]:
-    """Return what prints the records of one dialog as a story, wrapped."""
-    width, days, told = _width(), _Days(), [False]
-
-    def show(record: Description) -> None:
-        if not told[0]:
-            told[0] = True
-            click.echo(f"Conversation {record['conversation']}")
-        days.turn(record["at"])
-        place = middle(where(record), 20)
-        left = f"{clock(record['at'])}  {record['kind'] or '':<6}  {place:<20}  "
-        _wrapped(left, what(record), width)
-
-    return show
-
-
-def _wrapped(left: str, text: str, width: int) -> None:
-    for line in wrapped(text, left, width=width, break_words=True):
-        click.echo(line)
-
-
-class _Days:
-    """Says once which day it is, where the lines say only the time."""
-
-    def __init__(self) -> None:
-        self._day = ""
-
-    def turn(self, at: int) -> None:
-        """Print the day of a record where it is another one."""
-        today = day(at)
-        if today and today != self._day:
-            self._day = today
-            click.echo(f"{today} (UTC)")
 
 
 __all__ = ["choose", "tail"]

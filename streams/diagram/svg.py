@@ -64,6 +64,7 @@ _FONTS = (
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, "
     "'DejaVu Sans', sans-serif"
 )
+_LEAST = 0.72
 _FLIES = 0.72  # how far of its way a lost copy is drawn
 _CROSS = 4.5
 _QUOTE = {'"': "&quot;"}
@@ -85,19 +86,20 @@ def svg_text(diagram: Diagram, links: Links | None = None) -> str:
 
     Without ``links`` it is a file of its own, light or dark as its reader's system is.
     """
-    layout = lay_out(diagram)
+    layout = lay_out(diagram, titled=links is None)
     width, height = _n(layout.width), _n(layout.height)
     said = f"Sequence diagram: {', '.join(p.name for p in diagram.participants)}"
     late = [s for s in layout.slots if s.lands is not None]
-    role = "img" if links is None else "group"
+    role = 'role="img"'
+    if links is not None:  # made smaller where it must be, as long as one can read it
+        role = f'role="group" style="max-width:100%;min-width:{_n(layout.width * _LEAST)}px"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" class="sequence" role="{role}">',
+        f'viewBox="0 0 {width} {height}" class="sequence" {role}>',
         f"<title>{escape(printable(diagram.title))}</title>",
         f"<desc>{escape(printable(said))}</desc>",
         f"<style>{_style(in_page=links is not None)}</style>",
-        f'<rect class="f-ground" width="{width}" height="{height}"/>',
-        _text(MARGIN, MARGIN + FONT, diagram.title, "title"),
+        *(_own_ground(diagram, layout) if links is None else ()),
         *_lifelines(diagram, layout),
         *(part for slot in late for part in _arrow(slot, layout)),
         *(part for slot in layout.slots for part in _slot(slot, layout, links)),
@@ -111,6 +113,12 @@ def svg_text(diagram: Diagram, links: Links | None = None) -> str:
     return "\n".join(parts) + "\n"
 
 
+def _own_ground(diagram: Diagram, layout: Layout) -> Iterator[str]:
+    """Yield what a file of its own has, and a page has already: its ground, its title."""
+    yield f'<rect class="f-ground" width="{_n(layout.width)}" height="{_n(layout.height)}"/>'
+    yield _text(MARGIN, MARGIN + FONT, diagram.title, "title")
+
+
 def _style(*, in_page: bool) -> str:
     always = (
         f"text{{font:{FONT}px {_FONTS}}}"
@@ -122,7 +130,7 @@ def _style(*, in_page: bool) -> str:
         ".edge{stroke-width:1}"
     )
     if in_page:
-        always += ".ground{fill:transparent}a{cursor:pointer}"
+        always += ".ground{fill:transparent}a{cursor:pointer;outline:none}"
     light, dark = _colours(0), _colours(1)
     if in_page:
         return _scoped(always + light) + _scoped(dark, '[data-theme="dark"] ')
@@ -131,6 +139,7 @@ def _style(*, in_page: bool) -> str:
 
 
 def _colours(at: int) -> str:
+    chosen = _INK["chosen"][at]
     return (
         "".join(
             f".f-{name}{{fill:{both[at]}}}.s-{name}{{stroke:{both[at]}}}"
@@ -139,7 +148,8 @@ def _colours(at: int) -> str:
         + f"text{{fill:{_INK['ink'][at]}}}"
         + f".halo{{stroke:{_INK['ground'][at]}}}"
         + f".faint,.time{{fill:{_INK['faint'][at]}}}"
-        + f"a:hover .ground,a[aria-current] .ground{{fill:{_INK['chosen'][at]}}}"
+        + f"a:hover .ground,a:focus-visible .ground,a[aria-current] .ground{{fill:{chosen}}}"
+        + f"a:hover .halo,a:focus-visible .halo,a[aria-current] .halo{{stroke:{chosen}}}"
     )
 
 

@@ -167,8 +167,9 @@ def _services(databases: _Databases, every: _Databases) -> dict[Key, Service]:
         for service in database.services.values():
             queue = queue_of(database, service.name)
             assert queue is not None, "every service has a queue"
+            accepts = frozenset(service.contracts)
             found[name, database.name, service.name] = Service(
-                queue.name, frozenset(service.contracts), queue.status, queue.partitions
+                queue.name, accepts, queue.status, queue.partitions
             )
     system = {(name, d.name, SYSTEM_SERVICE): Service(SYSTEM_QUEUE) for name, d in every}
     return found | system

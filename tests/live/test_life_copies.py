@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 
 from streams.errors import EventKind, Number
-from streams.live.life import Life, Step, build_life
+from streams.live.life import Life, Step, build_life, draw_life
 from streams.live.life.records import Broken, Frame, Record, Told
 from streams.node.events import event
 from streams.protocol import Header, Journey, Parties
@@ -162,3 +162,27 @@ def test_a_drop_has_its_number_and_its_meaning() -> None:
     assert step.number == Number.ROUTE_INVALID
     assert dict(step.facts)["number"] == "11294: the destination route is not valid"
     assert life.messages[0].refused == {Number.ROUTE_INVALID: 1}
+
+
+def test_a_gateway_of_a_retry_stands_among_the_others() -> None:
+    again = ("GatewayB", 14)
+    records = [
+        frame("out", "ServerA"),
+        frame("txq", "GatewayA", A),
+        frame("txq", "ServerB", A, G),
+        frame("out", "ServerA", attempt=1),
+        frame("txq", "GatewayB", ("ServerA", 11), attempt=1),
+        frame("txq", "ServerB", ("ServerA", 11), again, attempt=1),
+    ]
+    names = [p.name for p in draw_life(life_of(records)).participants]
+    assert names == ["InitiatorService", "ServerA", "GatewayA", "GatewayB", "ServerB"]
+
+
+def test_the_size_of_a_message_is_counted_once() -> None:
+    records = [
+        frame("queue", "ServerB", A, G, B, ("ServerB/DatabaseB", 12)),
+        frame("out", "ServerA"),
+        frame("out", "ServerA", attempt=1),
+    ]
+    [message] = life_of(records).messages
+    assert (message.size, message.attempts) == (5, 2)

@@ -13,7 +13,7 @@ together, and ``draw`` makes a diagram of it.
 
 from streams.live.life.build import build_life
 from streams.live.life.decide import Decided
-from streams.live.life.draw import draw_life
+from streams.live.life.draw import cut, draw_life
 from streams.live.life.life import Endpoint, Life, MessageLife, Step
 from streams.live.life.look import read_life
 from streams.live.life.read import Bounds, read_dialog
@@ -26,6 +26,7 @@ __all__ = [
     "MessageLife",
     "Step",
     "build_life",
+    "cut",
     "draw_life",
     "read_dialog",
     "read_life",

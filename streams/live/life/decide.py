@@ -26,8 +26,8 @@ _ONWARD = (Verdict.SEND, Verdict.FORWARD, Verdict.PROBE)
 class Decided:
     """A decision at an instance; ``at`` is epoch milliseconds.
 
-    ``went_to`` is the instance that the copy went to, or ``None`` where it went nowhere. With
-    ``agrees`` the catalog of now says the same.
+    ``went_to`` is the instance that the copy went to, or ``None`` where it went nowhere, ``route``
+    the one of several routes that leads there. With ``agrees`` the catalog of now says the same.
     """
 
     instance: str
@@ -35,12 +35,13 @@ class Decided:
     answer: Answer
     went_to: str | None
     agrees: bool
+    route: str = ""
 
     @property
     def rule(self) -> str:
-        """Return the rule and its routes: ``M3 TargetRouteA``."""
+        """Return the rule and its route: ``M3 TargetRouteA``."""
         decision = self.answer.decision
-        return " ".join([decision.step, ", ".join(decision.routes)]).strip()
+        return f"{decision.step} {self.route or ', '.join(decision.routes)}".strip()
 
     @property
     def text(self) -> str:
@@ -70,7 +71,15 @@ class Decider:
         answer = self._answer(instance, parties, at, inside=inside)
         if answer is None:
             return None
-        return Decided(instance, at, answer, went_to, self._agrees(instance, answer, went_to))
+        agrees = self._agrees(instance, answer, went_to)
+        return Decided(instance, at, answer, went_to, agrees, self._route(answer, went_to))
+
+    def _route(self, answer: Answer, went_to: str | None) -> str:
+        routes, addresses = answer.decision.routes, answer.decision.addresses
+        if len(routes) != len(addresses):  # routes that are alike count once
+            return ""
+        pairs = zip(routes, addresses, strict=True)
+        return next((r for r, address in pairs if self._leads.get(_key(address)) == went_to), "")
 
     def _agrees(self, instance: str, answer: Answer, went_to: str | None) -> bool:
         decision = answer.decision

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,22 +10,24 @@ from streams.diagram import Diagram, Sight, folded, participants
 from streams.live.life.life import Life, Step
 
 
-def draw_life(
-    life: Life, steps: Sequence[Step] | None = None, *, rules: bool = False, fold: bool = True
-) -> Diagram:
-    """Return the diagram of some steps, or of all.
+def draw_life(life: Life, *, rules: bool = False, fold: bool = True) -> Diagram:
+    """Return the diagram of a life.
 
     With ``rules`` each arrow says by which rule it was sent; with ``fold`` what happened alike is
-    one row. Participants stand where they stand in the whole life, whatever is drawn of it.
+    one row.
     """
-    shown = life.steps if steps is None else steps
-    sights = [_sight(step, rules=rules) for step in shown]
+    sights = [_sight(step, rules=rules) for step in life.steps if step.sight.ends]
     rows = folded(sights, {}) if fold else [row for s in sights for row in folded([s], {})]
-    everybody = participants([step.sight for step in life.steps], _instances(life))
+    there = participants(_outward(sights), ())
+    return Diagram(f"Dialog {life.conversation}", tuple(there), tuple(rows), life.left_out)
+
+
+def cut(diagram: Diagram, first: int, last: int) -> Diagram:
+    """Return some rows of a diagram, and who takes part in these; all stand where they stood."""
+    rows = diagram.rows[first:last]
     met = {end for row in rows for end in row.ends}
-    there = tuple(p for p in everybody if p.place in met)
-    drawn = tuple(row for row in rows if row.ends)  # a record of no instance is in the list alone
-    return Diagram(f"Dialog {life.conversation}", there, drawn, life.left_out)
+    there = tuple(p for p in diagram.participants if p.place in met)
+    return replace(diagram, participants=there, rows=rows)
 
 
 def _sight(step: Step, *, rules: bool) -> Sight:
@@ -33,5 +36,19 @@ def _sight(step: Step, *, rules: bool) -> Sight:
     return replace(step.sight, rest=f"{step.sight.rest} ({step.decisions[0].rule})")
 
 
-def _instances(life: Life) -> list[str]:
-    return list(dict.fromkeys(end[0] for step in life.steps for end in step.sight.ends))
+def _outward(sights: Sequence[Sight]) -> list[Sight]:
+    """Return all sights, those first that are nearest to where the dialog began.
+
+    So a gateway that only a retry took stands among the others, and not behind the target.
+    """
+    near: defaultdict[str, set[str]] = defaultdict(set)
+    for sight in sights:
+        for end in sight.ends:
+            near[sight.ends[0][0]].add(end[0])
+            near[end[0]].add(sight.ends[0][0])
+    far: dict[str, int] = {}
+    edge = list(near)[:1]
+    while edge:
+        far.update(dict.fromkeys(edge, len(set(far.values()))))
+        edge = [n for n in dict.fromkeys(n for e in edge for n in near[e]) if n not in far]
+    return sorted(sights, key=lambda s: min(far.get(end[0], len(far)) for end in s.ends))

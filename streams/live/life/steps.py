@@ -19,6 +19,7 @@ from streams.protocol import Command, CommandKind, Header
 from streams.routing import Verdict
 
 Facts = tuple[tuple[str, str], ...]
+_SAY = (CommandKind.SEND, CommandKind.END)
 _REFUSED = (Verdict.DROP, Verdict.DELAY, Verdict.ASK)
 
 
@@ -81,7 +82,7 @@ def _statement_facts(said: Said) -> Facts:
         "group": command.group,
         "type": command.type,
         "error": command.error_text,
-        "body": _body(command.body or b"", said.size),
+        "body": _body(command.body or b"", said.size) if command.kind in _SAY else None,
         "command": command.command_id,
     }
     return tuple((name, str(value)) for name, value in rows.items() if value is not None)

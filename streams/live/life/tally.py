@@ -20,6 +20,7 @@ def tally(
     """Return the messages in the order of their numbers, the initiator's first."""
     found: dict[Key, MessageLife] = {}
     attempts: dict[Key, set[int]] = defaultdict(set)
+    sizes: dict[Key, dict[int, int]] = defaultdict(dict)
     for frame in frames:
         header = frame.header
         if header is None or not header.sequenced:
@@ -29,6 +30,9 @@ def tally(
         attempts[key].add(frame.journey.attempt)
         one.attempts = len(attempts[key])
         _count(one, frame, scene)
+        if frame.kind == "out" or (frame.kind == "queue" and header.fragment not in sizes[key]):
+            sizes[key][header.fragment] = frame.size
+            one.size = sum(sizes[key].values())
     for step in happened:
         message = found.get(step.message) if step.message is not None else None
         if message is None or not step.number:
@@ -45,14 +49,11 @@ def _count(message: MessageLife, frame: Frame, scene: Scene) -> None:
     assert frame.header is not None
     if frame.kind == "txq":
         message.copies += 1
-    if frame.kind == "out" and frame.journey.attempt == 0:
-        message.size += frame.size
     if frame.kind == "queue" and frame.journey.path:
         at = frame.journey.path[-1][1]
         if message.queued_at is None or at < message.queued_at:
             message.queued_at = at
             message.place = f"{scene.host(frame.home)}/{(frame.queue or ('',))[0]}"
-        message.size = max(message.size, frame.size)
 
 
 def _acknowledge(found: dict[Key, MessageLife], frames: Iterable[Frame]) -> None:

@@ -1,0 +1,154 @@
+"""The blocks of an Avro object container, one at a time, and the way over one that is damaged.
+
+A container is a header, then blocks: how many records, how many bytes, these bytes, and the 16
+bytes of the sync marker that the header names. So whoever has lost his way looks for the next one.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any, NamedTuple
+
+import fastavro
+
+MARKER = 16
+_PIECE = 1 << 20
+_LONGEST = 10  # bytes of a number
+_INFLATED = 1 << 28  # bytes; ours are of 128 KB, and of one record where that is longer
+
+
+class Block(NamedTuple):
+    """A block as it stands in the file: where it begins, its records' number, its bytes."""
+
+    at: int
+    records: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A place where the file cannot be read: from byte ``at`` up to ``until``, and why.
+
+    ``records`` is how many stood there, where the block says it.
+    """
+
+    at: int
+    until: int
+    why: str
+    records: int | None = None
+
+
+class DamageError(Exception):
+    """A block cannot be read."""
+
+    def __init__(self, at: int, why: str, records: int | None = None) -> None:
+        super().__init__(why)
+        self.at, self.why, self.records = at, why, records
+
+
+class Blocks:
+    """Reads blocks from ``begin`` on; ``schema`` is the writer's, ``wanted`` the one to read as."""
+
+    def __init__(
+        self, file: IO[bytes], begin: int, marker: bytes, codec: str, schema: Any, wanted: Any
+    ) -> None:
+        self._file, self._marker, self._codec = file, marker, codec
+        self._size = os.fstat(file.fileno()).st_size
+        self._begin = begin
+        self._schema = {"type": "array", "items": schema}
+        self._wanted = {"type": "array", "items": wanted}
+
+    def __iter__(self) -> Iterator[tuple[Block, list[dict[str, Any]]]]:
+        """Yield every block with its records; raises DamageError at the first that is damaged."""
+        self._file.seek(self._begin)
+        while self._file.tell() < self._size:
+            block = self._next()
+            yield block, self._records(block)
+
+    def salvaged(self) -> Iterator[tuple[Block, list[dict[str, Any]]] | Damage]:
+        """Yield every block that can be read, and what was damaged between them."""
+        self._file.seek(self._begin)
+        while self._file.tell() < self._size:
+            try:
+                block = self._next()
+                yield block, self._records(block)
+            except DamageError as error:
+                until = self._resume(error.at)
+                yield Damage(error.at, until, error.why, error.records)
+
+    def _next(self) -> Block:
+        at = self._file.tell()
+        records, size = self._number(at), self._number(at)
+        left = self._size - self._file.tell() - MARKER
+        if records < 0 or size < 0:
+            raise DamageError(at, "a block of negative size")
+        if size > left:
+            raise DamageError(at, "the file ends in the middle of a block")
+        data = self._file.read(size)
+        if self._file.read(MARKER) != self._marker:
+            raise DamageError(at, "the block does not end with the file's marker")
+        return Block(at, records, data)
+
+    def _number(self, at: int) -> int:
+        value = 0
+        for n in range(_LONGEST):
+            byte = self._file.read(1)
+            if not byte:
+                raise DamageError(at, "the file ends in the middle of a block")
+            value |= (byte[0] & 0x7F) << (7 * n)
+            if byte[0] < 0x80:
+                return (value >> 1) ^ -(value & 1)
+        raise DamageError(at, "a number that does not end")
+
+    def _records(self, block: Block) -> list[dict[str, Any]]:
+        """Decode a block: behind their number and before a zero, its records are an Avro array."""
+        try:
+            data = block.data if self._codec == "null" else _inflated(block.data)
+            if not block.records:
+                return []
+            array = io.BytesIO(_encoded(block.records) + data + b"\0")
+            found = fastavro.schemaless_reader(array, self._schema, self._wanted)
+            if array.read(1) or len(found) != block.records:  # type: ignore[arg-type]
+                raise ValueError("its records are not as long as it says")
+        except Exception as error:  # damaged bytes raise whatever the decoder happens to hit
+            why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise DamageError(block.at, why, block.records) from error
+        return found  # type: ignore[return-value]
+
+    def _resume(self, at: int) -> int:
+        """Stand behind the next marker after a damaged block's beginning; returns where that is."""
+        self._file.seek(at)
+        held, before = b"", at
+        while piece := self._file.read(_PIECE):
+            held += piece
+            found = held.find(self._marker)
+            if found >= 0:
+                until = before + found + MARKER
+                self._file.seek(until)
+                return until
+            cut = max(0, len(held) - MARKER + 1)
+            held, before = held[cut:], before + cut
+        return self._size
+
+
+def _inflated(data: bytes) -> bytes:
+    """Inflate a block; raises ValueError for one that would not stop."""
+    inflate = zlib.decompressobj(-15)
+    found = inflate.decompress(data, _INFLATED)
+    if inflate.unconsumed_tail or not inflate.eof:
+        raise ValueError("it is no deflated block of a possible size")
+    return found
+
+
+def _encoded(number: int) -> bytes:
+    """Return a number as Avro writes it."""
+    value, out = number << 1, bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

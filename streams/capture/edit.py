@@ -1,0 +1,155 @@
+"""Change records of a capture: names of services, headers, bodies.
+
+What is changed in one place is changed in all: commands, envelopes of frames, queues, events. What
+workers keep as state names services and holds parts of messages, too, and cannot be changed by
+anybody but them: with names or bodies changed such records are left out. Nobody replays them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from streams.capture.look import MALFORMED, Look
+from streams.capture.mask import ALL, Rule, rule_of, shape
+from streams.capture.record import Header, Record
+from streams.protocol.frames import DEFAULT, ERROR, Command
+from streams.wire import decode_event, decode_parties, encode_command, encode_event, encode_parties
+from streams.wire.records import COMMAND, ROUTE, read_command
+
+_FRAMES = frozenset({"out", "txq", "in", "queue", "ack"})
+_CHANGED = frozenset({"cmd", "event", *_FRAMES})
+OURS = "sb-"
+"""The beginning of the names of our own headers, without which nobody reads a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What to change. ``allow``: of foreign headers only these stay; None for all.
+
+    ``remove``: message types whose bodies are taken out, ``*`` for every one.
+    """
+
+    rename: Mapping[str, str] = field(default_factory=dict)
+    drop: frozenset[str] = frozenset()
+    allow: frozenset[str] | None = None
+    masks: tuple[Rule, ...] = ()
+    remove: frozenset[str] = frozenset()
+
+    @property
+    def bodies(self) -> bool:
+        """Tell whether bodies change."""
+        return bool(self.masks or self.remove)
+
+
+@dataclass(slots=True)
+class Done:
+    """What was done, counted: bodies masked and removed, records left out by kind, headers."""
+
+    masked: int = 0
+    removed: int = 0
+    unreadable: int = 0
+    renamed: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+
+
+class Editor:
+    """Applies an edit to one record after the other; ``done`` counts."""
+
+    def __init__(self, edit: Edit) -> None:
+        self.done = Done()
+        self._edit = edit
+        described = (rule_of(f"{ERROR}=//{{*}}Description"),)
+        self._masks = (*edit.masks, *described) if edit.bodies else ()
+
+    def apply(self, record: Record, seen: Look) -> Record | None:
+        """Return the record as it shall be, or None where it cannot be made so."""
+        edit = self._edit
+        if edit.rename or edit.bodies:
+            if seen.kind not in _CHANGED or seen.what in (MALFORMED, "status"):
+                self.done.left_out[seen.what or seen.kind or "other"] += 1
+                return None
+            record = self._contents(record, seen)
+        return replace(record, headers=tuple(h for h in record.headers if self._stays(h[0])))
+
+    def _stays(self, name: str) -> bool:
+        if name.startswith(OURS):
+            return True
+        allowed = self._edit.allow is None or name in self._edit.allow
+        stays = allowed and name not in self._edit.drop
+        (self.done.kept if stays else self.done.dropped)[name] += 1
+        return stays
+
+    def _contents(self, record: Record, seen: Look) -> Record:
+        if seen.kind == "cmd":
+            return self._command(record)
+        if seen.kind == "event":
+            return self._event(record)
+        headers = tuple(self._frame_header(header) for header in record.headers)
+        value = record.value
+        if seen.what == "message":
+            value = self._body(value, seen.type or DEFAULT, b"")
+        return replace(record, headers=headers, value=value)
+
+    def _command(self, record: Record) -> Record:
+        said = read_command(record.key, record.value, list(record.headers), record.timestamp)
+        changed = self._renamed(said)
+        if self._edit.bodies and changed.error_text is not None:
+            changed = changed._replace(error_text=shape(changed.error_text))
+        body = self._body(record.value, said.type or DEFAULT, None)
+        raw = encode_command(changed) if changed != said else None
+        headers = tuple(
+            (name, raw if raw is not None and name == COMMAND else value)
+            for name, value in record.headers
+        )
+        return replace(record, headers=headers, value=body)
+
+    def _renamed(self, said: Command) -> Command:
+        changed = said._replace(
+            from_service=self._name(said.from_service), to_service=self._name(said.to_service)
+        )
+        self.done.renamed += changed != said
+        return changed
+
+    def _name(self, service: str | None) -> str | None:
+        return service if service is None else self._edit.rename.get(service, service)
+
+    def _frame_header(self, header: Header) -> Header:
+        name, value = header
+        if name != ROUTE or not self._edit.rename or value is None:
+            return header
+        parties = decode_parties(value)
+        changed = parties._replace(
+            from_service=self._name(parties.from_service) or "",
+            to_service=self._name(parties.to_service) or "",
+        )
+        self.done.renamed += changed != parties
+        return name, encode_parties(changed)
+
+    def _event(self, record: Record) -> Record:
+        event = decode_event(record.value)
+        changed = event | {name: self._name(event[name]) for name in ("from_service", "to_service")}
+        self.done.renamed += changed != event
+        if self._edit.bodies:
+            changed["detail"] = shape(event["detail"])  # it may quote a message
+        return record if changed == event else replace(record, value=encode_event(changed))
+
+    def _body(self, body: bytes | None, type_: str, nothing: bytes | None) -> bytes | None:
+        if not body or not self._edit.bodies:
+            return body
+        if {ALL, type_} & self._edit.remove:
+            self.done.removed += 1
+            return nothing
+        rules = [rule for rule in self._masks if rule.type in (ALL, type_)]
+        try:
+            masked = body
+            for rule in rules:
+                masked = rule.apply(masked)
+        except ValueError:  # what a rule cannot read it cannot mask either: rather nothing
+            self.done.unreadable += 1
+            return nothing
+        self.done.masked += masked != body
+        return masked

@@ -1,0 +1,171 @@
+"""One container file of a capture: its header, its blocks, what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import fastavro
+
+from streams.capture.blocks import MARKER, Blocks, Damage, DamageError
+from streams.capture.record import Counts, Kind, Metadata, Record, TimestampType
+from streams.errors import InputError
+from streams.schema import load
+
+_SCHEMA = "CapturedRecord"
+_MAGIC = b"Obj\x01"
+NO_CAPTURE = "give a file that `hopline generate traffic` or `hopline capture` has written"
+DAMAGED = "the file is damaged or incomplete: copy it again, or capture or generate it anew"
+_AROUND = f"{DAMAGED}; `hopline inspect --salvage` reads what stands around the damage"
+
+
+class Header(NamedTuple):
+    """What a file says before its first block, which stands at ``end``."""
+
+    metadata: Metadata
+    counts: Counts | None
+    end: int
+    marker: bytes
+    codec: str
+    schema: Any
+
+
+def read_header(path: Path) -> Header:
+    """Read a file's header; raises InputError for everything that is no capture."""
+    with _open(path) as file:
+        container = _container(path, file)
+        end = file.tell()
+        file.seek(end - MARKER)
+        marker = file.read(MARKER)
+    entries: Mapping[str, str] = container.metadata
+    counts = _counts(path, entries.get("hopline.counts", ""))
+    codec = str(container.codec)
+    return Header(_metadata(path, entries), counts, end, marker, codec, container.writer_schema)
+
+
+def records_of(path: Path, header: Header) -> Iterator[Record]:
+    """Yield a file's records; raises InputError where one cannot be read, or some are missing."""
+    number = 0
+    with _open(path) as file:
+        try:
+            for _, fields in _blocks(file, header):
+                for one in fields:
+                    number += 1
+                    yield _record(one)
+        except (DamageError, ValueError, KeyError, TypeError) as error:
+            at = f", in the block at byte {error.at:,}" if isinstance(error, DamageError) else ""
+            raise InputError(
+                f"record {number + 1} cannot be read{at}: {error}", file=str(path), remedy=_AROUND
+            ) from error
+    if header.counts is not None and number != header.counts.records:
+        raise InputError(
+            f"the file ends after record {number} and says that it has {header.counts.records}",
+            file=str(path), remedy=_AROUND,
+        )  # fmt: skip
+
+
+def salvaged(path: Path, header: Header) -> Iterator[Record | Damage]:
+    """Yield every record that can be read, and what was damaged in between."""
+    with _open(path) as file:
+        for found in _blocks(file, header).salvaged():
+            if isinstance(found, Damage):
+                yield found
+                continue
+            block, fields = found
+            for one in fields:
+                try:
+                    yield _record(one)
+                except (ValueError, KeyError, TypeError) as error:
+                    yield Damage(block.at, block.at, said(error), 1)
+
+
+def _open(path: Path) -> IO[bytes]:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise InputError(
+            f"the capture cannot be opened: {error.strerror}", file=str(path), remedy=NO_CAPTURE
+        ) from error
+
+
+def _blocks(file: IO[bytes], header: Header) -> Blocks:
+    return Blocks(file, header.end, header.marker, header.codec, header.schema, load(_SCHEMA))
+
+
+def _container(path: Path, file: IO[bytes]) -> Any:
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise InputError("this is no Avro file", file=str(path), remedy=NO_CAPTURE)
+    file.seek(0)
+    try:
+        container = fastavro.reader(_Bounded(file), load(_SCHEMA))  # type: ignore[arg-type]
+        name = getattr(container.writer_schema, "get", lambda _: None)("name")
+    except Exception as error:  # a damaged header raises whatever the decoder happens to hit
+        raise InputError(
+            f"the file's header cannot be read: {said(error)}", file=str(path), remedy=DAMAGED
+        ) from error
+    if name != f"hopline.capture.{_SCHEMA}":
+        raise InputError(
+            f"the file holds records of {name!r}, not of a capture",
+            file=str(path), remedy=NO_CAPTURE,
+        )  # fmt: skip
+    return container
+
+
+def _metadata(path: Path, entries: Mapping[str, str]) -> Metadata:
+    try:
+        return Metadata(
+            Kind(entries["hopline.kind"]),
+            entries["hopline.prefix"],
+            entries["hopline.topology"],
+            int(entries["hopline.created"]),
+        )
+    except (KeyError, ValueError) as error:
+        raise InputError(
+            f"the file's metadata is not a capture's: {said(error)}",
+            file=str(path), remedy=NO_CAPTURE,
+        ) from error  # fmt: skip
+
+
+def _counts(path: Path, text: str) -> Counts | None:
+    if not text.strip():
+        return None
+    try:
+        return Counts(**{name: int(value) for name, value in json.loads(text).items()})
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"the file's counts cannot be read: {said(error)}", file=str(path), remedy=DAMAGED
+        ) from error
+
+
+class _Bounded:
+    """A file that never allocates for more bytes than it has: damaged lengths name exabytes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
+
+    def read(self, size: int = -1) -> bytes:
+        if size > self._size - self._file.tell():
+            raise EOFError("the file ends in the middle of a block")
+        return self._file.read(size)
+
+
+def _record(fields: Mapping[str, Any]) -> Record:
+    return Record(
+        fields["topic"],
+        fields["partition"],
+        fields["offset"],
+        fields["timestamp"],
+        TimestampType(fields["timestamp_type"]),
+        fields["key"],
+        tuple((header["key"], header["value"]) for header in fields["headers"]),
+        fields["value"],
+    )
+
+
+def said(error: BaseException) -> str:
+    """Return what an error is, and what it says."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,85 @@
+"""Captures as Parquet, for everything that reads tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+from pyarrow import parquet
+
+from streams.capture.look import Look, raw
+from streams.capture.record import Record
+from streams.errors import UsageError
+from streams.wire import Topics
+from streams.wire.describe import describe
+
+_BATCH = 4_096
+_DECODED = ("command", "route", "message", "hop", "ack", "status", "event", "result", "dialog")
+_HEADER = pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())])
+SCHEMA = pyarrow.schema(
+    [
+        ("topic", pyarrow.string()),
+        ("partition", pyarrow.int32()),
+        ("offset", pyarrow.int64()),
+        ("at", pyarrow.timestamp("ms", tz="UTC")),
+        ("kind", pyarrow.string()),
+        ("instance", pyarrow.string()),
+        ("database", pyarrow.string()),
+        ("conversation", pyarrow.string()),
+        ("side", pyarrow.string()),
+        ("what", pyarrow.string()),
+        ("type", pyarrow.string()),
+        ("sequence", pyarrow.int64()),
+        ("from_service", pyarrow.string()),
+        ("to_service", pyarrow.string()),
+        ("contract", pyarrow.string()),
+        ("error", pyarrow.int32()),
+        ("size", pyarrow.int64()),
+        ("id", pyarrow.string()),
+        ("timestamp", pyarrow.int64()),
+        ("timestamp_type", pyarrow.int8()),
+        ("key", pyarrow.binary()),
+        ("headers", pyarrow.list_(_HEADER)),
+        ("value", pyarrow.binary()),
+        ("decoded", pyarrow.string()),
+    ]
+)
+"""The columns: of :class:`Look`, then the record itself, then what its Avro says, as JSON."""
+
+
+def write_parquet(path: Path, records: Iterable[tuple[Record, Look]], topics: Topics) -> int:
+    """Write records as Parquet, compressed with zstd; returns how many. Raises UsageError."""
+    count, pending = 0, iter(records)
+    draft = path.with_name(path.name + ".part")
+    try:
+        with parquet.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
+            while rows := [_row(r, found, topics) for r, found in islice(pending, _BATCH)]:
+                writer.write_table(pyarrow.Table.from_pylist(rows, SCHEMA))
+                count += len(rows)
+        draft.replace(path)
+    except OSError as error:
+        raise UsageError(
+            f"{path}: the file cannot be written: {error}", "Give a path in a folder that exists."
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return count
+
+
+def _row(record: Record, found: Look, topics: Topics) -> dict[str, Any]:
+    row: dict[str, Any] = found._asdict()
+    row["at"] = found.at if found.time is not None else None
+    row["timestamp"], row["timestamp_type"] = record.timestamp, int(record.timestamp_type)
+    row["key"], row["value"] = record.key, record.value
+    row["headers"] = [{"key": key, "value": value} for key, value in record.headers]
+    row["decoded"] = json.dumps(dict(_decoded(record, topics)), ensure_ascii=False)
+    return row
+
+
+def _decoded(record: Record, topics: Topics) -> Iterator[tuple[str, Any]]:
+    described = describe(raw(record), topics)
+    return ((name, described[name]) for name in _DECODED if name in described)

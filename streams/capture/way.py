@@ -1,0 +1,74 @@
+"""Which way a dialog's messages took, from its records: instance by instance, for each side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streams.errors import EventKind
+
+_FORWARDED, _DROPPED = EventKind.FORWARDED_MESSAGE_SENT, EventKind.FORWARDED_MESSAGE_DROPPED
+_ARRIVED = (6, 7, 8, 9, 12)
+"""Subclasses of Broker:Conversation that tell of a message that has come in."""
+
+
+@dataclass(slots=True)
+class Way:
+    """Where the messages of one side were seen, in the order in which they came there.
+
+    ``drops`` are the errors with which copies of them ended, and where.
+    """
+
+    from_initiator: bool
+    instances: list[str] = field(default_factory=list)
+    drops: list[str] = field(default_factory=list)
+
+    def meet(self, instance: str | None) -> None:
+        """Note that a message was there."""
+        if instance and instance not in self.instances:
+            self.instances.append(instance)
+
+
+def ways(records: Iterable[Mapping[str, Any]]) -> tuple[Way, Way]:
+    """Return the ways of the initiator's and of the target's messages.
+
+    Records are described (:func:`streams.wire.describe.describe`), in the order of their times.
+    Instances of several ways are told together, each once, as they were first met.
+    """
+    both = Way(True), Way(False)
+    for record in records:
+        if record.get("kind") == "event" and record.get("event"):
+            _event(record["event"], both)
+        elif record.get("command"):
+            command = record["command"]
+            if command["kind"] == "SEND":
+                both[not command["from_initiator"]].meet(record.get("instance"))
+        elif record.get("message") and record.get("route"):
+            _message(record, both[not record["route"]["from_initiator"]])
+    return both
+
+
+def _message(record: Mapping[str, Any], way: Way) -> None:
+    for visit in (record.get("hop") or {}).get("path", ()):
+        way.meet(visit["instance"])
+    way.meet(record.get("instance"))
+
+
+def _event(event: Mapping[str, Any], both: tuple[Way, Way]) -> None:
+    initiator = event.get("from_initiator")
+    if initiator is None:
+        return
+    kind, at = event["event"], event["instance"]
+    if kind == EventKind.CONVERSATION:
+        if event["subclass"] == 1:
+            both[not initiator].meet(at)
+        elif event["subclass"] in _ARRIVED and (event["subclass"] != 12 or not initiator):
+            both[bool(initiator)].meet(at)  # the endpoint has what the other side sent
+        return
+    if kind in (EventKind.MESSAGE_CLASSIFY, _FORWARDED, _DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
+        both[not initiator].meet(at)
+    if kind in (_DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
+        drop = f"{event['error']} at {at}"
+        if drop not in both[not initiator].drops:
+            both[not initiator].drops.append(drop)

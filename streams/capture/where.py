@@ -1,0 +1,74 @@
+"""Conditions on records, in SQL: ``kind = 'event' AND error = 28007``.
+
+SQLite evaluates them, which its users know better than any language of our own. It may do nothing
+but that: no table, no statement, nothing that does not end.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from streams.capture.look import Look
+from streams.capture.record import Record
+from streams.errors import UsageError
+
+COLUMNS = ("time", *Look._fields, "body", "key", "headers")
+"""What a condition can ask about: the fields of :class:`Look`, and the record's own."""
+_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION}
+_LATE = len(Look._fields) + 1
+
+
+class Condition:
+    """A condition, ready to be asked; raises UsageError for one that SQLite does not understand."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._database = sqlite3.connect(":memory:")
+        self._database.set_authorizer(_authorize)
+        columns = ", ".join(f"?{n} AS {_quoted(name)}" for n, name in enumerate(COLUMNS, 1))
+        self._question = f"SELECT 1 FROM (SELECT {columns}) WHERE ({text}\n)"
+        self._whole = any(name in text.casefold() for name in COLUMNS[_LATE:])
+        self._ask((None,) * len(COLUMNS))
+
+    def holds(self, look: Look, record: Record) -> bool:
+        """Tell whether it is true of a record; unknown (NULL) is not true."""
+        late = _whole(record) if self._whole else (None, None, None)
+        return self._ask((look.time, *look, *late))
+
+    def _ask(self, values: tuple[object, ...]) -> bool:
+        try:
+            return self._database.execute(self._question, values).fetchone() is not None
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise UsageError(
+                f"the condition cannot be read: {self._text}: {error}",
+                "It is SQL, such as \"what = 'SEND' AND size > 1000\"; columns: "
+                f"{', '.join(COLUMNS)}.",
+            ) from None
+
+
+def condition_of(text: str | None) -> Callable[[Look, Record], bool]:
+    """Return what tells whether a record is meant; without a condition every one is."""
+    return _always if text is None else Condition(text).holds
+
+
+def _always(_: Look, __: Record) -> bool:
+    return True
+
+
+def _whole(record: Record) -> tuple[str | None, str | None, str]:
+    body, key = (_text(raw) for raw in (record.value, record.key))
+    headers = "\n".join(f"{name}: {_text(value) or ''}" for name, value in record.headers)
+    return body, key, headers
+
+
+def _text(raw: bytes | None) -> str | None:
+    return None if raw is None else raw.decode("utf-8", "replace")
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def _authorize(action: int, *_: str | None) -> int:
+    return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY

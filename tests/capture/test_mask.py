@@ -1,0 +1,111 @@
+"""Rules by which bodies are masked: what they reach loses its content and keeps its shape."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.capture.mask import ALL, rule_of, shape
+from streams.errors import UsageError
+
+MASKED = b'<Order id="17"><Customer vip="xxx">Xxx <b>X.</b> 0</Customer><Sum>9</Sum></Order>'
+ORDER = b'<Order id="17"><Customer vip="yes">Ada <b>K.</b> 4</Customer><Sum>9</Sum></Order>'
+
+
+def masked(rule: str, body: bytes | str) -> str:
+    return rule_of(rule).apply(body.encode() if isinstance(body, str) else body).decode()
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("//Customer", MASKED),
+        ("/Order/Sum", ORDER.replace(b">9<", b">0<")),
+        ("/Order/@id", ORDER.replace(b"17", b"00")),
+        ("//Nothing", ORDER),
+        ("/Customer", ORDER),
+        ("~Ada", ORDER.replace(b"Ada", b"Xxx")),
+        ("~<Sum>(.*?)</Sum>", ORDER.replace(b">9<", b">0<")),
+        ("~(id)=\"(\\d+)\"|(vip)", ORDER.replace(b'id="17"', b'xx="00"').replace(b"vip", b"xxx")),
+    ],
+)  # fmt: skip
+def test_xml_and_regular_expressions(rule: str, expected: bytes) -> None:
+    assert masked(rule, ORDER) == expected.decode()
+
+
+def test_namespaces_by_a_star() -> None:
+    body = '<e:Error xmlns:e="urn:x"><e:Description>Ada 1</e:Description></e:Error>'
+    assert ">Xxx 0<" in masked("//{*}Description", body)
+
+
+DOCUMENT = {"id": 7, "customer": {"name": "Ada", "mail": ["a@b.c"]}, "lines": [{"n": 1}, {"n": 2}]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes"),
+    [
+        ("$.id", {"id": 0}),
+        ("$.customer", {"customer": {"name": "Xxx", "mail": ["x@x.x"]}}),
+        ("$.customer.mail[0]", {"customer": {"name": "Ada", "mail": ["x@x.x"]}}),
+        ("$.lines[*].n", {"lines": [{"n": 0}, {"n": 0}]}),
+        ("$.lines[1].n", {"lines": [{"n": 1}, {"n": 0}]}),
+        ("$..n", {"lines": [{"n": 0}, {"n": 0}]}),
+        ("$..customer.name", {"customer": {"name": "Xxx", "mail": ["a@b.c"]}}),
+        ("$.nothing", {}),
+    ],
+)
+def test_json(rule: str, changes: dict[str, object]) -> None:
+    assert json.loads(masked(rule, json.dumps(DOCUMENT))) == DOCUMENT | changes
+
+
+def test_a_rule_may_be_of_a_type() -> None:
+    assert rule_of("//Customer").type == ALL
+    assert rule_of("~a=/b").type == ALL
+    typed = rule_of("//hopline/Order=//Customer")
+    assert typed.type == "//hopline/Order"
+    assert "Xxx" in typed.apply(ORDER).decode()
+    assert rule_of("http://x/Order=$.a").type == "http://x/Order"
+
+
+@pytest.mark.parametrize("text", ["", "Customer", "$", "$.a[", "~(", "//a[", "Order="])
+def test_what_is_no_rule(text: str) -> None:
+    with pytest.raises(UsageError):
+        rule_of(text)
+
+
+@pytest.mark.parametrize("rule", ["$.a", "//a", "~a"])
+@given(body=st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
+@settings(derandomize=True, deadline=None, max_examples=80)
+def test_a_body_is_read_or_refused(rule: str, body: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        rule_of(rule).apply(body)
+
+
+def test_deep_nesting_is_refused() -> None:
+    with pytest.raises(ValueError):
+        masked("$..a", "[" * 100_000)
+
+
+@given(st.text())
+@settings(derandomize=True, deadline=None)
+def test_a_shape_says_nothing_but_the_shape(text: str) -> None:
+    found = shape(text)
+    assert len(found) == len(text)
+    assert shape(found) == found
+    assert not re.search(r"[^\W_xX0]", found)
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=30))
+@settings(derandomize=True, deadline=None)
+def test_nothing_of_a_masked_element_is_left(name: str) -> None:
+    order = ElementTree.Element("Order")
+    ElementTree.SubElement(order, "Customer", mail=name).text = name
+    [customer] = ElementTree.fromstring(masked("//Customer", ElementTree.tostring(order)))
+    assert (customer.text or "") == shape(name)
+    assert customer.get("mail") == shape(name)

@@ -1,0 +1,160 @@
+"""Damage: where it is, what is lost, and what stands around it; captures in several files."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.capture import CaptureReader, Record
+from streams.capture.manifest import MANIFEST, CaptureFolder
+from streams.errors import InputError, UsageError
+from tests.capture.test_container import METADATA, record, written
+
+
+def marks(raw: bytes) -> list[int]:
+    """Return where each block begins, and the end."""
+    marker, at, found = raw[-16:], 0, []
+    while (at := raw.find(marker, at) + 1) > 0:
+        found.append(at + 15)
+        at += 15
+    return found
+
+
+def damaged(path: Path) -> tuple[list[Record], list[int]]:
+    records = written(path, 3_000)
+    raw = bytearray(path.read_bytes())
+    begins = marks(bytes(raw))
+    assert len(begins) > 4
+    raw[begins[1] + 20 : begins[1] + 60] = b"\xff" * 40
+    path.write_bytes(raw)
+    return records, begins
+
+
+def test_damage_is_told_with_its_place(tmp_path: Path) -> None:
+    _, begins = damaged(tmp_path / "c")
+    with pytest.raises(InputError, match=f"in the block at byte {begins[1]:,}: ") as caught:
+        list(CaptureReader(tmp_path / "c"))
+    assert "--salvage" in caught.value.remedy
+
+
+def test_salvage_skips_the_block_and_counts_what_is_lost(tmp_path: Path) -> None:
+    records, begins = damaged(tmp_path / "c")
+    reader = CaptureReader(tmp_path / "c", salvage=True)
+    read = list(reader)
+    [loss] = reader.losses
+    assert (loss.file, loss.damage.at, loss.damage.until) == (
+        tmp_path / "c", begins[1], begins[2]
+    )  # fmt: skip
+    assert reader.lost == loss.damage.records == len(records) - len(read) > 0
+    kept = set(read)
+    gap = [n for n, one in enumerate(records) if one not in kept]
+    assert gap == list(range(gap[0], gap[0] + reader.lost)), "and nothing else"
+    assert list(CaptureReader(tmp_path / "c", salvage=True)) == read
+
+
+def test_a_cut_file_is_salvaged_to_its_last_whole_block(tmp_path: Path) -> None:
+    records = written(tmp_path / "c", 3_000)
+    raw = (tmp_path / "c").read_bytes()
+    (tmp_path / "c").write_bytes(raw[: marks(raw)[2] + 30])
+    reader = CaptureReader(tmp_path / "c", salvage=True)
+    read = list(reader)
+    assert read == records[: len(read)]
+    assert reader.lost == 3_000 - len(read)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.data())
+def test_changed_bytes_never_raise_while_salvaging(data: st.DataObject) -> None:
+    """Of what is behind the header; every record that is not lost is as it was, or is counted."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "c"
+        records = written(path, 1_500)
+        raw = bytearray(path.read_bytes())
+        begin = marks(bytes(raw))[0]
+        for at in data.draw(st.lists(st.integers(begin, len(raw) - 1), min_size=1, max_size=3)):
+            raw[at] ^= data.draw(st.integers(1, 255))
+        path.write_bytes(raw)
+        reader = CaptureReader(path, salvage=True)
+        read = list(reader)
+        assert len(read) + (reader.lost or 0) == len(records)
+
+
+def folder(path: Path, count: int, split: int = 40_000) -> list[Record]:
+    records = [record(n) for n in range(count)]
+    with CaptureFolder(path, METADATA, split) as writer:
+        for one in records:
+            writer.write(one)
+    return records
+
+
+def test_a_folder_is_read_as_one_capture(tmp_path: Path) -> None:
+    records = folder(tmp_path / "c", 500)
+    reader = CaptureReader(tmp_path / "c")
+    assert len(reader.files) > 2
+    assert list(reader) == records
+    assert reader.metadata == METADATA
+    assert reader.counts is not None
+    assert reader.counts.records == 500
+    assert reader.counts.last == records[-1].timestamp
+    found = json.loads((tmp_path / "c" / MANIFEST).read_text())
+    assert found["positions"] == {"ssb.cmd.ServerA": {"0": 500}}
+
+
+def test_a_folder_goes_on_where_a_crash_left_it(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    records = [record(n) for n in range(500)]
+    with pytest.raises(ZeroDivisionError), CaptureFolder(path, METADATA, 40_000) as writer:
+        for one in records[:300]:
+            writer.write(one)
+        raise ZeroDivisionError
+    assert CaptureReader(path).counts is None
+    assert list(path.glob("*.avro.part"))
+    with CaptureFolder(path, METADATA, 40_000, resume=True) as writer:
+        position = writer.positions["ssb.cmd.ServerA"][0]
+        assert 0 < position < 300, "only what is in complete parts"
+        for one in records[position:]:
+            writer.write(one)
+    assert list(CaptureReader(path)) == records
+    assert not list(path.glob("*.part"))
+    assert writer.counts.records == 500
+
+
+def test_a_part_that_was_changed_is_known_by_its_checksum(tmp_path: Path) -> None:
+    folder(tmp_path / "c", 500)
+    part = CaptureReader(tmp_path / "c").files[1]
+    raw = bytearray(part.read_bytes())
+    raw[-40] ^= 1
+    part.write_bytes(raw)
+    with pytest.raises(InputError, match="its checksum is another one") as caught:
+        list(CaptureReader(tmp_path / "c"))
+    assert caught.value.file == str(part)
+    part.unlink()
+    reader = CaptureReader(tmp_path / "c", salvage=True)
+    assert len(list(reader)) + (reader.lost or 0) == 500
+    assert reader.losses[0].damage.why.startswith("the capture cannot be opened")
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x")
+    with pytest.raises(UsageError, match="holds something already"):
+        CaptureFolder(tmp_path, METADATA, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", "{}", '{"hopline_capture": 2}', "[" * 100_000,
+        '{"hopline_capture": 1, "kind": "captured", "prefix": "", "topology": "", "created": 0, '
+        '"complete": true, "positions": {}, "parts": [{"file": "../x", "records": 0, '
+        '"body_bytes": 0, "first": 0, "last": 0, "size": 0, "sha256": ""}]}',
+    ],
+)  # fmt: skip
+def test_a_manifest_that_is_none(text: str, tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_text(text)
+    with pytest.raises(InputError, match="the manifest cannot be read"):
+        CaptureReader(tmp_path)
