@@ -70,6 +70,10 @@ class CaptureReader:
             for record in found:
                 self._read += 1
                 yield record
+        if self._salvage and self.lost and not self.losses:  # cut between two blocks
+            why = "it ends before its last record"
+            size = self.files[-1].stat().st_size
+            self.losses.append(Loss(self.files[-1], Damage(size, size, why, self.lost)))
 
     def _salvaged(self, file: Path) -> Iterator[Record]:
         try:
