@@ -29,7 +29,7 @@ LIBRARIES = {
     "jmespath": {"services"},
     "markupsafe": {"dashboard"},
     "nicegui": {"dashboard"},
-    "prometheus_client": {"workers"},
+    "prometheus_client": {"telemetry"},
     "py4j": {"monitor"},
     "pyarrow": {"capture"},  # Parquet
     "pyspark": {"monitor"},

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dealing import LONGEST
+from tests.dealing import FOLDERS, LONGEST
 
 ROOT = Path(__file__).parent.parent
 
@@ -46,4 +46,4 @@ def test_every_locked_version_is_exact() -> None:
 
 
 def test_what_is_dealt_first_is_there() -> None:
-    assert [name for name in LONGEST if not (ROOT / name).exists()] == []
+    assert [name for name in (*FOLDERS, *LONGEST) if not (ROOT / name).exists()] == []

@@ -32,6 +32,11 @@ class Questions:
         self._estate = Estate(topology, now)
 
     @property
+    def estate(self) -> Estate:
+        """Return the compiled topology, for what has no method here."""
+        return self._estate
+
+    @property
     def topology(self) -> Topology:
         """Return what is asked about."""
         return self._estate.topology

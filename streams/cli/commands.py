@@ -97,6 +97,9 @@ COMMANDS: dict[str, Entry] = {
     "trace": Entry(
         "streams.cli.trace:trace", Section.LOOK, "A probe through the live workers, ms per hop."
     ),
+    "verify": Entry(
+        "streams.cli.verify:verify", Section.LOOK, "Whether every message is where it may be."
+    ),
     "monitor": Entry(
         "streams.cli.monitor:monitor", Section.RUN, "Watch a cluster with Spark, into a SQL store."
     ),

@@ -1,4 +1,4 @@
-"""A simulated run as a diagram's file; the file's name says in which language."""
+"""A diagram's file; the file's name says in which language."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from streams.simulator.diagram import Diagram, mermaid_text, svg_text
+from streams.diagram import Diagram, mermaid_text, svg_text
 
 
 def _markdown(diagram: Diagram) -> str:

@@ -52,6 +52,11 @@ _DEFAULT = MonitorConfig(bootstrap="")
     metavar="FILE",
     help="Made when all queries run.",
 )
+@click.option(
+    "--http",
+    metavar="[HOST:]PORT",
+    help="Serve /metrics (Prometheus), /healthz and /readyz; a port alone on loopback.",
+)
 def monitor(
     bootstrap: str,
     prefix: str,
@@ -61,6 +66,7 @@ def monitor(
     window: int,
     until_idle: float | None,
     ready_file: Path | None,
+    http: str | None,
 ) -> None:
     """Compute latencies, superfluous copies and events while they happen, into a store.
 
@@ -76,6 +82,7 @@ def monitor(
         window=window,
         until_idle=until_idle,
         ready_file=ready_file,
+        http=http,
     )
     run(config, stop=_stop_on_signal(), say=lambda line: click.echo(f"monitor: {line}", err=True))
 

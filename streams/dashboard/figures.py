@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from streams.dashboard.span import Span
@@ -14,6 +14,10 @@ from streams.store import Store
 
 T = TypeVar("T")
 _KEPT = 64
+_SHORT = 3_600_000
+"""A time of so many milliseconds at most is read again with every batch of the monitor."""
+_MOVES = 400
+"""A time that ends now moves by so small a part of itself, or with every look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +30,9 @@ class Trouble:
 
 @dataclass(slots=True)
 class _Known:
-    stamp: object
     answer: Any
+    stamp: object = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,8 @@ class Window:
 class Figures:
     """Questions to a store, each answered once for as long as nothing has changed.
 
-    Safe to use from several threads. ``now`` returns epoch milliseconds.
+    Safe to use from several threads. ``now`` returns epoch milliseconds, ``every`` is how often a
+    page looks, in seconds.
     """
 
     def __init__(self, store: Store, now: Callable[[], int], every: float) -> None:
@@ -66,34 +72,45 @@ class Figures:
         """Return where the figures are from, as a user may see it."""
         return self._store.address
 
-    def ask(self, question: Callable[[Store, Window], T], span: Span, default: T) -> T:
+    def ask(self, question: Callable[..., T], span: Span, default: T, *arguments: str) -> T:
         """Return what a question finds in a stretch of time.
 
-        ``question`` is a function of a module, so that it is the same one each time. Where the
-        store is away it is the answer before, ``default`` where there was none.
+        ``question`` is a function of a module, so that it is the same one each time; it is given
+        the store, the time, and ``arguments``. Where the store is away it is the answer before,
+        ``default`` where there was none.
         """
-        now = self._now() // self._every * self._every
-        window = Window.of(span, now)
-        key = (question, span)
-        with self._lock:
+        known = self._known_of((question, span, arguments), default)
+        with known.lock:
             try:
-                stamp = (self._store.progress(), window.since, window.until)
-                known = self._known.get(key)
-                if known is None or known.stamp != stamp:
-                    answer = question(self._store, window)
-                    known = self._keep(key, _Known(stamp, answer))
-                self.trouble = None
+                self._look(known, lambda s, w: question(s, w, *arguments), self._window(span))
             except HoplineError as error:
                 self._failed(error)
-                known = self._known.get(key)
-        found: T = default if known is None else known.answer
+        found: T = known.answer
         return found
 
-    def _keep(self, key: object, known: _Known) -> _Known:
-        self._known[key] = known
-        self._known.move_to_end(key)
-        while len(self._known) > _KEPT:
-            self._known.popitem(last=False)
+    def _look(
+        self, known: _Known, question: Callable[[Store, Window], object], window: Window
+    ) -> None:
+        stamp: object = (window.since, window.until)
+        if window.until - window.since <= _SHORT:
+            stamp = (stamp, self._store.progress())
+        if known.stamp != stamp:
+            known.answer = question(self._store, window)
+            known.stamp = stamp
+        self.trouble = None
+
+    def _window(self, span: Span) -> Window:
+        """Return what is meant now; the longer it is, the more seldom it moves."""
+        since, until = span.bounds(0)
+        every = max(self._every, (until - since) // _MOVES) if span.live else 1
+        return Window.of(span, self._now() // every * every)
+
+    def _known_of(self, key: object, default: object) -> _Known:
+        with self._lock:
+            known = self._known.setdefault(key, _Known(default))
+            self._known.move_to_end(key)
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
         return known
 
     def _failed(self, error: HoplineError) -> None:

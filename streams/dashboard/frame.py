@@ -7,8 +7,9 @@ of the address is computed anew; either way only the places whose content has ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from fastapi import Request
@@ -21,6 +22,10 @@ from streams.dashboard.context import Context
 from streams.dashboard.head import head_html
 from streams.dashboard.header import header_of
 from streams.dashboard.page import Content, Page
+from streams.dashboard.template import part
+
+_PATIENCE = 0.7
+"""Seconds that a browser waits for the content before it is given the frame."""
 
 
 class Places:
@@ -29,32 +34,44 @@ class Places:
     def __init__(self) -> None:
         self._html: dict[str, ui.html] = {}
         self._charts: dict[str, ui.echart] = {}
+        self._panels: dict[str, ui.element] = {}
         self._known: dict[str, Content] = {}
 
     def html(self, name: str, classes: str = "") -> None:
         """Make a place for HTML."""
         # Whatever is in it comes from a template, which escapes.
         place = ui.html(sanitize=False).classes(classes).props(f'data-place="{name}"')
-        self._html[name] = place
+        self._html[name] = self._panels[name] = place
 
     def chart(self, name: str, title: str, hint: str = "", classes: str = "") -> None:
         """Make a panel with a chart; ``title`` and ``hint`` are also what a screen reader says."""
-        with ui.element("section").classes(f"panel {classes}"):
-            ui.html(Markup("{}<small>{}</small>").format(title, hint), sanitize=False, tag="h2")
+        self._panels[name] = panel = ui.element("section").classes(f"panel {classes}")
+        with panel:
+            ui.html(Markup("{} <small>{}</small>").format(title, hint), sanitize=False, tag="h2")
             chart = ui.echart({}, renderer="svg").classes("chart")
             chart.props["role"], chart.props["aria-label"] = "img", f"{title}. {hint}"
             chart.props["data-place"] = name
             self._charts[name] = chart
 
+    def group(self, classes: str) -> AbstractContextManager[object]:
+        """Return a box for the places that are made within it."""
+        return ui.element("div").classes(classes)
+
+    def hide(self) -> None:
+        """Let what has no content yet not be seen."""
+        for name in self._panels.keys() - self._known.keys():
+            self._panels[name].set_visibility(False)
+
     def fill(self, contents: Mapping[str, Content]) -> None:
         """Put content into places, where it is not what is there already."""
         for name, content in contents.items():
-            if self._known.get(name) == content:
+            if name in self._known and self._known[name] == content:
                 continue
             self._known[name] = content
+            self._panels[name].set_visibility(content is not None)
             if isinstance(content, dict):
                 self._draw(self._charts[name], content)
-            else:
+            elif content is not None:
                 self._html[name].set_content(str(content))
 
     def _draw(self, chart: ui.echart, options: dict[str, Any]) -> None:
@@ -70,6 +87,7 @@ class Browser:
         self._context, self._pages, self._page = context, pages, page
         self._address = Address.of(where)
         self._places = Places()
+        self._shown = False
 
     def lay_out(self, refresh: float) -> None:
         """Make all places, and see to it that they are filled again and again."""
@@ -79,22 +97,32 @@ class Browser:
             for name in ("navigation", "span", "as_of"):
                 self._places.html(name, name)
         self._places.html("banner")
-        with ui.element("main").props(f'id=main tabindex=-1 data-page="{self._page.name}"'):
+        self._places.html("waiting")
+        with ui.element("div").props("id=main tabindex=-1").classes("page"):
             self._page.layout(self._places)
+        self._places.hide()
         ui.on("hopline", self._go)
         ui.timer(refresh, self.show, immediate=False)
 
     async def show(self) -> None:
-        """Compute the content of the address and fill it in."""
+        """Compute the content of the address and fill it in, the frame's first."""
         address = self._address
-        contents = await run.io_bound(self._contents, address)
+        await self._fill(address, self._header)
+        await self._fill(address, self._content)
+        self._shown = True
+
+    async def _fill(self, address: Address, of: Callable[[Address], Mapping[str, Content]]) -> None:
+        contents = await run.io_bound(of, address)
         if contents and address == self._address:  # nobody went elsewhere meanwhile
             with suppress(RuntimeError):  # the browser has gone
                 self._places.fill(contents)
 
-    def _contents(self, address: Address) -> dict[str, Content]:
-        page = self._page.view(self._context, address)
-        return {**page, **header_of(self._context, self._pages, self._page, address)}
+    def _header(self, address: Address) -> Mapping[str, Content]:
+        header = header_of(self._context, self._pages, self._page, address)
+        return {**header, "waiting": None if self._shown else part("frame", "waiting")}
+
+    def _content(self, address: Address) -> Mapping[str, Content]:
+        return {**self._page.view(self._context, address), "waiting": None}
 
     async def _go(self, event: GenericEventArguments) -> None:
         self._address = Address.of(str(event.args))
@@ -108,8 +136,11 @@ def add_pages(context: Context, pages: tuple[Page, ...], refresh: float) -> None
 
 
 def _add(context: Context, pages: tuple[Page, ...], page: Page, refresh: float) -> None:
-    @ui.page(page.path, title=f"{page.name} · Hopline")
     async def shown(request: Request) -> None:
         browser = Browser(context, pages, page, str(request.url))
         browser.lay_out(refresh)
-        await browser.show()
+        # What takes longer comes to a page that is there already.
+        await asyncio.wait({asyncio.create_task(browser.show())}, timeout=_PATIENCE)
+
+    for path in (page.path, *page.also):
+        ui.page(path, title=f"{page.name} · Hopline")(shown)

@@ -43,7 +43,7 @@ def header_of(
 ) -> dict[str, Markup]:
     """Return the content of the frame's places."""
     now = context.now()
-    as_of = context.figures.ask(as_of_store, address.span, None)
+    as_of = context.figures.ask(as_of_store, Span(), None)
     return {
         "skip": part("frame", "skip"),
         "navigation": part("frame", "navigation", links_of(pages, page, address)),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from streams.analysis import Questions
-from streams.analysis.check import Report as Findings
+from streams.analysis import Questions, flows_of
 from streams.dashboard.figures import Trouble
 from streams.errors import HoplineError
 from streams.kafka import Cluster, read_catalog
-from streams.topology import Topology, load
+from streams.topology import Finding, Topology, load
 
 Read = Callable[[], tuple[object, Topology | None]]
 """Returns a stamp that changes with the topology, and the topology; None where there is none."""
@@ -21,11 +21,15 @@ Read = Callable[[], tuple[object, Topology | None]]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A topology, compiled for questions; ``findings`` come a little later."""
+    """A topology, compiled for questions; ``findings`` and ``begins`` come a little later.
+
+    ``begins`` says of an instance in how many more flows it begins dialogs than it answers them.
+    """
 
     stamp: object
     questions: Questions
-    findings: Findings | None = None
+    findings: tuple[Finding, ...] = ()
+    begins: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def topology(self) -> Topology:
@@ -51,9 +55,10 @@ class Network:
             return
         self.trouble = None
         if topology is not None and (self.known is None or self.known.stamp != stamp):
-            self.known = Known(stamp, Questions(topology, time.time()))
-            checked = self.known.questions.check()
-            self.known = Known(stamp, self.known.questions, checked)
+            questions = Questions(topology, time.time())
+            begins = begins_of(questions)
+            self.known = Known(stamp, questions, begins=begins)
+            self.known = Known(stamp, questions, questions.check().findings, begins)
 
     def follow(self, stop: threading.Event, every: float) -> None:
         """Read again and again until ``stop`` is set; ``every`` is in seconds."""
@@ -61,6 +66,18 @@ class Network:
             self.look()
             if stop.wait(every):
                 return
+
+
+def begins_of(questions: Questions) -> dict[str, int]:
+    """Return in how many more flows each instance begins dialogs than it answers them."""
+    flows = flows_of(questions.estate)
+    asked = Counter(flow.to for flow in flows)
+    begun = Counter(flow.sender.instance.name for flow in flows)
+    answered = {
+        name: sum(asked[service] for db in instance.databases.values() for service in db.services)
+        for name, instance in questions.topology.instances.items()
+    }
+    return {name: begun[name] - answered[name] for name in answered}
 
 
 def network_of(folder: Path | None, cluster: Cluster | None) -> Network:

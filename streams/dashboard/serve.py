@@ -19,8 +19,10 @@ from streams.dashboard.context import Context
 from streams.dashboard.figures import Figures
 from streams.dashboard.frame import add_pages
 from streams.dashboard.head import AT, FOLDER
+from streams.dashboard.lives import lives_of
 from streams.dashboard.network import network_of
 from streams.dashboard.pages import PAGES
+from streams.dashboard.slow import Slow
 from streams.errors import UsageError
 from streams.store import Store
 
@@ -37,7 +39,14 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
     with Store.look(config.store) as store, _listening(config) as listening:
         stop = threading.Event()
         network = network_of(config.topology, config.cluster)
-        context = Context(Figures(store, _now, config.refresh), network, config.cluster, _now)
+        context = Context(
+            Figures(store, _now, config.refresh),
+            network,
+            config.cluster,
+            Slow(_now),
+            _now,
+            lives_of(config.cluster, _now),
+        )
         follower = threading.Thread(
             target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
         )

@@ -22,7 +22,9 @@ def rate(value: float | None) -> str:
     """Return how many in a second: ``0``, ``0.02``, ``3.1``, ``812``, ``12.3 k``."""
     if value is None:
         return NONE
-    return _scaled(value) if abs(value) >= 10_000 else _digits(value)
+    if abs(value) >= 10_000:
+        return _scaled(value)
+    return _digits(value) if abs(value) < 0.1 else _digits(round(value, 1))
 
 
 def duration(ms: float | None) -> str:

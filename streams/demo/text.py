@@ -225,8 +225,8 @@ def _second(delivered: Sequence[Delivered], locked: str) -> str:
 
 
 def _missing(ledger: Ledger) -> list[str]:
-    rows = [*ledger.lost, *ledger.twice, *ledger.disordered, *ledger.changed]
-    return [f"    dialog {m.conversation}, sequence {m.sequence}" for m in rows[:10]]
+    rows = ledger.exceptions[:10]
+    return [f"    dialog {m.conversation}, sequence {m.sequence}" for _, m in rows]
 
 
 def _short(folder: Path) -> Path:

@@ -41,6 +41,10 @@ _LOGGING = [
 ]
 
 
+class _TakenError(SurroundingsError):
+    """Another program listens on the port."""
+
+
 class Broker:
     """The embedded broker on a data folder; whatever it knows it reads from that folder.
 
@@ -93,7 +97,13 @@ class Broker:
             self._refuse_second()
             cluster = self.data.cluster() or self._format(java, jars)
             options = archive.using(archive.archive_path(java, jars))
-            return self._launch(java, jars, options, cluster, timeout)
+            try:
+                return self._launch(java, jars, options, cluster, timeout)
+            except _TakenError:
+                if self.port or self._node is not None:
+                    raise
+                # Somebody was faster than Java starts.
+                return self._launch(java, jars, options, cluster, timeout)
 
     def stop(self, timeout: float = STOP_TIMEOUT_S) -> bool:
         """Stop it and return when it is gone; tell whether there was one. Clears stale files."""
@@ -259,8 +269,8 @@ def _why(output: str, code: int) -> str:
     return told[1] if told else f"exit code {code}, and it does not say why."
 
 
-def _taken(port: int) -> SurroundingsError:
-    return SurroundingsError(
+def _taken(port: int) -> _TakenError:
+    return _TakenError(
         f"Port {port} on {HOST} is taken.",
         "Stop what listens there, or choose another with --port (0 takes a free one).",
     )

@@ -77,11 +77,22 @@ def read_begins(cluster: Cluster, topics: Sequence[str]) -> Offsets:
     return _of_topics(cluster, topics, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
 
-def _of_topics(cluster: Cluster, topics: Sequence[str], spec: OffsetSpec) -> Offsets:
+def read_highs(cluster: Cluster, topics: Sequence[str]) -> Offsets:
+    """Return where topics end with what is not committed yet; as :func:`read_ends`."""
+    spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    return _of_topics(cluster, topics, spec, IsolationLevel.READ_UNCOMMITTED)
+
+
+def _of_topics(
+    cluster: Cluster,
+    topics: Sequence[str],
+    spec: OffsetSpec,
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+) -> Offsets:
     admin = cluster.admin()
     metadata = admin.list_topics(timeout=_TIMEOUT).topics
     where = [TopicPartition(t, p) for t in topics if t in metadata for p in metadata[t].partitions]
-    return _offsets(admin, where, spec)
+    return _offsets(admin, where, spec, isolation)
 
 
 def _asked(admin: AdminClient, group: str) -> Future[ConsumerGroupTopicPartitions]:
@@ -99,10 +110,13 @@ def _noted(future: Future[ConsumerGroupTopicPartitions]) -> Notes:
     return {(p.topic, p.partition): (p.offset, p.metadata or "") for p in found}
 
 
-def _offsets(admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec) -> Offsets:
+def _offsets(
+    admin: AdminClient,
+    partitions: Sequence[TopicPartition],
+    spec: OffsetSpec,
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+) -> Offsets:
     if not partitions:
         return {}
-    futures = admin.list_offsets(
-        dict.fromkeys(partitions, spec), isolation_level=IsolationLevel.READ_COMMITTED
-    )
+    futures = admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=isolation)
     return {(p.topic, p.partition): f.result().offset for p, f in futures.items()}

@@ -4,17 +4,41 @@ How late, how often twice, by which way, what is unreadable: Structured Streamin
 the store. The only importer of pyspark.
 """
 
+from pyspark.sql import SparkSession
+
+from streams.monitor.batch import (
+    Container,
+    Heard,
+    Slice,
+    Surveyed,
+    capture_records,
+    kafka_records,
+    sum_dialogs,
+    survey_capture,
+    survey_slice,
+)
 from streams.monitor.captures import Source, capture_rows, count_captures
 from streams.monitor.config import MonitorConfig
 from streams.monitor.run import run
-from streams.monitor.session import close_session, open_session
+from streams.monitor.session import batch_session, close_session, open_session
 
 __all__ = [
+    "Container",
+    "Heard",
     "MonitorConfig",
+    "Slice",
     "Source",
+    "SparkSession",
+    "Surveyed",
+    "batch_session",
+    "capture_records",
     "capture_rows",
     "close_session",
     "count_captures",
+    "kafka_records",
     "open_session",
     "run",
+    "sum_dialogs",
+    "survey_capture",
+    "survey_slice",
 ]

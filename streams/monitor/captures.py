@@ -20,16 +20,15 @@ from pyspark import RDD
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from streams.errors import InputError, SurroundingsError
-from streams.monitor.session import close_session, open_session
+from streams.errors import InputError
+from streams.monitor.session import batch_session, cause_of
 from streams.schema import load
 
 Headers = tuple[tuple[str, bytes | None], ...]
 Row = TypeVar("Row")
 Sum = TypeVar("Sum")
 
-_LARGEST = 64 * 1024 * 1024  # bytes of a header: a capture is a file of ours
-_REMEDY = "the file is damaged or incomplete: copy it again, or capture or generate it anew"
+REMEDY = "the file is damaged or incomplete: copy it again, or capture or generate it anew"
 _READ = {"topic", "key", "headers"}
 """Bodies say nothing about the way: they are skipped and not decoded."""
 
@@ -64,14 +63,9 @@ def count_captures(
 
     Raises InputError where a file cannot be read, SurroundingsError where Spark fails.
     """
-    spark = open_session(master=master, log=log, name="hopline diff", largest=_LARGEST)
-    try:
+    with batch_session(master=master, log=log, name="hopline diff") as spark:
         rows = capture_rows(spark, sources, merge, judge)
         return rows.mapPartitions(lambda part: (count(part),)).reduce(plus)
-    except (PySparkException, Py4JError) as error:
-        raise SurroundingsError(f"Spark failed: {_cause(error)}", f"See {log}.") from error
-    finally:
-        close_session(spark)
 
 
 def capture_rows(
@@ -91,7 +85,7 @@ def capture_rows(
 
 def _parts(spark: SparkSession, source: Source) -> RDD[tuple[str, Any]]:
     reading = spark.read.format("avro").option("avroSchema", _schema())
-    frame = reading.load(_escaped(source.path)).select("topic", "key", "headers")
+    frame = reading.load(escaped(source.path)).select("topic", "key", "headers")
     _demand_complete(frame, source)
     return frame.rdd.mapPartitions(partial(_read, source.ear))
 
@@ -114,22 +108,21 @@ def _demand_complete(frame: DataFrame, source: Source) -> None:
         found = frame.count()
     except (PySparkException, Py4JError) as error:
         raise InputError(
-            f"the file cannot be read: {_cause(error)}", file=str(source.path), remedy=_REMEDY
+            f"the file cannot be read: {cause_of(error)}", file=str(source.path), remedy=REMEDY
         ) from error
-    if source.records is not None and found != source.records:
+    demand_all(found, source.records, source.path)
+
+
+def demand_all(found: int, said: int | None, path: Path) -> None:
+    """Raise InputError where a file has not so many records as it says."""
+    if said is not None and found != said:
         raise InputError(
-            f"the file has {found} records and says that it has {source.records}",
-            file=str(source.path),
-            remedy=_REMEDY,
+            f"the file has {found} records and says that it has {said}",
+            file=str(path),
+            remedy=REMEDY,
         )
 
 
-def _escaped(path: Path) -> str:
+def escaped(path: Path) -> str:
     """Return a path in which Spark finds no pattern."""
     return "file:" + re.sub(r"([\\{}\[\]*?])", r"\\\1", path.absolute().as_posix())
-
-
-def _cause(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith("Caused by:")]
-    return (causes or lines or [type(error).__name__])[-1].removeprefix("Caused by: ")

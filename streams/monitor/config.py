@@ -41,6 +41,8 @@ class MonitorConfig:
     """Stop after so many seconds without a record; never where None."""
     ready_file: Path | None = None
     """Touched when all queries run."""
+    http: str | None = None
+    """``HOST:PORT`` of /metrics, /healthz and /readyz, a port alone on loopback; None for none."""
 
     def checkpoint_for(self, cluster: str) -> Path:
         """Return the folder for what these settings make of a cluster.

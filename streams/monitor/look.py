@@ -25,7 +25,7 @@ from streams.kafka import (
 )
 from streams.monitor.signs import Signs
 from streams.node import counted
-from streams.topology import Topology, next_instances, pair_names
+from streams.topology import next_instances, pair_names
 from streams.wire import MalformedError, Topics, decode_presence
 from streams.wire.spans import spans_in
 
@@ -62,13 +62,14 @@ class Eye:
         self._sizes: dict[Place, dict[int, int]] = {}
         self._at: dict[str, int] = {}
 
-    def look(self, now: int) -> Seen:
-        """Look around; ``now`` is epoch milliseconds.
+    def look(self, now: int) -> Seen | None:
+        """Look around; None while there is no catalog. ``now`` is epoch milliseconds.
 
-        Raises KafkaException or SurroundingsError where Kafka does not answer, or has no catalog.
+        Raises KafkaException or SurroundingsError where Kafka does not answer.
         """
-        self._catch_up()
-        topology = self._catalog.topology or Topology()
+        if not self._catch_up() or self._catalog.topology is None:
+            return None
+        topology = self._catalog.topology
         pairs = sorted(pair_names(topology))
         homes = (*sorted(topology.instances), *pairs)
         topics = {
@@ -98,16 +99,21 @@ class Eye:
 
     # --- catalog and signs of life ---------------------------------------------------------------
 
-    def _catch_up(self) -> None:
-        """Read what was written to ``catalog`` and ``presence`` since the last look."""
+    def _catch_up(self) -> bool:
+        """Read what was written to ``catalog`` and ``presence`` since; False: there are none."""
         topics = (self._cluster.topics.catalog, self._cluster.topics.presence)
+        if self._consumer is None and not self._exist(topics):
+            return False
         consumer = self._consumer = self._consumer or self._follow(topics)
-        ends = {
-            topic: watermarks(consumer, topic, 0, timeout=self._patience)[1] for topic in topics
-        }
-        while any(self._at.get(topic, 0) < end for topic, end in ends.items()):
-            behind = next(topic for topic, end in ends.items() if self._at.get(topic, 0) < end)
-            self._take(next_of(consumer, behind, 0))
+        for topic in topics:
+            _, end = watermarks(consumer, topic, 0, timeout=self._patience)
+            while self._at.get(topic, 0) < end:
+                self._take(next_of(consumer, topic, 0))
+        return True
+
+    def _exist(self, topics: tuple[str, ...]) -> bool:
+        found = self._cluster.admin().list_topics(timeout=self._patience).topics
+        return all(topic in found for topic in topics)
 
     def _take(self, message: Message) -> None:
         error, topic, offset = message.error(), message.topic() or "", message.offset() or 0

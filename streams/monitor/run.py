@@ -14,6 +14,7 @@ from streams.kafka import Cluster
 from streams.monitor.cluster import cluster_id
 from streams.monitor.config import MonitorConfig
 from streams.monitor.look import Eye
+from streams.monitor.metrics import serving
 from streams.monitor.queries import Query, queries
 from streams.monitor.sampler import Sampler
 from streams.monitor.session import close_session, open_session
@@ -70,7 +71,10 @@ def _monitor(
             started.append(query.start(checkpoint.as_uri(), trigger_ms=config.trigger))
         watches = [Watch(query) for query in started]
         sampler.start()
-        _follow(config, defined, watches, sampler, store, stop, say)
+        with serving(config.http, watches, store) as port:
+            if port is not None:
+                say(f"metrics and health on port {port}")
+            _follow(config, defined, watches, sampler, store, stop, say)
         say("stopping")
         _finish(started)
         for watch in watches:

@@ -66,7 +66,9 @@ class Sampler:
     def look(self) -> None:
         """Look once, and write what there is."""
         now = _now()
-        self.write(self._eye.look(now), now)
+        seen = self._eye.look(now)
+        if seen is not None:
+            self.write(seen, now)
 
     def _run(self) -> None:
         try:
@@ -92,7 +94,8 @@ class Sampler:
             return
         self._told = ""
         try:
-            self.write(seen, now)
+            if seen is not None:
+                self.write(seen, now)
         except HoplineError as error:
             self.failure = error
 

@@ -30,6 +30,7 @@ _AVRO_LIMITS = {
 }
 LARGEST = 65_536
 
+_LARGEST_BODY = 64 * 1024 * 1024  # bytes; a capture is a file of ours
 _LEAVE_S = 20.0
 
 SETTINGS = {
@@ -74,6 +75,28 @@ def open_session(
     # Settings say this to spark-submit only; executors would take whatever python3 is.
     context.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
     return SparkSession(context)
+
+
+@contextmanager
+def batch_session(*, master: str, log: Path, name: str) -> Iterator[SparkSession]:
+    """Start Spark for a batch over whatever size of bodies, and stop it.
+
+    Raises SurroundingsError where Spark fails.
+    """
+    spark = open_session(master=master, log=log, name=name, largest=_LARGEST_BODY)
+    try:
+        yield spark
+    except (PySparkException, Py4JError) as error:
+        raise SurroundingsError(f"Spark failed: {cause_of(error)}", f"See {log}.") from error
+    finally:
+        close_session(spark)
+
+
+def cause_of(error: Exception) -> str:
+    """Return the line of what Spark has failed with that says most."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    return (causes or lines or [type(error).__name__])[-1].removeprefix("Caused by: ")
 
 
 def close_session(spark: SparkSession) -> None:

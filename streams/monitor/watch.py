@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -14,12 +15,21 @@ _MOMENT = 3
 
 @dataclass(slots=True)
 class Watch:
-    """Follows one query by its progress reports; :meth:`look` more often than 100 batches take."""
+    """Follows one query by its progress reports; :meth:`look` more often than 100 batches take.
+
+    Of the last batch with records: ``took`` and ``delay`` (from the mean of what happened to the
+    commit) are seconds, ``ended`` is seconds since 1970, ``behind`` the records it has left.
+    """
 
     query: StreamingQuery
     rows: int = 0
     late: int = 0
     batch: int = -1
+    batches: int = 0
+    took: float | None = None
+    delay: float | None = None
+    ended: float | None = None
+    behind: int | None = None
     _looked: str = ""
     _active: int = 0
 
@@ -46,8 +56,23 @@ class Watch:
 
     def _count(self, progress: StreamingQueryProgress, store: Store) -> None:
         self.batch = progress.batchId
+        self.batches += 1
         self.rows += progress.numInputRows
+        self._time(progress)
         late = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)
         if late:
             self.late += late
             store.add_late(str(self.query.name), str(self.query.id), progress.batchId, late)
+
+    def _time(self, progress: StreamingQueryProgress) -> None:
+        self.took = progress.durationMs.get("triggerExecution", 0) / 1000
+        self.ended = _seconds(progress.timestamp) + self.took
+        mean = progress.eventTime.get("avg")
+        self.delay = None if mean is None else self.ended - _seconds(mean)
+        left = (s.metrics.get("maxOffsetsBehindLatest") for s in progress.sources)
+        self.behind = sum(int(float(n)) for n in left if n is not None)
+
+
+def _seconds(instant: str) -> float:
+    """Return one of Spark's instants, ``2026-01-01T00:00:00.000Z``, in seconds since 1970."""
+    return datetime.fromisoformat(instant).timestamp()

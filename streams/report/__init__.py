@@ -1,12 +1,24 @@
 """What became of every message: the ledger, from data read back from Kafka."""
 
+from streams.report.balance import balance
 from streams.report.begins import Begins
-from streams.report.facts import Accepted, Delivered, Ending, EndpointKey, Missing, Side
-from streams.report.ledger import Ledger, balance
-from streams.report.read import Facts, read_dialogs, read_facts
+from streams.report.facts import (
+    ALWAYS,
+    Accepted,
+    Delivered,
+    Ending,
+    EndpointKey,
+    Missing,
+    Side,
+    Span,
+)
+from streams.report.gather import Facts
+from streams.report.ledger import Fault, Ledger
+from streams.report.read import read_dialogs, read_facts
 from streams.report.reasons import DISCARDED, WAITING, Endings, Fate
 
 __all__ = [
+    "ALWAYS",
     "DISCARDED",
     "WAITING",
     "Accepted",
@@ -17,9 +29,11 @@ __all__ = [
     "EndpointKey",
     "Facts",
     "Fate",
+    "Fault",
     "Ledger",
     "Missing",
     "Side",
+    "Span",
     "balance",
     "read_dialogs",
     "read_facts",

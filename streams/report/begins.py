@@ -29,6 +29,10 @@ class Begins:
         """Return what begins later by the account of one or the other cluster."""
         return Begins(self.commands | other.commands, self.queues | other.queues)
 
+    def says_all(self, place: str) -> bool:
+        """Tell whether every command that was given at a place is still there."""
+        return _instance(place) not in self.commands
+
     def numbered(
         self,
         messages: Sequence[Accepted],
@@ -43,7 +47,7 @@ class Begins:
             return messages
         shifts = (c.sequence - m.sequence for m in messages for c in found.get(m.message_id, ()))
         read = sum(message.read for message in messages)
-        shift = next(shifts, max(0, side.sent - read) if side is not None else 0)
+        shift = next(shifts, max(0, (side.sent or 0) - read) if side is not None else 0)
         return [replace(message, sequence=message.sequence + shift) for message in messages]
 
     def hide(

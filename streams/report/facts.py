@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class Accepted:
     """A message that an application handed over and its endpoint did not refuse.
 
     ``read``: the endpoint worker has read the command. One that it has not read yet may still be
-    refused.
+    refused. ``at`` is when it was handed over, in epoch milliseconds.
     """
 
     sender: EndpointKey
@@ -33,13 +33,15 @@ class Accepted:
     sequence: int
     digest: bytes
     read: bool = True
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
     """A message in a queue topic; ``place`` is instance/database, ``offset`` its position.
 
-    ``latency_ms`` and ``arrived_at`` are milliseconds; ``path`` names who has passed it on.
+    ``latency_ms`` and times are milliseconds; ``path`` names who has passed it on. Positions of one
+    ``partition`` only say who was first; ``sent_at`` is when the message was handed over.
     """
 
     conversation: uuid.UUID
@@ -52,6 +54,8 @@ class Delivered:
     latency_ms: int
     path: tuple[str, ...]
     arrived_at: int
+    partition: int = 0
+    sent_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class Side:
     ``acknowledged`` are settled: stored at the other side, or discarded from ``discarded_from`` on.
     ``expired`` says that it was closed by the end of its lifetime. From ``deaf_from`` on it shows
     the other side's messages to nobody; those in ``parked`` wait for a queue that is off. It has
-    ``sent`` so many messages, those of its end included.
+    ``sent`` so many messages, those of its end included, and has ``received`` all below a number.
     """
 
     endpoint: EndpointKey
@@ -73,7 +77,8 @@ class Side:
     expired: bool = False
     deaf_from: int | None = None
     parked: frozenset[int] = frozenset()
-    sent: int = 0
+    sent: int | None = None
+    received: int = 0
 
     def has_discarded(self, sequence: int) -> bool:
         """Tell whether the endpoint gave a message up before it was acknowledged."""
@@ -82,6 +87,16 @@ class Side:
     def hears(self, sequence: int) -> bool:
         """Tell whether a message of the other side is for the queue, by its number."""
         return self.deaf_from is None or sequence < self.deaf_from
+
+    def has_shown(self, sequence: int) -> bool:
+        """Tell whether a message of the other side was put into the queue, for all that it knows.
+
+        One that is closed and still listens was closed with its database: it counts what comes.
+        """
+        if self.state == "CD" and self.deaf_from is None:
+            return False
+        heard = sequence < self.received and self.hears(sequence)
+        return heard and sequence not in self.parked
 
 
 class Ending(Enum):
@@ -94,9 +109,28 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A message without an excuse."""
+    """A message without an excuse; ``place`` is where it was last seen, ``at`` when it was sent."""
 
     conversation: uuid.UUID
     from_initiator: bool
     sequence: int
     message_id: uuid.UUID
+    place: str = field(default="", compare=False)
+    at: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The messages that were handed over from ``first`` on and before ``end``, epoch milliseconds.
+
+    ``None`` is no limit.
+    """
+
+    first: int | None = None
+    end: int | None = None
+
+    def __contains__(self, at: int) -> bool:
+        return (self.first is None or at >= self.first) and (self.end is None or at < self.end)
+
+
+ALWAYS = Span()

@@ -78,6 +78,8 @@ class Endings:
         """
         if not message.read:
             return Fate.UNREAD
+        if self._was_shown(message, receivers, sides):
+            return Fate.LOST
         if side is not None and message.sequence >= side.acknowledged:
             return Fate.IN_TRANSMISSION_QUEUE
         if side is not None and side.has_discarded(message.sequence):
@@ -91,6 +93,28 @@ class Endings:
             if self._is_deaf(receiver, known, message.sequence):
                 return Fate.PEER_ENDED
         return Fate.LOST if side is not None else self._forgotten(message.sender)
+
+    def _was_shown(
+        self, message: Accepted, receivers: Collection[str], sides: Mapping[EndpointKey, Side]
+    ) -> bool:
+        """Tell whether a receiver has put a message into its queue, whatever its sender knows.
+
+        What a receiver counts is of the side that it is locked to: not a refused target's.
+        """
+        sender = message.sender
+        keys = (EndpointKey(p, sender.conversation, not sender.is_initiator) for p in receivers)
+        known = (sides[key] for key in keys if key in sides)
+        return any(
+            side.peer in (None, sender.place)
+            and side.has_shown(message.sequence)
+            and not self._has_skipped(side)
+            for side in known
+        )
+
+    def _has_skipped(self, side: Side) -> bool:
+        """Tell whether an application's Error may have passed over messages (U-47)."""
+        code = self.errors.get(side.endpoint)
+        return side.state == "ER" if code is None else code > 0
 
     def _discarded(self, side: Side) -> Fate:
         told = self._told(side.endpoint)

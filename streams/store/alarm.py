@@ -9,7 +9,7 @@ from enum import Enum, IntEnum
 from streams.store.dialogs import Group, Which
 from streams.store.links import Link
 from streams.store.rows import MalformedWindow, Repeat
-from streams.store.state_rows import LagSample, QueueSample, Trouble
+from streams.store.state_rows import DialogSide, LagSample, QueueSample, Trouble
 
 
 class Severity(IntEnum):
@@ -69,6 +69,8 @@ class Facts:
     refused: Sequence[Trouble]
     """Copies at second targets (11224)."""
     dialogs: Mapping[Which, Sequence[Group]]
+    some: Mapping[Which, Sequence[DialogSide]]
+    """A few of each kind, to be looked at."""
     queues: Sequence[QueueSample]
     links: Sequence[Link]
     lags: Sequence[LagSample]

@@ -23,7 +23,6 @@ LEFT_OPEN = 600_000
 IDLE = 3_600_000
 """So is one, perhaps, on which nobody has said anything for so long."""
 
-_LISTED, _EXAMPLES = 1_000, 5
 _D = DIALOGS.c
 
 
@@ -80,7 +79,8 @@ class LockTime:
 
 def where(which: Which, now: int) -> sa.ColumnElement[bool]:
     """Return the condition of a kind of dialogs."""
-    is_open, waits = _D.ended_at.is_(None), (_D.depth > 0) | (_D.parked > 0)
+    is_open = _D.ended_at.is_(None)
+    waits = is_open & ((_D.depth > 0) | (_D.parked > 0))
     quiet = is_open & (_D.depth == 0) & (_D.parked == 0)
     over = _D.state.in_(("DI", "ER"))
     conditions: dict[Which, sa.ColumnElement[bool]] = {
@@ -100,6 +100,7 @@ def where(which: Which, now: int) -> sa.ColumnElement[bool]:
     return conditions[which]
 
 
+_OPEN_KINDS = tuple(which for which in Which if which is not Which.SLOW)
 _FIRST: dict[Which, sa.ColumnElement[Any]] = {
     Which.OPEN: _D.begun_at.desc(),
     Which.WAITING: _D.waiting_since,
@@ -124,9 +125,9 @@ def find_dialogs(
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Dialogs of one kind at one instance that show one transmission status.
+    """Open dialogs of one kind at one instance that show one transmission status.
 
-    ``since``: the oldest instant at which one of them last got on. ``conversations`` are some.
+    ``since``: the oldest instant at which one of them last got on.
     """
 
     instance: str
@@ -134,31 +135,38 @@ class Group:
     sides: int
     messages: int
     since: int
-    conversations: tuple[str, ...]
 
 
-def group_dialogs(store: Store, which: Which, now: int) -> tuple[Group, ...]:
-    """Return the dialogs of a kind, by instance and status."""
-    some: dict[tuple[str, int], list[str]] = defaultdict(list)
-    for side in find_dialogs(store, which, now, limit=_LISTED):
-        some[side.instance, side.status].append(side.conversation)
-    figures = (
-        sa.func.count().label("sides"),
-        sa.func.sum(_D.depth).label("messages"),
-        sa.func.min(sa.func.coalesce(_D.waiting_since, _D.progress_at)).label("since"),
-    )
-    asked = sa.select(_D.instance, _D.status, *figures).where(where(which, now))
-    return tuple(
-        Group(
-            row["instance"],
-            row["status"],
-            row["sides"],
-            int(row["messages"]),
-            row["since"],
-            tuple(some[row["instance"], row["status"]][:_EXAMPLES]),
+def group_dialogs(store: Store, now: int) -> dict[Which, tuple[Group, ...]]:
+    """Return the open dialogs of each kind, by instance and status; it looks at each of them once.
+
+    SLOW is no kind of these.
+    """
+    since = sa.func.coalesce(_D.waiting_since, _D.progress_at)
+    figures: list[sa.ColumnElement[Any]] = []
+    for which in _OPEN_KINDS:
+        told = where(which, now)
+        figures += [
+            sa.func.sum(sa.case((told, 1), else_=0)).label(f"{which.name}_sides"),
+            sa.func.sum(sa.case((told, _D.depth), else_=0)).label(f"{which.name}_messages"),
+            sa.func.min(sa.case((told, since))).label(f"{which.name}_since"),
+        ]
+    asked = sa.select(_D.instance, _D.status, *figures).where(_D.ended_at.is_(None))
+    rows = store.ask(asked.group_by(_D.instance, _D.status).order_by(_D.instance, _D.status))
+    return {
+        which: tuple(
+            Group(
+                row["instance"],
+                row["status"],
+                int(row[f"{which.name}_sides"]),
+                int(row[f"{which.name}_messages"]),
+                row[f"{which.name}_since"],
+            )
+            for row in rows
+            if row[f"{which.name}_sides"]
         )
-        for row in store.ask(asked.group_by(_D.instance, _D.status).order_by(_D.instance))
-    )
+        for which in _OPEN_KINDS
+    }
 
 
 def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
@@ -167,20 +175,16 @@ def count_dialogs(store: Store, now: int, start: int, end: int) -> DialogCounts:
     def within(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
         return (column >= start) & (column < end)
 
-    conditions = {
+    happened = {
         "begun": _D.is_initiator & within(_D.begun_at),
         "locked": _D.is_initiator & within(_D.locked_at),
         "failed": within(_D.error_at),
         "ended": within(_D.ended_at),
-        "open": where(Which.OPEN, now),
-        "waiting": where(Which.WAITING, now),
-        "stuck": where(Which.STUCK, now),
-        "unlocked": where(Which.UNLOCKED, now),
-        "leaked": where(Which.LEAKED, now),
-        "idle": where(Which.IDLE, now),
     }
-    # One by one, so that each goes by an index of its own instead of over all dialogs.
-    counts = {name: _count(store, condition) for name, condition in conditions.items()}
+    counts = {name: _count(store, condition) for name, condition in happened.items()}
+    for which, groups in group_dialogs(store, now).items():
+        if which is not Which.FAILED:  # those that came into ERROR are counted, not those in it
+            counts[which.value] = sum(group.sides for group in groups)
     return DialogCounts(**counts)
 
 

@@ -113,7 +113,7 @@ def _stuck(facts: Facts) -> Iterator[Alarm]:
             REMEDIES.get(number, _LOOK),
             group.messages,
             group.since,
-            group.conversations,
+            _examples(facts, Which.STUCK, group.instance, number),
         )
 
 
@@ -143,7 +143,7 @@ def _dialogs(facts: Facts) -> Iterator[Alarm]:
                 remedy,
                 sides,
                 min(group.since for group in groups),
-                _some(c for group in groups for c in group.conversations),
+                _examples(facts, which, instance),
             )
 
 
@@ -177,6 +177,10 @@ _DIALOGS = (
         "Find out which application forgets END CONVERSATION; give dialogs a lifetime.",
     ),
 )
+
+
+ALARMING = (Which.STUCK, *(row[0] for row in _DIALOGS))
+"""The kinds of dialogs that are an alarm."""
 
 
 def _lags(facts: Facts) -> Iterator[Alarm]:
@@ -250,6 +254,16 @@ def _by(rows: Iterable[Row], key: Callable[[Row], Key]) -> list[tuple[Key, list[
     for row in rows:
         groups[key(row)].append(row)
     return list(groups.items())
+
+
+def _examples(
+    facts: Facts, which: Which, instance: str, status: int | None = None
+) -> tuple[str, ...]:
+    return _some(
+        side.conversation
+        for side in facts.some.get(which, ())
+        if side.instance == instance and status in (None, side.status)
+    )
 
 
 def _some(conversations: Iterable[str | None], most: int = 5) -> tuple[str, ...]:

@@ -57,6 +57,10 @@ class Report:
         only = {} if leg is None else {"leg": leg}
         return self._store.read(LatencyWindow, between=self._between, **only)
 
+    def hop_windows(self, leg_from: str) -> tuple[LatencyWindow, ...]:
+        """Return the latencies of all hops from one instance by window and way, oldest first."""
+        return self._store.read(LatencyWindow, between=self._between, leg_from=leg_from)
+
     def latency(self, *by: str) -> tuple[LatencySummary, ...]:
         """Return end-to-end latencies over all windows, one summary per value of ``by``.
 

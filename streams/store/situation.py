@@ -18,7 +18,7 @@ from streams.store.dialogs import (
     lock_time,
 )
 from streams.store.drops import Drop, find_drops
-from streams.store.judge import LAG_LOOKS, decide
+from streams.store.judge import ALARMING, LAG_LOOKS, decide
 from streams.store.links import Link, find_links
 from streams.store.report import Report
 from streams.store.rows import MalformedWindow
@@ -30,6 +30,7 @@ from streams.store.tables import MALFORMED
 
 RECENT = 600_000
 """What happened so many milliseconds ago or less is an alarm."""
+_SOME = 500
 
 
 class Situation:
@@ -100,9 +101,15 @@ class Situation:
         """Return which instances give signs of life."""
         return samples_at(self._store, SignSample, at)
 
-    def links(self, start: int, end: int) -> tuple[Link, ...]:
-        """Return the links as they were in a window of time, by their names."""
-        return find_links(self._store, start, end)
+    def links(
+        self, start: int, end: int, *, of: str | None = None, latency: bool = True
+    ) -> tuple[Link, ...]:
+        """Return the links as they were in a window of time, by their names.
+
+        ``of`` keeps those of one instance; without ``latency`` they have no percentiles, and of
+        thousands one does not wait for them.
+        """
+        return find_links(self._store, start, end, of=of, latency=latency)
 
     def drops(self, start: int, end: int) -> tuple[Drop, ...]:
         """Return drops and delays in a window of time, the most frequent first."""
@@ -114,7 +121,7 @@ class Situation:
 
     def _facts(self, now: int) -> Facts:
         report, recent = Report(self._store), now - RECENT
-        grouped = (Which.STUCK, Which.UNLOCKED, Which.FAILED, Which.LEAKED, Which.IDLE)
+        groups = group_dialogs(self._store, now)
         refused = sa.select(TROUBLES).where(
             TROUBLES.c.error == int(Number.ANOTHER_INSTANCE_CONVERSES), TROUBLES.c.last_at >= recent
         )
@@ -124,9 +131,10 @@ class Situation:
             looked_at=self.looked_at(),
             repeats=report.repeats(),
             refused=self._store.select(Trouble, refused.limit(1_000)),
-            dialogs={which: group_dialogs(self._store, which, now) for which in grouped},
+            dialogs=groups,
+            some={w: self.dialogs(w, now, limit=_SOME) for w in ALARMING if groups[w]},
             queues=self.queues(),
-            links=self.links(recent, now),
+            links=self.links(recent, now, latency=False),
             lags=samples_in(self._store, LagSample, now - LAG_LOOKS, now + 1),
             malformed=self._store.select(MalformedWindow, malformed),
             late=report.late(),

@@ -63,6 +63,7 @@ DIALOGS = Table(
 _waits = (DIALOGS.c.depth > 0) | (DIALOGS.c.parked > 0)
 _open = DIALOGS.c.ended_at.is_(None)
 _gone = DIALOGS.c.gone_at.is_not(None)
+_locked, _ended = DIALOGS.c.locked_at.is_not(None), DIALOGS.c.ended_at.is_not(None)
 _failed = DIALOGS.c.error_at.is_not(None)
 # What is asked for is a small part of many dialogs, most of which have ended.
 Index("dialogs_conversation", DIALOGS.c.conversation)
@@ -70,6 +71,8 @@ Index("dialogs_begun", DIALOGS.c.begun_at)
 Index("dialogs_waiting", DIALOGS.c.instance, sqlite_where=_waits, postgresql_where=_waits)
 Index("dialogs_open", DIALOGS.c.progress_at, sqlite_where=_open, postgresql_where=_open)
 Index("dialogs_gone", DIALOGS.c.gone_at, sqlite_where=_gone, postgresql_where=_gone)
+Index("dialogs_locked", DIALOGS.c.locked_at, sqlite_where=_locked, postgresql_where=_locked)
+Index("dialogs_ended", DIALOGS.c.ended_at, sqlite_where=_ended, postgresql_where=_ended)
 Index("dialogs_failed", DIALOGS.c.error_at, sqlite_where=_failed, postgresql_where=_failed)
 
 TROUBLES = Table(

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from streams.errors import SurroundingsError, UsageError
+from streams.telemetry import CONTENT_TYPE, Answers, answering, exposition_of, health_answer
 from streams.workers.health import Health
-from streams.workers.metrics import CONTENT_TYPE, metrics_of
+from streams.workers.metrics import figures_of
 from streams.workers.process import Process
-
-_PLAIN = "text/plain; charset=utf-8"
-Answer = tuple[int, str, bytes]
-"""Status, content type and body."""
-Answers = dict[str, Callable[[], Answer]]
-"""What is answered, by path."""
-
-
-def address_of(text: str) -> tuple[str, int]:
-    """Read HOST:PORT, or a port alone, which is one on loopback; raises UsageError."""
-    host, _, port = text.rpartition(":")
-    if not port.isdecimal() or int(port) > 65_535:
-        raise UsageError(f"'{text}' is no HOST:PORT.", "Write 9187, or 0.0.0.0:9187 for everybody.")
-    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 @contextmanager
@@ -33,58 +17,12 @@ def serving(process: Process, address: str, within: float) -> Iterator[int]:
 
     Raises UsageError for an address that is none, SurroundingsError where it cannot be had.
     """
-    where = address_of(address)
     health = Health(process, within)
-    metrics = metrics_of(process)
+    metrics = exposition_of(lambda: figures_of(process))
     answers: Answers = {
         "/metrics": lambda: (200, CONTENT_TYPE, metrics()),
-        "/healthz": lambda: _answer(health.failures()),
-        "/readyz": lambda: _answer(health.missing()),
+        "/healthz": lambda: health_answer(health.failures()),
+        "/readyz": lambda: health_answer(health.missing()),
     }
-    server = _server(where, answers)
-    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="http", daemon=True)
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def _server(where: tuple[str, int], answers: Answers) -> ThreadingHTTPServer:
-    handler = type("Handler", (_Handler,), {"answers": answers})
-    try:
-        return ThreadingHTTPServer(where, handler)
-    except OSError as error:
-        host, port = where
-        raise SurroundingsError(
-            f"Nothing can be served at {host}:{port}: {error.strerror or error}.",
-            "Choose another address with --http.",
-        ) from error
-
-
-def _answer(sentences: Iterator[str]) -> Answer:
-    said = list(sentences)
-    body = "".join(f"{line}\n" for line in said) or "ok\n"
-    return (503 if said else 200), _PLAIN, body.encode()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    timeout = 10.0
-    answers: Answers
-
-    def do_GET(self) -> None:
-        """Answer a request."""
-        path = self.path.partition("?")[0]
-        answer = self.answers.get(path)
-        known = f"There are {', '.join(self.answers)}.\n".encode()
-        status, kind, body = (404, _PLAIN, known) if answer is None else answer()
-        with suppress(ConnectionError):  # who asked may not have waited
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing: whoever asks every few seconds is not news."""
+    with answering(address, answers) as port:
+        yield port

@@ -6,27 +6,17 @@ Where Service Broker has a performance counter, the metric has its name (*Broker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from prometheus_client import (
-    CollectorRegistry,
-    Metric,
-    PlatformCollector,
-    ProcessCollector,
-    generate_latest,
-)
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
-
 from streams.errors import EventKind
+from streams.telemetry import Samples, Series
 from streams.workers.endpoint import EndpointWorker
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.process import Process, Worker
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-Figures = Iterable[tuple[tuple[str, ...], float]]
-"""Values of the labels that a metric has beside ``worker`` and ``server``, and the figure."""
+LABELS = ("worker", "server")
+"""Every figure of a worker has these labels before its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +30,32 @@ class Figure:
     name: str
     says: str
     mirrors: str
-    read: Callable[[Worker], Figures]
+    read: Callable[[Worker], Samples]
     labels: tuple[str, ...] = ()
 
 
-def _forwarder(read: Callable[[ForwarderWorker], float]) -> Callable[[Worker], Figures]:
+def _forwarder(read: Callable[[ForwarderWorker], float]) -> Callable[[Worker], Samples]:
     return lambda worker: [((), read(worker))] if isinstance(worker, ForwarderWorker) else []
 
 
-def _endpoint(read: Callable[[EndpointWorker], float]) -> Callable[[Worker], Figures]:
+def _endpoint(read: Callable[[EndpointWorker], float]) -> Callable[[Worker], Samples]:
     return lambda worker: [((), read(worker))] if isinstance(worker, EndpointWorker) else []
 
 
-def _either(read: Callable[[Worker], float]) -> Callable[[Worker], Figures]:
+def _either(read: Callable[[Worker], float]) -> Callable[[Worker], Samples]:
     return lambda worker: [((), read(worker))]
 
 
-def _told(worker: Worker, kind: EventKind) -> Figures:
+def _told(worker: Worker, kind: EventKind) -> Samples:
     return [((str(number),), count) for number, count in sorted(worker.told.of(kind).items())]
 
 
-def _events(worker: Worker) -> Figures:
+def _events(worker: Worker) -> Samples:
     counts = sorted(worker.told.counts.items())
     return [((str(kind), str(number)), count) for (kind, number), count in counts]
 
 
-def _lag(worker: Worker) -> Figures:
+def _lag(worker: Worker) -> Samples:
     return [((topic,), lag) for topic, lag in worker.traffic.lag.items()]
 
 
@@ -206,41 +196,23 @@ FIGURES = (
 )
 
 
-class Workers(Collector):
-    """The metrics of a process, one sample for each worker that has one."""
-
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    def collect(self) -> Iterator[Metric]:
-        """Read all figures."""
-        catalog = GaugeMetricFamily(
-            "hopline_catalog_version", "The version of the catalog that the workers live by."
+def figures_of(process: Process) -> Iterator[Series]:
+    """Yield the figures of a process, one sample for each worker that has one."""
+    yield Series(
+        "hopline_catalog_version",
+        "The version of the catalog that the workers live by.",
+        [((), process.catalog_version)],
+    )
+    yield Series(
+        "hopline_cluster_clock_ahead_seconds",
+        "By how much another cluster's clock is ahead of that of the workers' own.",
+        [((cluster,), seconds) for cluster, seconds in process.differences()],
+        ("cluster",),
+    )
+    for figure in FIGURES:
+        samples = (
+            ((worker.role, str(worker.tenure), *labels), value)
+            for worker in process.workers
+            for labels, value in figure.read(worker)
         )
-        catalog.add_metric([], self._process.catalog_version)
-        yield catalog
-        clocks = GaugeMetricFamily(
-            "hopline_cluster_clock_ahead_seconds",
-            "By how much another cluster's clock is ahead of that of the workers' own.",
-            labels=("cluster",),
-        )
-        for cluster, seconds in self._process.differences():
-            clocks.add_metric([cluster], seconds)
-        yield clocks
-        for figure in FIGURES:
-            counts = figure.name.endswith("_total")
-            family = CounterMetricFamily if counts else GaugeMetricFamily
-            metric = family(figure.name, figure.says, labels=("worker", "server", *figure.labels))
-            for worker in self._process.workers:
-                for labels, value in figure.read(worker):
-                    metric.add_metric([worker.role, str(worker.tenure), *labels], float(value))
-            yield metric
-
-
-def metrics_of(process: Process) -> Callable[[], bytes]:
-    """Return what writes a process's metrics in Prometheus's text format."""
-    registry = CollectorRegistry()
-    registry.register(Workers(process))
-    ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
-    return lambda: generate_latest(registry)
+        yield Series(figure.name, figure.says, samples, (*LABELS, *figure.labels))

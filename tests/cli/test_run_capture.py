@@ -11,9 +11,10 @@ from click.testing import CliRunner, Result
 
 from streams.capture import CaptureReader, Kind, Record
 from streams.cli import main
+from streams.diagram import mermaid_text, svg_text
 from streams.resources import topologies_dir
 from streams.simulator import START, Simulation, read_scenario
-from streams.simulator.diagram import Choice, diagram_of, mermaid_text, svg_text
+from streams.simulator.diagram import Choice, diagram_of
 from streams.wire import Topics, decode_header
 from streams.wire.describe import RawRecord, describe
 from streams.wire.records import MESSAGE, read_command, read_message, read_queued

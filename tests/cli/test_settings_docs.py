@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from streams.monitor.metrics import figures_of as monitor_figures
 from streams.settings import REFUSED, SettingsFile, read_settings, settings_of
+from streams.store import Store
 from streams.workers.metrics import FIGURES
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -40,6 +42,20 @@ def metrics_table() -> str:
         labels = ", ".join(f"`{label}`" for label in f.labels)
         rows.append(f"| `{f.name}` | {f.says} | {labels} | {f.mirrors} |")
     return "\n".join(rows)
+
+
+def monitor_table(tmp_path_factory: pytest.TempPathFactory) -> str:
+    url = f"sqlite:///{tmp_path_factory.mktemp('store')}/monitor.sqlite"
+    with Store.open(url) as store:
+        rows = [f"| `{s.name}` | {s.says} |" for s in monitor_figures([], store)]
+    return "\n".join(["| metric | what it is |", "| --- | --- |", *rows])
+
+
+def test_the_table_of_the_monitor_is_what_the_code_says(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    table = monitor_table(tmp_path_factory)
+    test_a_table_is_what_the_code_says("monitor", lambda: table)
 
 
 @pytest.mark.parametrize(

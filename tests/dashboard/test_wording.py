@@ -48,7 +48,7 @@ def test_a_duration(value: float | None, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(0.0, "0"), (0.0234, "0.02"), (3.14159, "3.14"), (12_345.0, "12.3 k")]
+    ("value", "said"), [(0.0, "0"), (0.0234, "0.02"), (3.14159, "3.1"), (12_345.0, "12.3 k")]
 )
 def test_a_rate(value: float, said: str) -> None:
     assert wording.rate(value) == said

@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from streams.embedded import Broker, Condition, Running
+from streams.embedded.probe import free_ports
 from streams.embedded.process import command_line, wait_until
 from streams.embedded.state import DataDir
 from streams.errors import SurroundingsError, UsageError
@@ -84,6 +85,18 @@ def test_a_taken_port_is_refused_before_anything_is_done(tmp_path: Path) -> None
         with pytest.raises(SurroundingsError, match=f"Port {port} on 127.0.0.1 is taken"):
             Broker(tmp_path / "data", port=port).start()
     assert not (tmp_path / "data").exists()
+
+
+def test_a_free_port_that_somebody_takes_first_is_not_the_last_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken = server.getsockname()[1]
+        offered = [[taken, *free_ports(1)], free_ports(2)]
+        monkeypatch.setattr("streams.embedded.broker.free_ports", lambda _: offered.pop(0))
+        with Broker(tmp_path) as broker:
+            assert broker.condition() is Condition.RUNNING
+            assert not broker.bootstrap.endswith(f":{taken}")
 
 
 def test_a_state_file_of_a_process_that_is_another_program_is_stale(tmp_path: Path) -> None:

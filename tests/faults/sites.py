@@ -87,7 +87,6 @@ def joined(facts: Sequence[Facts]) -> Facts:
         whole.expired |= each.expired
         whole.ended |= each.ended
         whole.drops += each.drops
-        whole.events += each.events
         whole.begins |= each.begins
     return whole
 

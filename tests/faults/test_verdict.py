@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
+from streams.report.balance import balance
 from streams.report.facts import Accepted, Delivered, EndpointKey, Side
-from streams.report.ledger import balance
 from streams.report.read import digest_of
 from tests.faults.load import Load
 from tests.faults.observe import Sightings

@@ -57,7 +57,7 @@ def judge(
         twice=len(ledger.twice),
         disordered=len(ledger.disordered),
         unfinished=sum(1 for side in sides if side.state != "CD"),
-        changed=len(ledger.changed) + ledger.unknown,
+        changed=len(ledger.changed) + len(ledger.unknown),
         waiting=ledger.waiting,
         discarded=ledger.discarded,
         unsaid=(wanted - said).total(),

@@ -20,6 +20,7 @@ from streams.monitor.queries import Query, queries
 from streams.monitor.sampler import Sampler
 from streams.store import AlarmKind, DialogSide, Link, Situation, Store
 from streams.topology import load
+from streams.wire import Topics
 from tests.workers.rig import QUICK, Rig, eventually, pair, pause, rig
 
 TOPOLOGY = """
@@ -225,3 +226,12 @@ def test_where_kafka_does_not_answer_nothing_is_sampled(store: Store) -> None:
     assert len(said) == 1 and said[0].startswith("nothing is sampled: ")
     assert sampler.failure is None
     assert Situation(store).looked_at() is None
+
+
+def test_before_there_is_a_catalog_nothing_is_sampled(
+    kafka: str, unique: str, store: Store
+) -> None:
+    said: list[str] = []
+    sampler = Sampler(store, Eye(Cluster(kafka, Topics(unique))), say=said.append)
+    sampler.try_to_look()
+    assert (said, sampler.failure, Situation(store).looked_at()) == ([], None, None)

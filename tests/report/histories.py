@@ -119,6 +119,7 @@ class History(Pair):
                 dialog.deaf_from,
                 frozenset(number for number, _ in dialog.parked if number >= 0),
                 dialog.send_sequence,
+                dialog.received[0],
             )
             for who, party in enumerate(self.parties)
             if party.exists

@@ -10,11 +10,13 @@ import pytest
 
 from streams.report import (
     Accepted,
+    Begins,
     Delivered,
     Ending,
     Endings,
     EndpointKey,
     Fate,
+    Fault,
     Ledger,
     Missing,
     Side,
@@ -280,6 +282,47 @@ def test_what_a_refused_target_has_sent_is_an_account_of_its_own() -> None:
     assert ledger.lost == [missing(theirs[1])]
 
 
+def test_what_the_receiver_has_put_into_its_queue_is_there() -> None:
+    """Whether its sender knows that or not, and not for a target that it has refused."""
+    theirs, refused = accepted(1, TARGET), accepted(1, REFUSED)
+    locked = replace(SIDE, received=1)
+    senders = [Side(TARGET, "CO", SENDER, 0), Side(REFUSED, "CO", SENDER, 0)]
+    ledger = balance([*theirs, *refused], [], [locked, *senders])
+    assert ledger.outcomes == {Fate.LOST: 1, Fate.IN_TRANSMISSION_QUEUE: 1}
+    assert ledger.lost == [missing(theirs[0])]
+
+
+@pytest.mark.parametrize(
+    ("said", "counted", "endings", "verdict"),
+    [
+        (2, 2, Endings(), "nothing lost"),
+        (2, 3, Endings(), "1 miscounted by a side"),
+        (2, 1, Endings(), "1 miscounted by a side"),
+        (2, 3, Endings({INITIATOR: Ending.PLAIN}), "nothing lost"),
+        (2, 2, Endings({INITIATOR: Ending.PLAIN}), "1 miscounted by a side"),
+        (
+            2,
+            2,
+            Endings({INITIATOR: Ending.PLAIN}, end_dialogs={INITIATOR}),
+            "nothing lost",
+        ),
+        (0, 0, Endings({INITIATOR: Ending.PLAIN}), "nothing lost"),
+        (2, 2, Endings({INITIATOR: Ending.WITH_CLEANUP}), "nothing lost"),
+    ],
+)
+def test_a_side_counts_as_many_as_its_commands_say(
+    said: int, counted: int, endings: Endings, verdict: str
+) -> None:
+    """An END has a number too, but for one that ends what the other side has ended."""
+    side = replace(SIDE, sent=counted, acknowledged=0)
+    assert balance(accepted(said), [], [side], endings).verdict == verdict
+
+
+def test_a_side_counts_what_was_trimmed_too() -> None:
+    side, begins = replace(SIDE, sent=9, acknowledged=7), Begins(frozenset({"ServerA"}))
+    assert balance(accepted(2), [], [side], begins=begins).balanced
+
+
 def test_before_the_lock_a_message_at_two_targets_is_delivered_once() -> None:
     messages = accepted(1)
     rows = delivered(messages) + delivered(messages, ELSEWHERE)
@@ -313,14 +356,16 @@ def test_what_nobody_sent_is_told() -> None:
     foreign = delivered(accepted(1, INITIATOR._replace(conversation=OTHER)), offset=9)
     invented = [replace(delivered(messages[:1], offset=8)[0], message_id=uuid.uuid4(), sequence=3)]
     ledger = balance(messages, [*delivered(messages), *invented, *foreign], [SIDE])
-    assert (ledger.unknown, ledger.verdict) == (2, "2 never sent")
+    assert (len(ledger.unknown), ledger.verdict) == (2, "2 never sent")
 
 
 def test_every_fault_has_its_words() -> None:
-    row = missing(accepted(1)[0])
-    ledger = Ledger(lost=[row, row], twice=[row], disordered=[row], changed=[row], unknown=1)
+    row, ledger = missing(accepted(1)[0]), Ledger()
+    for fault in (*Fault, Fault.LOST):
+        ledger.note(fault, row)
     assert ledger.verdict == (
-        "2 lost, 1 delivered twice, 1 out of order, 1 changed on the way, 1 never sent"
+        "2 lost, 1 delivered twice, 1 out of order, 1 changed on the way, 1 never sent, "
+        "1 miscounted by a side"
     )
 
 

@@ -9,20 +9,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from streams.errors import UsageError
-from streams.simulator import Simulation, read_scenario
-from streams.simulator.diagram import (
-    MOST_ROWS,
-    Choice,
+from streams.diagram import (
     Diagram,
+    Links,
     Participant,
     Row,
     Shape,
-    diagram_of,
     mermaid_text,
     svg_text,
 )
-from streams.simulator.diagram.layout import (
+from streams.diagram.layout import (
     LINE,
     MARGIN,
     TIMES,
@@ -32,6 +28,9 @@ from streams.simulator.diagram.layout import (
     lay_out,
     text_width,
 )
+from streams.errors import UsageError
+from streams.simulator import Simulation, read_scenario
+from streams.simulator.diagram import MOST_ROWS, Choice, diagram_of
 from tests.simulator.build import SHIPPED, path_of, simulation
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -310,6 +309,32 @@ def test_the_picture_needs_nothing_from_elsewhere() -> None:
     assert tags == {"svg", "title", "desc", "style", "rect", "line", "path", "polygon", "text"}
     assert text.count("http") == 1, "the namespace alone"
     assert not re.search(r"url\(|@import|@font-face|href", text)
+
+
+def test_its_rules_are_for_itself_alone_and_its_rows_lead_nowhere() -> None:
+    text = svg_text(drawn("several_targets/no_progress"))
+    (style,) = re.findall(r"<style>(.*?)</style>", text)
+    rules = re.sub(r"@media[^{]*", "", style)
+    names = re.findall(r"([^{}]+)\{", rules)
+    assert len(names) > 30
+    assert all(part.startswith(".sequence ") for name in names for part in name.split(","))
+    assert "<a " not in text
+
+
+def test_in_a_page_rows_with_keys_are_links() -> None:
+    rows = (
+        Row(0, Shape.NOTE, (("i",),), NASTY, keys=(3, 4)),
+        Row(0, Shape.NOTE, (("i",),), "no key"),
+    )
+    diagram = Diagram("d", (Participant(("i",), "i"),), rows)
+    text = svg_text(diagram, Links(lambda key: f'?a="&key={key}', chosen=4))
+    (link,) = ElementTree.fromstring(text).iter(f"{SVG}a")
+    assert link.attrib["href"] == '?a="&key=3'
+    assert link.attrib["id"] == "row-3"
+    assert link.attrib["aria-current"] == "true"
+    assert link.attrib["aria-label"] == '0.000 s: a;b#c<d>&"e" f'
+    assert '[data-theme="dark"] .sequence' in text
+    assert "prefers-color-scheme" not in text
 
 
 def test_a_lost_copy_ends_in_a_cross_and_a_late_one_slants() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from streams.diagram import mermaid_text
 from streams.resources import topologies_dir
 from streams.simulator import Simulation, parse_scenario, read_scenario, result_text
-from streams.simulator.diagram import diagram_of, mermaid_text
+from streams.simulator.diagram import diagram_of
 from tests.simulator.build import SHIPPED, path_of, shipped
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "simulator.md").read_text(encoding="utf-8")

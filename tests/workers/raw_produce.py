@@ -5,7 +5,12 @@ from __future__ import annotations
 import socket
 import struct
 
+from tests.running import eventually
+from tests.workers.rig import pause
+
 _PRODUCE, _VERSION = 0, 3
+_NO_LEADER_YET = 3, 6
+"""UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER: the topic was made just now."""
 
 
 def produce_raw(
@@ -13,6 +18,17 @@ def produce_raw(
 ) -> None:
     """Append one record to partition 0 of a topic; raises AssertionError where Kafka refuses."""
     batch = _batch(_record(key, value, headers))
+
+    def taken() -> bool:
+        error = _ask(bootstrap, topic, batch)
+        assert error in (0, *_NO_LEADER_YET), f"Kafka answers {error}"
+        return error == 0 or pause()
+
+    eventually(taken, f"a leader of {topic}")
+
+
+def _ask(bootstrap: str, topic: str, batch: bytes) -> int:
+    """Ask Kafka to append a batch; returns the number of its error."""
     name = topic.encode()
     body = (
         struct.pack(">hhih", _PRODUCE, _VERSION, 1, -1)  # no client id
@@ -27,8 +43,8 @@ def produce_raw(
         connection.sendall(struct.pack(">i", len(body)) + body)
         (size,) = struct.unpack(">i", connection.recv(4, socket.MSG_WAITALL))
         answer = connection.recv(size, socket.MSG_WAITALL)
-    (error,) = struct.unpack_from(">h", answer, 4 + 4 + 2 + len(name) + 4 + 4)
-    assert error == 0, f"Kafka answers {error}"
+    error: int = struct.unpack_from(">h", answer, 4 + 4 + 2 + len(name) + 4 + 4)[0]
+    return error
 
 
 def _record(key: bytes, value: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:

@@ -17,9 +17,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, TopicPartition, deploy
 from streams.kafka.catalog import VERSION_KEY
+from streams.telemetry import address_of
 from streams.wire import encode_catalog_object
 from streams.workers import ROLES, Plan, Process
-from streams.workers.http import address_of, serving
+from streams.workers.http import serving
 from streams.workers.metrics import FIGURES
 from tests.running import DEADLINE, WorkerThread, eventually
 from tests.workers.rig import Gate, Hook, HookedCluster, Rig, pause

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from streams.dashboard.figures import Window
 from streams.dashboard.model.buckets import Buckets, buckets_of, window_of
 from streams.errors import EventKind, Number, text_of
 from streams.store import (
     Cause,
+    DialogCounts,
     EventWindow,
     LatencyWindow,
     MalformedWindow,
+    QueueSample,
     Repeat,
     Report,
+    Situation,
     Store,
     merged,
     percentile,
@@ -41,6 +44,9 @@ class Found:
     malformed: Sequence[MalformedWindow] = ()
     repeats: Sequence[Repeat] = ()
     late: int = 0
+    queues: Sequence[QueueSample] = ()
+    queues_at_end: Sequence[QueueSample] = ()
+    dialogs: DialogCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,14 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """The transmission queues at the end of the time; ``oldest_at`` is epoch milliseconds."""
+
+    messages: int
+    oldest_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """What the page shows. Series have one value for each of ``buckets`` that is over."""
 
@@ -89,13 +103,16 @@ class Overview:
     malformed: int
     repeats: tuple[Repeat, ...]
     late: int
-    ways: tuple[Way, ...] = field(default=())
-    hops: tuple[Way, ...] = field(default=())
+    ways: tuple[Way, ...]
+    hops: tuple[Way, ...]
+    waiting: Waiting | None
+    depths: dict[str, tuple[int | None, ...]]
+    dialogs: DialogCounts | None
 
 
 def read_overview(store: Store, window: Window) -> Found:
     """Read what the overview needs."""
-    report = Report(store, (window.since, window.until))
+    report, situation = Report(store, (window.since, window.until)), Situation(store)
     return Found(
         window,
         report.as_of(),
@@ -104,6 +121,9 @@ def read_overview(store: Store, window: Window) -> Found:
         report.malformed(),
         report.repeats(),
         sum(report.late().values()),
+        situation.queues_over_time(window.since, window.until),
+        situation.queues(None if window.live else window.until),
+        situation.dialog_counts(window.now, window.since, window.until),
     )
 
 
@@ -130,7 +150,33 @@ def overview_of(found: Found) -> Overview:
         late=found.late,
         ways=ways_of(whole, lambda row: tuple(row.path.split(">"))),
         hops=ways_of(legs, lambda row: (row.leg_from, row.leg_to)),
+        waiting=waiting_of(found.queues_at_end),
+        depths=depths_of(buckets, found.queues),
+        dialogs=found.dialogs,
     )
+
+
+def waiting_of(queues: Sequence[QueueSample]) -> Waiting | None:
+    """Return what waits in all transmission queues; None where nobody has looked."""
+    if not queues:
+        return None
+    oldest = (queue.oldest_at for queue in queues if queue.oldest_at is not None)
+    return Waiting(sum(queue.messages for queue in queues), min(oldest, default=None))
+
+
+def depths_of(
+    buckets: Buckets, queues: Iterable[QueueSample], most: int = 4
+) -> dict[str, tuple[int | None, ...]]:
+    """Return how deep the deepest transmission queues were over time, by instance."""
+    found: dict[str, list[int | None]] = {}
+    for queue in queues:
+        depths = found.setdefault(queue.instance, [None] * buckets.complete)
+        first = max(0, (queue.at - buckets.first) // buckets.width)
+        last = min(buckets.complete - 1, (queue.until - buckets.first) // buckets.width)
+        for number in range(first, last + 1):
+            depths[number] = max(queue.messages, depths[number] or 0)
+    deepest = sorted(found, key=lambda name: (-max(d or 0 for d in (*found[name], 0)), name))
+    return {name: tuple(found[name]) for name in deepest[:most]}
 
 
 def quantiles_of(rows: Sequence[LatencyWindow]) -> Quantiles:

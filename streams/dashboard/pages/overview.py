@@ -10,8 +10,9 @@ from streams.dashboard.figures import Window
 from streams.dashboard.model.charts import COUNT_TEXT, DURATION_TEXT, RATE_TEXT, bars, lines
 from streams.dashboard.model.overview import Found, Overview, overview_of, read_overview
 from streams.dashboard.page import Content, Page, Places
+from streams.dashboard.span import Span
 from streams.dashboard.template import part
-from streams.store import Cause, Store
+from streams.store import Alarm, Cause, Situation, Store
 
 _COLOURS = {
     Cause.RETRY: "blue",
@@ -19,26 +20,32 @@ _COLOURS = {
     Cause.SEVERAL_TARGETS: "bad",
     Cause.UNKNOWN: "faint",
 }
-_ROWS = 12
+_LINES = ("blue", "teal", "amber", "violet")
+_ROWS = 8
+_ALARMS = 6
 
 
 def layout(places: Places) -> None:
     """Make the places of the page."""
     places.html("tiles", "tiles")
-    places.chart("rates", "Messages delivered", "per second", "half")
-    places.chart("latencies", "Latency", "from the command to the queue", "half")
-    places.chart("duplicates", "Superfluous copies", "by cause; removed before the queue", "half")
-    places.html("losses", "panel half")
+    places.html("alarms", "panel")
+    places.chart("rates", "Messages delivered", "per second", "third")
+    places.chart("latencies", "Latency", "from the command to the queue", "third")
+    places.chart("depths", "Transmission queues", "messages that wait", "third")
+    places.chart("duplicates", "Superfluous copies", "by cause, removed", "third")
+    places.html("losses", "panel two-thirds")
     places.html("ways", "panel half")
     places.html("hops", "panel half")
 
 
 def view(context: Context, address: Address) -> Mapping[str, Content]:
     """Return what is in them."""
-    nothing = Found(Window.of(address.span, context.now()))
-    overview = overview_of(context.figures.ask(_read, address.span, nothing))
+    now = context.now()
+    nothing = overview_of(Found(Window.of(address.span, now)))
+    overview = context.figures.ask(_read, address.span, nothing)
     return {
-        "tiles": part("overview", "tiles", overview),
+        "tiles": part("overview", "tiles", overview, now if address.span.live else None),
+        "alarms": _alarms(context, address),
         "losses": part("overview", "losses", overview.losses[:_ROWS], len(overview.losses)),
         "ways": part("overview", "ways", overview.ways[:_ROWS], len(overview.ways)),
         "hops": part("overview", "hops", overview.hops[:_ROWS], len(overview.hops)),
@@ -46,8 +53,22 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
     }
 
 
-def _read(store: Store, window: Window) -> Found:
-    return read_overview(store, window)
+def _read(store: Store, window: Window) -> Overview:
+    return overview_of(read_overview(store, window))
+
+
+def read_alarms(store: Store, window: Window) -> tuple[Alarm, ...]:
+    """Return what is wrong now, the worst first."""
+    return Situation(store).alarms(window.now)
+
+
+def _alarms(context: Context, address: Address) -> Content:
+    none: tuple[Alarm, ...] = ()
+    alarms = context.figures.ask(read_alarms, Span(), none)
+    known = context.network.known
+    instances = frozenset(known.topology.instances) if known else frozenset[str]()
+    shown = alarms[:_ALARMS]
+    return part("overview", "alarms", shown, len(alarms), address, instances, context.now())
 
 
 def _charts(overview: Overview) -> dict[str, Content]:
@@ -61,6 +82,9 @@ def _charts(overview: Overview) -> dict[str, Content]:
             overview.buckets, {"messages": overview.rates}, ("blue",), RATE_TEXT, area=True
         ),
         "latencies": lines(overview.buckets, series, ("q50", "q95", "q99"), DURATION_TEXT),
+        "depths": lines(
+            overview.buckets, overview.depths, _LINES[: len(overview.depths)], COUNT_TEXT
+        ),
         "duplicates": bars(overview.buckets, named, tuple(_COLOURS[c] for c in Cause), COUNT_TEXT),
     }
 

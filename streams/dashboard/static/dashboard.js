@@ -40,6 +40,7 @@
     event.preventDefault();
     const url = new URL(event.target.action, location);
     for (const [name, value] of new FormData(event.target)) if (value) url.searchParams.set(name, value);
+    if (event.target.matches("[role=search]")) leave(); // what was asked for is read now
     go(url);
   });
   addEventListener("change", (event) => {
@@ -48,6 +49,10 @@
 
   // Content is replaced as a whole: who had the focus gets it back, by id.
   let focused = "";
+  const leave = () => {
+    focused = "";
+    document.activeElement.blur();
+  };
   addEventListener("focusin", (event) => (focused = event.target.id));
   addEventListener("focusout", (event) => event.relatedTarget && (focused = event.relatedTarget.id));
   addEventListener("pointerdown", () => (focused = ""));
@@ -57,6 +62,7 @@
   addEventListener("DOMContentLoaded", () => new MutationObserver(refocus).observe(document.body, { childList: true, subtree: true }));
 
   addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && event.target.matches("input")) leave();
     if (!plain(event) || event.target.matches("input, select, textarea")) return;
     if (event.key === "t") nextTheme();
     const wanted = [...document.querySelectorAll("[data-key]")].find((e) => e.dataset.key === event.key);

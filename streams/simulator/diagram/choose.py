@@ -6,9 +6,9 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from streams.diagram import Sight, seconds
 from streams.errors import UsageError
 from streams.prose import counted, listed
-from streams.simulator.diagram.rows import Sight, seconds
 from streams.simulator.run import Simulation
 
 _SHORTEST_ID = 8

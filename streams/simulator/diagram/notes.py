@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from streams.errors import EventKind, Number
-from streams.node import Event
+from streams.diagram import Shape, Sight, event_words
+from streams.errors import EventKind
 from streams.protocol import State
 from streams.simulator.clock import SECOND
-from streams.simulator.diagram.rows import Shape, Sight
 from streams.simulator.facts import Told
 from streams.simulator.scenario import Abort, Crash, Cut, Part, Skew, Sql, Step
 
 _LONGEST_SQL = 120
-_CODE = re.compile(rb"<Code>(-?\d+)</Code>")
-_Words = tuple[Shape, str, int | None, str]
-
-
-def error_code(body: bytes) -> str:
-    """Return the number that the body of an Error message says."""
-    found = _CODE.search(body)
-    return found[1].decode() if found else "no number"
 
 
 # --- events --------------------------------------------------------------------------------------
@@ -42,53 +32,8 @@ def event_sight(told: Told) -> Sight:
         place = (instance, event["database"], event["from_service"])
         text = f"BEGIN DIALOG to {event['to_service']}"
         return Sight(told.at, Shape.STATEMENT, (place, (instance,)), text, dialog=dialog)
-    words = _WORDS.get(kind, _other)(event)
+    words = event_words(event)
     return Sight(told.at, words[0], ((instance,),), *words[1:], dialog=dialog)
-
-
-def _conversation(event: Event) -> _Words:
-    where, state = event.get("database", ""), event.get("state")
-    text = f"{where}: {State[state].value}" if state else f"{where}:"
-    if event["error"]:
-        return Shape.TROUBLE, text, None, f" {_reason(event)}"
-    return Shape.NOTE, text, None, ""
-
-
-def _lock(event: Event) -> _Words:
-    return Shape.NOTE, f"locked to {event.get('from_broker')}", None, ""
-
-
-def _undeliverable(event: Event) -> _Words:
-    if event["error"] == Number.DUPLICATE:
-        attempt = event.get("attempt")
-        rest = f", attempt {attempt}" if attempt else ""
-        return Shape.NOTE, "duplicate of message", event.get("sequence"), rest
-    return _refused("drops", event)
-
-
-def _refused(verb: str, event: Event) -> _Words:
-    number = event.get("sequence")
-    what = "an acknowledgement" if number is None else "message"
-    return Shape.TROUBLE, f"{verb} {what}", number, f": {_reason(event)}"
-
-
-def _other(event: Event) -> _Words:
-    title = EventKind(event["event"]).title.removeprefix("Broker:")
-    return Shape.TROUBLE, f"{title}: {_reason(event)}", None, ""
-
-
-def _reason(event: Event) -> str:
-    number = f"{int(event['error'])} " if event["error"] else ""
-    return f"{number}{event['detail']}".strip()
-
-
-_WORDS: dict[EventKind, Callable[[Event], _Words]] = {
-    EventKind.CONVERSATION: _conversation,
-    EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT: _lock,
-    EventKind.MESSAGE_UNDELIVERABLE: _undeliverable,
-    EventKind.MESSAGE_CLASSIFY: lambda event: _refused("delays", event),
-    EventKind.FORWARDED_MESSAGE_DROPPED: lambda event: _refused("drops", event),
-}
 
 
 # --- faults --------------------------------------------------------------------------------------

@@ -6,15 +6,13 @@ import uuid
 from collections.abc import Iterator
 from operator import attrgetter
 
-from streams.protocol import DIALOG_TIMER, CommandKind, Flag, Fragment, Header
+from streams.diagram import Shape, Sight, ack_words, excerpt, message_words
+from streams.protocol import CommandKind
 from streams.simulator.codec import ACK, Hop, decode_header
-from streams.simulator.diagram.notes import error_code, event_sight, fault_sights
-from streams.simulator.diagram.rows import Shape, Sight, printable
+from streams.simulator.diagram.notes import event_sight, fault_sights
 from streams.simulator.network import Passage
 from streams.simulator.run import Simulation
 from streams.simulator.storage import read_command, read_role
-
-_LONGEST_BODY = 24
 
 
 def sights_of(run: Simulation) -> list[Sight]:
@@ -52,7 +50,7 @@ def _statements(run: Simulation) -> Iterator[Sight]:
                 "END" if accepted.kind is CommandKind.END else "SEND",
                 number,
                 dialog=conversation,
-                aside=_excerpt(accepted.body),
+                aside=excerpt(accepted.body),
             )
 
 
@@ -66,17 +64,10 @@ def _services(run: Simulation) -> dict[uuid.UUID, tuple[str, str]]:
     }
 
 
-def _excerpt(body: bytes) -> str:
-    text = body.decode("utf-8", "replace")
-    shown = printable(text)
-    more = len(shown) > _LONGEST_BODY
-    return f' "{shown[:_LONGEST_BODY]}{"…" if more else ""}"' if shown else ""
-
-
 def _queued(run: Simulation) -> Iterator[Sight]:
     for queued in run.facts.queued:
         message = queued.message
-        _, verb, number, rest = _said(message.header, message.body)
+        _, verb, number, rest = message_words(message.header, message.body)
         place = (queued.instance, message.database, message.parties.to_service)
         yield Sight(
             queued.at,
@@ -104,9 +95,9 @@ def _copy(passage: Passage) -> Sight:
         shape, number, rest, dialog = Shape.ACK, None, "", None
         verb = "ROLE?" if said.role is None else f"ROLE {said.role.value}, epoch {said.epoch}"
     elif entry.message is None:
-        shape, verb, number, rest = _acknowledged(entry.value)
+        shape, verb, number, rest = ack_words(ACK.loads(entry.value))
     else:
-        shape, verb, number, rest = _said(decode_header(entry.message), entry.value)
+        shape, verb, number, rest = message_words(decode_header(entry.message), entry.value)
         rest += f", attempt {hop.attempt}" if hop.attempt else ""
     return Sight(
         passage.sent,
@@ -118,42 +109,6 @@ def _copy(passage: Passage) -> Sight:
         dialog,
         passage.arrived,
     )
-
-
-def _said(header: Header, body: bytes) -> tuple[Shape, str, int | None, str]:
-    """Return what a message is called: shape, verb, number and the rest."""
-    number = header.sequence if header.sequenced else None
-    if header.flags & Flag.ERROR:
-        return Shape.ERROR, "Error", number, f" ({error_code(body)})"
-    if header.flags & Flag.END:
-        return Shape.END, "EndDialog", number, ""
-    if header.type == DIALOG_TIMER:
-        return Shape.MESSAGE, "DialogTimer", number, ""
-    if header.fragments > 1:
-        verb, number = f"message {header.sequence}, fragment", header.fragment
-        return Shape.MESSAGE, verb, number, f" of {header.fragments}"
-    return Shape.MESSAGE, "message", number, ""
-
-
-def _acknowledged(value: bytes) -> tuple[Shape, str, int | None, str]:
-    ack = ACK.loads(value)
-    parts = [_below(ack.next)]
-    parts += [f"holds {_run(first, last)}" for first, last in ack.held]
-    parts += ["closed"] if ack.closed else []
-    return Shape.ACK, f"ack {', '.join(parts)}", None, ""
-
-
-def _below(place: Fragment) -> str:
-    """Return the numbers that an acknowledgement is for: all of them below a place."""
-    sequence, fragment = place
-    if fragment:
-        return f"up to {sequence}, fragment {fragment - 1}"
-    return "of nothing" if sequence == 0 else "0" if sequence == 1 else f"0–{sequence - 1}"
-
-
-def _run(first: Fragment, last: Fragment) -> str:
-    places = [str(s) if not f else f"{s}, fragment {f}" for s, f in (first, last)]
-    return places[0] if first == last else "–".join(places)
 
 
 __all__ = ["sights_of"]

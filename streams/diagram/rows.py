@@ -1,6 +1,6 @@
 """What a diagram consists of, as values: participants, and rows in the order of their times.
 
-Times are virtual microseconds.
+Times are microseconds, of a virtual clock or since something began.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from streams.simulator.clock import MILLISECOND, SECOND
-
+MILLISECOND, SECOND = 1_000, 1_000_000
 LATE = 50 * MILLISECOND
 """A copy that takes longer is late where something else happens meanwhile."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -30,7 +29,7 @@ class Shape(Enum):
     END = "end"
     NOTE = "note"
     TROUBLE = "trouble"  # a note on what went wrong
-    FAULT = "fault"  # what the scenario does to the system, not to a dialog
+    FAULT = "fault"  # what is done to the system, not to a dialog
     AGAIN = "again"  # rows that repeat those above
 
     @property
@@ -53,7 +52,8 @@ class Sight:
     """One thing that happened; what is alike but for its number, dialog and time can be folded.
 
     Its text is ``verb number rest``; ``aside`` is added where a row shows nothing else.
-    ``arrived`` is ``None`` for a copy that was lost.
+    ``arrived`` is ``None`` for a copy that was lost. By its ``key`` whoever has made it finds again
+    what it is made of.
     """
 
     at: int
@@ -65,6 +65,7 @@ class Sight:
     dialog: uuid.UUID | None = None
     arrived: int | None = None
     aside: str = ""
+    key: int | None = None
 
     @property
     def is_lost(self) -> bool:
@@ -91,7 +92,8 @@ class Row:
     """An arrow, or a note over its ``ends``; ``count`` is how many things it stands for.
 
     ``arrived`` is when the last of its copies was there, ``None`` where they were lost, and where a
-    row is no copy; ``slowest`` is how long one of them was on its way at most.
+    row is no copy; ``slowest`` is how long one of them was on its way at most. ``keys`` are those
+    of the things that have one.
     """
 
     at: int
@@ -101,6 +103,7 @@ class Row:
     count: int = 1
     arrived: int | None = None
     slowest: int = 0
+    keys: tuple[int, ...] = ()
 
     @property
     def is_lost(self) -> bool:
@@ -110,7 +113,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A picture of a run; ``left_out`` says in sentences what is not in it."""
+    """A picture of what happened; ``left_out`` says in sentences what is not in it."""
 
     title: str
     participants: tuple[Participant, ...]

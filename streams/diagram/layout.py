@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from streams.diagram.rows import Diagram, Participant, Place, Row, arrives_late
 from streams.prose import wrapped
-from streams.simulator.diagram.rows import Diagram, Participant, Place, Row, arrives_late
 
 FONT = 12
 LINE = 15
@@ -61,12 +61,12 @@ class Layout:
     left_out: tuple[str, ...]
 
 
-def lay_out(diagram: Diagram) -> Layout:
-    """Return the places of a diagram's parts."""
+def lay_out(diagram: Diagram, *, titled: bool = True) -> Layout:
+    """Return the places of a diagram's parts; ``titled``: its title stands above them."""
     columns = _columns(diagram)
     last = max(columns.values(), default=float(MARGIN + TIMES))
     width = last + _right(diagram, columns) + MARGIN
-    top = MARGIN + 2 * LINE
+    top = MARGIN + 2 * LINE if titled else PAD
     slots, times, bottom = _slots(diagram, columns, top + HEAD + PAD)
     told = tuple(
         line

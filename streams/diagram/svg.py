@@ -2,16 +2,18 @@
 
 Time runs downwards and stands on the left; what arrives late slants. The picture paints its own
 background, so it can be read on paper and in a light or a dark page; nothing is said by colour
-alone, and no variables are used, for not every viewer of SVG knows them.
+alone, and no variables are used, for not every viewer of SVG knows them. Its rules are for itself
+alone, so that it can stand in the midst of a page, where its rows are links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import sqrt
 from xml.sax.saxutils import escape
 
-from streams.simulator.diagram.layout import (
+from streams.diagram.layout import (
     FONT,
     HEAD,
     LINE,
@@ -25,7 +27,7 @@ from streams.simulator.diagram.layout import (
     label_at,
     lay_out,
 )
-from streams.simulator.diagram.rows import Diagram, Participant, Shape, printable, seconds
+from streams.diagram.rows import Diagram, Participant, Shape, printable, seconds
 
 _INK = {
     # what          light      dark
@@ -42,6 +44,7 @@ _INK = {
     "note": ("#fff9e0", "#332f1c"),
     "trouble": ("#fdeceb", "#40211f"),
     "fault": ("#efe9f9", "#2e2740"),
+    "chosen": ("#e4eefe", "#1d2f4d"),
 }
 _STROKES = {
     Shape.STATEMENT: "call",
@@ -61,27 +64,45 @@ _FONTS = (
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, "
     "'DejaVu Sans', sans-serif"
 )
+_LEAST = 0.72
 _FLIES = 0.72  # how far of its way a lost copy is drawn
 _CROSS = 4.5
+_QUOTE = {'"': "&quot;"}
 
 
-def svg_text(diagram: Diagram) -> str:
-    """Return the picture; the same diagram gives the same bytes."""
-    layout = lay_out(diagram)
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Where rows lead that have keys, in a page of ours: ``to`` takes a key.
+
+    ``chosen`` is the key of what was chosen. The page says in ``data-theme`` whether it is dark.
+    """
+
+    to: Callable[[int], str]
+    chosen: int | None = None
+
+
+def svg_text(diagram: Diagram, links: Links | None = None) -> str:
+    """Return the picture; the same diagram gives the same bytes.
+
+    Without ``links`` it is a file of its own, light or dark as its reader's system is.
+    """
+    layout = lay_out(diagram, titled=links is None)
     width, height = _n(layout.width), _n(layout.height)
     said = f"Sequence diagram: {', '.join(p.name for p in diagram.participants)}"
     late = [s for s in layout.slots if s.lands is not None]
+    role = 'role="img"'
+    if links is not None:  # made smaller where it must be, as long as one can read it
+        role = f'role="group" style="max-width:100%;min-width:{_n(layout.width * _LEAST)}px"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img">',
+        f'viewBox="0 0 {width} {height}" class="sequence" {role}>',
         f"<title>{escape(printable(diagram.title))}</title>",
         f"<desc>{escape(printable(said))}</desc>",
-        f"<style>{_style()}</style>",
-        f'<rect class="f-ground" width="{width}" height="{height}"/>',
-        _text(MARGIN, MARGIN + FONT, diagram.title, "title"),
+        f"<style>{_style(in_page=links is not None)}</style>",
+        *(_own_ground(diagram, layout) if links is None else ()),
         *_lifelines(diagram, layout),
         *(part for slot in late for part in _arrow(slot, layout)),
-        *(part for slot in layout.slots for part in _slot(slot, layout)),
+        *(part for slot in layout.slots for part in _slot(slot, layout, links)),
         *_times(layout),
         *(
             _text(MARGIN, layout.bottom + HEAD + LINE * (n + 1), line, "faint")
@@ -92,17 +113,13 @@ def svg_text(diagram: Diagram) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _style() -> str:
-    light, dark = (
-        "".join(
-            f".f-{name}{{fill:{both[page]}}}.s-{name}{{stroke:{both[page]}}}"
-            for name, both in _INK.items()
-        )
-        + f"text{{fill:{_INK['ink'][page]}}}"
-        + f".halo{{stroke:{_INK['ground'][page]}}}"
-        + f".faint,.time{{fill:{_INK['faint'][page]}}}"
-        for page in (0, 1)
-    )
+def _own_ground(diagram: Diagram, layout: Layout) -> Iterator[str]:
+    """Yield what a file of its own has, and a page has already: its ground, its title."""
+    yield f'<rect class="f-ground" width="{_n(layout.width)}" height="{_n(layout.height)}"/>'
+    yield _text(MARGIN, MARGIN + FONT, diagram.title, "title")
+
+
+def _style(*, in_page: bool) -> str:
     always = (
         f"text{{font:{FONT}px {_FONTS}}}"
         ".title{font-size:15px;font-weight:600}.name{font-size:13px;font-weight:600}"
@@ -112,7 +129,37 @@ def _style() -> str:
         ".line{fill:none;stroke-width:1.5}.dash{stroke-dasharray:6 3}.life{stroke-width:1}"
         ".edge{stroke-width:1}"
     )
-    return f"{always}{light}@media screen and (prefers-color-scheme:dark){{{dark}}}"
+    if in_page:
+        always += ".ground{fill:transparent}a{cursor:pointer;outline:none}"
+    light, dark = _colours(0), _colours(1)
+    if in_page:
+        return _scoped(always + light) + _scoped(dark, '[data-theme="dark"] ')
+    dark = f"@media screen and (prefers-color-scheme:dark){{{_scoped(dark)}}}"
+    return _scoped(always + light) + dark
+
+
+def _colours(at: int) -> str:
+    chosen = _INK["chosen"][at]
+    return (
+        "".join(
+            f".f-{name}{{fill:{both[at]}}}.s-{name}{{stroke:{both[at]}}}"
+            for name, both in _INK.items()
+        )
+        + f"text{{fill:{_INK['ink'][at]}}}"
+        + f".halo{{stroke:{_INK['ground'][at]}}}"
+        + f".faint,.time{{fill:{_INK['faint'][at]}}}"
+        + f"a:hover .ground,a:focus-visible .ground,a[aria-current] .ground{{fill:{chosen}}}"
+        + f"a:hover .halo,a:focus-visible .halo,a[aria-current] .halo{{stroke:{chosen}}}"
+    )
+
+
+def _scoped(rules: str, within: str = "") -> str:
+    """Return rules that hold inside of the picture alone."""
+    scoped = ""
+    for rule in rules.removesuffix("}").split("}"):
+        names, _, body = rule.partition("{")
+        scoped += ",".join(f"{within}.sequence {n}" for n in names.split(",")) + f"{{{body}}}"
+    return scoped
 
 
 # --- participants and times ----------------------------------------------------------------------
@@ -159,7 +206,32 @@ def _times(layout: Layout) -> Iterator[str]:
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def _slot(slot: Slot, layout: Layout) -> Iterator[str]:
+def _slot(slot: Slot, layout: Layout, links: Links | None) -> Iterator[str]:
+    keys = slot.row.keys if links is not None else ()
+    if links is None or not keys:
+        yield from _drawn(slot, layout)
+        return
+    said = escape(printable(f"{seconds(slot.row.at)} s: {slot.row.text}"), _QUOTE)
+    chosen = ' aria-current="true"' if links.chosen in keys else ""
+    to = escape(links.to(keys[0]), _QUOTE)
+    yield f'<a id="row-{keys[0]}" href="{to}" data-soft="" aria-label="{said}"{chosen}>'
+    yield _ground(slot, layout)
+    yield from _drawn(slot, layout)
+    yield "</a>"
+
+
+def _ground(slot: Slot, layout: Layout) -> str:
+    """Return what lies behind a row over the whole width: there one may point at it."""
+    arrow = slot.row.shape.is_arrow
+    height = LINE * len(slot.lines) + (PAD + 4 if arrow else PAD + 3)
+    y = slot.y - height + 6 if arrow else slot.y - 2
+    return (
+        f'<rect class="ground" x="{_n(2)}" y="{_n(y)}" width="{_n(layout.width - 4)}" '
+        f'height="{_n(height)}" rx="3"/>'
+    )
+
+
+def _drawn(slot: Slot, layout: Layout) -> Iterator[str]:
     if not slot.row.shape.is_arrow:
         yield from _note(slot, layout)
         return

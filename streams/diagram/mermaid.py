@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.simulator.diagram.rows import (
+from streams.diagram.rows import (
     Diagram,
     Participant,
     Place,

@@ -6,8 +6,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from streams.simulator.clock import MILLISECOND, SECOND
-from streams.simulator.diagram.rows import NO_BREAK, Place, Row, Shape, Sight, seconds
+from streams.diagram.rows import MILLISECOND, NO_BREAK, SECOND, Place, Row, Shape, Sight, seconds
 
 TOGETHER = SECOND
 """What is folded into one row happens within this time."""
@@ -74,7 +73,8 @@ def _parts(group: Sequence[Sight]) -> list[list[Sight]]:
 
 def _row(group: Sequence[Sight], names: dict[uuid.UUID, str]) -> Row:
     first = group[0]
-    row = Row(first.at, first.shape, first.ends, _text(group, names), len(group))
+    keys = tuple(s.key for s in group if s.key is not None)
+    row = Row(first.at, first.shape, first.ends, _text(group, names), len(group), keys=keys)
     arrivals = [(s.arrived, s.arrived - s.at) for s in group if s.arrived is not None]
     if not arrivals:
         return row
@@ -150,4 +150,5 @@ def _again(repeated: Sequence[Row], length: int, more: int) -> Row:
     ends: Collection[Place] = dict.fromkeys(end for row in repeated for end in row.ends)
     text = f"{what} {more} times more, until {seconds(last)}"
     count = sum(row.count for row in repeated)
-    return Row(repeated[0].at, Shape.AGAIN, tuple(ends), text, count)
+    keys = tuple(key for row in repeated for key in row.keys)
+    return Row(repeated[0].at, Shape.AGAIN, tuple(ends), text, count, keys=keys)

@@ -1,0 +1,163 @@
+"""How long does `hopline verify` take, and does its memory grow? `python -m bench.verify`.
+
+Captures are made of all topics of a system in which everything went well: generated traffic, each
+message in its target's queue, both sides closed. Each file has so many messages of its own; first
+one of them is verified, then all. CPU and resident memory are those of all processes, Spark's JVM
+and its Python workers included.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.part import options, progress
+from streams.capture import CaptureWriter, Kind, Metadata, Record, TimestampType
+from streams.capture.generate import EPOCH, Traffic, generate
+from streams.protocol import Dialog, State
+from streams.protocol.frames import END_DIALOG, CommandKind, Flag, Header, Journey, Parties
+from streams.wire.records import Wire, queue_record, read_command
+from streams.wire.state import POSITIONS_KEY, Positions, dialog_key, encode_dialog, encode_positions
+
+CMD, QUEUE = "ssb.cmd.ServerA", "ssb.queue.ServerB.DatabaseB.TargetQueue"
+STATES = ("ssb.dialog.ServerA", "ssb.dialog.ServerB")
+PARTIES = Parties(
+    "TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "//hopline/OrderContract", True
+)
+LENGTH = 10
+"""Messages of a dialog, in the mean."""
+TEMPLATE = 50_000
+"""Messages that are generated; others are like them, in other dialogs."""
+EVERY = 0.5
+"""Seconds between two looks at memory."""
+
+
+def capture(path: Path, seed: int, messages: int) -> Path:
+    """Write a capture of so many messages, unless there is one."""
+    if path.exists():
+        return path
+    size = min(TEMPLATE, messages)
+    traffic = Traffic(dialogs=size // LENGTH, messages=size, seed=seed)
+    with CaptureWriter(path, Metadata(Kind.GENERATED, "ssb.", "combined", EPOCH)) as writer:
+        offsets = Counter[str]()
+        for part in range(messages // size):
+            for topic, at, (key, value, headers) in _system(traffic, seed * 1_000_003 + part):
+                writer.write(
+                    Record(
+                        *(topic, 0, offsets[topic], at, TimestampType.CREATE_TIME),
+                        *(key, tuple(headers), value),
+                    )
+                )
+                offsets[topic] += 1
+        read = encode_positions(Positions(cmd=offsets[CMD]))
+        writer.write(
+            Record(STATES[0], 0, 1 << 40, EPOCH, TimestampType.CREATE_TIME, POSITIONS_KEY, (), read)
+        )
+    return path
+
+
+def _system(traffic: Traffic, salt: int) -> Iterator[tuple[str, int, Wire]]:
+    """Yield the records of a system that has had this traffic, with other ids by their salt."""
+    numbers = Counter[uuid.UUID]()
+    for said in generate(traffic):
+        command = read_command(said.key, said.value, list(said.headers), said.timestamp)
+        dialog = uuid.UUID(int=command.conversation.int ^ salt)
+        key = str(dialog).encode()
+        [(name, raw)] = said.headers
+        assert raw is not None
+        made = uuid.UUID(int=command.command_id.int ^ salt)
+        yield CMD, said.timestamp, (key, said.value, [(name, raw[:10] + made.bytes + raw[26:])])
+        if command.kind is CommandKind.BEGIN:
+            continue
+        ends = command.kind is CommandKind.END
+        kind, flags = (END_DIALOG, Flag.END) if ends else (command.type or "", Flag.NONE)
+        at, number = said.timestamp, numbers[dialog]
+        header = Header(made, kind, number, at, at + 3_600_000, flags)
+        path = (("ServerA", at + 2), ("GatewayA", at + 5), ("ServerB/DatabaseB", at + 9))
+        journey = Journey(14, at + 60_000, 0, at + 1, 0, path)
+        body = command.body or b""
+        yield QUEUE, at + 9, queue_record(dialog, dialog, PARTIES, header, journey, body)
+        numbers[dialog] += 1
+        if ends:
+            yield from _states(dialog, at, numbers[dialog])
+
+
+def _states(dialog: uuid.UUID, at: int, count: int) -> Iterator[tuple[str, int, Wire]]:
+    """Yield the state of both sides, closed."""
+    for topic, place, is_initiator in zip(STATES, "AB", (True, False), strict=True):
+        own, far = f"Database{place}", f"Database{'BA'['AB'.index(place)]}"
+        state = Dialog(
+            *(dialog, own, own, is_initiator, State.CD, "Own", "Far", far, "Contract"),
+            *(dialog, dialog, at, at + 3_600_000, True),
+        )
+        if is_initiator:
+            state.send_sequence, state.acknowledged = count, (count, 0)
+        else:
+            state.received, state.deaf_from = (count, 0), count
+        yield topic, at, (dialog_key((own, dialog, is_initiator)), encode_dialog(state), [])
+
+
+def verified(files: Sequence[Path], master: str) -> tuple[float, float, int]:
+    """Verify captures; return seconds, seconds of CPU, and the most bytes that were resident."""
+    began, cpu = time.monotonic(), os.times()
+    named = [text for file in files for text in ("--capture", str(file))]
+    command = [sys.executable, "-m", "streams", "verify", "--master", master, *named]
+    child = subprocess.Popen(command)
+    most = 0
+    while child.poll() is None:
+        most = max(most, _resident(child.pid))
+        time.sleep(EVERY)
+    if child.returncode:
+        raise SystemExit(f"hopline verify ended with {child.returncode}")
+    now = os.times()
+    used = now.children_user + now.children_system - cpu.children_user - cpu.children_system
+    return time.monotonic() - began, used, most
+
+
+def _resident(root: int) -> int:
+    """Return the resident bytes of a process and all below it."""
+    parents: dict[int, int] = {}
+    pages: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it has ended meanwhile
+            parents[int(entry.name)], pages[int(entry.name)] = int(stat[1]), int(stat[21])
+    ours = {root}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return sum(pages.get(pid, 0) for pid in ours) * os.sysconf("SC_PAGE_SIZE")
+
+
+def main() -> None:
+    """Make the captures, and verify one of them, then all."""
+    parser = options(__doc__)
+    parser.add_argument("--folder", type=Path, default=Path(".hopline/bench-verify"))
+    parser.add_argument("--files", type=int, default=5)
+    parser.add_argument("--messages", type=int, default=1_000_000, help="in each file")
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--make", action="store_true", help="only make the captures")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for number in range(given.files):
+        progress(f"capture {number + 1} of {given.files}")
+        path = given.folder / f"{given.messages}-{number}.avro"
+        files.append(capture(path, number + 1, given.messages))
+    for some in ([], files[:1], files) if not given.make else ():
+        if some:
+            seconds, cpu, most = verified(some, given.master)
+            count = given.messages * len(some)
+            print(f"{count:,} messages: {seconds:.0f} s, {cpu:.0f} s of CPU, {most / 1e9:.2f} GB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Moments on the command line: ``2026-11-03``, ``2026-11-03T12:03:04+01:00``; UTC where silent."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+
+class Instant(click.ParamType):
+    """A parameter type; its value is epoch milliseconds."""
+
+    name = "instant"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the milliseconds of a text such as ``2026-11-03T12:03:04Z``."""
+        if isinstance(value, int):
+            return value
+        try:
+            moment = datetime.fromisoformat(str(value).strip())
+        except ValueError:
+            self.fail(f"{value!r} is no moment; write it like 2026-11-03T12:03:04.", param, ctx)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return round(moment.timestamp() * 1000)
+
+
+INSTANT = Instant()

@@ -1,0 +1,107 @@
+"""``hopline verify``: is every message where it may be? Balances the ledgers with Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from streams.cli.answer_options import format_option, timeout_option
+from streams.cli.instant import INSTANT
+from streams.cli.options import cluster_of, cluster_options
+from streams.cli.verify_text import verified_text
+from streams.errors import UsageError
+from streams.kafka import Cluster
+from streams.live.verify import Asked, Verified, verify_captures, verify_clusters
+from streams.monitor import batch_session
+from streams.report import Span
+
+_BAD_NEWS = 1
+_LOG = Path(".hopline/verify/spark.log")
+
+
+@click.command()
+@click.option(
+    "--from", "first", type=INSTANT, metavar="TIME", help="Messages handed over from then on."
+)
+@click.option("--to", "end", type=INSTANT, metavar="TIME", help="Messages handed over before.")
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="HOST:PORT",
+    help="Another cluster, where dialogs cross between clusters. May be repeated.",
+)
+@click.option(
+    "--capture",
+    "captures",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Verify captures of all topics, and no cluster. May be repeated.",
+)
+@click.option(
+    "--limit",
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="List so many exceptions; all are counted.",
+)
+@click.option(
+    "--master", default="local[*]", show_default=True, metavar="URL", help="Spark's master."
+)
+@timeout_option()
+@format_option()
+@cluster_options
+@click.pass_context
+def verify(
+    ctx: click.Context,
+    first: int | None,
+    end: int | None,
+    also: tuple[str, ...],
+    captures: tuple[Path, ...],
+    limit: int,
+    master: str,
+    timeout: float,
+    format_: str,
+    bootstrap: str,
+    prefix: str,
+) -> None:
+    """Account for every message: delivered, waiting, discarded for a reason, or lost.
+
+    Reads what applications said, what the queues hold, what endpoints have committed and what was
+    told, message by message, and lists each exception: lost, delivered twice, out of order, changed
+    on the way, never sent. Workers may run meanwhile. Needs Java 17.
+
+    \b
+    hopline verify --bootstrap localhost:9092
+    hopline verify --from 2026-11-03T12:00 --to 2026-11-03T13:00 --format json
+
+    The exit code is 1 where there is any exception. docs/verify.md says how it accounts, and what
+    nobody can know.
+    """
+    asked = Asked(Span(first, end), limit)
+    if captures and also:
+        raise UsageError("--capture reads no cluster, and --also names one.", "Leave one out.")
+    if captures:
+        with batch_session(master=master, log=_LOG, name="hopline verify") as spark:
+            verified = verify_captures(spark, captures, asked)
+    else:
+        verified = _clusters((bootstrap, *also), prefix, timeout, master, asked)
+    if format_ == "json":
+        answer = {**verified.account.to_json(), "notes": list(verified.notes)}
+        click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+    else:
+        click.echo(verified_text(verified))
+    ctx.exit(0 if verified.account.ledger.balanced else _BAD_NEWS)
+
+
+def _clusters(
+    addresses: tuple[str, ...], prefix: str, timeout: float, master: str, asked: Asked
+) -> Verified:
+    clusters: list[Cluster] = [cluster_of(address, prefix) for address in addresses]
+    for cluster in clusters:  # before Spark starts, which takes longer
+        cluster.wait(timeout, lambda text: click.echo(text, err=True))
+    with batch_session(master=master, log=_LOG, name="hopline verify") as spark:
+        return verify_clusters(spark, clusters, asked)

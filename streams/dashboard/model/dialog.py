@@ -1,0 +1,184 @@
+"""What the page of a dialog shows of its life: a window of it, one step of it, its messages."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from streams.diagram import Diagram, Links, svg_text
+from streams.errors import text_of
+from streams.live.life import Endpoint, Life, MessageLife, Step, cut, draw_life
+from streams.protocol import State
+
+ROWS = 60
+"""So many rows are on one page of the diagram."""
+MESSAGES = 25
+"""So many rows are on one page of the list of messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen of a life: a step, else a page of the diagram, and a page of the messages.
+
+    With ``all_rows`` nothing is folded; ``rules`` stand at the arrows.
+    """
+
+    step: int | None = None
+    page: int | None = None
+    messages: int = 0
+    all_rows: bool = False
+    rules: bool = False
+
+    @classmethod
+    def of(cls, get: object) -> Choice:
+        """Read what an address says (``get(name)``); what cannot be meant counts as not said."""
+        assert callable(get)
+        step, page, messages = (_number(get(name)) for name in ("step", "page", "messages"))
+        return cls(step, page, messages or 0, get("rows") == "all", get("rules") == "yes")
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+
+
+def conversation_of(text: str) -> uuid.UUID | None:
+    """Read a conversation id as people paste it: braces, spaces, capitals; ``None`` for others."""
+    try:
+        return uuid.UUID(text.strip())
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Where one is among pages: the one before and the one after, if there are."""
+
+    first: int
+    last: int
+    of: int
+    before: int | None
+    after: int | None
+
+
+def pages_of(page: int, size: int, count: int) -> Pages:
+    """Return where a page of so many things lies; one beyond the end is the last one."""
+    most = max(0, (count - 1) // size)
+    at = min(max(page, 0), most)
+    return Pages(
+        at * size,
+        min((at + 1) * size, count),
+        count,
+        at - 1 if at else None,
+        at + 1 if at < most else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A dialog in a few figures; times are milliseconds.
+
+    ``locked_after`` is from BEGIN until the broker id was known, ``slowest`` the longest way from a
+    statement to a queue.
+    """
+
+    began: int
+    lasted: int
+    over: bool
+    sent: dict[bool, int]
+    delivered: int
+    retried: int
+    removed: int
+    refused: dict[int, int]
+    locked_to: str | None
+    locked_after: int | None
+    slowest: int | None
+
+    @property
+    def troubles(self) -> tuple[tuple[int, str, int], ...]:
+        """Return number, meaning and count of what was refused, the most frequent first."""
+        rows = sorted(self.refused.items(), key=lambda row: (-row[1], row[0]))
+        return tuple((number, text_of(number), count) for number, count in rows)
+
+
+def summary_of(life: Life) -> Summary:
+    """Return the figures of a dialog."""
+    began = life.steps[0].at if life.steps else 0
+    lock = next((s for s in life.steps if s.sight.verb.startswith("locked to ")), None)
+    refused: Counter[int] = Counter()
+    for message in life.messages:
+        refused.update(message.refused)
+    return Summary(
+        began,
+        life.steps[-1].at - began if life.steps else 0,
+        all(e.dialog is None or e.dialog.state is State.CD for e in life.endpoints),
+        {side: sum(m.from_initiator is side for m in life.messages) for side in (True, False)},
+        sum(m.queued_at is not None for m in life.messages),
+        sum(max(0, m.attempts - 1) for m in life.messages),
+        sum(m.removed for m in life.messages),
+        dict(refused),
+        _locked_to(life, lock),
+        None if lock is None else lock.at - began,
+        max((m.took for m in life.messages if m.took is not None), default=None),
+    )
+
+
+def _locked_to(life: Life, lock: Step | None) -> str | None:
+    if lock is not None:
+        return lock.sight.verb.removeprefix("locked to ")
+    sides = (e.dialog for e in life.endpoints if e.is_initiator and e.dialog is not None)
+    return next((d.far_broker for d in sides if d.locked), None)
+
+
+def state_of(endpoint: Endpoint) -> str:
+    """Return the state of a side as sys.conversation_endpoints says it."""
+    return "forgotten" if endpoint.dialog is None else endpoint.dialog.state.value
+
+
+def window_of(life: Life, choice: Choice) -> tuple[Diagram, Pages]:
+    """Return the page of the diagram that was chosen, else that of the step, and where it lies."""
+    whole = draw_life(life, rules=choice.rules, fold=not choice.all_rows)
+    page = choice.page
+    if page is None:
+        rows = (n for n, row in enumerate(whole.rows) if choice.step in row.keys)
+        page = next(rows, 0) // ROWS
+    pages = pages_of(page, ROWS, len(whole.rows))
+    return cut(whole, pages.first, pages.last), pages
+
+
+def picture_of(diagram: Diagram, links: Links) -> str:
+    """Return a diagram as SVG, its rows linked; what is left out is said elsewhere."""
+    return svg_text(replace(diagram, left_out=()), links)
+
+
+def step_of(life: Life, choice: Choice) -> tuple[int, Step] | None:
+    """Return the step that was chosen, with its number."""
+    if choice.step is None or choice.step >= len(life.steps):
+        return None
+    return choice.step, life.steps[choice.step]
+
+
+def same_row(diagram: Diagram, step: int) -> Sequence[int]:
+    """Return the steps that are in one row with a step, itself among them."""
+    return next((row.keys for row in diagram.rows if step in row.keys), (step,))
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    """A message of the list, with the first step that is about it."""
+
+    message: MessageLife
+    step: int | None
+
+
+def message_rows(life: Life, page: int) -> tuple[tuple[MessageRow, ...], Pages]:
+    """Return a page of the messages, in the order in which they were said."""
+    first: dict[tuple[bool, int], int] = {}
+    for number, step in enumerate(life.steps):
+        if step.message is not None:
+            first.setdefault(step.message, number)
+    ordered = sorted(life.messages, key=lambda m: (m.sent_at or 0, not m.from_initiator))
+    pages = pages_of(page, MESSAGES, len(ordered))
+    shown = ordered[pages.first : pages.last]
+    return tuple(MessageRow(m, first.get((m.from_initiator, m.sequence))) for m in shown), pages

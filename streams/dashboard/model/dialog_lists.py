@@ -1,0 +1,95 @@
+"""Dialogs that are worth a look, from the store: slow, duplicate, delayed, leaked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from streams.dashboard import wording
+from streams.dashboard.figures import Window
+from streams.errors import Number, text_of
+from streams.store import DialogSide, Situation, Store, Trouble, Which
+
+MOST = 8
+LISTS: Mapping[str, tuple[str, str, str]] = {
+    "slow": (
+        "Slow",
+        "the initiators that waited longest until they knew who answers",
+        "Nobody has waited for an answer yet.",
+    ),
+    "delayed": (
+        "Delayed",
+        "the same message waits for longer than the longest retry",
+        "Every message gets on.",
+    ),
+    "duplicate": (
+        "Several answers",
+        "copies that a second target refused, and dialogs that failed",
+        "No dialog was answered twice or has failed.",
+    ),
+    "leaked": (
+        "Leaked",
+        "the other side has ended, and nobody ends this one",
+        "Every dialog that is over was ended.",
+    ),
+}
+"""Title, hint, and what is said of an empty one, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A dialog of a list: why it is there, and the figure by which it is sorted."""
+
+    conversation: str
+    what: str
+    figure: str
+
+
+def read_lists(store: Store, window: Window) -> Mapping[str, tuple[Listed, ...]]:
+    """Return the lists as of a window's end."""
+    situation, now = Situation(store), window.until
+    stuck = situation.dialogs(Which.STUCK, now, limit=MOST)
+    failed = situation.dialogs(Which.FAILED, now, limit=MOST)
+    return {
+        "slow": tuple(map(_slow, situation.dialogs(Which.SLOW, now, limit=MOST))),
+        "delayed": tuple(_stuck(side, now) for side in stuck),
+        "duplicate": tuple(_twice(situation.troubles(), failed))[:MOST],
+        "leaked": tuple(
+            _leaked(side, now) for side in situation.dialogs(Which.LEAKED, now, limit=MOST)
+        ),
+    }
+
+
+def _ways(side: DialogSide) -> str:
+    return f"{side.instance}/{side.database}/{side.service} › {side.far_service}"
+
+
+def _slow(side: DialogSide) -> Listed:
+    took = (side.locked_at or side.begun_at) - side.begun_at
+    return Listed(side.conversation, _ways(side), wording.duration(took))
+
+
+def _stuck(side: DialogSide, now: int) -> Listed:
+    why = f"{side.status}: {text_of(side.status)}" if side.status else "no acknowledgement"
+    waited = now - (side.waiting_since or now)
+    return Listed(side.conversation, f"{_ways(side)}; {why}", wording.duration(waited))
+
+
+def _leaked(side: DialogSide, now: int) -> Listed:
+    return Listed(
+        side.conversation, f"{_ways(side)}; {side.state}", wording.duration(now - side.progress_at)
+    )
+
+
+def _twice(troubles: Iterable[Trouble], failed: Iterable[DialogSide]) -> Iterable[Listed]:
+    seen: set[str] = set()
+    for trouble in troubles:
+        if trouble.error == Number.ANOTHER_INSTANCE_CONVERSES and trouble.conversation not in seen:
+            seen.add(trouble.conversation)
+            what = f"refused at {trouble.instance}: {text_of(trouble.error)}"
+            yield Listed(trouble.conversation, what, wording.clock(trouble.last_at))
+    for side in failed:
+        if side.conversation not in seen:
+            seen.add(side.conversation)
+            what = f"{_ways(side)}; in the state ERROR"
+            yield Listed(side.conversation, what, wording.clock(side.error_at))

@@ -1,0 +1,218 @@
+"""The graph of instances: which are shown, how they are, what flows between them."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fnmatch import fnmatchcase
+
+from streams.dashboard.model.placing import Pair, Picture, neighbours, place
+from streams.store import Alarm, LagSample, Link, QueueSample, Severity, SignSample
+from streams.topology import Finding
+from streams.topology import Severity as Weight
+
+MOST = 40
+"""So many instances are drawn at most; a filter finds the others."""
+
+
+class Health(Enum):
+    """How an instance or a link is; the value is a class of the style sheet."""
+
+    BAD = "bad"
+    WARN = "warn"
+    GOOD = "good"
+    QUIET = "quiet"
+
+
+class Show(Enum):
+    """Which instances somebody wants to see."""
+
+    ALL = ""
+    TRAFFIC = "traffic"
+    TROUBLE = "trouble"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Everything that is known of a time: by the store, and by the topology."""
+
+    links: Sequence[Link] = ()
+    queues: Sequence[QueueSample] = ()
+    lags: Sequence[LagSample] = ()
+    signs: Sequence[SignSample] = ()
+    alarms: Sequence[Alarm] = ()
+    instances: Collection[str] = ()
+    findings: Sequence[Finding] = ()
+    begins: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An instance as it is drawn; rates are messages a second, ``waiting`` is its queue's depth."""
+
+    name: str
+    health: Health
+    why: str
+    rate: float
+    waiting: int
+    x: float = 0.0
+    y: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A link as it is drawn."""
+
+    link: Link
+    health: Health
+    why: str
+    width: float
+
+    @property
+    def name(self) -> str:
+        """Return what an address calls it."""
+        return f"{self.link.instance}>{self.link.other}"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What somebody wants to see: a pattern or a part of a name, and so many steps around it."""
+
+    pattern: str = ""
+    show: Show = Show.ALL
+    around: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What is drawn; ``matching`` instances fit the filter, of ``all`` that there are."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    picture: Picture
+    matching: int
+    all: int
+
+
+def graph_of(known: Known, wanted: Filter, chosen: Collection[str] = ()) -> Graph:
+    """Draw what fits a filter: where that is too much, what is in trouble and what is busiest.
+
+    ``chosen`` instances are drawn in any case.
+    """
+    nodes = {node.name: node for node in nodes_of(known)}
+    pairs = [(link.instance, link.other) for link in known.links]
+    matching = matching_of(nodes.values(), pairs, wanted)
+    shown = _most_telling(matching, MOST) | (set(chosen) & nodes.keys())
+    picture = place(shown, pairs, known.begins)
+    drawn = tuple(_at(nodes[name], picture) for name in sorted(shown))
+    edges = [edge_of(k) for k in known.links if k.instance in shown and k.other in shown]
+    return Graph(drawn, tuple(edges), picture, len(matching), len(nodes))
+
+
+def _at(node: Node, picture: Picture) -> Node:
+    x, y = picture.places[node.name]
+    return Node(node.name, node.health, node.why, node.rate, node.waiting, x, y)
+
+
+def matching_of(nodes: Iterable[Node], pairs: Sequence[Pair], wanted: Filter) -> list[Node]:
+    """Return the instances that fit a filter, with those around them."""
+    by_name = {node.name: node for node in nodes}
+    fitting = {node.name for node in by_name.values() if _fits(node, wanted)}
+    near = neighbours(by_name, pairs) if wanted.around else {}
+    for _ in range(wanted.around):
+        fitting |= {other for name in fitting for other in near[name]}
+    return [by_name[name] for name in sorted(fitting)]
+
+
+def _fits(node: Node, wanted: Filter) -> bool:
+    if wanted.show is Show.TRAFFIC and not (node.rate or node.waiting):
+        return False
+    if wanted.show is Show.TROUBLE and node.health not in (Health.BAD, Health.WARN):
+        return False
+    parts = wanted.pattern.casefold().split()
+    return not parts or any(fits_name(node.name.casefold(), part) for part in parts)
+
+
+def fits_name(name: str, pattern: str) -> bool:
+    """Tell whether a pattern with ``*`` fits a name, or a text is part of it."""
+    return fnmatchcase(name, pattern) if "*" in pattern else pattern in name
+
+
+def _most_telling(nodes: Sequence[Node], most: int) -> set[str]:
+    weight = {Health.BAD: 0, Health.WARN: 1, Health.GOOD: 2, Health.QUIET: 2}
+    ordered = sorted(nodes, key=lambda n: (weight[n.health], -n.rate, -n.waiting, n.name))
+    return {node.name for node in ordered[:most]}
+
+
+def nodes_of(known: Known) -> list[Node]:
+    """Return every instance that anybody knows of, with how it is."""
+    names = {*known.instances, *(sign.instance for sign in known.signs)}
+    names |= {name for link in known.links for name in (link.instance, link.other)}
+    through = rates_of(known.links)
+    waiting = {queue.instance: queue.messages for queue in known.queues}
+    told = reasons_of(known, names)
+    made = []
+    for name in sorted(names):
+        reasons = told.get(name, [])
+        health, why = (
+            min(reasons, key=lambda r: _WORST.index(r[0]))
+            if reasons
+            else _calm(through.get(name, 0.0))
+        )
+        made.append(Node(name, health, why, through.get(name, 0.0), waiting.get(name, 0)))
+    return made
+
+
+def _calm(rate: float) -> tuple[Health, str]:
+    return (Health.GOOD, "all is well") if rate else (Health.QUIET, "nothing came by")
+
+
+_WORST = (Health.BAD, Health.WARN, Health.GOOD, Health.QUIET)
+
+
+def rates_of(links: Iterable[Link]) -> dict[str, float]:
+    """Return the messages of a second that each instance took or gave, the larger of the two."""
+    took: dict[str, float] = defaultdict(float)
+    gave: dict[str, float] = defaultdict(float)
+    for link in links:
+        gave[link.instance] += link.rate
+        took[link.other] += link.rate
+    return {name: max(took[name], gave[name]) for name in took.keys() | gave.keys()}
+
+
+def reasons_of(known: Known, names: Collection[str]) -> dict[str, list[tuple[Health, str]]]:
+    """Return what is wrong with each instance: no sign of life, alarms, findings."""
+    told: dict[str, list[tuple[Health, str]]] = defaultdict(list)
+    for sign in known.signs:
+        if not sign.up:
+            told[sign.instance].append((Health.BAD, "gives no sign of life"))
+    for alarm in known.alarms:
+        name = alarm.where.partition("/")[0]
+        if name in names and alarm.severity is not Severity.INFO:
+            bad = alarm.severity is Severity.ERROR
+            told[name].append((Health.BAD if bad else Health.WARN, alarm.what))
+    for finding in known.findings:
+        name = finding.subject.partition("/")[0]
+        if name in names and finding.severity is Weight.ERROR:
+            told[name].append((Health.WARN, f"{finding.code}: {finding.message}"))
+    return told
+
+
+def edge_of(link: Link) -> Edge:
+    """Return a link as it is drawn: as wide as it is busy, ten times the rate is one step."""
+    width = 1.0 + 1.6 * math.log10(1 + 9 * link.rate) if link.rate else 1.0
+    return Edge(link, *health_of(link), min(width, 9.0))
+
+
+def health_of(link: Link) -> tuple[Health, str]:
+    """Return how a link is, and why."""
+    if link.up is False:
+        return Health.BAD, f"{link.other} gives no sign of life"
+    if link.held_copies:
+        return Health.WARN, f"{link.instance} holds copies for it"
+    if link.up_share is not None and link.up_share < 0.995:
+        return Health.WARN, f"{link.other} was away for a part of this time"
+    return (Health.GOOD, "messages pass") if link.count else (Health.QUIET, "nothing came by")

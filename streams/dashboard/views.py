@@ -1,0 +1,57 @@
+"""The system views of one instance, as a page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streams.dashboard import wording
+from streams.kafka import Cluster
+from streams.live.places import Asked, places_of
+from streams.live.views import TIMES, VIEWS
+from streams.topology import Topology
+from streams.wire.plain import body_of
+
+OF_CATALOG = frozenset(
+    {"sys.routes", "sys.services", "sys.service_queues", "sys.service_broker_endpoints"}
+)
+"""Views of what is declared: they need no Kafka."""
+SHOWN = tuple(name for name in VIEWS if not name.startswith("sys.dm_broker_activated"))
+_ROWS, _LETTERS = 100, 120
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows as text; ``more`` rows are not shown."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    more: int = 0
+
+
+def read_view(
+    name: str, instance: str, topology: Topology, cluster: Cluster | None, now: int
+) -> Table:
+    """Return a view of an instance; raises SurroundingsError where Kafka is away."""
+    view = VIEWS[name]
+    nowhere = Cluster("")  # never asked: what is declared is in the topology
+    asked = Asked(cluster or nowhere, topology, places_of(topology, instance), now)
+    rows = list(view.rows(asked))
+    columns = (*(("database",) if view.databases else ()), *view.shown)
+    shown = tuple(tuple(_cell(row, column) for column in columns) for row in rows[:_ROWS])
+    return Table(columns, shown, max(0, len(rows) - _ROWS))
+
+
+def _cell(row: Mapping[str, Any], column: str) -> str:
+    value = row.get(column)
+    if value is None:
+        return ""
+    if column in TIMES and isinstance(value, int):
+        return wording.clock(value, day=True)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, bytes):
+        value = body_of(value)
+    text = str(value)
+    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"

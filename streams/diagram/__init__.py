@@ -1,0 +1,34 @@
+"""What happened, as a sequence diagram: one list of rows, as Mermaid text or as an SVG picture.
+
+Whoever has seen something (a simulated run, the life of a dialog in Kafka) makes :class:`Sight`
+values of it, in the words of ``words``; ``fold`` makes one row of what happened alike,
+``participants`` says who stands where; ``mermaid`` and ``svg`` (with ``layout``) write it. The same
+sights give the same bytes.
+"""
+
+from streams.diagram.fold import folded
+from streams.diagram.mermaid import mermaid_text
+from streams.diagram.participants import participants
+from streams.diagram.rows import Diagram, Participant, Place, Row, Shape, Sight, seconds
+from streams.diagram.svg import Links, svg_text
+from streams.diagram.words import ack_words, error_code, event_words, excerpt, message_words
+
+__all__ = [
+    "Diagram",
+    "Links",
+    "Participant",
+    "Place",
+    "Row",
+    "Shape",
+    "Sight",
+    "ack_words",
+    "error_code",
+    "event_words",
+    "excerpt",
+    "folded",
+    "mermaid_text",
+    "message_words",
+    "participants",
+    "seconds",
+    "svg_text",
+]

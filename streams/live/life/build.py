@@ -1,0 +1,191 @@
+"""From the records of a dialog to its life: steps in the order of time, messages, endpoints."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from streams.diagram import Place, Shape
+from streams.live.life import steps
+from streams.live.life.copies import Copies
+from streams.live.life.decide import Decider
+from streams.live.life.life import Endpoint, Life, Step
+from streams.live.life.records import Broken, Frame, Kept, Record, Said, Told
+from streams.live.life.tally import tally
+from streams.protocol import CommandKind
+from streams.routing import broker_key
+from streams.topology import Topology, hosts_of, pair_names
+
+_RANK = {
+    Shape.STATEMENT: 0,
+    Shape.MESSAGE: 1,
+    Shape.ERROR: 1,
+    Shape.END: 1,
+    Shape.NOTE: 2,
+    Shape.TROUBLE: 2,
+    Shape.QUEUED: 3,
+    Shape.ACK: 4,
+}
+"""What comes first of things that happened in the same millisecond."""
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """Records by what they are."""
+
+    said: list[Said] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
+    kept: dict[tuple[str, str, bool], Kept] = field(default_factory=dict)
+
+    def take(self, record: Record) -> None:
+        match record:
+            case Said():
+                self.said.append(record)
+            case Frame():
+                self.frames.append(record)
+            case Told():
+                self.told.append(record)
+            case Broken():
+                self.broken.append(record)
+            case Kept():
+                about = record.key
+                self.kept[record.home, about.database, about.is_initiator] = record
+
+
+def build_life(
+    conversation: uuid.UUID,
+    records: Sequence[Record],
+    topology: Topology,
+    version: int = 0,
+    left_out: Sequence[str] = (),
+) -> Life:
+    """Return the life of a dialog; ``topology`` is the catalog by which decisions are explained."""
+    found = _Sorted()
+    for record in records:
+        found.take(record)
+    copies = Copies(found.frames, Decider(topology, conversation))
+    scene = _scene(found, topology)
+    happened = sorted(_steps(found, scene, copies), key=lambda s: (s.at, _RANK[s.sight.shape]))
+    parties = next((f.parties for f in found.frames if f.parties.from_initiator), None)
+    return Life(
+        conversation,
+        _timed(happened, conversation),
+        tally(found.frames, happened, scene),
+        tuple(_endpoints(found, scene)),
+        scene.sides.get(True, ("", "", ""))[2],
+        scene.sides.get(False, ("", "", ""))[2] or (parties.to_service if parties else ""),
+        parties.contract if parties else _contract(found.said),
+        version,
+        tuple(left_out),
+    )
+
+
+def _contract(said: Sequence[Said]) -> str:
+    begins = (s.command for s in said if s.command.kind is CommandKind.BEGIN)
+    return next((c.contract or "DEFAULT" for c in begins), "")
+
+
+def _scene(found: _Sorted, topology: Topology) -> steps.Scene:
+    hosts = {pair: hosts_of(topology, pair)[0] for pair in pair_names(topology)}
+    numbers = {
+        f.header.message_id: f.header.sequence
+        for f in found.frames
+        if f.header is not None and f.header.sequenced
+    }
+    sides: dict[bool, Place] = {}
+    for is_initiator, place in (*_places(found), *_by_brokers(found.frames, topology, hosts)):
+        instance = hosts.get(place[0], place[0])
+        sides.setdefault(is_initiator, (instance, *place[1:]))
+    return steps.Scene(sides, hosts, numbers)
+
+
+def _places(found: _Sorted) -> Iterator[tuple[bool, Place]]:
+    """Yield where the sides live, by everything that says so: the surest first."""
+    for said in found.said:
+        command = said.command
+        if command.kind is CommandKind.BEGIN:
+            yield True, (said.home, command.database, command.from_service or "")
+    for (home, database, is_initiator), kept in found.kept.items():
+        if kept.dialog is not None and (is_initiator or kept.dialog.locked):
+            yield is_initiator, (home, database, kept.dialog.service)
+    for frame in found.frames:
+        if frame.queue is not None:
+            side = not frame.parties.from_initiator
+            yield side, (frame.home, frame.queue[0], frame.parties.to_service)
+    for record in found.told:
+        event = record.event
+        if event["database"] and event["event"] == 124 and event["from_initiator"] is not None:
+            service = event["from_service"] if event["from_initiator"] else event["to_service"]
+            side = bool(event["from_initiator"])
+            yield side, (str(event["instance"]), str(event["database"]), str(service or "?"))
+
+
+def _by_brokers(
+    frames: Sequence[Frame], topology: Topology, hosts: Mapping[str, str]
+) -> Iterator[tuple[bool, Place]]:
+    """Yield where senders live by the broker ids of what they have sent."""
+    for frame in frames:
+        instance = topology.instances.get(hosts.get(frame.home, frame.home))
+        if frame.kind == "out" and instance is not None:
+            key = broker_key(frame.parties.from_broker)
+            for database in instance.databases.values():
+                if broker_key(database.broker_id) == key:
+                    service = frame.parties.from_service
+                    yield frame.parties.from_initiator, (instance.name, database.name, service)
+
+
+def _steps(found: _Sorted, scene: steps.Scene, copies: Copies) -> Iterator[Step]:
+    begun = any(s.command.kind is CommandKind.BEGIN for s in found.said)
+    yield from (steps.statement(said, scene) for said in found.said)
+    yield from _unsaid(found, scene)
+    yield from (steps.passage(passage, scene) for passage in copies.passages())
+    for frame in found.frames:
+        if frame.kind == "queue":
+            yield steps.queued(frame, scene, copies)
+    for record in found.told:
+        step = steps.told(record, scene, copies, begun=begun)
+        if step is not None:
+            yield step
+    yield from (steps.broken(record, scene) for record in found.broken)
+
+
+def _unsaid(found: _Sorted, scene: steps.Scene) -> Iterator[Step]:
+    """Yield the statements whose commands were not found, by the first copies of their messages."""
+    known = {said.command.command_id for said in found.said}
+    for frame in found.frames:
+        if frame.kind != "out" or frame.header is None or frame.header.message_id in known:
+            continue
+        known.add(frame.header.message_id)
+        step = steps.unsaid(frame, scene)
+        if step is not None:
+            yield step
+
+
+def _timed(happened: Sequence[Step], conversation: uuid.UUID) -> tuple[Step, ...]:
+    """Count the times of all sights from the first one."""
+    if not happened:
+        return ()
+    first = happened[0].at
+    timed = []
+    for number, step in enumerate(happened):
+        at = (step.at - first) * 1_000
+        took = step.sight.arrived
+        sight = replace(
+            step.sight,
+            at=at,
+            arrived=None if took is None else at + took,
+            dialog=conversation,
+            key=number,
+        )
+        timed.append(replace(step, sight=sight))
+    return tuple(timed)
+
+
+def _endpoints(found: _Sorted, scene: steps.Scene) -> Iterator[Endpoint]:
+    """Yield the sides as they are now, the initiator first."""
+    for kept in sorted(found.kept.values(), key=lambda k: not k.key.is_initiator):
+        about, home = kept.key, scene.host(kept.home)
+        yield Endpoint(home, about.database, about.is_initiator, kept.dialog, kept.at)

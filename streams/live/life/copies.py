@@ -1,0 +1,136 @@
+"""The copies of a dialog's messages and acknowledgements: who passed which one on to whom, when.
+
+A copy's path says which instances have decided it, and when. The record in ``txq`` of an instance
+was written by the last one of its path; when that instance took it up, the path of what came of it
+says. So every record of ``txq`` is an arrow, and its end is told by its successors.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from streams.live.life.decide import Decided, Decider
+from streams.live.life.records import Frame
+
+Path = tuple[tuple[str, int], ...]
+_WAITS = ("out", "txq")
+_ARRIVED = ("in", "ack")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A copy from one instance to the next; ``arrived`` is when that one took it up, if it did.
+
+    ``decisions`` are the sender's and, where the copy was delivered there, the receiver's.
+    ``again``: the same forwarder has passed the same copy on before.
+    """
+
+    frame: Frame
+    sender: str
+    receiver: str
+    at: int
+    arrived: int | None
+    decisions: tuple[Decided, ...]
+    again: bool = False
+
+
+class Copies:
+    """All copies of one dialog."""
+
+    def __init__(self, frames: Sequence[Frame], decider: Decider) -> None:
+        self._decider = decider
+        self._waiting: defaultdict[object, list[Frame]] = defaultdict(list)
+        self._by_message: defaultdict[object, list[Frame]] = defaultdict(list)
+        self._after: defaultdict[tuple[object, str], list[tuple[Path, int]]] = defaultdict(list)
+        self._delivered: dict[tuple[object, Path], Decided] = {}
+        self._passed = [f for f in frames if f.kind == "txq" and f.journey.path]
+        for frame in frames:
+            if frame.kind in _WAITS:
+                self._waiting[frame.copy].append(frame)
+                message_id = frame.header.message_id if frame.header is not None else None
+                self._by_message[message_id, frame.journey.attempt].append(frame)
+            if frame.journey.path and frame.kind != "queue":
+                instance, at = frame.journey.path[-1]
+                self._after[frame.copy, instance].append((frame.journey.path[:-1], at))
+        for frame in frames:
+            if frame.kind in _ARRIVED and frame.journey.path:
+                decided = self._decided(frame, went_to=frame.journey.path[-1][0])
+                if decided is not None:
+                    self._delivered.setdefault((frame.copy, frame.journey.path[:-1]), decided)
+
+    def passages(self) -> Iterator[Passage]:
+        """Yield every passage from an instance to another one, as they lie in their logs."""
+        seen: Counter[object] = Counter()
+        for frame in self._passed:
+            path = frame.journey.path
+            sender, at = path[-1]
+            once = (frame.copy, path[:-1], sender, frame.home)
+            seen[once] += 1
+            decisions = (
+                self._decided(frame, went_to=frame.home),
+                self._delivered.get((frame.copy, path)),
+            )
+            yield Passage(
+                frame,
+                sender,
+                frame.home,
+                at,
+                self._taken_up(frame),
+                tuple(d for d in decisions if d is not None),
+                again=seen[once] > 1,
+            )
+
+    def at_home(self, frame: Frame) -> Decided | None:
+        """Return the decision about a message that never left the instance where it is queued."""
+        path = frame.journey.path
+        return self._delivered.get((frame.copy, ())) if len(path) == 2 else None
+
+    def refused(
+        self, instance: str, message_id: uuid.UUID | None, attempt: int | None, at: int
+    ) -> Decided | None:
+        """Return why an instance has passed a copy on to nobody.
+
+        ``message_id`` is ``None`` for an acknowledgement.
+        """
+        for frame in self._by_message.get((message_id, attempt), ()):
+            if self._lives(frame, instance):
+                inside = frame.kind == "out"
+                return self._decider.decide(
+                    instance, frame.parties, at, inside=inside, went_to=None
+                )
+        return None
+
+    def _lives(self, frame: Frame, instance: str) -> bool:
+        """Tell whether a record waits at an instance; ``out`` of a pair has the pair's name."""
+        return frame.home == instance or (
+            frame.kind == "out" and frame.home not in self._decider.instances
+        )
+
+    def _taken_up(self, frame: Frame) -> int | None:
+        """Return when the receiver has decided a copy; of what it did twice, the first time."""
+        path = frame.journey.path
+        later = self._after.get((frame.copy, frame.home), ())
+        # A gateway that hides the path tells of nobody before itself.
+        times = [at for before, at in later if before in (path, ())]
+        return min((at for at in times if at >= path[-1][1]), default=min(times, default=None))
+
+    def _decided(self, frame: Frame, *, went_to: str) -> Decided | None:
+        """Explain what the last instance of a copy's path has decided about it."""
+        path = frame.journey.path
+        instance, at = path[-1]
+        source = self._source(frame, instance, path[:-1])
+        inside = source.kind == "out" if source is not None else len(path) == 1
+        parties = source.parties if source is not None else frame.parties
+        return self._decider.decide(instance, parties, at, inside=inside, went_to=went_to)
+
+    def _source(self, frame: Frame, instance: str, before: Path) -> Frame | None:
+        """Return the record that an instance took up: where it began, that of ``out``."""
+        kind = "txq" if before else "out"
+        found = self._waiting.get(frame.copy, ())
+        here = [f for f in found if f.kind == kind and (f.home == instance or not before)]
+        hidden = [f for f in found if f.kind == "txq" and f.home == instance]
+        exact = (f for f in (*here, *hidden) if f.journey.path == before)
+        return next(exact, next(iter((*here, *hidden)), None))

@@ -1,0 +1,54 @@
+"""A part of a dialog's life as a sequence diagram."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from streams.diagram import Diagram, Sight, folded, participants
+from streams.live.life.life import Life, Step
+
+
+def draw_life(life: Life, *, rules: bool = False, fold: bool = True) -> Diagram:
+    """Return the diagram of a life.
+
+    With ``rules`` each arrow says by which rule it was sent; with ``fold`` what happened alike is
+    one row.
+    """
+    sights = [_sight(step, rules=rules) for step in life.steps if step.sight.ends]
+    rows = folded(sights, {}) if fold else [row for s in sights for row in folded([s], {})]
+    there = participants(_outward(sights), ())
+    return Diagram(f"Dialog {life.conversation}", tuple(there), tuple(rows), life.left_out)
+
+
+def cut(diagram: Diagram, first: int, last: int) -> Diagram:
+    """Return some rows of a diagram, and who takes part in these; all stand where they stood."""
+    rows = diagram.rows[first:last]
+    met = {end for row in rows for end in row.ends}
+    there = tuple(p for p in diagram.participants if p.place in met)
+    return replace(diagram, participants=there, rows=rows)
+
+
+def _sight(step: Step, *, rules: bool) -> Sight:
+    if not rules or not step.decisions or not step.sight.shape.is_arrow:
+        return step.sight
+    return replace(step.sight, rest=f"{step.sight.rest} ({step.decisions[0].rule})")
+
+
+def _outward(sights: Sequence[Sight]) -> list[Sight]:
+    """Return all sights, those first that are nearest to where the dialog began.
+
+    So a gateway that only a retry took stands among the others, and not behind the target.
+    """
+    near: defaultdict[str, set[str]] = defaultdict(set)
+    for sight in sights:
+        for end in sight.ends:
+            near[sight.ends[0][0]].add(end[0])
+            near[end[0]].add(sight.ends[0][0])
+    far: dict[str, int] = {}
+    edge = list(near)[:1]
+    while edge:
+        far.update(dict.fromkeys(edge, len(set(far.values()))))
+        edge = [n for n in dict.fromkeys(n for e in edge for n in near[e]) if n not in far]
+    return sorted(sights, key=lambda s: min(far.get(end[0], len(far)) for end in s.ends))

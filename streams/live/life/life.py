@@ -1,0 +1,97 @@
+"""The life of one dialog, as values: what happened, step by step, and what became of each message.
+
+Times are epoch milliseconds; those of a step's :class:`Sight` are microseconds since the first
+step.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+
+from streams.diagram import Sight
+from streams.live.life.decide import Decided
+from streams.protocol import Dialog
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that happened.
+
+    ``facts`` are (name, text) pairs, ``decisions`` what forwarders have decided about it, ``where``
+    is the record that tells it. ``message`` is (from the initiator, number), where it is about one;
+    ``number`` is SQL Server's, where something was refused.
+    """
+
+    at: int
+    sight: Sight
+    where: str
+    facts: tuple[tuple[str, str], ...] = ()
+    decisions: tuple[Decided, ...] = ()
+    message: tuple[bool, int] | None = None
+    number: int = 0
+
+
+@dataclass(slots=True)
+class MessageLife:
+    """What became of a message of the dialog.
+
+    ``attempts`` are the transmissions of its sender, ``copies`` all that forwarders have written,
+    ``removed`` those that arrived again, ``refused`` by number those that were dropped, delayed or
+    not delivered. ``queued_at`` and ``place`` are those of the first delivery, ``acknowledged_at``
+    is when the sender's instance was told.
+    """
+
+    from_initiator: bool
+    sequence: int
+    type: str = ""
+    size: int = 0
+    sent_at: int | None = None
+    attempts: int = 0
+    copies: int = 0
+    removed: int = 0
+    refused: dict[int, int] = field(default_factory=dict)
+    queued_at: int | None = None
+    place: str = ""
+    acknowledged_at: int | None = None
+
+    @property
+    def took(self) -> int | None:
+        """Return the milliseconds from the statement to the queue; ``None`` before that."""
+        if self.queued_at is None or self.sent_at is None:
+            return None
+        return self.queued_at - self.sent_at
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A side of the dialog as its state says it is; ``dialog`` is ``None`` once it is forgotten."""
+
+    instance: str
+    database: str
+    is_initiator: bool
+    dialog: Dialog | None
+    as_of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """Everything that is known of a dialog; ``left_out`` says in sentences what is not here.
+
+    ``catalog_version`` is that of the routes by which decisions are explained.
+    """
+
+    conversation: uuid.UUID
+    steps: tuple[Step, ...]
+    messages: tuple[MessageLife, ...]
+    endpoints: tuple[Endpoint, ...]
+    from_service: str = ""
+    to_service: str = ""
+    contract: str = ""
+    catalog_version: int = 0
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Tell whether anything was found."""
+        return bool(self.steps or self.endpoints)

@@ -1,0 +1,19 @@
+"""Reading a life from a cluster: its records, and the catalog that explains them."""
+
+from __future__ import annotations
+
+import uuid
+
+from streams.kafka import Cluster, read_catalog
+from streams.live.life.build import build_life
+from streams.live.life.life import Life
+from streams.live.life.read import Bounds, read_dialog
+from streams.topology import Topology
+
+
+def read_life(cluster: Cluster, conversation: uuid.UUID, bounds: Bounds | None = None) -> Life:
+    """Return what is known of a dialog; raises SurroundingsError where Kafka does not answer."""
+    reading = read_dialog(cluster, conversation, bounds)
+    catalog = read_catalog(cluster)
+    topology = catalog.topology or Topology({})
+    return build_life(conversation, reading.records, topology, catalog.version, reading.left_out)

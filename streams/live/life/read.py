@@ -1,0 +1,234 @@
+"""Finding the records of one dialog in the topics of a cluster, without reading all of them.
+
+A conversation lives on one partition of each topic, and nothing of it is stamped earlier than its
+BEGIN. So its events are read first, which are few; they name the instance where it began, whose
+``cmd`` has the BEGIN; everything else is read from that moment on. Where both sides have closed, it
+is read until some minutes later. A log is in the order of writing, and Kafka finds the first record
+stamped at or after a moment: whatever is stamped later lies behind it, and whatever was written
+before that moment lies before it. Where the events are gone (a week later), everything is read.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from streams.errors import EventKind, SurroundingsError
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+    first_since,
+    read_begins,
+)
+from streams.kafka.follow import topic_names
+from streams.live.life.records import KINDS, Record, Said, Sieve, Told
+from streams.prose import counted, listed
+from streams.protocol import State
+from streams.wire.partition import partition_of
+from streams.wire.place import place_of
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+MARGIN = 300_000
+"""Milliseconds by which clocks may differ that have stamped a dialog's records."""
+_BATCH, _SLICE = 1_000, 0.2
+_AHEAD = 16_384  # kilobytes that the client library reads ahead
+_TIMEOUT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What reading may take: at most so many records are kept, for so many seconds."""
+
+    records: int = 50_000
+    seconds: float = 20.0
+
+
+@dataclass(slots=True)
+class Reading:
+    """The records of a dialog as they lie in their logs; ``left_out``: sentences on what is not."""
+
+    records: list[Record] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    passed: int = 0
+
+
+def read_dialog(
+    cluster: Cluster,
+    conversation: uuid.UUID,
+    bounds: Bounds | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Reading:
+    """Read what there is of a dialog; raises SurroundingsError where Kafka does not answer."""
+    try:
+        return _Search(cluster, conversation, bounds or Bounds(), clock).run()
+    except KafkaException as error:
+        raise cluster.unreachable(error, _TIMEOUT) from error
+
+
+class _Search:
+    def __init__(
+        self,
+        cluster: Cluster,
+        conversation: uuid.UUID,
+        bounds: Bounds,
+        clock: Callable[[], float],
+    ) -> None:
+        self._cluster, self._conversation, self._bounds = cluster, conversation, bounds
+        self._clock, self._deadline = clock, clock() + bounds.seconds
+        self._sieve = Sieve(conversation, cluster.topics)
+        self._found = Reading()
+        self._full = False
+
+    def run(self) -> Reading:
+        """Read events, then the BEGIN, then the rest."""
+        places = self._places()
+        topics = self._cluster.topics
+        events = {p for p in places if p[0] == topics.event}
+        self._read(dict.fromkeys(events), {})
+        told = [r.event for r in self._found.records if isinstance(r, Told)]
+        since = None
+        if told:
+            begins = {topics.cmd(str(event["instance"])) for event in told}
+            commands = {p for p in places if p[0] in begins}
+            self._read(dict.fromkeys(commands), {})
+            events |= commands
+            since = self._begun(told)
+        rest = places - events
+        starts = self._starts(rest, since)
+        self._read(starts, self._ends(set(starts), told))
+        self._tell_what_is_gone(starts, since)
+        return self._found
+
+    def _places(self) -> set[Place]:
+        """Return the partitions in which the dialog can be."""
+        found: set[Place] = set()
+        for topic, count in topic_names(self._cluster, _TIMEOUT).items():
+            place = place_of(topic, self._cluster.topics)
+            if place is None or place.kind not in KINDS or not count:
+                continue
+            mine = [partition_of(self._conversation, count)]
+            found.update((topic, p) for p in (range(count) if place.kind == "queue" else mine))
+        return found
+
+    def _begun(self, told: Collection[Mapping[str, object]]) -> int | None:
+        """Return when the first record of the dialog was stamped; ``None`` where nobody knows."""
+        said = [r.command.stored_at for r in self._found.records if isinstance(r, Said)]
+        times = [int(str(event["at"])) for event in told]
+        return min(said + times) - MARGIN if said else None
+
+    def _starts(self, places: set[Place], since: int | None) -> dict[Place, int | None]:
+        if since is None:
+            return dict.fromkeys(places)
+        # What is left out has only older records: none of this dialog.
+        return dict(first_since(self._cluster, places, since))
+
+    def _ends(self, places: set[Place], told: Collection[Mapping[str, object]]) -> dict[Place, int]:
+        """Return where to stop: some minutes behind the end of a dialog that has closed."""
+        if not _is_over(told):
+            return {}
+        last = max(int(str(event["at"])) for event in told) + MARGIN
+        return dict(first_since(self._cluster, places, last))
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def _read(self, starts: Mapping[Place, int | None], ends: Mapping[Place, int]) -> None:
+        """Read partitions side by side, from the given positions to the given ends or their own."""
+        begins = {place: at for place, at in starts.items() if at != ends.get(place, -1)}
+        if not begins or self._full:
+            return
+        consumer = self._cluster.consumer(
+            f"{self._cluster.topics.prefix}life",
+            auto_offset_reset="earliest",
+            enable_partition_eof=True,
+            queued_max_messages_kbytes=_AHEAD,
+        )
+        try:
+            consumer.assign(
+                [TopicPartition(*p, _FIRST if a is None else a) for p, a in begins.items()]
+            )
+            self._drain(consumer, set(begins), ends)
+        finally:
+            consumer.close()
+
+    def _drain(self, consumer: Consumer, left: set[Place], ends: Mapping[Place, int]) -> None:
+        quiet_since = self._clock()
+        while left and not self._full:
+            batch = consumer.consume(_BATCH, _SLICE)
+            now = self._clock()
+            quiet_since = now if batch else quiet_since
+            if now - quiet_since > _TIMEOUT:
+                raise SurroundingsError(
+                    f"Topic {min(left)[0]} cannot be read: no answer for {_TIMEOUT:.0f} s."
+                )
+            if now > self._deadline:
+                topics = listed(sorted({topic for topic, _ in left}), 3)
+                self._stop(f"what was not read within {self._bounds.seconds:g} s of {topics}")
+                return
+            self._found.passed += len(batch)
+            for message in batch:
+                self._take(message, consumer, left, ends)
+
+    def _take(
+        self, message: Message, consumer: Consumer, left: set[Place], ends: Mapping[Place, int]
+    ) -> None:
+        place = (message.topic() or "", message.partition() or 0)
+        error = message.error()
+        if error is not None:
+            if error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+            left.discard(place)
+        elif (message.offset() or 0) >= ends.get(place, _NEVER):
+            if place in left:
+                left.discard(place)
+                consumer.pause([TopicPartition(*place)])
+        elif (record := self._sieve(message)) is not None:
+            self._keep(record)
+
+    def _keep(self, record: Record) -> None:
+        if len(self._found.records) < self._bounds.records:
+            self._found.records.append(record)
+        elif not self._full:
+            most = counted(self._bounds.records, "record")
+            self._stop(f"all but the first {most} that were found")
+
+    def _stop(self, sentence: str) -> None:
+        self._full = True
+        self._found.left_out.append(sentence)
+
+    def _tell_what_is_gone(self, starts: Mapping[Place, int | None], since: int | None) -> None:
+        """Say which logs begin later than the dialog may have."""
+        begins = read_begins(self._cluster, sorted({topic for topic, _ in starts}))
+        gone = {
+            topic
+            for (topic, partition), at in starts.items()
+            if (first := begins.get((topic, partition), 0)) and (at is None or at <= first)
+        }
+        if gone and not self._full:
+            names = listed(sorted(gone), 3)
+            when = "" if since is None else ", if it was there"
+            self._found.left_out.append(
+                f"what nobody needed any more and was trimmed of {names}{when}"
+            )
+
+
+def _is_over(told: Collection[Mapping[str, object]]) -> bool:
+    """Tell whether every endpoint that has told of itself is closed, on both sides."""
+    states = {
+        (e["instance"], e["database"], e["from_initiator"]): e["state"]
+        for e in told
+        if e["event"] == EventKind.CONVERSATION and e["state"]
+    }
+    sides = {initiator for _, _, initiator in states}
+    return sides == {True, False} and set(states.values()) == {State.CD.name}
+
+
+_FIRST = -2  # librdkafka: the first record that there is
+_NEVER = 1 << 62

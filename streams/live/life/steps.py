@@ -1,0 +1,294 @@
+"""The steps of a dialog's life, from its records: statements, copies, queues, events.
+
+Sights have no times yet: they are counted from the first step, which is known in the end.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from streams.diagram import Place, Shape, Sight, ack_words, event_words, excerpt, message_words
+from streams.errors import ConversationEvent, EventKind, Number, text_of
+from streams.live.life.copies import Copies, Passage
+from streams.live.life.decide import Decided
+from streams.live.life.life import Step
+from streams.live.life.records import Broken, Frame, Said, Told
+from streams.protocol import Command, CommandKind, Header
+from streams.routing import Verdict
+
+Facts = tuple[tuple[str, str], ...]
+_SAY = (CommandKind.SEND, CommandKind.END)
+_REFUSED = (Verdict.DROP, Verdict.DELAY, Verdict.ASK)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where a dialog takes place.
+
+    ``sides`` has (instance, database, service) of the initiator and of the target; ``hosts`` the
+    instance that works for a mirrored pair; ``numbers`` the number of each message.
+    """
+
+    sides: Mapping[bool, Place]
+    hosts: Mapping[str, str]
+    numbers: Mapping[uuid.UUID, int]
+
+    def host(self, home: str) -> str:
+        """Return the instance that stands for the owner of a topic."""
+        return self.hosts.get(home, home)
+
+
+# --- statements ----------------------------------------------------------------------------------
+
+
+def statement(said: Said, scene: Scene) -> Step:
+    """Return what an application said."""
+    command = said.command
+    instance = scene.host(said.home)
+    service = (scene.sides.get(command.from_initiator) or ("", "", "?"))[2]
+    place = (instance, command.database, command.from_service or service)
+    number = scene.numbers.get(command.command_id)
+    verb, rest = _statement_words(command)
+    aside = excerpt(command.body or b"") if command.kind is CommandKind.SEND else ""
+    sight = Sight(0, Shape.STATEMENT, (place, (instance,)), verb, number, rest, aside=aside)
+    about = None if number is None else (command.from_initiator, number)
+    return Step(command.stored_at, sight, said.where, _statement_facts(said), message=about)
+
+
+def _statement_words(command: Command) -> tuple[str, str]:
+    match command.kind:
+        case CommandKind.BEGIN:
+            return f"BEGIN DIALOG to {command.to_service}", ""
+        case CommandKind.END if command.cleanup:
+            return "END", " WITH CLEANUP"
+        case CommandKind.END if command.error_code is not None:
+            return "END", f" WITH ERROR {command.error_code}"
+        case CommandKind.TIMER:
+            return "TIMER", f" {command.timeout} s"
+        case CommandKind.MOVE:
+            return "MOVE", f" to group {str(command.group)[:8]}"
+        case kind:
+            return kind.value, ""
+
+
+def _statement_facts(said: Said) -> Facts:
+    command = said.command
+    rows = {
+        "contract": command.contract,
+        "broker id wanted": command.to_broker,
+        "lifetime": None if command.lifetime is None else f"{command.lifetime} s",
+        "group": command.group,
+        "type": command.type,
+        "error": command.error_text,
+        "body": _body(command.body or b"", said.size) if command.kind in _SAY else None,
+        "command": command.command_id,
+    }
+    return tuple((name, str(value)) for name, value in rows.items() if value is not None)
+
+
+def unsaid(frame: Frame, scene: Scene) -> Step | None:
+    """Return the statement behind a message whose command was not found: trimmed, or elsewhere."""
+    header = frame.header
+    if header is None or not header.sequenced:
+        return None
+    side = frame.parties.from_initiator
+    place = scene.sides.get(side)
+    if place is None:
+        return None
+    verb = "END" if message_words(header, frame.body)[0] in (Shape.END, Shape.ERROR) else "SEND"
+    ends: tuple[Place, ...] = (place, (place[0],))
+    sight = Sight(0, Shape.STATEMENT, ends, verb, header.sequence)
+    told = ("told by", "its first copy; the statement itself is in no log that was read")
+    return Step(header.enqueued_at, sight, frame.where, (told,), message=(side, header.sequence))
+
+
+# --- copies and queues ---------------------------------------------------------------------------
+
+
+def passage(copy: Passage, scene: Scene) -> Step:
+    """Return a copy on its way from one instance to the next."""
+    frame, attempt = copy.frame, copy.frame.journey.attempt
+    shape, verb, number, rest = _frame_words(frame)
+    rest += f", attempt {attempt}" if attempt and frame.header is not None else ""
+    rest += ", once more" if copy.again else ""
+    rest += "" if copy.arrived is not None else ", not taken up"
+    ends = ((copy.sender,), (copy.receiver,))
+    late = (copy.arrived or copy.at) - copy.at
+    sight = Sight(0, shape, ends, verb, number, rest, arrived=late * 1_000)
+    facts = [*_frame_facts(frame), *_travel(copy)]
+    return Step(copy.at, sight, frame.where, tuple(facts), copy.decisions, _about(frame))
+
+
+def _travel(copy: Passage) -> Iterator[tuple[str, str]]:
+    hops = frame_path(copy.frame)
+    yield "way so far", " > ".join(hops)
+    yield "hops left", str(copy.frame.journey.hops_remaining)
+    if copy.arrived is None:
+        yield "not taken up", f"nothing that was read shows what {copy.receiver} made of it"
+    else:
+        yield "taken up", f"by {copy.receiver} {copy.arrived - copy.at} ms later"
+    if copy.again:
+        yield (
+            "once more",
+            (
+                f"{copy.sender} has passed this very copy on before: it was stopped, or lost its "
+                "partition, between writing it and committing its position"
+            ),
+        )
+
+
+def frame_path(frame: Frame) -> list[str]:
+    """Return the instances that a copy has met."""
+    return [instance for instance, _ in frame.journey.path]
+
+
+def queued(frame: Frame, scene: Scene, copies: Copies) -> Step:
+    """Return a message that was put into a queue."""
+    assert frame.queue is not None
+    instance, (database, queue) = scene.host(frame.home), frame.queue
+    _, verb, number, rest = _frame_words(frame)
+    place = (instance, database, frame.parties.to_service)
+    sight = Sight(0, Shape.QUEUED, ((instance,), place), verb, number, f"{rest} into {queue}")
+    path = frame.journey.path
+    at = path[-1][1] if path else (frame.header.enqueued_at if frame.header else 0)
+    decided = copies.at_home(frame)
+    facts = [*_frame_facts(frame), ("way", " > ".join(frame_path(frame)))]
+    if frame.header is not None and frame.header.sequenced:
+        facts.append(("after", f"{at - frame.header.enqueued_at} ms from the statement"))
+    decisions = () if decided is None else (decided,)
+    return Step(at, sight, frame.where, tuple(facts), decisions, _about(frame))
+
+
+def _frame_words(frame: Frame) -> tuple[Shape, str, int | None, str]:
+    if frame.header is not None:
+        return message_words(frame.header, frame.body)
+    assert frame.ack is not None
+    return ack_words(frame.ack)
+
+
+def _about(frame: Frame) -> tuple[bool, int] | None:
+    header = frame.header
+    if header is None or not header.sequenced:
+        return None
+    return frame.parties.from_initiator, header.sequence
+
+
+def _frame_facts(frame: Frame) -> Iterator[tuple[str, str]]:
+    parties = frame.parties
+    yield "from", f"{parties.from_service} at broker {parties.from_broker}"
+    to_broker = f" at broker {parties.to_broker}" if parties.to_broker else ""
+    locked = ", locked" if parties.locked else ""
+    yield "to", f"{parties.to_service}{to_broker}{locked}"
+    yield "attempt", str(frame.journey.attempt)
+    if frame.header is not None:
+        yield from _header_facts(frame.header)
+        yield "body", _body(frame.body, frame.size)
+    elif frame.ack is not None and frame.ack.closed:
+        yield "closed", "its sender has closed the dialog"
+
+
+def _header_facts(header: Header) -> Iterator[tuple[str, str]]:
+    yield "type", header.type
+    yield "message", str(header.message_id)
+    if header.fragments > 1:
+        yield "fragment", f"{header.fragment + 1} of {header.fragments}"
+
+
+def _body(body: bytes, size: int) -> str:
+    try:
+        text = body.decode("utf-8", "strict" if len(body) == size else "ignore")
+    except UnicodeDecodeError:
+        text = f"0x{body.hex()}"
+    more = "" if len(body) == size else " …"
+    return f"{size:,} bytes" + (f": {text}{more}" if text else "")
+
+
+# --- events --------------------------------------------------------------------------------------
+
+
+def told(record: Told, scene: Scene, copies: Copies, *, begun: bool) -> Step | None:
+    """Return what an event shows; ``None`` for what a statement shows already."""
+    event = record.event
+    instance = scene.host(str(event["instance"]))
+    try:
+        kind = EventKind(event["event"])
+    except ValueError:
+        return None
+    if kind is EventKind.CONVERSATION and event["subclass"] == ConversationEvent.BEGUN:
+        return None if begun else _begun(record, instance)
+    shape, verb, number, rest = event_words(event)
+    sight = Sight(0, shape, ((instance,),), verb, number, rest)
+    decided = _refusal(event, instance, copies)
+    decisions = () if decided is None else (decided,)
+    facts = tuple(_event_facts(event, kind))
+    about = _event_about(event, kind)
+    return Step(event["at"], sight, record.where, facts, decisions, about, event["error"])
+
+
+def _begun(record: Told, instance: str) -> Step:
+    event = record.event
+    place = (instance, str(event["database"]), str(event["from_service"]))
+    text = f"BEGIN DIALOG to {event['to_service']}"
+    sight = Sight(0, Shape.STATEMENT, (place, (instance,)), text)
+    return Step(event["at"], sight, record.where)
+
+
+def _event_about(event: Mapping[str, object], kind: EventKind) -> tuple[bool, int] | None:
+    side, number = event["from_initiator"], event["sequence"]
+    if kind is EventKind.CONVERSATION or side is None or not isinstance(number, int):
+        return None
+    return bool(side), number
+
+
+def _refusal(event: Mapping[str, object], instance: str, copies: Copies) -> Decided | None:
+    """Return the decision by which a forwarder refused a copy, where it was one of routing."""
+    number, attempt, at = event["error"], event["attempt"], event["at"]
+    assert isinstance(number, int) and isinstance(at, int)
+    if not number or not isinstance(attempt, int):
+        return None
+    message_id = event["message_id"]
+    about = None if message_id is None else uuid.UUID(str(message_id))
+    decided = copies.refused(instance, about, attempt, at)
+    if decided is None or decided.answer.decision.verdict not in _REFUSED:
+        return None
+    return decided if decided.answer.decision.error == number else None
+
+
+def _event_facts(event: Mapping[str, object], kind: EventKind) -> Iterator[tuple[str, str]]:
+    yield "event", f"{int(kind)} {kind.title}"
+    number = event["error"]
+    assert isinstance(number, int)
+    if number:
+        yield "number", f"{number}: {text_of(number)}"
+    if event["detail"] and event["detail"] != text_of(number):
+        yield "detail", str(event["detail"])
+    if event["attempt"] is not None:
+        yield "attempt", str(event["attempt"])
+    if number == Number.DUPLICATE:
+        yield "why", _why_again(event)
+    if number == Number.ANOTHER_INSTANCE_CONVERSES:
+        yield "why", "several targets: another instance had answered first and has the dialog"
+    for name in ("from_broker", "to_broker", "next_hop", "hops_remaining"):
+        if event.get(name) is not None:
+            yield name.replace("_", " "), str(event[name])
+
+
+def _why_again(event: Mapping[str, object]) -> str:
+    attempt = event["attempt"]
+    if not isinstance(attempt, int):
+        return "nobody knows which copy it was"
+    if attempt:
+        return (
+            f"the sender retried ({attempt}): no acknowledgement had come in time, and an earlier "
+            "copy arrived after all"
+        )
+    return "the first transmission came twice: a forwarder repeated it, or several routes led here"
+
+
+def broken(record: Broken, scene: Scene) -> Step:
+    """Return a record that nobody can read."""
+    ends: tuple[Place, ...] = ((scene.host(record.home),),) if record.home else ()
+    sight = Sight(0, Shape.TROUBLE, ends, f"MALFORMED: {record.why}")
+    return Step(record.at, sight, record.where)

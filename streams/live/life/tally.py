@@ -1,0 +1,72 @@
+"""What became of each message of a dialog, counted from its copies."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from streams.errors import Number
+from streams.live.life.life import MessageLife, Step
+from streams.live.life.records import Frame
+from streams.live.life.steps import Scene
+
+Key = tuple[bool, int]
+"""(from the initiator, number)"""
+
+
+def tally(
+    frames: Sequence[Frame], happened: Iterable[Step], scene: Scene
+) -> tuple[MessageLife, ...]:
+    """Return the messages in the order of their numbers, the initiator's first."""
+    found: dict[Key, MessageLife] = {}
+    attempts: dict[Key, set[int]] = defaultdict(set)
+    sizes: dict[Key, dict[int, int]] = defaultdict(dict)
+    for frame in frames:
+        header = frame.header
+        if header is None or not header.sequenced:
+            continue
+        key = (frame.parties.from_initiator, header.sequence)
+        one = found.setdefault(key, MessageLife(*key, header.type, sent_at=header.enqueued_at))
+        attempts[key].add(frame.journey.attempt)
+        one.attempts = len(attempts[key])
+        _count(one, frame, scene)
+        if frame.kind == "out" or (frame.kind == "queue" and header.fragment not in sizes[key]):
+            sizes[key][header.fragment] = frame.size
+            one.size = sum(sizes[key].values())
+    for step in happened:
+        message = found.get(step.message) if step.message is not None else None
+        if message is None or not step.number:
+            continue
+        if step.number == Number.DUPLICATE:
+            message.removed += 1
+        else:
+            message.refused[step.number] = message.refused.get(step.number, 0) + 1
+    _acknowledge(found, frames)
+    return tuple(found[key] for key in sorted(found, key=lambda k: (not k[0], k[1])))
+
+
+def _count(message: MessageLife, frame: Frame, scene: Scene) -> None:
+    assert frame.header is not None
+    if frame.kind == "txq":
+        message.copies += 1
+    if frame.kind == "queue" and frame.journey.path:
+        at = frame.journey.path[-1][1]
+        if message.queued_at is None or at < message.queued_at:
+            message.queued_at = at
+            message.place = f"{scene.host(frame.home)}/{(frame.queue or ('',))[0]}"
+
+
+def _acknowledge(found: dict[Key, MessageLife], frames: Iterable[Frame]) -> None:
+    """Note when a sender's instance was told that a message is stored: acks are cumulative."""
+    acks = sorted(
+        (f.journey.path[-1][1], f.parties.from_initiator, f.ack.next_sequence)
+        for f in frames
+        if f.kind == "ack" and f.ack is not None and f.journey.path
+    )
+    done = {True: 0, False: 0}
+    for at, by_initiator, following in acks:
+        for number in range(done[not by_initiator], following):
+            message = found.get((not by_initiator, number))
+            if message is not None and message.acknowledged_at is None:
+                message.acknowledged_at = at
+        done[not by_initiator] = max(done[not by_initiator], following)

@@ -1,0 +1,160 @@
+"""Verify on Spark that nothing is lost: what there is to read, who listens to it, who judges."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from streams.capture import CaptureReader
+from streams.errors import UsageError
+from streams.kafka import Cluster, read_catalog
+from streams.live.statements import live_topology
+from streams.monitor import (
+    Container,
+    Heard,
+    Slice,
+    SparkSession,
+    Surveyed,
+    capture_records,
+    kafka_records,
+    sum_dialogs,
+    survey_capture,
+    survey_slice,
+)
+from streams.report.account import Account, Judge
+from streams.report.begins import Begins
+from streams.report.ear import Ear
+from streams.report.facts import ALWAYS, Span
+from streams.report.gather import Gatherer
+from streams.report.read import begins_of
+from streams.report.sites import Sites
+from streams.report.snapshot import take_snapshots
+from streams.topology import Topology
+from streams.wire import MalformedError
+from streams.wire.state import decode_positions
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which messages are to be verified, and how many exceptions are listed."""
+
+    span: Span = ALWAYS
+    limit: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The account, and what has to be known of it."""
+
+    account: Account
+    notes: tuple[str, ...] = ()
+
+
+def verify_clusters(spark: SparkSession, clusters: Sequence[Cluster], asked: Asked) -> Verified:
+    """Verify what is in the topics of clusters between which dialogs may cross.
+
+    Raises UsageError where a cluster has no catalog, or where dialogs may leave all of these.
+    """
+    now = time.time_ns() // 1_000_000
+    topologies = [live_topology(read_catalog(cluster)) for cluster in clusters]
+    _demand_all(topologies)
+    snapshots = take_snapshots(list(zip(clusters, topologies, strict=True)))
+    sites = reduce(Sites.joined, (snapshot.sites for snapshot in snapshots))
+    sources = []
+    for cluster, snapshot in zip(clusters, snapshots, strict=True):
+        read = Slice(cluster.bootstrap, snapshot.ranges)
+        if read.ranges:
+            state = survey_slice(spark, read.only(cluster.topics.dialog("")))
+            ear = Ear(snapshot.sites, _read((each, snapshot.sites) for each in state))
+            sources.append(Heard(kafka_records(spark, read), cluster.topics.prefix, ear))
+
+    def begins() -> Begins:
+        return reduce(Begins.__or__, map(begins_of, clusters, topologies))
+
+    return Verified(_judged(sources, sites, now, asked, begins))
+
+
+def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) -> Verified:
+    """Verify what is in captures, by the names of their topics; at their latest instant.
+
+    Raises InputError for what is no complete capture.
+    """
+    readers = [CaptureReader(file) for file in files]
+    containers = [
+        Container(r.path, r.metadata.prefix, r.counts.records if r.counts else None)
+        for r in readers
+    ]
+    surveyed = [
+        (each, Sites(container.prefix))
+        for container in containers
+        for each in survey_capture(spark, container)
+    ]
+    read = _read(surveyed)
+    sources = [
+        Heard(capture_records(spark, c), c.prefix, Ear(Sites(c.prefix), read)) for c in containers
+    ]
+    latest = max((r.counts.last for r in readers if r.counts), default=0)
+    now = latest if latest > 0 else time.time_ns() // 1_000_000
+    account = _judged(sources, Sites(""), now, asked, Begins)
+    return Verified(account, tuple(_stateless(surveyed)))
+
+
+def _judged(
+    sources: Sequence[Heard], sites: Sites, now: int, asked: Asked, begins: Callable[[], Begins]
+) -> Account:
+    """Judge until nothing has been trimmed meanwhile, and every refusal is known."""
+    if not sources:
+        return Account()
+    trimmed, refused = begins(), frozenset[bytes]()
+    while True:
+        judge = Judge(Gatherer(sites, now, asked.span, refused), trimmed, asked.limit)
+        account = sum_dialogs(sources, judge.judge, judge.plus)
+        before, trimmed = trimmed, begins()
+        late = trimmed != before and not account.ledger.balanced
+        if not late and account.refused <= refused:
+            return account
+        refused = frozenset(account.refused)
+
+
+_Placed = tuple[Surveyed, Sites]
+"""What there is of a partition, and who knows whose it is."""
+
+
+def _read(surveyed: Iterable[_Placed]) -> dict[tuple[str, int], int]:
+    """Return up to where commands were read, as the state says."""
+    found = {}
+    for each, sites in surveyed:
+        place = sites.place_of(each.topic)
+        if each.positions is not None and place is not None and place.kind == "dialog":
+            try:
+                found[place.instance or "", each.partition] = decode_positions(each.positions).cmd
+            except MalformedError:
+                continue  # no worker starts with it either
+    return found
+
+
+def _stateless(surveyed: Sequence[_Placed]) -> list[str]:
+    """Say of which instances there are commands and no state."""
+    places = [sites.place_of(each.topic) for each, sites in surveyed]
+    homes = {
+        kind: {place.instance for place in places if place is not None and place.kind == kind}
+        for kind in ("cmd", "dialog")
+    }
+    silent = sorted(home or "" for home in homes["cmd"] - homes["dialog"])
+    return [f"No state of {home} is captured: its commands count as not read." for home in silent]
+
+
+def _demand_all(topologies: Sequence[Topology]) -> None:
+    """Refuse where one half of a dialog may be somewhere else."""
+    here = {name for topology in topologies for name in topology.instances}
+    for topology in topologies:
+        for neighbour in topology.neighbours.values():
+            if neighbour.name not in here:
+                raise UsageError(
+                    f"Routes lead to {neighbour.name} in the cluster {neighbour.cluster}: "
+                    "the other half of such dialogs is there.",
+                    "Name that cluster too: --also HOST:PORT.",
+                )

@@ -1,0 +1,195 @@
+"""Records of a cluster or of captures, brought together dialog by dialog on Spark's executors.
+
+Nothing is decided here: who listens says what a record is about, who judges what the parts of a
+dialog come to. Bodies do not leave the JVM: a digest stands for them. What does not fit into memory
+Spark writes to disk, and what comes back to this process is one sum for each partition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark import RDD
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streams.errors import InputError
+from streams.monitor.captures import REMEDY, demand_all, escaped
+from streams.monitor.session import cause_of
+from streams.schema import load
+from streams.wire.state import POSITIONS_KEY
+
+Sum = TypeVar("Sum")
+
+_ERROR, _HEAD = b"<Error ", 256
+"""How an Error's body begins, and how much of it has its code."""
+
+
+class Listener(Protocol):
+    """What hears from a record which dialogs it is about."""
+
+    def listen(self, *fields: Any) -> Iterable[tuple[bytes, Any]]:
+        """Yield (dialog, part) for a record.
+
+        The fields: topic, partition, offset, milliseconds, key, headers, value, value's digest.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What of a cluster is read: from one offset up to another, by topic and partition."""
+
+    bootstrap: str
+    ranges: Mapping[tuple[str, int], tuple[int, int]]
+
+    def only(self, beginning: str) -> Slice:
+        """Return the topics whose names begin so."""
+        kept = {where: r for where, r in self.ranges.items() if where[0].startswith(beginning)}
+        return Slice(self.bootstrap, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A capture's file, its topics' prefix, and how many records it has where it says so."""
+
+    path: Path
+    prefix: str
+    records: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """How many records of a partition there are, and how far its worker had come by its state."""
+
+    topic: str
+    partition: int
+    records: int
+    positions: bytes | None
+
+
+def kafka_records(spark: SparkSession, read: Slice) -> DataFrame:
+    """Return the committed records of a slice, which must have some."""
+    partitions: defaultdict[str, list[int]] = defaultdict(list)
+    begins: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    ends: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for (topic, partition), (begin, end) in sorted(read.ranges.items()):
+        partitions[topic].append(partition)
+        begins[topic][str(partition)], ends[topic][str(partition)] = begin, end
+    options = {
+        "kafka.bootstrap.servers": read.bootstrap,
+        "kafka.isolation.level": "read_committed",
+        "kafka.allow.auto.create.topics": "false",
+        "assign": json.dumps(partitions),
+        "startingOffsets": json.dumps(begins),
+        "endingOffsets": json.dumps(ends),
+        "includeHeaders": "true",
+        "failOnDataLoss": "false",  # topics may shrink while they are read
+    }
+    frame = spark.read.format("kafka").options(**options).load()
+    return frame.withColumn("timestamp", F.unix_millis("timestamp"))
+
+
+def capture_records(spark: SparkSession, container: Container) -> DataFrame:
+    """Return the records of a capture."""
+    reading = spark.read.format("avro").option("avroSchema", json.dumps(load("CapturedRecord")))
+    return reading.load(escaped(container.path))
+
+
+def survey_slice(spark: SparkSession, read: Slice) -> list[Surveyed]:
+    """Return what there is of a slice's partitions."""
+    return _survey(kafka_records(spark, read)) if read.ranges else []
+
+
+def survey_capture(spark: SparkSession, container: Container) -> list[Surveyed]:
+    """Return what a capture has; raises InputError where it cannot be read or lacks records."""
+    try:
+        found = _survey(capture_records(spark, container))
+    except (PySparkException, Py4JError) as error:
+        raise InputError(
+            f"the file cannot be read: {cause_of(error)}", file=str(container.path), remedy=REMEDY
+        ) from error
+    demand_all(sum(each.records for each in found), container.records, container.path)
+    return found
+
+
+def _survey(frame: DataFrame) -> list[Surveyed]:
+    noted = F.when(F.col("key") == F.lit(bytearray(POSITIONS_KEY)), F.col("offset"))
+    rows = (
+        frame.groupBy("topic", "partition")
+        .agg(F.count("*").alias("records"), F.max_by("value", noted).alias("positions"))
+        .collect()
+    )
+    return [
+        Surveyed(topic, partition, records, None if raw is None else bytes(raw))
+        for topic, partition, records, raw in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Records of topics with a prefix, and who listens to them."""
+
+    records: DataFrame
+    prefix: str
+    listener: Listener
+
+
+def sum_dialogs(
+    sources: Sequence[Heard],
+    judge: Callable[[Iterable[tuple[bytes, Iterable[Any]]]], Sum],
+    plus: Callable[[Sum, Sum], Sum],
+) -> Sum:
+    """Judge every dialog with all of its parts, a partition of them at a time; add up the sums."""
+    context = sources[0].records.sparkSession.sparkContext
+    heard = context.union([_parts(source) for source in sources])
+    dialogs = heard.groupByKey(max(heard.getNumPartitions(), context.defaultParallelism))
+    return dialogs.mapPartitions(lambda some: (judge(some),)).reduce(plus)
+
+
+def _parts(source: Heard) -> RDD[tuple[bytes, Any]]:
+    records = _without_bodies(source.records, source.prefix)
+    return records.rdd.mapPartitions(partial(_listen, source.listener))
+
+
+def _without_bodies(frame: DataFrame, prefix: str) -> DataFrame:
+    """Return what listeners are given: of a body its digest, and of an Error how it begins."""
+    value = F.coalesce("value", F.lit(bytearray()))
+    has_body = F.col("topic").rlike(rf"^\Q{prefix}\E(cmd|queue)\.")
+    is_error = F.substring("value", 1, len(_ERROR)) == F.lit(bytearray(_ERROR))
+    return frame.select(
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "key",
+        F.col("headers.key").alias("names"),
+        F.col("headers.value").alias("values"),
+        F.when(~has_body, F.col("value"))
+        .when(is_error, F.substring("value", 1, _HEAD))
+        .alias("value"),
+        F.when(has_body, F.unhex(F.md5(value))).alias("digest"),
+    )
+
+
+def _listen(listener: Listener, rows: Iterable[Any]) -> Iterator[tuple[bytes, Any]]:
+    for topic, partition, offset, timestamp, key, names, values, value, digest in rows:
+        headers = [
+            (name, None if raw is None else bytes(raw))
+            for name, raw in zip(names or (), values or (), strict=True)
+        ]
+        yield from listener.listen(
+            topic, partition, offset, timestamp, _bytes(key), headers, _bytes(value),
+            _bytes(digest) or b"",
+        )  # fmt: skip
+
+
+def _bytes(raw: bytearray | None) -> bytes | None:
+    return None if raw is None else bytes(raw)

@@ -1,0 +1,131 @@
+"""What `hopline verify` finds: dialogs are judged one by one, where they are; sums go on.
+
+A sum is as large as what it lists, whatever the number of dialogs: the exceptions that are kept
+have a limit, and the counts have none.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from streams.report.begins import Begins
+from streams.report.facts import Missing
+from streams.report.gather import Facts, Gatherer, refused_shared
+from streams.report.ledger import Fault, Ledger
+from streams.report.parts import Part, is_shared
+from streams.report.reasons import DISCARDED, WAITING, Fate
+
+_FAULTS = list(Fault)
+
+
+@dataclass(slots=True)
+class Account:
+    """The ledger of some dialogs, and what became of copies beside it.
+
+    ``refused`` are the statements on several conversations that were refused: their other
+    conversations know it only when they are judged with it.
+    """
+
+    ledger: Ledger = field(default_factory=Ledger)
+    dialogs: int = 0
+    duplicates: Counter[str] = field(default_factory=Counter)
+    drops: Counter[int] = field(default_factory=Counter)
+    delays: Counter[int] = field(default_factory=Counter)
+    refused: set[bytes] = field(default_factory=set)
+
+    def add(self, other: Account, limit: int) -> None:
+        """Take in the account of other dialogs, with ``limit`` exceptions at most."""
+        self.ledger.add(other.ledger, limit)
+        self.dialogs += other.dialogs
+        self.duplicates.update(other.duplicates)
+        self.drops.update(other.drops)
+        self.delays.update(other.delays)
+        self.refused |= other.refused
+
+    @property
+    def exceptions(self) -> list[tuple[Fault, Missing]]:
+        """Return the exceptions that were kept, by what they are, then by dialog and number."""
+        return sorted(self.ledger.exceptions, key=_order)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the account for scripts."""
+        ledger = self.ledger
+        return {
+            "balanced": ledger.balanced,
+            "complete": ledger.complete,
+            "verdict": ledger.verdict,
+            "dialogs": self.dialogs,
+            "accepted": ledger.accepted,
+            "delivered": ledger.delivered,
+            "waiting": _fates(ledger, WAITING),
+            "discarded": _fates(ledger, DISCARDED),
+            "trimmed": ledger.outcomes[Fate.TRIMMED],
+            "unsaid": ledger.unsaid,
+            "at_refused_targets": ledger.at_refused_targets,
+            "locked": dict(sorted(ledger.locked.items())),
+            "copies": {
+                "removed": dict(sorted(self.duplicates.items())),
+                "dropped": {str(n): count for n, count in sorted(self.drops.items())},
+                "delayed": {str(n): count for n, count in sorted(self.delays.items())},
+            },
+            "faults": {fault.name.lower(): ledger.faults[fault] for fault in Fault},
+            "listed": len(ledger.exceptions),
+            "exceptions": [_exception(fault, m) for fault, m in self.exceptions],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges dialogs whose parts are all there; what is sent to executors is this."""
+
+    gatherer: Gatherer
+    begins: Begins
+    limit: int
+
+    def judge(self, dialogs: Iterable[tuple[bytes, Iterable[Part]]]) -> Account:
+        """Return the account of these dialogs; one at a time is in memory."""
+        total = Account()
+        for dialog, parts in dialogs:
+            total.add(self._judged(dialog, parts), self.limit)
+        return total
+
+    def plus(self, one: Account, other: Account) -> Account:
+        """Return the account of the dialogs of both."""
+        one.add(other, self.limit)
+        return one
+
+    def _judged(self, dialog: bytes, parts: Iterable[Part]) -> Account:
+        if is_shared(dialog):
+            refused = refused_shared(parts)
+            return Account(refused={refused} if refused else set())
+        facts = Facts(begins=self.begins)
+        self.gatherer.add(facts, dialog, parts)
+        ledger = facts.balance(self.gatherer.span)
+        concerned = bool(ledger.accepted or ledger.unsaid or ledger.faults)
+        return Account(ledger, int(concerned), facts.duplicates, facts.drops, facts.delays)
+
+
+def _fates(ledger: Ledger, fates: Iterable[Fate]) -> dict[str, int]:
+    return {fate.name.lower(): ledger.outcomes[fate] for fate in fates}
+
+
+def _order(exception: tuple[Fault, Missing]) -> tuple[int, uuid.UUID, bool, int]:
+    fault, message = exception
+    direction = not message.from_initiator
+    return _FAULTS.index(fault), message.conversation, direction, message.sequence
+
+
+def _exception(fault: Fault, message: Missing) -> dict[str, Any]:
+    return {
+        "fault": fault.name.lower(),
+        "conversation": str(message.conversation),
+        "from": "initiator" if message.from_initiator else "target",
+        "sequence": message.sequence,
+        "message_id": str(message.message_id) if message.message_id.int else None,
+        "place": message.place,
+        "at": message.at or None,
+    }

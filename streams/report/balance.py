@@ -1,0 +1,210 @@
+"""Balance the account of messages. Pure: facts in, ledger out; for one dialog, some, or all."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from streams.report.begins import Begins
+from streams.report.facts import (
+    ALWAYS,
+    Accepted,
+    Delivered,
+    Ending,
+    EndpointKey,
+    Missing,
+    Side,
+    Span,
+)
+from streams.report.ledger import Fault, Ledger
+from streams.report.reasons import Endings, Fate
+
+_NO_MESSAGE = uuid.UUID(int=0)
+
+
+def balance(
+    accepted: Iterable[Accepted],
+    delivered: Iterable[Delivered],
+    sides: Iterable[Side],
+    endings: Endings | None = None,
+    begins: Begins | None = None,
+    span: Span = ALWAYS,
+) -> Ledger:
+    """Hold what was accepted against what is in the queues and in the endpoints' state.
+
+    All facts of a dialog must be given together. ``begins``: which logs are not whole any more.
+    ``span``: which messages the account is about.
+    """
+    about = {side.endpoint: side for side in sides}
+    balancing = _Balance(about, endings or Endings(), begins or Begins(), span)
+    sent: defaultdict[EndpointKey, list[Accepted]] = defaultdict(list)
+    senders: dict[tuple[uuid.UUID, bool, uuid.UUID], EndpointKey] = {}
+    for message in accepted:
+        sender = message.sender
+        sent[sender].append(message)
+        senders[sender.conversation, sender.is_initiator, message.message_id] = sender
+    arrived: defaultdict[EndpointKey, list[Delivered]] = defaultdict(list)
+    nobodys: list[Delivered] = []
+    for row in delivered:
+        known = senders.get((row.conversation, row.from_initiator, row.message_id))
+        if known is None:
+            nobodys.append(row)
+        else:
+            arrived[known].append(row)
+    for sender, messages in sent.items():
+        balancing.account(sender, messages, arrived[sender])
+    balancing.account_for_nobodys(nobodys, arrived)
+    balancing.count(sent)
+    return balancing.ledger
+
+
+@dataclass(slots=True)
+class _Balance:
+    """The account while it is drawn up."""
+
+    sides: dict[EndpointKey, Side]
+    endings: Endings
+    begins: Begins
+    span: Span
+    ledger: Ledger = field(default_factory=Ledger)
+    places: defaultdict[tuple[uuid.UUID, bool], dict[str, None]] = field(init=False)
+    """Where the sides of dialogs are or were, as their state says, or what they have said."""
+
+    def __post_init__(self) -> None:
+        self.places = defaultdict(dict)
+        for place, conversation, is_initiator in (*self.endings.said, *self.sides):
+            self.places[conversation, is_initiator][place] = None
+
+    def account(
+        self, sender: EndpointKey, messages: Sequence[Accepted], arrived: Sequence[Delivered]
+    ) -> None:
+        """Account for what one endpoint has sent."""
+        side = self.sides.get(sender)
+        place = _target(side, arrived)
+        here = sorted(
+            (d for d in arrived if d.place == place), key=lambda d: (d.partition, d.offset)
+        )
+        self.ledger.at_refused_targets += sum(
+            1 for d in arrived if d.place != place and d.sent_at in self.span
+        )
+        found: defaultdict[uuid.UUID, list[Delivered]] = defaultdict(list)
+        for row in here:
+            found[row.message_id].append(row)
+        other = (sender.conversation, not sender.is_initiator)
+        receivers = list(self.places[other]) if place is None else [place]
+        told = _Told(side, here, max((d.sequence for d in here), default=-1), receivers)
+        for message in self.begins.numbered(messages, side, found):
+            if message.at in self.span:
+                self._message(message, found[message.message_id], told)
+        self._order(here)
+
+    def _message(self, message: Accepted, copies: Sequence[Delivered], told: _Told) -> None:
+        if copies:
+            outcome = Fate.DELIVERED
+            if len(copies) > 1:
+                self.ledger.note(Fault.TWICE, _missing(message, copies[0].place))
+            if copies[0].digest != message.digest or copies[0].sequence != message.sequence:
+                self.ledger.note(Fault.CHANGED, _missing(message, copies[0].place))
+        elif message.sequence > told.last:
+            outcome = self.endings.outcome(message, told.side, told.receivers, self.sides)
+        else:  # in order: what is missing before the last can have no reason
+            outcome = Fate.LOST
+        if outcome is Fate.LOST and self._is_hidden(message, told):
+            outcome = Fate.TRIMMED
+        self.ledger.outcomes[outcome] += 1
+        if outcome is Fate.LOST:
+            self.ledger.note(Fault.LOST, _missing(message, message.sender.place))
+
+    def _is_hidden(self, message: Accepted, told: _Told) -> bool:
+        sender = message.sender
+        others = (
+            EndpointKey(p, sender.conversation, not sender.is_initiator) for p in told.receivers
+        )
+        known = told.side is not None and any(other in self.sides for other in others)
+        return self.begins.hide(message, told.here, told.receivers, known=known)
+
+    def _order(self, here: Sequence[Delivered]) -> None:
+        for before, after in pairwise(here):
+            same = before.partition == after.partition  # else another group: MOVE CONVERSATION
+            if same and after.sequence < before.sequence and after.sent_at in self.span:
+                self.ledger.note(Fault.DISORDERED, _delivered(after))
+
+    def account_for_nobodys(
+        self, rows: Iterable[Delivered], arrived: dict[EndpointKey, list[Delivered]]
+    ) -> None:
+        """Account for what is in queues although no command has said it."""
+        firsts = {
+            (sender.conversation, sender.is_initiator): min(row.sequence for row in found)
+            for sender, found in arrived.items()
+            if found
+        }
+        for row in rows:
+            if row.sent_at not in self.span:
+                continue
+            if self.begins.unsaid(row, firsts.get((row.conversation, row.from_initiator))):
+                self.ledger.unsaid += 1
+            else:
+                self.ledger.note(Fault.UNKNOWN, _delivered(row))
+
+    def count(self, sent: dict[EndpointKey, list[Accepted]]) -> None:
+        """Hold how many messages every endpoint counts against its commands; count locks."""
+        for endpoint, side in self.sides.items():
+            if endpoint.is_initiator and side.peer is not None:
+                self.ledger.locked[side.peer] += 1
+            if side.sent is None or not self.begins.says_all(endpoint.place):
+                continue
+            said = sum(message.read for message in sent.get(endpoint, ()))
+            if side.sent - said not in self._numbers_of_end(endpoint, said):
+                about = (endpoint.conversation, endpoint.is_initiator, side.sent, _NO_MESSAGE)
+                self.ledger.note(Fault.MISCOUNTED, Missing(*about, endpoint.place))
+
+    def _numbers_of_end(self, endpoint: EndpointKey, said: int) -> Sequence[int]:
+        """Return how many numbers an endpoint's END may have: none where it had nobody to tell."""
+        endings, how = self.endings, self.endings.said.get(endpoint)
+        if how is None:
+            return (0,)
+        other = (endpoint.conversation, not endpoint.is_initiator)
+        over = (
+            endpoint in endings.errors
+            or endpoint in endings.events
+            or endpoint in endings.end_dialogs
+            or any(EndpointKey(place, *other) in endings.said for place in self.places[other])
+        )
+        alone = how is Ending.WITH_CLEANUP or not said or over or bool(self.begins)
+        return (0, 1) if alone else (1,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is known of one direction: its sender's state, and what is at its target."""
+
+    side: Side | None
+    here: Sequence[Delivered]
+    last: int
+    receivers: Sequence[str]
+
+
+def _target(side: Side | None, arrived: Sequence[Delivered]) -> str | None:
+    """Return the locked target; where nobody knows it (any more), the one that has the most."""
+    if side is not None and side.peer is not None:
+        return side.peer
+    counts = Counter(sorted(d.place for d in arrived))
+    return next((place for place, _ in counts.most_common(1)), None)
+
+
+def _missing(message: Accepted, place: str) -> Missing:
+    sender = message.sender
+    return Missing(
+        *(sender.conversation, sender.is_initiator, message.sequence, message.message_id),
+        *(place, message.at),
+    )
+
+
+def _delivered(row: Delivered) -> Missing:
+    return Missing(
+        *(row.conversation, row.from_initiator, row.sequence, row.message_id),
+        *(row.place, row.sent_at),
+    )

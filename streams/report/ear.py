@@ -1,0 +1,201 @@
+"""From records of topics to what they say of dialogs: the same for one process and for Spark's.
+
+Nothing is kept between two records but what an application says again: so the records of a
+partition must be read in their order. Whoever reads several at once reads each with an ear of its
+own, and :mod:`streams.report.gather` finds what is then left.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from streams.errors import ConversationEvent, EventKind, Number
+from streams.protocol import ERROR, Command, CommandKind, Flag, Source
+from streams.report.facts import Ending
+from streams.report.parts import (
+    NOBODY,
+    Began,
+    Delayed,
+    Dropped,
+    Duplicate,
+    Ended,
+    Failed,
+    Kept,
+    Part,
+    Queued,
+    QueuedEnd,
+    Refused,
+    Sent,
+    Shared,
+    shared_key,
+)
+from streams.report.sites import Sites
+from streams.wire import MalformedError, decode_event
+from streams.wire.partition import partition_of
+from streams.wire.records import Headers, is_moved, read_command, read_queued
+from streams.wire.state import POSITIONS_KEY, StateKey, decode_key
+
+Heard = tuple[bytes, Part]
+"""A dialog's id, and a part of what is known of it."""
+
+_ERROR_RECEIVED = (ConversationEvent.ERROR_RECEIVED, ConversationEvent.BROKER_ERROR_RECEIVED)
+"""Subclasses of event 124: the other side's application, or its broker, has ended with an Error."""
+_CODE = re.compile(rb"<Code>(-?\d+)</Code>")
+
+
+class Record(NamedTuple):
+    """A record of any topic, ``stored_at`` in epoch milliseconds; ``digest`` is its value's.
+
+    Of values of ``cmd`` topics nothing is read, of those of queues no more than an Error's code.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    stored_at: int
+    key: bytes | None
+    headers: Headers
+    value: bytes | None
+    digest: bytes
+
+
+@dataclass(slots=True)
+class Ear:
+    """Reads records; ``read`` says up to where commands are read, by instance and partition."""
+
+    sites: Sites
+    read: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    _last: dict[tuple[str, int, Source], tuple[int, int]] = field(default_factory=dict)
+
+    def hear(self, record: Record) -> Iterator[Heard]:
+        """Yield what a record says; nothing where nobody of ours wrote it."""
+        place = self.sites.place_of(record.topic)
+        if place is None:
+            return
+        try:
+            match place.kind:
+                case "cmd":
+                    yield from self._command(record, place.instance or "")
+                case "queue":
+                    yield from _queued(record, f"{place.instance}/{place.database}")
+                case "dialog":
+                    yield from _state(record, place.instance or "")
+                case "event":
+                    yield from self._event(record)
+        except MalformedError:
+            return  # no message of any dialog, or told as event 161 by the endpoint worker
+
+    def listen(self, *fields: Any) -> Iterator[Heard]:
+        """Yield what a record says that comes as the fields of :class:`Record`."""
+        return self.hear(Record(*fields))
+
+    # --- commands --------------------------------------------------------------------------------
+
+    def _command(self, record: Record, home: str) -> Iterator[Heard]:
+        if is_moved(record.headers):
+            return
+        command = read_command(record.key, None, record.headers, record.stored_at)
+        count = self.sites.partitions.get(home)
+        if count and partition_of(command.conversation, count) != record.partition:
+            return  # 161 as well
+        if self._is_repeated(record, command):
+            return
+        read = record.offset < self.read.get((home, record.partition), 0)
+        at, place = (record.partition, record.offset), f"{home}/{command.database}"
+        about = at, place, command.from_initiator, command.command_id.bytes
+        if command.kind is CommandKind.SEND:
+            for conversation in (command.conversation, *command.also):
+                message_id = command.message_id(conversation).bytes
+                sent = record.digest, record.stored_at, read, command.cause
+                yield conversation.bytes, Sent(*about, message_id, *sent)
+            if command.also:
+                yield shared_key(command.command_id.bytes), Shared(command.command_id.bytes)
+        elif command.kind is CommandKind.BEGIN:
+            lifetime = (command.lifetime or 0) * 1000
+            expires_at = lifetime and record.stored_at + lifetime
+            yield command.conversation.bytes, Began(command.command_id.bytes, expires_at)
+        elif command.kind is CommandKind.END and read:
+            yield command.conversation.bytes, Ended(*about, _how(command), command.cause)
+
+    def _is_repeated(self, record: Record, command: Command) -> bool:
+        """Tell whether a statement was said before: its endpoint passes it over."""
+        cause = command.cause
+        if cause is None:
+            return False
+        source = (record.topic, record.partition, cause.source)
+        if cause.at <= self._last.get(source, (-1, -1)):
+            return True
+        self._last[source] = cause.at
+        return False
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def _event(self, record: Record) -> Iterator[Heard]:
+        event = decode_event(record.value)
+        kind, error, told_at = event["event"], event["error"], event["at"]
+        dialog = _id(event["conversation"])
+        if kind == EventKind.CONVERSATION:
+            yield from self._ending(record, event, error, dialog)
+        elif kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:
+            cause = "retries" if event["attempt"] else "sent again after a retry, or by a forwarder"
+            yield dialog, Duplicate(cause, told_at)
+        elif kind in (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE):
+            yield dialog, Dropped(error, told_at)
+        elif kind == EventKind.MESSAGE_CLASSIFY and error:
+            yield dialog, Delayed(error, told_at)
+
+    def _ending(
+        self, record: Record, event: Mapping[str, Any], error: int, dialog: bytes
+    ) -> Iterator[Heard]:
+        """Read of a statement that was refused, or of an end in error."""
+        refused = _id(event["message_id"]) if error else NOBODY
+        if refused:
+            yield dialog, Refused(refused)
+            yield shared_key(refused), Refused(refused)
+        elif error or event["subclass"] in _ERROR_RECEIVED:
+            place = self.sites.home(str(event["instance"]), str(event["database"]))
+            at = record.partition, record.offset
+            yield dialog, Failed(at, place, bool(event["from_initiator"]), error)
+
+
+def _id(text: object) -> bytes:
+    """Return an id of an event; that of nobody where nobody of ours wrote it."""
+    try:
+        return uuid.UUID(str(text)).bytes
+    except ValueError:
+        return NOBODY
+
+
+def _how(command: Command) -> Ending:
+    if command.cleanup:
+        return Ending.WITH_CLEANUP
+    return Ending.PLAIN if command.error_code is None else Ending.WITH_ERROR
+
+
+def _queued(record: Record, place: str) -> Iterator[Heard]:
+    frame = read_queued(record.value, record.headers)
+    header, conversation = frame.header, frame.conversation.bytes
+    from_initiator = frame.parties.from_initiator
+    if header.type == ERROR:
+        code = _CODE.search(frame.body)
+        yield conversation, QueuedEnd(place, from_initiator, int(code[1]) if code else 0)
+    elif header.flags & Flag.END:
+        yield conversation, QueuedEnd(place, from_initiator, None)
+    elif header.sequenced:  # else a DialogTimer: nobody has sent it
+        at, message_id = (record.partition, record.offset), header.message_id.bytes
+        message = message_id, header.sequence, record.digest, header.enqueued_at
+        yield conversation, Queued(at, place, from_initiator, *message, frame.journey.path)
+
+
+def _state(record: Record, home: str) -> Iterator[Heard]:
+    if record.key is None or record.key == POSITIONS_KEY:
+        return
+    about = decode_key(record.key)
+    if isinstance(about, StateKey) and about.chunk is None:
+        at = record.partition, record.offset
+        kept = Kept(at, home, about.database, about.is_initiator, record.value)
+        yield about.conversation.bytes, kept

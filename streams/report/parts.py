@@ -1,0 +1,137 @@
+"""What single records say of dialogs, as small as it can be: parts are sorted and sent around.
+
+Ids are bytes, times epoch milliseconds. ``at`` of a part is where its record stands, partition and
+offset: one dialog's commands stand in one partition, and so do its state and its events.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from streams.protocol import Cause
+from streams.report.facts import Ending
+
+Where = tuple[int, int]
+"""Partition and offset of a record."""
+NOBODY = b""
+"""The key of what is counted and belongs to no dialog."""
+_ID = 16  # bytes
+
+
+def shared_key(command_id: bytes) -> bytes:
+    """Return the key under which is found what became of a SEND on several conversations."""
+    return b"#" + command_id
+
+
+def is_shared(key: bytes) -> bool:
+    """Tell whether a key is such a one, and no dialog's."""
+    return len(key) == _ID + 1
+
+
+class Sent(NamedTuple):
+    """A SEND on one conversation, with what tells its body apart."""
+
+    at: Where
+    place: str
+    from_initiator: bool
+    command_id: bytes
+    message_id: bytes
+    digest: bytes
+    stored_at: int
+    read: bool
+    cause: Cause | None
+
+
+class Began(NamedTuple):
+    """A BEGIN; ``expires_at`` is 0 where the lifetime is the longest."""
+
+    command_id: bytes
+    expires_at: int
+
+
+class Ended(NamedTuple):
+    """An END that its endpoint has read."""
+
+    at: Where
+    place: str
+    from_initiator: bool
+    command_id: bytes
+    how: Ending
+    cause: Cause | None
+
+
+class Refused(NamedTuple):
+    """An event: a statement was refused."""
+
+    command_id: bytes
+
+
+class Shared(NamedTuple):
+    """A SEND on several conversations; it is refused on all of them or on none."""
+
+    command_id: bytes
+
+
+class Failed(NamedTuple):
+    """An event: an endpoint has ended in error; ``error`` is 0 for the other side's."""
+
+    at: Where
+    place: str
+    is_initiator: bool
+    error: int
+
+
+class Duplicate(NamedTuple):
+    """An event: a copy was removed; ``cause`` says where it came from."""
+
+    cause: str
+    told_at: int
+
+
+class Dropped(NamedTuple):
+    """An event: a copy was dropped."""
+
+    number: int
+    told_at: int
+
+
+class Delayed(NamedTuple):
+    """An event: a message stays where it is for a while."""
+
+    number: int
+    told_at: int
+
+
+class Queued(NamedTuple):
+    """A message in a queue."""
+
+    at: Where
+    place: str
+    from_initiator: bool
+    message_id: bytes
+    sequence: int
+    digest: bytes
+    sent_at: int
+    path: tuple[tuple[str, int], ...]
+
+
+class QueuedEnd(NamedTuple):
+    """An EndDialog in a queue, or an Error, with its code."""
+
+    place: str
+    from_initiator: bool
+    error: int | None
+
+
+class Kept(NamedTuple):
+    """A state record of an endpoint; ``None`` is a tombstone."""
+
+    at: Where
+    home: str
+    database: str
+    is_initiator: bool
+    value: bytes | None
+
+
+Copy = Duplicate | Dropped | Delayed
+Part = Sent | Began | Ended | Refused | Shared | Failed | Queued | QueuedEnd | Kept | Copy

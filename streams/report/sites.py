@@ -1,0 +1,72 @@
+"""Where dialogs live: whose a topic is, and where a broker id is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from streams.routing import broker_key
+from streams.topology import Topology, home_of, homes_of, queues_of
+from streams.wire import Topics
+from streams.wire.place import TopicPlace, place_of
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """What a topology says of places; without one, what names of topics say themselves.
+
+    ``topics``: whose they are, by name; of others the name must do. ``brokers``: the place of each
+    broker id. ``pairs``: the home of a mirrored database, by instance and database.
+    ``partitions``: how many a home's commands have.
+    """
+
+    prefix: str
+    topics: Mapping[str, TopicPlace] = field(default_factory=dict)
+    brokers: Mapping[str, str] = field(default_factory=dict)
+    pairs: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, topology: Topology, prefix: str, partitions: Mapping[str, int]) -> Sites:
+        """Return what a topology says."""
+        names = Topics(prefix)
+        topics = {names.event: TopicPlace("event")}
+        for home in homes_of(topology):
+            topics[names.cmd(home)] = TopicPlace("cmd", home)
+            topics[names.dialog(home)] = TopicPlace("dialog", home)
+        for queue in queues(topology):
+            topics[names.queue(*queue)] = TopicPlace("queue", *queue)
+        databases = [(n, d) for n, i in topology.instances.items() for d in i.databases.values()]
+        brokers = {broker_key(d.broker_id): f"{home_of(n, d)}/{d.name}" for n, d in databases}
+        pairs = {(n, d.name): d.mirror.pair for n, d in databases if d.mirror is not None}
+        return cls(prefix, topics, brokers, pairs, partitions)
+
+    def place_of(self, topic: str) -> TopicPlace | None:
+        """Return what a topic's name says; ``None`` where it is none of ours."""
+        known = self.topics.get(topic)
+        return known if known is not None else place_of(topic, Topics(self.prefix))
+
+    def home(self, instance: str, database: str) -> str:
+        """Return the place of a database as its topics say it."""
+        return f"{self.pairs.get((instance, database), instance)}/{database}"
+
+    def joined(self, other: Sites) -> Sites:
+        """Return what both say: clusters of one account have the same prefix."""
+        return Sites(
+            self.prefix,
+            {**self.topics, **other.topics},
+            {**self.brokers, **other.brokers},
+            {**self.pairs, **other.pairs},
+            {**self.partitions, **other.partitions},
+        )
+
+
+def queues(topology: Topology) -> list[tuple[str, str, str]]:
+    """Return all queues (home, database, name), one of a mirrored pair once."""
+    found = (
+        (home_of(name, d), d.name, queue.name)
+        for name, instance in topology.instances.items()
+        for d in instance.databases.values()
+        for queue in queues_of(d)
+    )
+    return list(dict.fromkeys(found))

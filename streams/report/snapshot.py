@@ -1,0 +1,91 @@
+"""What of a cluster is to be read, so that nothing that is held against it is missing.
+
+Ends are taken in the order in which :mod:`streams.report.read` reads: state, queues, commands,
+events. Whoever then reads up to them, in whatever order, finds what a state says to be settled.
+Beyond the last stable offset nothing is read: an open transaction is waited for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, Offsets, read_begins, read_ends, read_highs
+from streams.report.read import counts_of
+from streams.report.sites import Sites, queues
+from streams.topology import Topology, homes_of
+
+_LOOK = 0.1
+"""Seconds between two looks for the end of open transactions."""
+
+Range = tuple[int, int]
+"""The first offset and the one behind the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The ranges to read, by topic and partition, and whose the topics are."""
+
+    sites: Sites
+    ranges: Mapping[tuple[str, int], Range]
+
+
+def take_snapshots(
+    parts: Sequence[tuple[Cluster, Topology]], timeout: float = 60.0
+) -> list[Snapshot]:
+    """Return what there is now in clusters that share dialogs: the state of all of them first.
+
+    Raises SurroundingsError where a transaction stays open for ``timeout`` seconds.
+    """
+    ends = [_state_ends(*part) for part in parts]
+    for kind in (_queues, _commands, _events):
+        for (cluster, topology), found in zip(parts, ends, strict=True):
+            found |= read_highs(cluster, kind(cluster, topology))
+    return [_snapshot(*part, found, timeout) for part, found in zip(parts, ends, strict=True)]
+
+
+def _state_ends(cluster: Cluster, topology: Topology) -> Offsets:
+    return read_ends(cluster, [cluster.topics.dialog(home) for home in homes_of(topology)])
+
+
+def _queues(cluster: Cluster, topology: Topology) -> list[str]:
+    return [cluster.topics.queue(*queue) for queue in queues(topology)]
+
+
+def _commands(cluster: Cluster, topology: Topology) -> list[str]:
+    return [cluster.topics.cmd(home) for home in homes_of(topology)]
+
+
+def _events(cluster: Cluster, _: Topology) -> list[str]:
+    return [cluster.topics.event]
+
+
+def _snapshot(cluster: Cluster, topology: Topology, ends: Offsets, timeout: float) -> Snapshot:
+    _await(cluster, ends, timeout)
+    begins = read_begins(cluster, _topics(ends))
+    ranges = {where: (begins.get(where, 0), end) for where, end in ends.items()}
+    sites = Sites.of(topology, cluster.topics.prefix, counts_of(cluster, topology))
+    return Snapshot(sites, {where: (b, e) for where, (b, e) in ranges.items() if b < e})
+
+
+def _await(cluster: Cluster, ends: Offsets, timeout: float) -> None:
+    """Return when everything before these ends is committed or aborted."""
+    deadline = time.monotonic() + timeout
+    while True:
+        stable = read_ends(cluster, _topics(ends))
+        open_ = [where for where, end in ends.items() if stable.get(where, end) < end]
+        if not open_:
+            return
+        if time.monotonic() > deadline:
+            topic, partition = min(open_)
+            raise SurroundingsError(
+                f"A transaction has been open in {topic}/{partition} for {timeout:.0f} s.",
+                "Try again when it has timed out.",
+            )
+        time.sleep(_LOOK)
+
+
+def _topics(places: Offsets) -> Sequence[str]:
+    return list(dict.fromkeys(topic for topic, _ in places))

@@ -1,0 +1,18 @@
+"""What a process says about itself over HTTP: figures for Prometheus, health, readiness.
+
+The only importer of Prometheus's library, which is loaded only where somebody asks for figures.
+"""
+
+from streams.telemetry.http import Answers, address_of, answering, health_answer
+from streams.telemetry.series import CONTENT_TYPE, Samples, Series, exposition_of
+
+__all__ = [
+    "CONTENT_TYPE",
+    "Answers",
+    "Samples",
+    "Series",
+    "address_of",
+    "answering",
+    "exposition_of",
+    "health_answer",
+]

@@ -1,0 +1,132 @@
+"""Alert rules and the Grafana dashboard ask for metrics that processes really serve."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import promql_parser as promql
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from streams.analysis.check.table import CHECKS
+from streams.cli.commands import COMMANDS
+from streams.kafka import Cluster
+from streams.monitor.metrics import figures_of as monitor_figures
+from streams.store import Store
+from streams.telemetry import exposition_of
+from streams.workers import ROLES, Plan, Process
+from streams.workers.metrics import figures_of as worker_figures
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+RULES = [
+    rule
+    for group in yaml.safe_load((DEPLOY / "prometheus" / "alerts.yml").read_text("utf-8"))["groups"]
+    for rule in group["rules"]
+]
+BOARD = json.loads((DEPLOY / "grafana" / "hopline.json").read_text("utf-8"))
+SCRAPED = {"job", "instance"}
+"""Labels that Prometheus itself adds."""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Return every metric that some process of ours serves, with its labels."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('store')}/monitor.sqlite"
+    process = Process(Cluster("127.0.0.1:1"), Plan(ROLES, ("A",)))
+    found: dict[str, set[str]] = {"up": set()}  # Prometheus's own
+    with Store.open(url) as store:
+        for series in (*worker_figures(process), *monitor_figures([], store)):
+            assert series.name not in found, "two processes call different things alike"
+            found[series.name] = set(series.labels)
+    for family in text_string_to_metric_families(exposition_of(list)().decode()):
+        found.update({sample.name: set(sample.labels) for sample in family.samples})
+    return found
+
+
+def of_board() -> Iterator[tuple[str, str]]:
+    for panel in BOARD["panels"]:
+        for target in panel.get("targets", ()):
+            yield panel["title"], target["expr"].replace("$__rate_interval", "5m")
+
+
+EXPRESSIONS = [*((rule["alert"], rule["expr"]) for rule in RULES), *of_board()]
+
+
+def selectors(expression: str) -> Iterator[tuple[str, set[str]]]:
+    """Yield the metrics of an expression, with the labels by which they are chosen."""
+    found: list[Any] = []
+    promql.walk(promql.parse(expression), pre_visit=lambda node: found.append(node) or True)
+    for node in found:
+        vector = getattr(node, "vector_selector", node)
+        if isinstance(vector, promql.VectorSelector):
+            yield vector.name, {m.name for m in vector.matchers.matchers}
+
+
+@pytest.mark.parametrize(("title", "expression"), EXPRESSIONS, ids=[t for t, _ in EXPRESSIONS])
+def test_an_expression_asks_for_what_there_is(
+    title: str, expression: str, served: dict[str, set[str]]
+) -> None:
+    asked = list(selectors(expression))
+    assert asked
+    for name, labels in asked:
+        assert name in served, f"{title}: no process serves {name}"
+        known = served[name] | SCRAPED
+        assert labels <= known, f"{title}: {name} has no label {labels - known}"
+        for by in re.findall(r"\bby \(([^)]*)\)", expression):
+            wanted = set(by.replace(" ", "").split(","))
+            assert wanted <= known, f"{title}: {name} has no label {wanted - known}"
+
+
+def test_what_an_alert_shows_of_its_labels_is_there(served: dict[str, set[str]]) -> None:
+    for rule in RULES:
+        shown = set(re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())))
+        left = [served[name] | SCRAPED for name, _ in selectors(rule["expr"])]
+        by = re.search(r"\bby \(([^)]*)\)", rule["expr"])
+        kept = set(by[1].replace(" ", "").split(",")) if by else set.intersection(*left)
+        assert shown <= kept, rule["alert"]
+
+
+def test_every_alert_says_what_to_do() -> None:
+    names = [rule["alert"] for rule in RULES]
+    assert len(set(names)) == len(names)
+    for rule in RULES:
+        said = rule["annotations"]
+        assert set(said) == {"summary", "description", "runbook"}, rule["alert"]
+        assert all(len(text) > 20 for text in said.values()), rule["alert"]
+        assert rule["labels"]["severity"] in ("page", "ticket")
+
+
+def test_what_an_alert_names_exists() -> None:
+    text = (DEPLOY / "prometheus" / "alerts.yml").read_text("utf-8")
+    assert set(re.findall(r"TA-\d+", text)) <= {check.code for check in CHECKS}
+    assert set(re.findall(r"hopline ([a-z]+)", text)) <= set(COMMANDS)
+
+
+def test_panels_do_not_lie_on_each_other() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in BOARD["panels"]:
+        at = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(at["x"], at["x"] + at["w"])
+            for y in range(at["y"], at["y"] + at["h"])
+        }
+        assert not cells & taken, panel["title"]
+        assert at["x"] + at["w"] <= 24
+        taken |= cells
+    assert len({panel["id"] for panel in BOARD["panels"]}) == len(BOARD["panels"])
+
+
+def test_all_that_the_monitor_tells_of_itself_is_watched(served: dict[str, set[str]]) -> None:
+    asked = {name for _, expression in EXPRESSIONS for name, _ in selectors(expression)}
+    told = {name for name in served if name.startswith("hopline_monitor_")}
+    # How many batches there were, and when the last one ended, is for whoever asks.
+    assert told - asked == {
+        "hopline_monitor_batches_total",
+        "hopline_monitor_last_batch_timestamp_seconds",
+    }

@@ -1,0 +1,282 @@
+"""The life of a dialog, read from the topics of workers that run."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import pytest
+
+from streams.diagram import Links, Shape, mermaid_text, svg_text
+from streams.errors import Number, SurroundingsError
+from streams.kafka import Cluster
+from streams.live.life import (
+    Bounds,
+    Life,
+    Step,
+    build_life,
+    cut,
+    draw_life,
+    read_dialog,
+    read_life,
+)
+from streams.protocol import Limits, State
+from streams.routing import Verdict
+from streams.topology import Topology
+from tests.live.lives import MIDDLE, arrows, chosen, lived, said
+from tests.running import System, running
+from tests.workers.rig import QUICK
+
+AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
+SERVICES = ("InitiatorService", "TargetService")
+
+
+# --- over gateways -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Lived:
+    system: System
+    life: Life
+
+
+@pytest.fixture(scope="module")
+def combined(kafka: str) -> Iterator[Lived]:
+    """Return a dialog that went over GatewayA or GatewayB, was answered, and ended by both."""
+    with running(kafka, f"t{uuid.uuid4().hex[:12]}.", "combined") as system:
+        conversation = chosen(system.topology, "DatabaseB")
+        yield Lived(system, lived(system, conversation))
+
+
+def test_each_arrow_is_a_passage_between_two_instances(combined: Lived) -> None:
+    there = [a for a in arrows(combined.life) if a[0] == "ServerA"]
+    assert there
+    assert {a[:2] for a in arrows(combined.life)} <= {
+        *(("ServerA", g) for g in MIDDLE),
+        *((g, "ServerB") for g in MIDDLE),
+        *(("ServerB", g) for g in MIDDLE),
+        *((g, "ServerA") for g in MIDDLE),
+    }
+    for step in combined.life.steps:
+        if step.sight.shape.is_copy:
+            assert step.sight.arrived is not None
+            assert step.sight.arrived >= step.sight.at
+    times = [step.at for step in combined.life.steps]
+    assert times == sorted(times)
+    assert combined.life.steps[0].sight.at == 0
+
+
+def test_the_story_is_told_in_order(combined: Lived) -> None:
+    words = [said(step) for step in combined.life.steps]
+    story = (
+        "BEGIN DIALOG to TargetService",
+        "SEND 0",
+        "message 0",
+        "message 0",
+        "DatabaseB: CONVERSING",
+        "message 0 into TargetQueue",
+        "ack 0",
+        "ack 0",
+        "locked to DatabaseB",
+        "SEND 0",
+        "message 0 into InitiatorQueue",
+        "END 1",
+        "EndDialog 1 into TargetQueue",
+        "DatabaseA: CLOSED",
+        "END",
+        "DatabaseB: CLOSED",
+    )
+    at = 0
+    for words_of_step in story:
+        found = next((n for n in range(at, len(words)) if words[n] == words_of_step), None)
+        assert found is not None, f"{words_of_step!r} is not behind {words[:at]} in {words}"
+        at = found + 1
+
+
+def test_every_decision_has_its_rule_and_is_what_the_catalog_says(combined: Lived) -> None:
+    life = combined.life
+    copies = [s for s in life.steps if s.sight.shape.is_copy]
+    assert all(step.decisions for step in copies)
+    for step in copies:
+        assert all(d.agrees for d in step.decisions), step
+        assert step.decisions[0].instance == step.sight.ends[0][0]
+    first = next(s for s in copies if s.sight.verb == "message")
+    assert first.decisions[0].answer.decision.verdict is Verdict.SEND
+    assert first.decisions[0].rule.startswith("M3 TargetRoute")
+    assert first.decisions[0].text.startswith("At ServerA, by the routes of DatabaseA, for Target")
+    into = [s for s in copies if s.sight.ends[1] == ("ServerB",) and s.sight.verb == "message"]
+    assert [d.answer.decision.verdict for d in into[0].decisions] == [
+        Verdict.FORWARD,
+        Verdict.DELIVER,
+    ]
+    back = [s for s in copies if s.sight.shape is Shape.ACK and s.sight.ends[0] == ("ServerB",)]
+    assert {d.answer.decision.step for s in back for d in s.decisions} <= {"REPLY", "M1", "M2"}
+
+
+def test_messages_are_accounted_for(combined: Lived) -> None:
+    life = combined.life
+    assert [(m.from_initiator, m.sequence) for m in life.messages] == [
+        *((True, 0), (True, 1), (False, 0)),
+    ]
+    for message in life.messages:
+        assert message.attempts == 1
+        assert message.copies == 2, "one to the gateway, one from it"
+        assert not message.refused
+        assert message.queued_at is not None
+        assert message.took is not None and message.took >= 0
+    assert life.messages[0].place == "ServerB/DatabaseB"
+    assert life.messages[0].size == len(b"<hello/>")
+    assert life.messages[0].acknowledged_at is not None
+    assert life.messages[0].acknowledged_at >= (life.messages[0].queued_at or 0)
+
+
+def test_both_sides_and_who_they_are(combined: Lived) -> None:
+    life = combined.life
+    assert (life.from_service, life.to_service, life.contract) == (*SERVICES, "DEFAULT")
+    assert [(e.instance, e.is_initiator) for e in life.endpoints] == [
+        ("ServerA", True),
+        ("ServerB", False),
+    ]
+    dialogs = [e.dialog for e in life.endpoints if e.dialog is not None]
+    assert all(dialog.state is State.CD for dialog in dialogs)
+    assert life.catalog_version == 1
+    assert life.left_out == ()
+    assert life.known
+
+
+def test_its_diagram_says_the_same_as_its_steps(combined: Lived) -> None:
+    life = combined.life
+    diagram = draw_life(life, fold=False)
+    assert [key for row in diagram.rows for key in row.keys] == list(range(len(life.steps)))
+    names = [p.name for p in diagram.participants]
+    assert names[:2] == ["InitiatorService", "ServerA"]
+    assert names[-2:] == ["ServerB", "TargetService"]
+    assert "(M3 TargetRoute" in mermaid_text(draw_life(life, rules=True))
+    assert len(draw_life(life).rows) <= len(diagram.rows)
+    picture = svg_text(diagram, Links("?step={}".format, chosen=2))
+    links = [e.attrib for e in ElementTree.fromstring(picture).iter() if e.tag.endswith("}a")]
+    assert [link["href"] for link in links] == [f"?step={n}" for n in range(len(life.steps))]
+    assert [link["id"] for link in links if "aria-current" in link] == ["row-2"]
+    part = cut(diagram, 0, 2)
+    assert [p.name for p in part.participants] == names[:2]
+    assert part.rows == diagram.rows[:2]
+
+
+def test_only_what_can_hold_the_dialog_is_read(combined: Lived) -> None:
+    """Another dialog's records are passed over; with few records allowed the rest is told of."""
+    system, life = combined.system, combined.life
+    cut = read_dialog(system.cluster, life.conversation, Bounds(records=5))
+    assert len(cut.records) == 5
+    assert cut.left_out == ["all but the first 5 records that were found"]
+
+
+def test_what_takes_too_long_is_told(combined: Lived) -> None:
+    ticks = iter([0.0, *([100.0] * 100)])
+    reading = read_dialog(
+        combined.system.cluster, combined.life.conversation, clock=lambda: next(ticks)
+    )
+    assert reading.records == []
+    assert "what was not read within 20 s of " in reading.left_out[0]
+
+
+def test_a_dialog_that_nobody_knows(combined: Lived) -> None:
+    life = read_life(combined.system.cluster, uuid.uuid4())
+    assert not life.known
+    assert (life.steps, life.messages, life.endpoints) == ((), (), ())
+
+
+def test_a_cluster_that_is_away_is_told() -> None:
+    with pytest.raises(SurroundingsError, match=r"Kafka at 127\.0\.0\.1:1 cannot be reached"):
+        read_dialog(Cluster("127.0.0.1:1"), uuid.uuid4())
+
+
+def test_routes_that_were_changed_since_are_told(combined: Lived) -> None:
+    """The catalog of another topology explains none of it, or otherwise."""
+    reading = read_dialog(combined.system.cluster, combined.life.conversation)
+    nothing = build_life(combined.life.conversation, reading.records, Topology({}))
+    assert nothing.steps and not any(step.decisions for step in nothing.steps)
+    assert [said(s) for s in nothing.steps] == [said(s) for s in combined.life.steps]
+
+
+# --- retries, drops, several targets -------------------------------------------------------------
+
+
+def test_copies_and_duplicates_say_why(kafka: str, unique: str) -> None:
+    with running(kafka, unique, "two_brokers", limits=QUICK, start=False) as system:
+        system.start("ServerA")
+        system.start("ServerB", roles=("forwarder",))
+        with system.client() as client:
+            dialog = client.begin(*AT_A, *SERVICES)
+            client.send(dialog, b"<hello/>", wait=True)
+            system.records(system.cluster.topics.inbox("ServerB"), count=3)
+            system.start("ServerB", roles=("endpoint",))
+            system.received(*AT_B, "TargetQueue", 1)
+            system.events(160, lambda e: e["error"] == Number.DUPLICATE, count=2)
+            system.events(149)
+        life = read_life(system.cluster, dialog.id)
+    [message] = life.messages
+    assert message.attempts >= 3
+    assert message.copies >= message.attempts
+    assert message.removed >= 2
+    again = [s for s in life.steps if s.number == Number.DUPLICATE]
+    assert all("the sender retried" in dict(s.facts)["why"] for s in again)
+    assert [s.sight.rest for s in _copies_of(life, 0)][:3] == ["", ", attempt 1", ", attempt 2"]
+
+
+def _copies_of(life: Life, number: int) -> list[Step]:
+    return [s for s in life.steps if s.sight.shape is Shape.MESSAGE and s.message == (True, number)]
+
+
+def test_a_message_without_a_route_says_the_number_and_the_rule(kafka: str, unique: str) -> None:
+    with running(kafka, unique, "two_brokers", limits=QUICK) as system, system.client() as client:
+        dialog = client.begin(*AT_A, "InitiatorService", "NobodysService")
+        client.send(dialog, b"<hello/>", wait=True)
+        system.events(141, lambda e: bool(e["error"]))
+        life = read_life(system.cluster, dialog.id)
+    delayed = next(s for s in life.steps if s.sight.verb == "delays message")
+    assert delayed.number in (Number.NO_ROUTE, Number.SERVICE_NOT_HERE)
+    assert f"{delayed.number}: " in dict(delayed.facts)["number"]
+    [decided] = delayed.decisions
+    assert decided.agrees
+    assert decided.went_to is None
+    assert decided.answer.decision.error == delayed.number
+    assert life.messages[0].refused[delayed.number] >= 1
+    assert life.messages[0].queued_at is None
+    state = life.endpoints[0].dialog
+    assert state is not None and state.status == delayed.number
+
+
+def test_several_targets_and_who_was_refused(kafka: str, unique: str) -> None:
+    with running(kafka, unique, "several_targets") as system, system.client() as client:
+        dialog = client.begin(*AT_A, *SERVICES)
+        client.send(dialog, b"<hello/>", wait=True)
+        system.events(160, lambda e: e["error"] == Number.ANOTHER_INSTANCE_CONVERSES)
+        [locked] = system.events(149)
+        system.events(124, lambda e: e["state"] == "ER")
+        life = read_life(system.cluster, dialog.id)
+    there = {s.sight.ends[1][0] for s in _copies_of(life, 0)}
+    assert there == {"ServerB", "ServerC"}
+    assert f"locked to {locked['from_broker']}" in [said(s) for s in life.steps]
+    refused = next(s for s in life.steps if s.number == Number.ANOTHER_INSTANCE_CONVERSES)
+    assert "several targets" in dict(refused.facts)["why"]
+    assert any(s.sight.shape is Shape.ERROR and "-8495" in s.sight.rest for s in life.steps)
+    assert len(life.endpoints) == 3
+
+
+def test_a_long_dialog_is_read_and_drawn_in_parts(kafka: str, unique: str) -> None:
+    count = 300
+    with running(kafka, unique, "local", limits=Limits()) as system, system.client() as client:
+        dialog = client.begin(*AT_A, *SERVICES)
+        for number in range(count):
+            client.send(dialog, b"%d" % number)
+        client.send(dialog, b"last", wait=True)
+        queue = system.cluster.topics.queue("ServerA", "DatabaseB", "TargetQueue")
+        system.records(queue, count=count)
+        life = read_life(system.cluster, dialog.id)
+    queued = [s for s in life.steps if s.sight.shape is Shape.QUEUED]
+    assert len(queued) >= count
+    assert all(step.decisions for step in queued), "begun and delivered in one instance"
+    assert len(draw_life(life, fold=False).rows) == len(life.steps)
+    assert len(draw_life(life).rows) < len(life.steps)

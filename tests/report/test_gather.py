@@ -1,0 +1,180 @@
+"""From records to facts: what counts as said, as delivered, and what is nobody's message."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from streams.errors import EventKind, Number
+from streams.protocol import DIALOG_TIMER, Cause, Command, CommandKind, Source
+from streams.protocol.frames import Flag, Header, Journey, Parties
+from streams.report import ALWAYS, Fate, Fault, Span
+from streams.report.account import Account, Judge
+from streams.report.begins import Begins
+from streams.report.ear import Ear, Record
+from streams.report.gather import Gatherer
+from streams.report.parts import Part
+from streams.report.sites import Sites
+from streams.wire import encode_event
+from streams.wire.records import MOVED, Wire, command_record, queue_record
+
+ONE, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
+SOURCE = Source("shop", "billing", uuid.UUID(int=7), 0)
+CMD, QUEUE, EVENT = "ssb.cmd.ServerA", "ssb.queue.ServerB.DatabaseB.TargetQueue", "ssb.event"
+PARTIES = Parties("TargetService", "B", "InitiatorService", "A", "DEFAULT", True, True)
+
+
+@dataclass(slots=True)
+class Log:
+    """What the topics hold; every record is stored a second after the one before."""
+
+    records: list[Record] = field(default_factory=list)
+
+    def add(self, topic: str, wire: Wire, digest: bytes = b"") -> None:
+        key, value, headers = wire
+        at = len(self.records)
+        self.records.append(Record(topic, 0, at, 1_000 * at, key, headers, value, digest))
+
+    def say(self, kind: CommandKind, *, on: uuid.UUID = ONE, **said: Any) -> Command:
+        """Write a command; of a SEND its body."""
+        number = uuid.UUID(int=1_000 + len(self.records))
+        command = Command(on, said.pop("id", number), kind, "DatabaseA", **said)
+        self.add(CMD, command_record(command), command.body or b"")
+        return command
+
+    def deliver(self, command: Command, sequence: int, on: uuid.UUID = ONE) -> None:
+        """Write a message into the target's queue."""
+        header = Header(command.message_id(on), "DEFAULT", sequence, 0, 9_999)
+        journey = Journey(9, 9_999, 0, 0, 0, (("ServerA", 5), ("ServerB/DatabaseB", 9)))
+        body = command.body or b""
+        self.add(QUEUE, queue_record(on, on, PARTIES, header, journey, body), body)
+
+    def tell(self, kind: EventKind, on: object, **told: Any) -> None:
+        """Write an event."""
+        event = {"event": int(kind), "at": 5_000, "instance": "ServerA", "database": "DatabaseA"}
+        value = encode_event({**event, "conversation": str(on), "from_initiator": True, **told})
+        self.add(EVENT, (b"", value, []))
+
+    def account(self, span: Span = ALWAYS) -> Account:
+        """Return what is found; dialogs that were refused on others are judged again."""
+        refused = frozenset[bytes]()
+        while True:
+            gatherer = Gatherer(Sites("ssb."), 1_000_000, span, refused)
+            found = Judge(gatherer, Begins(), 100).judge(self._heard().items())
+            if found.refused <= refused:
+                return found
+            refused = frozenset(found.refused)
+
+    def _heard(self) -> dict[bytes, list[Part]]:
+        ear, heard = (
+            Ear(Sites("ssb."), {("ServerA", 0): 1_000}),
+            defaultdict[bytes, list[Part]](list),
+        )
+        for record in self.records:
+            for dialog, part in ear.listen(*record):
+                heard[dialog].append(part)
+        return {dialog: list(reversed(parts)) for dialog, parts in heard.items()}
+
+
+SEND, BEGIN, END = CommandKind.SEND, CommandKind.BEGIN, CommandKind.END
+
+
+def test_messages_are_numbered_as_they_stand_in_the_log_in_whatever_order_they_come() -> None:
+    log = Log()
+    for n in range(3):
+        log.deliver(log.say(SEND, body=b"%d" % n), n)
+    account = log.account()
+    assert account.ledger.outcomes == {Fate.DELIVERED: 3}
+    assert (account.ledger.verdict, account.dialogs) == ("nothing lost", 1)
+
+
+def test_a_dialog_timer_was_sent_by_nobody() -> None:
+    """It stands in the queue, and is no message of the dialog."""
+    log = Log()
+    log.deliver(log.say(SEND, body=b"x"), 0)
+    header = Header(uuid.UUID(int=9), DIALOG_TIMER, 0, 0, 9_999, Flag.UNSEQUENCED)
+    log.add(QUEUE, queue_record(ONE, ONE, PARTIES, header, Journey(0, 0, 0, 0), b""))
+    assert log.account().ledger.verdict == "nothing lost"
+
+
+def test_what_is_said_again_counts_once() -> None:
+    """By its cause: an application that died says it once more, under the same id."""
+    log, cause = Log(), Cause(SOURCE, 4)
+    first = log.say(SEND, body=b"x", id=cause.id, cause=cause)
+    log.say(SEND, body=b"x", id=cause.id, cause=cause)
+    log.deliver(first, 0)
+    log.deliver(log.say(SEND, body=b"y", cause=cause.following, id=cause.following.id), 1)
+    assert log.account().ledger.outcomes == {Fate.DELIVERED: 2}
+
+
+def test_what_was_moved_or_refused_was_not_said() -> None:
+    log = Log()
+    sent = log.say(SEND, body=b"x")
+    key, value, headers = command_record(sent)
+    log.add(CMD, (key, value, [*headers, (MOVED, b"")]))
+    refused = log.say(SEND, body=b"y")
+    log.tell(
+        EventKind.CONVERSATION, ONE, error=int(Number.SEND_STATE),
+        message_id=str(refused.command_id),
+    )  # fmt: skip
+    log.deliver(sent, 0)
+    assert log.account().ledger.outcomes == {Fate.DELIVERED: 1}
+
+
+def test_a_statement_on_several_conversations_is_refused_on_all() -> None:
+    """The event that says so names the first: the others' next messages keep their numbers."""
+    log = Log()
+    both = log.say(SEND, body=b"both", also=(OTHER,))
+    refused = log.say(SEND, body=b"none", also=(OTHER,))
+    log.tell(
+        EventKind.CONVERSATION, ONE, error=int(Number.SEND_STATE),
+        message_id=str(refused.command_id),
+    )  # fmt: skip
+    for n, message in enumerate((both, log.say(SEND, on=OTHER, body=b"next"))):
+        log.deliver(message, n, on=OTHER)
+    log.deliver(both, 0)
+    account = log.account()
+    assert (account.ledger.verdict, account.ledger.delivered) == ("nothing lost", 3)
+    assert account.dialogs == 2, "a statement is no dialog"
+
+
+def test_copies_are_counted_beside_the_ledger_within_the_time() -> None:
+    log = Log()
+    duplicate = {"error": int(Number.DUPLICATE), "attempt": 1}
+    log.tell(EventKind.MESSAGE_UNDELIVERABLE, ONE, **duplicate)
+    log.tell(EventKind.MESSAGE_UNDELIVERABLE, ONE, **duplicate | {"attempt": 0})
+    log.tell(EventKind.FORWARDED_MESSAGE_DROPPED, "nobody's", error=11292)
+    log.tell(EventKind.MESSAGE_CLASSIFY, ONE, error=28052)
+    account = log.account()
+    causes = {"retries": 1, "sent again after a retry, or by a forwarder": 1}
+    assert (account.duplicates, account.drops, account.delays) == (causes, {11292: 1}, {28052: 1})
+    assert not log.account(Span(6_000)).drops
+
+
+def test_exceptions_are_in_order_and_have_a_limit_and_counts_have_none() -> None:
+    log = Log()
+    for n in range(5):
+        log.say(SEND, on=uuid.UUID(int=9 - n), body=b"x")
+    gatherer = Gatherer(Sites("ssb."), 0)
+    dialogs = sorted(log._heard().items())
+    account = Judge(gatherer, Begins(), 3).judge(dialogs)
+    assert account.ledger.faults == {Fault.LOST: 5}
+    answer = account.to_json()
+    assert (answer["faults"]["lost"], answer["listed"]) == (5, 3)
+    ids: Iterable[str] = [e["conversation"] for e in answer["exceptions"]]
+    assert list(ids) == [str(uuid.UUID(int=n)) for n in (5, 6, 7)]
+
+
+def test_sums_of_some_dialogs_are_those_of_all() -> None:
+    log = Log()
+    for n in range(6):
+        message = log.say(SEND, on=uuid.UUID(int=1 + n), body=b"x")
+        if n % 2:
+            log.deliver(message, 0, on=uuid.UUID(int=1 + n))
+    judge = Judge(Gatherer(Sites("ssb."), 0), Begins(), 100)
+    dialogs = list(log._heard().items())
+    parts = [judge.judge(dialogs[:2]), judge.judge(dialogs[2:])]
+    assert judge.plus(*parts).to_json() == judge.judge(dialogs).to_json()
