@@ -9,7 +9,7 @@ from streams.wire.specs import KINDS, cluster_specs, instance_specs, spec
 
 SPECS = {
     made.kind: made
-    for made in (*cluster_specs(Topics()), *instance_specs(Topics(), "I", [("D", "Q")]))
+    for made in (*cluster_specs(Topics()), *instance_specs(Topics(), "I", [("D", "Q", 1)]))
 }
 FOREVER = ("cmd", "out", "txq", "in", "ack", "queue")
 COMPACTED = ("dialog", "catalog", "presence")
@@ -58,6 +58,7 @@ def test_one_partition_unless_said_otherwise() -> None:
 
 def test_queues_come_in_name_order() -> None:
     """The plan of ``apply`` does not depend on the order in which queues were declared."""
-    pairs = [("D", "B"), ("C", "Z"), ("D", "A")]
-    found = [s.name for s in instance_specs(Topics(), "I", pairs) if s.kind == "queue"]
-    assert found == ["ssb.queue.I.C.Z", "ssb.queue.I.D.A", "ssb.queue.I.D.B"]
+    queues = [("D", "B", 1), ("C", "Z", 4), ("D", "A", 1)]
+    found = [s for s in instance_specs(Topics(), "I", queues) if s.kind == "queue"]
+    assert [s.name for s in found] == ["ssb.queue.I.C.Z", "ssb.queue.I.D.A", "ssb.queue.I.D.B"]
+    assert [s.partitions for s in found] == [4, 1, 1]
