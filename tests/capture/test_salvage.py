@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.capture import CaptureReader, Record
+from streams.capture import CaptureReader, Record, readers_of
 from streams.capture.manifest import MANIFEST, CaptureFolder
 from streams.errors import InputError, UsageError
 from tests.capture.test_container import METADATA, record, written
@@ -108,6 +108,9 @@ def test_a_folder_is_read_as_one_capture(tmp_path: Path) -> None:
     assert len(reader.files) > 2
     assert list(reader) == records
     assert reader.metadata == METADATA
+    single = readers_of([tmp_path / "c"])
+    assert [one.path for one in single] == list(reader.files)
+    assert [record for one in single for record in one] == records
     assert reader.counts is not None
     assert reader.counts.records == 500
     assert reader.counts.last == records[-1].timestamp
