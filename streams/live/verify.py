@@ -82,7 +82,7 @@ def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) ->
 
     Raises InputError for what is no complete capture.
     """
-    readers = [CaptureReader(file) for file in files]
+    readers = [CaptureReader(file) for each in files for file in CaptureReader(each).files]
     containers = [
         Container(r.path, r.metadata.prefix, r.counts.records if r.counts else None)
         for r in readers
