@@ -12,8 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 
 def start(*arguments: str) -> subprocess.Popen[str]:
     """Start `hopline demo` with its output on a pipe."""
@@ -29,7 +27,6 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.timeout(280)
 def test_the_sabotaged_demo_finds_the_one_record_that_is_hidden(tmp_path: Path) -> None:
     """All three acts run; the verdict names the hidden message and the exit code is 1."""
     with start("--data", str(tmp_path / "demo"), "--sabotage", "--speed", "4") as demo:
