@@ -17,11 +17,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NoReturn, cast
 
 import faust
 
+from streams.agents.activation import Activation, activation_event
 from streams.agents.attempt import Handler
 from streams.agents.dialog import NotConfirmedError
 from streams.agents.driver import Consumer, Transport
@@ -37,6 +40,8 @@ _SESSION = 10.0
 """Seconds after which a killed process has left its group, as for every other client of ours."""
 _PATIENCE = 60.0
 """Seconds until a command that Kafka does not take stops the application."""
+_TELLING = 5.0
+"""Seconds for which the end waits until Kafka has been told of it."""
 
 
 class HoplineApp(faust.App):
@@ -46,8 +51,11 @@ class HoplineApp(faust.App):
         self, name: str, *, cluster: Cluster, instance: str, database: str, **options: Any
     ) -> None:
         super().__init__(name, **options)
+        self.counts_alike = True
+        """Whether tables get as many partitions as the queues."""
         self.cluster, self.instance, self.database = cluster, instance, database
         self._servers: list[Server] = []
+        self._active = False
 
     def service(  # type: ignore[override]
         self, *names: Any, contract: str | None = None
@@ -86,6 +94,38 @@ class HoplineApp(faust.App):
                     "Give one agent the names of all services of a queue.",
                 )
         self.reading.queues.update(topics)
+        self._count_alike()
+
+    def _count_alike(self) -> None:
+        """Give tables as many partitions as the queues: a row stays with its message's group."""
+        if self._servers and self.counts_alike:
+            self.conf.topic_partitions = max(server.partitions for server in self._servers)
+
+    async def on_started(self) -> None:
+        """Tell that the queues are read (event 163)."""
+        await super().on_started()
+        if not (self.client_only or self.producer_only):
+            self._active = True
+            await self._tell(Activation.STARTED)
+
+    async def on_stop(self) -> None:
+        """Tell that they are read no more, and why where something has failed."""
+        if self._active:
+            failed = self.crash_reason is not None
+            await self._tell(Activation.ABORTED if failed else Activation.ENDED)
+        await super().on_stop()
+
+    async def _tell(self, what: Activation) -> None:
+        """Tell it of each queue; nothing hangs on it, so a Kafka that is away is let be."""
+        place, why = (self.instance, self.database), str(self.crash_reason or "")
+        for server in self._servers:
+            at = time.time_ns() // 1_000_000
+            told = activation_event(what, place, server.queue, self.conf.id, at, why)
+            sending = self.producer.send_and_wait(
+                self.cluster.topics.event, None, told, None, None, None
+            )
+            with suppress(Exception):
+                await asyncio.wait_for(sending, _TELLING)
 
     @property
     def reading(self) -> Consumer:
@@ -157,11 +197,13 @@ def hopline_app(
         "producer_request_timeout": _PATIENCE,
         "stream_wait_empty": False,  # a handler that waits for its queue would wait for ever
         "topic_disable_leader": True,
-        "topic_partitions": 1,  # of a table, as of every queue
+        "topic_partitions": 1,
     }
-    return HoplineApp(
+    app = HoplineApp(
         name, cluster=cluster, instance=instance, database=database, **{**defaults, **options}
     )
+    app.counts_alike = "topic_partitions" not in options
+    return app
 
 
 def _setting(name: str) -> str:

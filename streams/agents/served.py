@@ -14,7 +14,9 @@ from streams.topology import Database, accepted_contracts, hosts_of, queue_of
 class Served:
     """The queue of an agent's services; ``places`` is the number of partitions of ``cmd``."""
 
+    queue: str
     topic: str
+    partitions: int
     places: int
     settings: QueueSettings
 
@@ -42,9 +44,10 @@ def locate(
     if contract is not None:
         _demand(held, services, contract)
     topic = cluster.topics.queue(instance, database, names[0])
-    partitions_of(cluster, topic)
+    partitions = len(partitions_of(cluster, topic))
     places = len(partitions_of(cluster, cluster.topics.cmd(instance)))
-    return Served(topic, places, QueueSettings(cluster, instance, database, names[0]))
+    settings = QueueSettings(cluster, instance, database, names[0])
+    return Served(names[0], topic, partitions, places, settings)
 
 
 def _database(cluster: Cluster, instance: str, database: str) -> Database:

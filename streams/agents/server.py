@@ -78,6 +78,16 @@ class Server:
         """Return the queue's topic, once it is known."""
         return self._known.topic
 
+    @property
+    def queue(self) -> str:
+        """Return the queue's name, once it is known."""
+        return self._known.queue
+
+    @property
+    def partitions(self) -> int:
+        """Return how many partitions the queue has, once it is known."""
+        return self._known.partitions
+
     def locate(self) -> None:
         """Find the queue in the catalog; waits for Kafka."""
         app = self._app

@@ -32,6 +32,8 @@ from streams.wire.records import priority_of, read_queued
 
 READ_AHEAD = 300
 """Messages of a partition among which the next one is chosen; bounds the offset's metadata."""
+_PATIENCE = 30.0
+"""Seconds for which Kafka is asked what was received before."""
 HOLDER = "application"
 """In whose name messages are received: a member has one transaction at a time."""
 
@@ -59,6 +61,7 @@ class ReadAhead:
         self.broken: list[MalformedError] = []
         self.bereft = False
         self._leaving = False
+        self._over: SurroundingsError | None = None
         named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
         self._consumer = cluster.consumer(group, auto_offset_reset="earliest", **named)
         self._consumer.subscribe(
@@ -78,9 +81,12 @@ class ReadAhead:
     def read(self, timeout: float) -> None:
         """Read ahead; waits for the first record only.
 
-        Raises SurroundingsError where there is no such topic, and FencedError where Kafka takes us
-        for nobody.
+        Raises SurroundingsError where there is no such topic, or Kafka does not say what was
+        received before, and FencedError where it takes us for nobody. The last two are for good:
+        Kafka's client says so once, and would let us wait for ever.
         """
+        if self._over is not None:
+            raise self._over
         self._pace()
         first = self._consumer.poll(timeout)
         while first is not None:
@@ -89,9 +95,12 @@ class ReadAhead:
             failed = [self._take(first)]
             failed += map(self._take, self._consumer.consume(READ_AHEAD, 0))
             for error in filter(None, failed):  # not before all that was read is taken
+                self._over = error if isinstance(error, FencedError) else None
                 raise error
             self._pace()
             first = self._consumer.poll(0)
+        if self._over is not None:
+            raise self._over
 
     def store(self) -> None:
         """Tell Kafka what was received for good."""
@@ -173,13 +182,26 @@ class ReadAhead:
 
     # --- partitions ------------------------------------------------------------------------------
 
-    def _assigned(self, consumer: Any, partitions: list[TopicPartition]) -> None:
-        for known in () if self._leaving else consumer.committed(partitions, timeout=30):
+    def _assigned(self, _: Any, partitions: list[TopicPartition]) -> None:
+        for known in () if self._leaving else self._committed(partitions):
             stored = Progress.decode(max(known.offset, 0), known.metadata)
             queue = ReadyQueue(stored)
             if stored.rollbacks >= POISON:  # it was turned off by that, and is on again
                 queue.turn_on()
             self.partitions[known.partition] = Ahead(queue, stored)
+
+    def _committed(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Return what was received before; a partition of which Kafka does not say it has none."""
+        try:
+            found: list[TopicPartition] = self._consumer.committed(partitions, timeout=_PATIENCE)
+        except KafkaException as error:
+            self._over = SurroundingsError(
+                f"{self.topic}: Kafka does not say what was received before: "
+                f"{error.args[0].str()}.",
+                "Make this reader anew.",
+            )
+            return []
+        return found
 
     def _gone(self, _: Any, partitions: list[TopicPartition]) -> None:
         """Forget what was read of partitions that another member reads again."""

@@ -64,6 +64,7 @@ SUBCLASSES: Mapping[EventKind, Mapping[int, str]] = {
         2: "operational with principal only",
         3: "not operational",
     },
+    EventKind.ACTIVATION: {1: "started", 2: "ended", 3: "aborted"},
     EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT: {4: "acknowledgement received, broker id locked"},
     EventKind.MESSAGE_UNDELIVERABLE: {1: "sequenced", 2: "unsequenced"},
 }

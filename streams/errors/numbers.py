@@ -104,6 +104,13 @@ class Number(IntEnum):
     XML_INVALID = 9704
     CORRUPTED_HEADER = 11235
     CONVERSATION_ID_NULL = 11271
+    SEQUENCE_OUT_OF_BOUNDS = 11274
+    END_AND_ERROR = 11275
+    END_UNSEQUENCED = 11276
+    BEGINS_WITH_ITS_END = 11277
+    UNSEQUENCED_NUMBER = 11299
+    UNKNOWN_FLAGS = 28001
+    SEEN_BEFORE_STORED = 28007
     # Forwarded message dropped (event 140)
     HOPS_EXHAUSTED = 11285
     ALREADY_FORWARDING = 11288
@@ -210,6 +217,11 @@ _TEXTS: dict[int, str] = {
     11228: "the target may not send this message type",
     11235: "the message's header is malformed",
     11271: "the conversation id is missing",
+    11274: "the sequence or fragment number is out of bounds",
+    11275: "a message cannot be an end and an error",
+    11276: "an end is numbered",
+    11277: "a dialog cannot begin with its end or an error",
+    11299: "an unsequenced message has no number",
     11285: "the hop count is used up",
     11288: "the same message is being forwarded already",
     11289: "MESSAGE_FORWARD_SIZE would be exceeded",
@@ -218,7 +230,9 @@ _TEXTS: dict[int, str] = {
     11292: "the transport could not send the message",
     11293: "the transport is shutting down or stopped",
     11294: "the destination route is not valid",
+    28001: "the message has flags that nobody knows",
     28004: "the endpoint's state does not allow it",
+    28007: "what was seen ends before what is stored",
     28010: "the acknowledgement is for messages that were never sent",
     28013: "the broker is disabled in the target database",
     28016: "the target broker is unavailable",

@@ -26,7 +26,7 @@ def specs_of(topology: Topology, topics: Topics) -> list[TopicSpec]:
     specs = list(cluster_specs(topics))
     for name, instance in topology.instances.items():
         own = [d for d in instance.databases.values() if d.mirror is None]
-        queues = [(d.name, q.name) for d in own for q in queues_of(d)]
+        queues = [(d.name, q.name, q.partitions) for d in own for q in queues_of(d)]
         specs += instance_specs(topics, name, queues, instance.partitions)
     for pair in pairs_of(topology).values():
         specs += home_specs(topics, pair.name, pair.queues, pair.partitions)

@@ -88,7 +88,7 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
         tx.tell(
             EventKind.CORRUPTED_MESSAGE,
             conversation=message.conversation,
-            error=Number.CORRUPTED_HEADER,
+            error=Number.BEGINS_WITH_ITS_END,
             parties=parties,
             header=header,
             detail="'end' or 'error' on the first message of a dialog (11277)",

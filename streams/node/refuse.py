@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.errors import EventKind, Number
+from streams.errors import EventKind, Number, text_of
 from streams.node.configuration import request_owner
 from streams.node.events import Event, event
 from streams.node.outcome import Outcome, Record
@@ -33,6 +33,9 @@ _UNDELIVERABLE = {
     Number.TARGET_BROKER_UNAVAILABLE,
     Number.TARGET_IS_MIRROR,
 }
+_OFF = Number.TARGET_BROKER_UNAVAILABLE, Number.BROKER_DISABLED
+_DETAIL = {_OFF[0]: f"{text_of(_OFF[0])}: {text_of(_OFF[1])} ({_OFF[1]:d})"}
+"""What a number alone does not say; there is no other reason here (reference 2.2)."""
 
 
 def refuse(
@@ -108,4 +111,5 @@ class _Refusal:
             header=self.codec.header(message) if message is not None else None,
             attempt=self.hop.attempt,
             hops_remaining=self.hop.hops_remaining,
+            detail=_DETAIL.get(self.number, ""),
         )

@@ -34,12 +34,13 @@ from streams.topology import (
 class Service:
     """A service as a dialog meets it: its queue, and the contracts that it accepts as target.
 
-    ``queue_on``: whether the queue takes messages.
+    ``queue_on``: whether the queue takes messages; ``partitions`` is how many its topic has.
     """
 
     queue: str
     contracts: frozenset[str] = frozenset()
     queue_on: bool = True
+    partitions: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,9 @@ def _services(databases: _Databases, every: _Databases) -> dict[Key, Service]:
             queue = queue_of(database, service.name)
             assert queue is not None, "every service has a queue"
             accepts = frozenset(service.contracts)
-            found[name, database.name, service.name] = Service(queue.name, accepts, queue.status)
+            found[name, database.name, service.name] = Service(
+                queue.name, accepts, queue.status, queue.partitions
+            )
     system = {(name, d.name, SYSTEM_SERVICE): Service(SYSTEM_QUEUE) for name, d in every}
     return found | system
 

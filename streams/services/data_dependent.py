@@ -6,8 +6,10 @@ in the same conversation group. From then on it passes everything on, in both di
 one dialog ends it ends the other.
 
 The rows of ``resolved_conversations`` say which two belong together, one row for each direction.
-They go when both dialogs have ended. What was in the queue by then and is received later has no row
-and is no first message: it is left alone, like messages of an ended conversation.
+They go when both dialogs have ended. Who dies between two rows gets the message again, and looks at
+the row of its own dialog: that one is stored and deleted last. What was in the queue by then and is
+received later has no row and is no first message: it is left alone, like messages of an ended
+conversation.
 
 Every id follows from the message that caused it, so that repeating a turn repeats its statements.
 """
@@ -86,7 +88,7 @@ Action = Begin | Send | End
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one message leads to: statements in their order, rows to store, rows to delete."""
+    """What one message leads to: statements, rows to store, rows to delete; each in their order."""
 
     actions: tuple[Action, ...] = ()
     stored: tuple[tuple[Handle, Handle], ...] = ()
@@ -120,7 +122,7 @@ class Router:
         far = Handle(uuid.uuid5(command, "conversation"), is_initiator=True)
         begin = Begin(command, far, message.handle, name, message.contract)
         send = Send(self._id(message, "send"), far, message.type, message.body)
-        return Turn((begin, send), stored=((message.handle, far), (far, message.handle)))
+        return Turn((begin, send), stored=((far, message.handle), (message.handle, far)))
 
     def _end(self, message: Incoming, far: Handle | None) -> Turn:
         """End the other dialog first, as the sender ended this one, then this one."""
@@ -133,7 +135,7 @@ class Router:
             # A broker's own errors have negative codes, which no application may say (8419).
             said = min(abs(code) or FAILED, 2**31 - 1)
             there = End(there.command_id, far, said, f"forwarded: {text}"[:_LONGEST_TEXT])
-        return Turn((there, here), deleted=(message.handle, far))
+        return Turn((there, here), deleted=(far, message.handle))
 
     def _id(self, message: Incoming, what: str) -> uuid.UUID:
         return _id(self.broker_id, message, what)

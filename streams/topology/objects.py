@@ -67,7 +67,8 @@ class Queue:
 
     ``activation`` is the procedure that messages start, unless its STATUS (``activation_status``)
     is off. ``max_readers``: how many of it run at a time at most (MAX_QUEUE_READERS).
-    ``group`` names the consumer group whose progress lets the queue's topic be trimmed.
+    ``group`` names the consumer group whose progress lets the queue's topic be trimmed, and
+    ``partitions`` is how many the topic has, for good: so many processes can share it.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Queue:
     group: str | None = None
     max_readers: int = 1
     activation_status: bool = True
+    partitions: int = 1
     source: Source = field(default=NOWHERE, compare=False)
 
     @property

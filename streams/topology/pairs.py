@@ -33,14 +33,17 @@ class MirroredPair:
         return max(m.epoch for m in every if m is not None)
 
     @property
-    def queues(self) -> frozenset[tuple[str, str]]:
-        """Return (database, queue) of all its queues; a partner may have been told of more."""
-        return frozenset(
-            (d.name, q.name)
-            for i in self.partners
-            for d in self.databases_of(i)
-            for q in queues_of(d)
-        )
+    def queues(self) -> tuple[tuple[str, str, int], ...]:
+        """Return (database, queue, partitions) of all its queues; one partner may know of more."""
+        every: dict[tuple[str, str], int] = {}
+        for partner in self.partners:
+            every |= self.counts_at(partner)
+        return tuple((*place, count) for place, count in every.items())
+
+    def counts_at(self, instance: Instance) -> dict[tuple[str, str], int]:
+        """Return the numbers of partitions by (database, queue), as a partner knows them."""
+        here = self.databases_of(instance)
+        return {(d.name, q.name): q.partitions for d in here for q in queues_of(d)}
 
     def databases_of(self, instance: Instance) -> tuple[Database, ...]:
         """Return the databases of the pair that a partner has."""
@@ -114,5 +117,14 @@ def _demand_one(pair: MirroredPair, topology: Topology) -> None:
             raise UsageError(
                 f"{first.name} and {other.name} are partners of the pair {pair.name}, whose topics "
                 "they share, and differ in their cluster or their number of partitions.",
+                "Give both the same.",
+            )
+        mine, theirs = pair.counts_at(first), pair.counts_at(other)
+        differs = sorted(q for q in mine.keys() & theirs.keys() if mine[q] != theirs[q])
+        if differs:
+            raise UsageError(
+                f"The queue {'/'.join(differs[0])} of the pair {pair.name} has "
+                f"{mine[differs[0]]} partitions at {first.name} and {theirs[differs[0]]} at "
+                f"{other.name}, and there is one topic.",
                 "Give both the same.",
             )

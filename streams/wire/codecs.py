@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from streams.errors import Number
 from streams.node import Claim
 from streams.protocol.frames import (
     Ack,
@@ -124,7 +125,8 @@ def _header(raw: bytes | None) -> Header:
     if flags:
         _check_flags(flags, sequence)
     if not 0 <= sequence < 2**62 or not 0 <= record["fragment"] < record["fragments"]:
-        raise MalformedError("Message: sequence or fragment number out of bounds (11274)")
+        text = "Message: sequence or fragment number out of bounds (11274)"
+        raise MalformedError(text, Number.SEQUENCE_OUT_OF_BOUNDS)
     return Header(
         uuid.UUID(bytes=record["message_id"]),
         record["type"],
@@ -139,11 +141,15 @@ def _header(raw: bytes | None) -> Header:
 
 def _check_flags(flags: int, sequence: int) -> None:
     if flags & ~_KNOWN_FLAGS:
-        raise MalformedError("Message: unknown flags (28001)")
+        raise MalformedError("Message: unknown flags (28001)", Number.UNKNOWN_FLAGS)
     if flags & _BOTH == _BOTH:
-        raise MalformedError("Message: 'end' and 'error' are both set (11275)")
-    if flags & Flag.UNSEQUENCED and (sequence or flags & Flag.END):
-        raise MalformedError("Message: unsequenced with a number or 'end' (11299, 11276)")
+        text = "Message: 'end' and 'error' are both set (11275)"
+        raise MalformedError(text, Number.END_AND_ERROR)
+    if flags & Flag.UNSEQUENCED and flags & Flag.END:
+        raise MalformedError("Message: unsequenced with 'end' (11276)", Number.END_UNSEQUENCED)
+    if flags & Flag.UNSEQUENCED and sequence:
+        text = "Message: unsequenced with a number (11299)"
+        raise MalformedError(text, Number.UNSEQUENCED_NUMBER)
 
 
 @lru_cache(_REMEMBERED)
@@ -221,7 +227,8 @@ def decode_ack_value(raw: bytes | None, conversation: uuid.UUID) -> Ack | Status
 def _ack(raw: bytes | None) -> Ack:
     record = ACK.decode(raw)
     if record["highest_seen"] < record["next_sequence"] - 1:
-        raise MalformedError("Ack: what was seen ends before what is stored (28007)")
+        text = "Ack: what was seen ends before what is stored (28007)"
+        raise MalformedError(text, Number.SEEN_BEFORE_STORED)
     record["held"] = tuple(
         ((run["first"], run["first_fragment"]), (run["last"], run["last_fragment"]))
         for run in record["held"]

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Sequence
 from functools import lru_cache
 
+from streams.errors import Number
 from streams.protocol import (
     DEFAULT_PRIORITY,
     Ack,
@@ -61,7 +62,8 @@ def conversation_of(key: bytes | str | None) -> uuid.UUID:
         return uuid.UUID(text or "")
     except ValueError as error:
         shown = key if key is None or len(key) <= 40 else key[:40]
-        raise MalformedError(f"the key is no conversation id (11271): {shown!r}") from error
+        text = f"the key is no conversation id (11271): {shown!r}"
+        raise MalformedError(text, Number.CONVERSATION_ID_NULL) from error
 
 
 @lru_cache(maxsize=65536)

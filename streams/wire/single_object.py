@@ -14,6 +14,7 @@ from typing import Any
 import fastavro
 from fastavro.schema import SchemaParseException
 
+from streams.errors import Number
 from streams.schema import load
 from streams.wire.packing import packer
 
@@ -23,7 +24,11 @@ PREFIX_LENGTH = 10
 
 
 class MalformedError(Exception):
-    """The bytes are not what they should be; the text says in which way."""
+    """The bytes are not what they should be; the text says in which way, event 161 ``number``."""
+
+    def __init__(self, text: str, number: Number = Number.CORRUPTED_HEADER) -> None:
+        super().__init__(text)
+        self.number = number
 
 
 class UnknownSchemaError(MalformedError):

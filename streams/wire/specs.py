@@ -24,6 +24,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "catalog": _COMPACTED,
     "presence": {**_COMPACTED, "message.timestamp.type": "LogAppendTime"},
     "event": _SEVEN_DAYS,
+    "metric": {**_SEVEN_DAYS, "cleanup.policy": "compact,delete"},
 }
 """What a topic's configuration must say, by the kind of topic."""
 
@@ -38,6 +39,10 @@ class TopicSpec:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
+QueueSpec = tuple[str, str, int]
+"""Database, queue and number of partitions; its key is the conversation group."""
+
+
 def spec(name: str, kind: str, partitions: int = 1) -> TopicSpec:
     """Return what a topic of a kind must be like."""
     config = {"message.timestamp.type": "CreateTime", **KINDS[kind]}
@@ -50,13 +55,14 @@ def cluster_specs(topics: Topics) -> tuple[TopicSpec, ...]:
         spec(topics.catalog, "catalog"),
         spec(topics.presence, "presence"),
         spec(topics.event, "event"),
+        spec(topics.metric, "metric"),
     )
 
 
 def instance_specs(
-    topics: Topics, instance: str, queues: Iterable[tuple[str, str]], partitions: int = 1
+    topics: Topics, instance: str, queues: Iterable[QueueSpec], partitions: int = 1
 ) -> tuple[TopicSpec, ...]:
-    """Return an instance's topics; ``queues`` are its (database, queue) pairs.
+    """Return an instance's topics.
 
     ``partitions``: of the topics whose key is the conversation id. They are counted alike, for what
     belongs to one dialog must meet in one partition number.
@@ -66,7 +72,7 @@ def instance_specs(
 
 
 def home_specs(
-    topics: Topics, home: str, queues: Iterable[tuple[str, str]], partitions: int = 1
+    topics: Topics, home: str, queues: Iterable[QueueSpec], partitions: int = 1
 ) -> tuple[TopicSpec, ...]:
     """Return the topics in which databases live: an instance's, or a mirrored pair's.
 
@@ -79,5 +85,5 @@ def home_specs(
         spec(topics.ack(home), "ack", partitions),
         spec(topics.dialog(home), "dialog", partitions),
         spec(topics.result(home), "result"),
-        *(spec(topics.queue(home, d, q), "queue") for d, q in sorted(queues)),
+        *(spec(topics.queue(home, d, q), "queue", count) for d, q, count in sorted(queues)),
     )

@@ -103,7 +103,7 @@ class Intake:
         except MalformedError as error:
             if isinstance(error, UnknownSchemaError) and message.topic() == self.inputs.cmd:
                 raise not_announced(f"{_place(message)}: {error}") from error
-            _tell(tx, message, EventKind.CORRUPTED_MESSAGE, detail=str(error))
+            _tell_corrupted(tx, message, error)
             return
         position = message.offset() or 0
         match read:
@@ -150,7 +150,7 @@ class Intake:
         try:
             command = _command(message, headers_of(message))
         except MalformedError as error:
-            _tell(tx, message, EventKind.CORRUPTED_MESSAGE, detail=str(error))
+            _tell_corrupted(tx, message, error)
             return
         _tell(
             tx,
@@ -194,13 +194,13 @@ def tell_parked(tx: Transaction, key: DialogKey, number: Number) -> None:
     )
 
 
+def _tell_corrupted(tx: Transaction, message: Message, broken: MalformedError) -> None:
+    """Emit event 161; its number says which rule of a header the record breaks (4.3)."""
+    _tell(tx, message, EventKind.CORRUPTED_MESSAGE, error=broken.number, detail=str(broken))
+
+
 def _tell(
-    tx: Transaction,
-    message: Message,
-    kind: EventKind,
-    *,
-    error: Number = Number.CORRUPTED_HEADER,
-    **fields: object,
+    tx: Transaction, message: Message, kind: EventKind, *, error: Number, **fields: object
 ) -> None:
     """Emit an event about a record, with its coordinates."""
     try:

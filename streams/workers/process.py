@@ -22,7 +22,7 @@ from streams.protocol import Limits
 from streams.routing import SYSTEM_SERVICE
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire.evolution import written_schemas
-from streams.wire.specs import cluster_specs, home_specs, instance_specs
+from streams.wire.specs import QueueSpec, cluster_specs, home_specs, instance_specs
 from streams.workers.collector import collecting_rarely
 from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
@@ -271,13 +271,13 @@ class Process:
             self._stop.set()
 
 
-def _queues(world: World, instance: str) -> dict[str, set[tuple[str, str]]]:
-    """Return (database, queue) of an instance by whom their topics are named after."""
-    found: dict[str, set[tuple[str, str]]] = {instance: set()}
+def _queues(world: World, instance: str) -> dict[str, set[QueueSpec]]:
+    """Return the queues of an instance by whom their topics are named after."""
+    found: dict[str, set[QueueSpec]] = {instance: set()}
     for (at, database, named), service in world.services.items():
         if at == instance and named != SYSTEM_SERVICE:  # whose messages are in no topic
             home = home_of(world, instance, database)
-            found.setdefault(home, set()).add((database, service.queue))
+            found.setdefault(home, set()).add((database, service.queue, service.partitions))
     return found
 
 

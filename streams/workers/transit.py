@@ -239,7 +239,7 @@ class Transit:
             EventKind.CORRUPTED_MESSAGE,
             at=now,
             instance=self._instance,
-            error=Number.CORRUPTED_HEADER,
+            error=error.number,
             detail=str(error),
             topic=topic,
             partition=partition,
@@ -305,6 +305,9 @@ def _record(origin: Origin, message: Message, headers: Headers) -> Record:
         route, body, hop = headers[0][1], headers[1][1], headers[2][1]
     else:
         route, body, hop = (header_of(headers, n) for n in (ROUTE, MESSAGE, HOP))
-    if route is None or hop is None or not isinstance(key, bytes):
-        raise MalformedError("a frame without key, sb-route or sb-hop (11271)")
+    if not isinstance(key, bytes):
+        text = "a frame without a conversation id (11271)"
+        raise MalformedError(text, Number.CONVERSATION_ID_NULL)
+    if route is None or hop is None:
+        raise MalformedError("a frame without sb-route or sb-hop")
     return Record(origin, key, route, hop, len(message), body is None, body)

@@ -81,19 +81,23 @@ class Trimming:
         return [worker for worker in self._workers if isinstance(worker, EndpointWorker)]
 
     def _received(self) -> dict[tuple[str, int], int]:
-        """Return how far reading groups have come in queues of which a worker owns the number."""
+        """Return how far reading groups have come in queues.
+
+        A partition of a queue is looked after by whoever owns the one of its number, or of what is
+        left of it where a queue has more of them than its instance.
+        """
         found: dict[tuple[str, int], int] = {}
         world = self._control.world
-        owned = [
-            ((w.instance, w.tenure.home), n)
-            for w in self._endpoints
-            for n in list(w.partitions.owned)
-        ]
+        owned: dict[tuple[str, str], set[int]] = {}
+        for worker in self._endpoints:
+            here = (worker.instance, worker.tenure.home)
+            owned.setdefault(here, set()).update(list(worker.partitions.owned))
         for (instance, database, queue), group in world.reading_groups.items():
             home = home_of(world, instance, database)
             topic = self._cluster.topics.queue(home, database, queue)
-            places = {(topic, number) for who, number in owned if who == (instance, home)}
-            if places:
-                passed = read_positions(self._cluster, group)
-                found |= {place: passed[place] for place in places & passed.keys()}
+            numbers, count = owned.get((instance, home)), world.partitions[instance]
+            if numbers:
+                passed = read_positions(self._cluster, group).items()
+                mine = (p for p in passed if p[0][0] == topic and p[0][1] % count in numbers)
+                found |= dict(mine)
         return found

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from streams.kafka import read_live
 from streams.protocol import DEFAULT, END_DIALOG, ERROR
 from tests.agents.routers import CLIENT, NORTH, ROUTERS, SOUTH, Bench, routed
 from tests.node.evidence import shows
+from tests.running import eventually
+from tests.workers.rig import pause
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +32,26 @@ def test_the_first_message_is_classified_and_answers_come_back(bench: Bench) -> 
     assert SOUTH.decode() not in bench.classified
 
 
+def rows(bench: Bench, dialog: str) -> int:
+    """Return how many rows of the routers' tables speak of a dialog, as Kafka keeps them."""
+    found = 0
+    for place in ROUTERS:
+        name = bench.system.cluster.topics.name("routing", *place)
+        kept = read_live(bench.system.cluster, f"{name}-resolved_conversations-changelog", 0)
+        found += sum(dialog.encode() in key + value for key, value in kept.items())
+    return found
+
+
 @shows("EX-70")
 def test_the_end_of_one_dialog_is_the_end_of_both(bench: Bench) -> None:
+    """Both rows are there as long as it lives, and then none."""
     dialog = bench.order(SOUTH)
     bench.came(CLIENT, "ClientQueue", 1, {str(dialog.id)})
+    eventually(lambda: rows(bench, str(dialog.id)) == 2 or pause(), "a row for each direction")
     bench.client.end(dialog)
     there = bench.came(("South", "South"), "OrderQueue", 2)
     assert [(DEFAULT, SOUTH.decode()), (END_DIALOG, "")] in there.values()
+    eventually(lambda: rows(bench, str(dialog.id)) == 0 or pause(), "no row is left")
 
 
 @shows("EX-70")

@@ -58,6 +58,8 @@ def handlers(app: HoplineApp, seen: list[Received]) -> None:
                 await dialog.timer(1)
             case "//shop/Order", b"refuse":
                 await dialog.end(error=(42, "sold out"))
+            case "//shop/Order", b"certain?":
+                await dialog.send(b"yes" if dialog.confirmed else b"not yet", type=ACCEPTED)
             case "//shop/Order", b"ask":
                 asked = await dialog.begin(STOCK)
                 await asked.send(b"how many?", type=ORDER)
@@ -118,6 +120,16 @@ def test_a_related_dialog_comes_to_the_same_handler(open_shop: Shop) -> None:
     mine = {str(dialog.id), str(asked.id)}
     both = open_shop.system.records(topic, lambda d: d["conversation"] in mine, 2)
     assert len({found["key"] for found in both}) == 1, "one conversation group"
+
+
+def test_it_knows_when_its_side_is_the_one_that_the_initiator_is_locked_to(
+    open_shop: Shop,
+) -> None:
+    """The first message cannot say so; one that was sent behind an answer does."""
+    dialog = open_shop.order(b"certain?")
+    assert open_shop.answers(dialog, 1) == [(ACCEPTED, "not yet")]
+    open_shop.client.send(dialog, b"certain?", type=ORDER)
+    assert open_shop.answers(dialog, 2)[1:] == [(ACCEPTED, "yes")]
 
 
 def test_it_hears_of_the_end(open_shop: Shop) -> None:

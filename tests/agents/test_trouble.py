@@ -15,7 +15,7 @@ from streams.agents import Dialog, HoplineApp, Received
 from streams.agents.dialog import NotConfirmedError
 from streams.agents.served import locate
 from streams.errors import UsageError
-from streams.kafka import Cluster
+from streams.kafka import Cluster, read_live
 from streams.live.statements import Script, plan_script, publish_script
 from streams.protocol import Header, Journey, Parties
 from streams.wire.records import queue_record
@@ -86,6 +86,56 @@ def test_what_kafka_does_not_take_stops_the_application(system: System) -> None:
         configure(system.cluster, cmd, {"max.message.bytes": "1048588"})
         with serving(answering(application(system))):
             assert answers(system, 2) == ["one!", "two!"]
+
+
+def test_a_row_that_kafka_does_not_take_stops_the_application(system: System) -> None:
+    """Its message is not done either: at the next start it comes again, and the row with it.
+
+    Faust alone warns and commits, and the table has never known it.
+    """
+
+    def remembering() -> HoplineApp:
+        app = application(system)
+        rows = app.Table("rows", default=str)
+
+        @app.service(ORDERS)
+        async def orders(dialog: Dialog, message: Received) -> None:
+            await dialog.send(message.body + b"!", type=ACCEPTED)
+            await dialog.commit()
+            rows[str(dialog.id)] = message.body.decode()
+
+        return app
+
+    with system.client() as client:
+        app = remembering()
+        changelog = f"{app.conf.id}-rows-changelog"
+        with pytest.raises(NotConfirmedError, match="has not taken a row"), serving(app) as thread:
+            configure(system.cluster, changelog, {"max.message.bytes": "50"})
+            dialog = order(client, b"one")
+            thread.join()
+        configure(system.cluster, changelog, {"max.message.bytes": "1048588"})
+        with serving(remembering()):
+            order(client, b"two")
+            assert answers(system, 2) == ["one!", "two!"]
+    kept = read_live(system.cluster, changelog, 0)
+    assert sorted(value for value in kept.values()) == [b'"one"', b'"two"']
+    assert str(dialog.id) in str(list(kept))
+
+
+def test_an_agent_tells_when_it_begins_and_ends_to_read(system: System) -> None:
+    """Event 163, what stands for an activated procedure: started and ended, or aborted and why."""
+    with serving(answering(application(system))):
+        [started] = system.events(163)
+        assert (started["instance"], started["database"], started["subclass"]) == (*AT_B, 1)
+        assert started["detail"].startswith("OrderQueue: ")
+    app = application(system)
+    answering(app)
+    with pytest.raises(ZeroDivisionError), serving(app) as thread:
+        asyncio.run_coroutine_threadsafe(app.crash(ZeroDivisionError("no")), thread._loop).result()
+        thread.join()
+    told = system.events(163, count=4)
+    assert [event["subclass"] for event in told] == [1, 2, 1, 3]
+    assert told[-1]["detail"].endswith("no")
 
 
 def test_a_handler_that_fails_rolls_back_and_five_times_turn_the_queue_off(system: System) -> None:

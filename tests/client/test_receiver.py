@@ -45,6 +45,7 @@ QUEUES = (
     "Later",
     "Failing",
     "Fenced",
+    "Silent",
 )
 TOPOLOGY = """
 instances:
@@ -443,6 +444,27 @@ def test_who_has_lost_its_name_is_told_and_does_not_wait_for_ever(system: System
         with Receiver(*where, member="one") as second, pytest.raises(FencedError, match="no more"):
             eventually(lambda: joined(second), "the second one has taken its name")
             eventually(lambda: first.receive(0.2) and False, "it is told")
+        with pytest.raises(FencedError, match="no more"):
+            first.receive(0)
+
+
+def test_a_partition_whose_progress_kafka_does_not_say_is_not_read_past(system: System) -> None:
+    """Its messages would be left out, and whoever waits for them would wait for ever."""
+    put(system, "Silent", (1, "x", 5))
+    hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
+    group = f"{system.cluster.topics.prefix}silent"
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
+
+    hooked.hooks["committed"] = fail
+    with Receiver(hooked, *AT, "Silent", group) as receiver:
+        for _ in range(2):
+            with pytest.raises(SurroundingsError, match="does not say what was received before"):
+                receiver.receive(DEADLINE)
+    del hooked.hooks["committed"]
+    with Receiver(hooked, *AT, "Silent", group) as receiver:
+        assert bodies(take(receiver)) == [b"x"]
 
 
 def joined(receiver: Receiver) -> bool:

@@ -139,6 +139,16 @@ def test_forwarding_is_a_switch() -> None:
     assert outcome.status is None
 
 
+def test_a_reply_to_a_broker_that_is_off_says_why() -> None:
+    """It is undeliverable (28016), and the event has the reason: the broker is disabled (28013)."""
+    made = topology("instances:\n  I: {databases: {D: {broker_id: D, broker: disabled}}}\n")
+    reply = frame("Initiator", OUTSIDE, broker="D", from_initiator=False)
+    outcome = forwarder("I", world=world_of(made, 1)).handle(reply, START)
+    assert number(outcome) == 28016
+    assert outcome.event is not None and "disabled" in outcome.event["detail"]
+    assert "28013" in outcome.event["detail"]
+
+
 @shows("F2")
 def test_local_messages_go_to_in_and_acknowledgements_to_ack() -> None:
     """LOCAL ends here: the endpoint worker takes messages from ``in`` and all else from ``ack``."""

@@ -171,7 +171,8 @@ def test_no_dialog_begins_with_its_end(flags: Flag) -> None:
     """Neither "end" nor "error" on the first message of a dialog (11277): event 161."""
     net = pair()
     tx = reads(net, "ServerB", arriving(flags=flags))
-    assert [e["event"] for e in tx.events] == [EventKind.CORRUPTED_MESSAGE]
+    [told] = tx.events
+    assert (told["event"], told["error"]) == (EventKind.CORRUPTED_MESSAGE, 11277)
     assert tx.frames == []
     assert not net["ServerB"].endpoint.dialogs
 

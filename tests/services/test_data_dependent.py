@@ -292,8 +292,33 @@ def test_another_router_takes_other_ids() -> None:
     ids = set()
     for broker in ("R1", "R2"):
         turn = Router("Routing", broker, to_service_name).route({}, message)
-        ids |= {action.command_id for action in turn.actions} | {turn.stored[0][1].conversation}
+        ids |= {action.command_id for action in turn.actions} | {turn.stored[1][1].conversation}
     assert len(ids) == 6
+
+
+@pytest.mark.parametrize("durable", range(3))
+@pytest.mark.parametrize("by_target", [True, False])
+def test_who_dies_between_two_rows_has_both_after_the_message_comes_again(
+    durable: int, by_target: bool
+) -> None:
+    """A table's rows are written one after the other, behind the statements and before the offset.
+
+    Answers find their way back, and in the end no row is left.
+    """
+    first = Incoming(D3, uuid.UUID(int=1), 0, "Order", M1, "C")
+    router = Router("Routing", "R", to_service_name)
+    both = dict(router.route({}, first).stored)
+    d4 = both[D3]
+    rows = dict(router.route({}, first).stored[:durable])
+    rows.update(router.route(rows, first).stored)
+    assert rows == both == {D3: d4, d4: D3}
+
+    last = Incoming(d4 if by_target else D3, uuid.UUID(int=2), 1, END_DIALOG, b"", "C")
+    for gone in router.route(rows, last).deleted[:durable]:
+        del rows[gone]
+    for gone in router.route(rows, last).deleted:
+        rows.pop(gone, None)
+    assert rows == {}
 
 
 # --- redirection ---------------------------------------------------------------------------------

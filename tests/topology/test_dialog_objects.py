@@ -109,6 +109,23 @@ def test_alter_queue_activation(tmp_path: Path) -> None:
         assert unflatten(flatten(topology)).instances["I1"].databases["DB"].queues["Q"] == queue
 
 
+def test_a_procedure_that_is_added_does_not_turn_activation_on(tmp_path: Path) -> None:
+    """ALTER QUEUE: adding a procedure "does not change the activation status of the queue"."""
+    added = "ALTER QUEUE Q WITH ACTIVATION (PROCEDURE_NAME = p)"
+    on = "ALTER QUEUE Q WITH ACTIVATION (STATUS = ON)"
+    both = "ALTER QUEUE Q WITH ACTIVATION (STATUS = ON, PROCEDURE_NAME = p)"
+    dropped = "ALTER QUEUE Q WITH ACTIVATION (DROP)"
+    for script, activated in (
+        (f"CREATE QUEUE Q; {added}", None),
+        (f"CREATE QUEUE Q; {added}; {on}", "p"),
+        (f"CREATE QUEUE Q; {both}", "p"),
+        (f"CREATE QUEUE Q WITH ACTIVATION (PROCEDURE_NAME = q); {dropped}; {added}", None),
+    ):
+        _, database = from_sql(tmp_path, script)
+        queue = database.queues["Q"]
+        assert (queue.activation, queue.activated) == ("p", activated), script
+
+
 def test_error_broker_conversations_begins_another_epoch(tmp_path: Path) -> None:
     """Each ERROR_BROKER_CONVERSATIONS counts; delivery is on and the broker id kept (1.5)."""
     _, before = from_sql(tmp_path, "ALTER DATABASE DB SET DISABLE_BROKER;")

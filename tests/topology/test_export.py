@@ -87,7 +87,7 @@ def without(instance: Instance) -> Instance:
 
 
 def told(database: Database, instance: str) -> Database:
-    queues = {name: replace(q, group=None) for name, q in database.queues.items()}
+    queues = {name: replace(q, group=None, partitions=1) for name, q in database.queues.items()}
     created = empty_database(instance, database.name)
     return replace(database, broker_id=created.broker_id, mirror=None, queues=queues)
 
@@ -160,3 +160,15 @@ def test_what_is_guessed_of_an_activation_is_told(tmp_path: Path) -> None:
     script = database_script(topology.instances["I1"], database, NOW)
     [told] = [left for left in script.left if left.what == "queue Q"]
     assert told.lost and "EXECUTE AS OWNER" in told.why
+
+
+def test_what_is_kafkas_of_a_queue_is_told_and_kept(tmp_path: Path) -> None:
+    """Its reading group and its partitions are no clauses of CREATE QUEUE."""
+    topology, database = from_yaml(tmp_path, "{queues: {Q: {group: readers, partitions: 4}}}")
+    script = database_script(topology.instances["I1"], database, NOW)
+    assert [left.why for left in script.left if left.what == "queue Q"] == [
+        "its consumer group is readers, which is Kafka's",
+        "its topic has 4 partitions, which is Kafka's",
+    ]
+    queue = through_a_folder(topology).instances["I1"].databases[database.name].queues["Q"]
+    assert (queue.group, queue.partitions) == ("readers", 4)

@@ -74,6 +74,9 @@ def test_the_pair_stands_for_its_partners() -> None:
         ("cluster: main\n    databases:\n      Orders: {mirror: {pair: Group, role: m",
          "cluster: other\n    databases:\n      Orders: {mirror: {pair: Group, role: m",
          "differ in their cluster"),
+        ("broker_id: S, services: {S: {queue: Q}}}\n      Alone",
+         "broker_id: S, services: {S: {queue: Q}}, queues: {Q: {partitions: 4}}}\n      Alone",
+         "Stock/Q of the pair Group has 4 partitions at One and 1 at Two"),
     ],
 )  # fmt: skip
 def test_what_cannot_share_topics_is_refused(old: str, new: str, says: str) -> None:

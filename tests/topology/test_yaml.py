@@ -44,7 +44,7 @@ EVERYTHING = """
             mirror: {pair: Orders, role: mirror}
             message_types: {Order: {validation: well_formed_xml}, Plain: }
             contracts: {OrderContract: {Order: initiator, Reply: target}}
-            queues: {InitiatorQueue: {status: off, retention: on, group: my-readers}}
+            queues: {InitiatorQueue: {status: off, retention: on, group: my-readers, partitions: 4}}
             services:
               InitiatorService: {queue: InitiatorQueue, contracts: [OrderContract]}
               Other:
@@ -75,7 +75,7 @@ def test_everything(tmp_path: Path) -> None:
     assert d.contracts["OrderContract"].messages["Reply"] is Sender.TARGET
     queue = queue_of(d, "InitiatorService")
     assert queue is not None and (queue.status, queue.retention) == (False, True)
-    assert queue.group == "my-readers"
+    assert (queue.group, queue.partitions) == ("my-readers", 4)
     assert [(r.name, r.expires, r.route_id) for r in d.routes] == [
         ("R1", NOW + 60, 2), ("R2", 60.0, 3),
     ]  # fmt: skip

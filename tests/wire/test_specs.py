@@ -9,7 +9,7 @@ from streams.wire.specs import KINDS, cluster_specs, instance_specs, spec
 
 SPECS = {
     made.kind: made
-    for made in (*cluster_specs(Topics()), *instance_specs(Topics(), "I", [("D", "Q")]))
+    for made in (*cluster_specs(Topics()), *instance_specs(Topics(), "I", [("D", "Q", 1)]))
 }
 FOREVER = ("cmd", "out", "txq", "in", "ack", "queue")
 COMPACTED = ("dialog", "catalog", "presence")
@@ -17,7 +17,7 @@ COMPACTED = ("dialog", "catalog", "presence")
 
 def test_every_kind_has_its_topic() -> None:
     """There is no kind of topic that nobody needs, and none without a configuration."""
-    assert set(SPECS) == set(KINDS) == {*FOREVER, *COMPACTED, "result", "event"}
+    assert set(SPECS) == set(KINDS) == {*FOREVER, *COMPACTED, "result", "event", "metric"}
 
 
 @pytest.mark.parametrize("kind", FOREVER)
@@ -35,11 +35,11 @@ def test_state_is_compacted(kind: str) -> None:
     assert "retention.ms" not in SPECS[kind].config
 
 
-def test_only_events_and_results_age() -> None:
-    """Results for an hour, events for a week."""
+def test_only_events_figures_and_results_age() -> None:
+    """Results for an hour, events and figures for a week."""
     ages = {k: s.config.get("retention.ms") for k, s in SPECS.items() if k not in FOREVER}
     assert ages.pop("result") == "3600000"
-    assert ages.pop("event") == str(7 * 24 * 3600 * 1000)
+    assert ages.pop("event") == ages.pop("metric") == str(7 * 24 * 3600 * 1000)
     assert set(ages.values()) == {None}
 
 
@@ -58,6 +58,7 @@ def test_one_partition_unless_said_otherwise() -> None:
 
 def test_queues_come_in_name_order() -> None:
     """The plan of ``apply`` does not depend on the order in which queues were declared."""
-    pairs = [("D", "B"), ("C", "Z"), ("D", "A")]
-    found = [s.name for s in instance_specs(Topics(), "I", pairs) if s.kind == "queue"]
-    assert found == ["ssb.queue.I.C.Z", "ssb.queue.I.D.A", "ssb.queue.I.D.B"]
+    queues = [("D", "B", 1), ("C", "Z", 4), ("D", "A", 1)]
+    found = [s for s in instance_specs(Topics(), "I", queues) if s.kind == "queue"]
+    assert [s.name for s in found] == ["ssb.queue.I.C.Z", "ssb.queue.I.D.A", "ssb.queue.I.D.B"]
+    assert [s.partitions for s in found] == [4, 1, 1]

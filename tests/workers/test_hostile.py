@@ -76,7 +76,9 @@ def test_rubbish_is_told_with_its_coordinates_and_holds_nothing_up(
     told = system.events(CORRUPTED, lambda e: e["topic"] == topic, len(records))
     assert len({(e["partition"], e["offset"]) for e in told}) == len(records)
     assert {e["instance"] for e in told} == {instance}
-    assert {e["error"] for e in told} == {11235}
+    # Of a command the header is looked at before the key, and none of these has a good one.
+    numbers = {11235} if kind == "cmd" else {11235, 11271}
+    assert {e["error"] for e in told} == numbers
     assert all(e["detail"] for e in told)
 
 
@@ -173,7 +175,7 @@ def test_held_copies_with_rubbish_for_a_key_are_told_before_they_are_held(
         eventually(dropped, "a copy that was held too long")
         inject_one(b"\xff")
         inject_one(good)
-        eventually(lambda: told(CORRUPTED, 11235), "the key to be told")
+        eventually(lambda: told(CORRUPTED, 11271), "the key to be told")
         count = len(told(140, 11290))
         eventually(lambda: len(told(140, 11290)) > count, "the forwarder to go on")
         chain.check()

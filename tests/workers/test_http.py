@@ -6,6 +6,7 @@ import json
 import re
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -131,7 +132,7 @@ def test_nobody_is_ready_before_every_worker_has_its_partitions(announced: Rig) 
 
 def test_what_cannot_be_understood_is_counted_by_its_number(announced: Rig) -> None:
     with served(announced) as (_, port):
-        announced.produce(announced.topics.txq("A"), "nobody", b"")
+        announced.produce(announced.topics.txq("A"), str(uuid.uuid4()), b"")
         key = ("hopline_corrupted_messages_total", "11235", "A", "forwarder")
         eventually(lambda: metrics(port).get(key) == 1 or pause(), "it is counted")
 

@@ -37,10 +37,10 @@ def trims(two: Rig, *running: Running, keep: float = 0) -> Trimming:
     return Trimming(two.cluster, two.control(), [each.worker for each in running], keep)
 
 
-def begins(two: Rig, topic: str) -> int:
+def begins(two: Rig, topic: str, partition: int = 0) -> int:
     """Return where a log begins."""
     consumer = two.cluster.consumer("aside")
-    low = watermarks(consumer, topic, 0)[0]
+    low = watermarks(consumer, topic, partition)[0]
     consumer.close()
     return low
 
@@ -109,6 +109,31 @@ def test_all_topics_shrink_when_everything_is_done(read: Rig) -> None:
     eventually(lambda: trimming.once() or begins(read, queue) in (1, 2) or pause(), "it shrinks")
     trimming.once()
     assert queued(read) == [b"two"]
+
+
+def test_every_partition_of_a_queue_shrinks(kafka: str, unique: str, tmp_path: Path) -> None:
+    """A queue may have more of them than its instance; each is looked after by one worker."""
+    shared = QUEUES.replace("group: readers", f"group: {unique}readers, partitions: 3")
+    text = PAIR.replace("services: {{TargetService", shared).format(route=TO_B, partitions=2)
+    (tmp_path / "topology.yaml").write_text(text)
+    with rig(kafka, unique, load(tmp_path, time.time())) as two:
+        workers = [two.endpoint("A"), two.endpoint("B"), two.forwarder("A"), two.forwarder("B")]
+        for number in range(24):
+            begin(two, b"%d" % number)
+        eventually(lambda: len(queued(two)) == 24 or pause(), "all have arrived")
+        queue, trimming = two.topics.queue("B", "DatabaseB", "TargetQueue"), trims(two, *workers)
+        with Receiver(two.cluster, "B", "DatabaseB", "TargetQueue", f"{unique}readers") as reader:
+            left = 24
+
+            def received() -> bool:
+                nonlocal left
+                left -= len(reader.receive(0.5))
+                reader.commit()
+                return left == 0
+
+            eventually(received, "all are received")
+        eventually(lambda: trimming.once() or not queued(two) or pause(), "it is empty")
+        assert all(begins(two, queue, number) > 0 for number in range(3))
 
 
 def test_what_is_no_longer_needed_stays_for_as_long_as_it_is_told_to(two: Rig) -> None:

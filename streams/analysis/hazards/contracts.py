@@ -9,6 +9,7 @@ from streams.analysis.estate import Estate
 from streams.analysis.hazards.passage import Passage
 from streams.analysis.known import Home
 from streams.analysis.objects import finding
+from streams.errors import Number
 from streams.prose import listed
 from streams.topology import (
     SYSTEM_CONTRACTS,
@@ -23,6 +24,8 @@ from streams.topology import (
     Source,
     contract_of,
 )
+
+_REFUSED = Number.CONTRACT_LACKS_INITIATOR_TYPE
 
 
 def type_of(database: Database, name: str) -> MessageType | None:
@@ -73,7 +76,7 @@ def incomplete_contract(at: Home, contract: Contract) -> Iterator[Finding]:
         yield _told(
             at, contract.source,
             f"contract {contract.name} has no message type that the initiator may send",
-            "Add one, SENT BY INITIATOR or ANY: without it no dialog can begin (8492).",
+            f"Add one, SENT BY INITIATOR or ANY: without it no dialog can begin ({_REFUSED:d}).",
             contract=contract.name, types=list(contract.messages),
         )  # fmt: skip
 

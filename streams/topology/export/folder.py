@@ -92,13 +92,14 @@ def _remainder(instance: Instance, database: Database, script: Script) -> Databa
     """Return a database as it is created, with what the script leaves out of it."""
     subject = f"{instance.name}/{database.name}"
     created = empty_database(instance.name, database.name)
-    # Kafka's consumer group is no clause of a queue; CREATE QUEUE leaves it as it is.
-    grouped = (q for q in explicit_database(database).queues.values() if q.group is not None)
+    # Kafka's consumer group and partitions are no clause of a queue; CREATE QUEUE leaves them.
+    declared = explicit_database(database).queues.values()
+    kafkas = (q for q in declared if q.group is not None or q.partitions != 1)
     fields: dict[str, Any] = {
         field: {item.name: item for item in _items(script, subject, kind)}
         for kind, field in _NAMED.items()
     }
-    fields["queues"] |= {q.name: q for q in grouped}
+    fields["queues"] |= {q.name: q for q in kafkas}
     fields |= {field: tuple(_items(script, subject, kind)) for kind, field in _LISTED.items()}
     routes = (*created.routes, *_items(script, subject, Route))
     return replace(

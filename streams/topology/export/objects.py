@@ -94,6 +94,8 @@ def _queue(script: Script, q: Queue) -> None:
     script.add(f"CREATE QUEUE {owned(q.name)}{' WITH ' + settings if settings else ''};")
     if q.group is not None:
         script.note(f"queue {q.name}", f"its consumer group is {q.group}, which is Kafka's")
+    if q.partitions != 1:
+        script.note(f"queue {q.name}", f"its topic has {q.partitions} partitions, which is Kafka's")
     if q.activation is not None:
         script.comment("the procedure must be there before")
         guess = "its procedure's user: EXECUTE AS OWNER is a guess"

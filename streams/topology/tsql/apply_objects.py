@@ -70,16 +70,23 @@ def _set_queue(script: Script, s: SetQueue) -> None:
     database = script.database(s.source)
     name = schema_name(s.name)
     if s.create:
-        stated = database.queues.get(name)  # beside a group of Kafka's, T-SQL knows a queue's all
-        group = None if stated is None else stated.group
-        made = Queue(name, **s.changes, group=group, source=s.source)
+        # Beside what is Kafka's, T-SQL knows a queue's all.
+        stated = database.queues.get(name) or Queue(name)
+        created = Queue(name, group=stated.group, partitions=stated.partitions, source=s.source)
+        made = replace(created, **s.changes)
         script.add(database, database.queues, "queue", made)
         return
     old = database.queue(name)
     if old is None:
         script.no_such("queue", s.name[-1], database, s.source)
     else:
-        database.queues[old.name] = replace(old, **s.changes, source=s.source)
+        database.queues[old.name] = replace(old, **_altered(old, s.changes), source=s.source)
+
+
+def _altered(old: Queue, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what ALTER QUEUE changes: a procedure that is added does not turn activation on."""
+    added = old.activation is None and changes.get("activation") is not None
+    return {"activation_status": False, **changes} if added else changes
 
 
 def _create_service(script: Script, s: CreateService) -> None:

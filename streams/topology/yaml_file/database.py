@@ -193,7 +193,7 @@ def _queues(given: Mapping[str, Node]) -> dict[str, Queue]:
         return found
     keys = (
         "status", "retention", "poison_message_handling", "activation", "activation_status",
-        "group", "max_readers",
+        "group", "max_readers", "partitions",
     )  # fmt: skip
     for name, (key, node) in given["queues"].named("queues").items():
         s = node.fields("a queue", keys)
@@ -207,6 +207,7 @@ def _queues(given: Mapping[str, Node]) -> dict[str, Queue]:
             _maybe(s, "group"),
             s["max_readers"].integer("max_readers", 0, 32_767) if "max_readers" in s else 1,
             "activation_status" not in s or s["activation_status"].switch("activation_status"),
+            s["partitions"].integer("partitions", 1, 1000) if "partitions" in s else 1,
             key.source,
         )
     return found

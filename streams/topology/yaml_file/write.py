@@ -152,7 +152,12 @@ def _queue(q: Queue) -> dict[str, Any]:
         "poison_message_handling": _unless(q.poison_message_handling, True),
         "activation_status": _unless(q.activation_status, True),
     }
-    rest = {"activation": q.activation, "max_readers": _unless(q.max_readers, 1), "group": q.group}
+    rest = {
+        "activation": q.activation,
+        "max_readers": _unless(q.max_readers, 1),
+        "group": q.group,
+        "partitions": _unless(q.partitions, 1),
+    }
     return _given({**switches, **rest})
 
 
