@@ -88,6 +88,13 @@ def test_wrong_use_is_a_sentence(words: tuple[str, ...], sentence: str, tmp_path
     assert not (tmp_path / "x.avro").exists()
 
 
+def test_a_servers_own_form_is_refused_with_the_query_that_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "friday.xel").write_bytes(b"\0\1")
+    code, _, err = said("capture", "import", tmp_path / "friday.xel", "--output", tmp_path / "x")
+    assert code == 2
+    assert "SELECT event_data FROM sys.fn_xe_file_target_read_file" in err
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     code, _, err = said("capture", "import", tmp_path / "no.csv", "--output", tmp_path / "x.avro")
     assert code == 2
