@@ -8,6 +8,7 @@ past what is under way.
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
 import uuid
 from typing import Any
@@ -30,12 +31,13 @@ RAW: dict[str, Any] = {
 }
 
 
-def application(cluster: Cluster) -> faust.App:
-    """Return an application that keeps nothing, serves no pages and commits each second."""
+def application(cluster: Cluster, folder: str) -> faust.App:
+    """Return an application that serves no pages and commits each second; Faust wants a folder."""
     return faust.App(
         f"bench-{uuid.uuid4()}",
         broker=f"aiokafka://{cluster.bootstrap}",
         store="memory://",
+        datadir=folder,
         web_enabled=False,
         topic_allow_declare=False,
         topic_disable_leader=True,
@@ -52,7 +54,11 @@ def application(cluster: Cluster) -> faust.App:
 
 def faust_agent(cluster: Cluster, instance: str, count: int) -> tuple[float, float]:
     """Forward so many records of an instance's ``txq``; return CPU and seconds."""
-    app = application(cluster)
+    with tempfile.TemporaryDirectory() as folder:
+        return _forward(application(cluster, folder), cluster, instance, count)
+
+
+def _forward(app: faust.App, cluster: Cluster, instance: str, count: int) -> tuple[float, float]:
     world = world_of(load(topologies_dir() / "combined", time.time()), 1)
     forwarder = Forwarder(instance, world, Envelope, lambda _: True)
     begun: list[float] = []
