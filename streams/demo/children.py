@@ -10,6 +10,9 @@ from pathlib import Path
 
 from streams.errors import SurroundingsError
 
+_LEFT: list[subprocess.Popen[bytes]] = []
+"""Python warns about a child that is forgotten while it runs, and that is the purpose here."""
+
 
 class Children:
     """Child processes of ``hopline`` commands, each with a log file; a context manager."""
@@ -40,6 +43,7 @@ class Children:
     def leave(self) -> dict[str, int]:
         """Let all children run on; returns their process ids by name."""
         left = {name: child.pid for name, child in self._running.items()}
+        _LEFT.extend(self._running.values())
         self._running.clear()
         return left
 

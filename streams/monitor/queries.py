@@ -27,6 +27,9 @@ from streams.monitor.state_sink import MOST, StateSink
 from streams.wire import Topics
 from streams.wire.records import MESSAGE
 
+_NEVER = "(?!)"
+"""A pattern that no name fits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -92,6 +95,10 @@ class Records:
         config = self.config
         return read.stream(self.spark, config.bootstrap, read.topics_of(config.prefix, *kinds))
 
+    def none(self) -> DataFrame:
+        """Return the records of no topic at all."""
+        return read.stream(self.spark, self.config.bootstrap, _NEVER)
+
     def state(self) -> DataFrame:
         """Return the records of dialogs and events (``dialogs.DIALOG_RAW``), some at a time."""
         config, pattern = self.config, read.topics_of(self.config.prefix, "dialog", "event")
@@ -120,6 +127,7 @@ def _sightings(records: Records, now: Column) -> DataFrame:
         lifecycle.of_frames(records.envelopes(frames), now, queues=f"{config.prefix}queue."),
         lifecycle.of_events(records.events(), now),
     ]
-    if config.until_idle is None:
-        seen.append(lifecycle.heartbeats(records.raw("presence"), now))
+    # The source is always there, because a checkpoint has the same sources for ever.
+    signs = records.raw("presence") if config.until_idle is None else records.none()
+    seen.append(lifecycle.heartbeats(signs, now))
     return reduce(DataFrame.unionByName, seen)

@@ -71,7 +71,9 @@ class Facts:
     looked_at: int | None
     repeats: Sequence[Repeat]
     refused: Sequence[Trouble]
-    """Copies at second targets (11224)."""
+    """Copies that came from second targets (11224)."""
+    refusing: Mapping[str, DialogSide]
+    """The initiators that have refused them, by conversation."""
     dialogs: Mapping[Which, Sequence[Group]]
     some: Mapping[Which, Sequence[DialogSide]]
     """A few of each kind, to be looked at."""

@@ -25,7 +25,7 @@ OF_A_DIALOG = {
     "dialog-light": "/dialog/{}?step=2",
     "dialog-dark": "/dialog/{}?step=16",
 }
-_SETTLED = 1_500
+_SETTLED = 3_000
 
 
 def take(browser: Browser, name: str, address: str) -> None:
@@ -37,7 +37,8 @@ def take(browser: Browser, name: str, address: str) -> None:
         reduced_motion="reduce",
     )
     page.goto(address)
-    page.wait_for_selector("svg.sequence" if "/dialog/" in address else "#main .panel")
+    sign = "svg.sequence" if "/dialog/" in address else "#main .panel:visible"
+    page.wait_for_selector(sign)
     page.wait_for_timeout(_SETTLED)
     page.screenshot(path=IMAGES / f"{name}.png", full_page=True)
     page.close()

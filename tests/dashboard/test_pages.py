@@ -21,9 +21,9 @@ def test_a_page_complains_of_nothing_and_asks_nobody_else(
 ) -> None:
     seen.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     seen.page.goto(f"{dashboard}{path}?{AT}")
-    expect(seen.page.locator("#main .panel").first).to_be_visible()
+    expect(seen.page.locator("#main .panel:visible").first).to_be_visible()
     expect(seen.page.locator("html")).to_have_attribute("data-theme", theme)
-    seen.page.wait_for_load_state("networkidle")
+    seen.page.wait_for_function("document.fonts.status === 'loaded'")
     hosts = {urlsplit(url).netloc for url in seen.requests if not url.startswith("data:")}
     assert hosts == {urlsplit(dashboard).netloc}
     assert seen.complaints == []
