@@ -114,15 +114,14 @@ def _tally(
 
 
 def _on_spark(captures: tuple[Path, ...], judge: Judge, master: str) -> Tally:
-    from streams.capture import CaptureReader
+    from streams.capture import readers_of
     from streams.capture.judge import Tally, tally
     from streams.capture.talks import merge
     from streams.monitor import Source, count_captures
 
     sources = [
         Source(r.path, judge.ear(r.metadata.prefix), r.counts.records if r.counts else None)
-        for capture in captures
-        for r in map(CaptureReader, CaptureReader(capture).files)
+        for r in readers_of(captures)
     ]
     return count_captures(
         sources, merge, judge.rows, tally, Tally.plus, master=master, log=_SPARK_LOG
