@@ -146,6 +146,7 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
 
 def kept(bootstrap: str, dashboard: str, data: Path, conversation: uuid.UUID | None) -> str:
     """Say where to look at a system that runs on."""
+    dialog = f"  {dashboard}dialog/{conversation}   # a dialog that had to move"
     return "\n".join(
         [
             "\nThe system runs on: Kafka, workers, the monitor, and",
