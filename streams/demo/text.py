@@ -151,8 +151,7 @@ def kept(bootstrap: str, dashboard: str, data: Path, conversation: uuid.UUID | N
         [
             "\nThe system runs on: Kafka, workers, the monitor, and",
             f"  {dashboard}",
-            f"  {dashboard}dialog/{conversation}   # a dialog that had to move"
-            * bool(conversation),
+            *([] if conversation is None else [dialog]),
             "Give it something to do, and stop it:",
             "  hopline traffic --from ServerA/DatabaseA/InitiatorService --to TargetService \\",
             f"    --rate 50 --duration 10m --bootstrap {bootstrap}",
