@@ -5,7 +5,8 @@
 # make soak    every kind of fault on real Kafka, 30 minutes, writes docs/faults.md; SECONDS=N of
 #              load, MESSAGES=N in the first run, SEED=S
 # make recount the monitor's figures against DuckDB's, 200,000 messages, two killed drivers
-# make demo    the demonstration; SABOTAGE=1 breaks something on the way
+# make demo    the demonstration; SABOTAGE=1 breaks something on the way, KEEP=1 leaves the system
+#              running with its dashboard, until hopline demo --stop
 # make bench   what everything costs, one table in 20 minutes; ROUNDS=N changes how exactly
 #              bench-routing, ... (bench/): one part; bench-kafka_memory: apart
 # make lock    resolve the dependencies anew
@@ -56,7 +57,7 @@ recount: setup
 	HOPLINE_MESSAGES=$(or $(MESSAGES),200000) $(BIN)/pytest tests/monitor/test_duckdb.py
 
 demo: setup
-	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage)
+	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage) $(if $(filter-out 0,$(KEEP)),--keep)
 
 bench: setup
 	@$(BIN)/python -m bench --rounds $(or $(ROUNDS),5)

@@ -51,7 +51,8 @@ class HoplineApp(faust.App):
         self, name: str, *, cluster: Cluster, instance: str, database: str, **options: Any
     ) -> None:
         super().__init__(name, **options)
-        self._partitions_said = "topic_partitions" in options
+        self.counts_alike = True
+        """Whether tables get as many partitions as the queues."""
         self.cluster, self.instance, self.database = cluster, instance, database
         self._servers: list[Server] = []
         self._active = False
@@ -97,7 +98,7 @@ class HoplineApp(faust.App):
 
     def _count_alike(self) -> None:
         """Give tables as many partitions as the queues: a row stays with its message's group."""
-        if self._servers and not self._partitions_said:
+        if self._servers and self.counts_alike:
             self.conf.topic_partitions = max(server.partitions for server in self._servers)
 
     async def on_started(self) -> None:
@@ -196,10 +197,13 @@ def hopline_app(
         "producer_request_timeout": _PATIENCE,
         "stream_wait_empty": False,  # a handler that waits for its queue would wait for ever
         "topic_disable_leader": True,
+        "topic_partitions": 1,
     }
-    return HoplineApp(
+    app = HoplineApp(
         name, cluster=cluster, instance=instance, database=database, **{**defaults, **options}
     )
+    app.counts_alike = "topic_partitions" not in options
+    return app
 
 
 def _setting(name: str) -> str:

@@ -45,7 +45,7 @@ class _UtcOffset(click.ParamType):
         return -minutes if match[1] == "-" else minutes
 
 
-@click.command("import")
+@click.command("import", short_help="Traces, dumps of views and message logs as a capture.")
 @click.argument("sources", nargs=-1, required=True, metavar="[INSTANCE=]FILE|FOLDER ...")
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @click.option("--conversation", metavar="COLUMN", help="Of a log: what makes rows one dialog.")

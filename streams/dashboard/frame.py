@@ -8,6 +8,7 @@ of the address is computed anew; either way only the places whose content has ch
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any
@@ -26,6 +27,8 @@ from streams.dashboard.template import part
 
 _PATIENCE = 0.7
 """Seconds that a browser waits for the content before it is given the frame."""
+
+log = logging.getLogger("hopline.dashboard")
 
 
 class Places:
@@ -112,7 +115,11 @@ class Browser:
         self._shown = True
 
     async def _fill(self, address: Address, of: Callable[[Address], Mapping[str, Content]]) -> None:
-        contents = await run.io_bound(of, address)
+        try:
+            contents = await run.io_bound(of, address)
+        except Exception:
+            log.exception("%s cannot be shown", address)
+            contents = {"waiting": part("frame", "failed", str(address))}
         if contents and address == self._address:  # nobody went elsewhere meanwhile
             with suppress(RuntimeError):  # the browser has gone
                 self._places.fill(contents)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
-from streams.capture import CaptureReader
+from streams.capture import readers_of
 from streams.errors import UsageError
 from streams.kafka import Cluster, read_catalog
 from streams.live.statements import live_topology
@@ -82,7 +82,7 @@ def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) ->
 
     Raises InputError for what is no complete capture.
     """
-    readers = [CaptureReader(file) for file in files]
+    readers = readers_of(files)
     containers = [
         Container(r.path, r.metadata.prefix, r.counts.records if r.counts else None)
         for r in readers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -46,15 +47,25 @@ class Watch:
         # To look for data takes a moment in every trigger; more than that is waiting for Kafka.
         self._active = self._active + 1 if status["isTriggerActive"] else 0
         busy = bool(status["isDataAvailable"]) or self._active > _MOMENT
-        last = self.query.lastProgress
-        if last is None or last.timestamp == self._looked:
-            return busy
-        self._looked = last.timestamp
-        for progress in self.query.recentProgress:
+        for progress in self._reports():
+            self._looked = progress.timestamp
             if progress.numInputRows and progress.batchId > self.batch:
                 self._count(progress, store)
                 busy = True
         return busy
+
+    def _reports(self) -> list[StreamingQueryProgress]:
+        """Return the reports since the last look, oldest first.
+
+        Each as one text: pyspark's own way asks Java for every single value of a hundred of them.
+        """
+        recent, found = self.query._jsq.recentProgress(), []
+        for place in reversed(range(len(recent))):
+            report = StreamingQueryProgress.fromJson(json.loads(recent[place].json()))
+            if report.timestamp <= self._looked:
+                break
+            found.append(report)
+        return found[::-1]
 
     def _count(self, progress: StreamingQueryProgress, store: Store) -> None:
         self.batch = progress.batchId

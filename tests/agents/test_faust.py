@@ -1,4 +1,6 @@
-"""What Faust documents is there: its command line, tables that pages show, ordinary agents."""
+"""What Faust documents is there: its command line, tables that pages show, ordinary agents, and
+``@app.service`` for a class.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,8 @@ from tests.running import System, eventually, running
 from tests.workers.rig import pause
 
 PROGRAM = '''
+import faust
+
 from streams.agents import Dialog, Received, hopline_app
 
 app = hopline_app("ledger", instance="ServerB", database="DatabaseB")
@@ -34,6 +38,12 @@ async def orders(dialog: Dialog, message: Received) -> None:
     await dialog.commit()
     orders_of[str(dialog.id)] += 1
     await noted.send(value=message.body)
+
+
+@app.service
+class Beside(faust.Service):
+    async def on_start(self) -> None:
+        seen.append("begun")
 
 
 @app.agent(noted)
@@ -74,7 +84,7 @@ def test_a_page_shows_a_table_beside_an_ordinary_agent(system: System, tmp_path:
             with suppress(OSError, ValueError):
                 url = f"http://127.0.0.1:{port}/ledger/{dialog.id}"
                 with urllib.request.urlopen(url, timeout=10) as page:
-                    return bool(json.load(page) == {"orders": 2, "seen": ["one", "two"]})
+                    return bool(json.load(page) == {"orders": 2, "seen": ["begun", "one", "two"]})
             return False
 
         eventually(shown, "the page of the dialog")

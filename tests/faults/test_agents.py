@@ -1,6 +1,7 @@
 """SIGKILL of agents at random points: every order is answered, once, in order.
 
-AGENT_MESSAGES says how many orders (1,000); ``AGENT_MESSAGES=20000`` is the long one.
+AGENT_MESSAGES says how many orders (1,000), AGENT_KILLS how many kills in each half (3);
+``AGENT_MESSAGES=20000 AGENT_KILLS=15`` is the long one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from tests.running import System, eventually, running
 from tests.workers.rig import pause
 
 ASKED = int(os.environ.get("AGENT_MESSAGES", "1000"))
-DIALOGS, SHORT, KILLS = 30, 20, 3
+KILLS = int(os.environ.get("AGENT_KILLS", "3"))
+DIALOGS, SHORT = 30, 20
 """Every twentieth order is a dialog of its own, which the agent ends."""
 APPLICATIONS = ("one", "two")
 

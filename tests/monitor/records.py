@@ -194,7 +194,10 @@ def produce(
     bootstrap: str, records: Sequence[Stored], *, transactional: str = "", commit: bool = True
 ) -> None:
     """Write records, in a transaction where it is named, and wait until they are stored."""
-    settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
+    settings: dict[str, str | int | float | bool] = {
+        "bootstrap.servers": bootstrap,
+        "queue.buffering.max.messages": 1_000_000,
+    }
     if transactional:
         settings |= {"transactional.id": transactional, "transaction.timeout.ms": 10_000}
     producer = Producer(settings)

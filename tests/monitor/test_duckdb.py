@@ -76,7 +76,7 @@ def _killed(config: MonitorConfig, urls: list[str], query: str) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_verify_all_figures_with_duckdb_after_two_kills(
     spark: SparkSession, config: MonitorConfig, urls: list[str], tmp_path: Path
 ) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from streams.protocol import Flag
@@ -62,7 +63,6 @@ class Party(NamedTuple):
     conversation: uuid.UUID
     from_service: str | None = None
     to_service: str | None = None
-    to_broker: str | None = None
     contract: str | None = None
     instance: str | None = None
     database: str | None = None
@@ -161,6 +161,7 @@ def _told(kinds: Mapping[str, Left]) -> list[dict[str, Any]]:
     return [{"kind": k, "count": one.count, "first": one.first} for k, one in kinds.items()]
 
 
+@lru_cache(65_536)
 def conversation_named(name: str) -> uuid.UUID:
     """Return a conversation's id: the text itself if it is a GUID, else one that follows from it.
 
@@ -173,8 +174,3 @@ def conversation_named(name: str) -> uuid.UUID:
         except ValueError:
             pass
     return uuid.uuid5(_NAMES, name.encode("utf-8", "replace").decode())
-
-
-def rows_of(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Row]:
-    """Yield rows from pairs of number and cells."""
-    return (Row(number, cells) for number, cells in numbered)

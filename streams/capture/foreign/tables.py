@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from streams.capture.foreign.cells import clean
 from streams.capture.foreign.findings import Report, Row
 from streams.capture.foreign.text import LONGEST, lines, pieces
 from streams.errors import InputError
@@ -177,7 +178,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 def _row(value: Any, number: int, path: Path, report: Report) -> Iterator[Row]:
     if isinstance(value, dict):
-        yield Row(number, {name.strip().casefold(): cell for name, cell in value.items()})
+        yield Row(number, {clean(name).strip().casefold(): cell for name, cell in value.items()})
     else:
         report.leave("JSON that is no object", f"{path}:{number}")
 

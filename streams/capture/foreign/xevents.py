@@ -76,7 +76,7 @@ def read_event(
     fields: Mapping[str, Any], rank: int, instance: str, where: str, report: Report
 ) -> Iterator[Finding]:
     """Yield what an event says; ``instance`` is where it was unless the event knows better."""
-    name = str(first(fields, "name", "object_name", "event_name") or "").strip()
+    name = (text_of(first(fields, "name", "object_name", "event_name")) or "").strip()
     kind = EVENTS.get(name.rpartition(".")[2].casefold())
     if kind is None:
         _not_ours(name, where, report)
