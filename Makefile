@@ -4,7 +4,9 @@
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make soak    every kind of fault on real Kafka, 30 minutes, writes docs/faults.md; SECONDS=N of
 #              load, MESSAGES=N in the first run, SEED=S
-# make demo    the demonstration; SABOTAGE=1 breaks something on the way
+# make recount the monitor's figures against DuckDB's, 200,000 messages, two killed drivers
+# make demo    the demonstration; SABOTAGE=1 breaks something on the way, KEEP=1 leaves the system
+#              running with its dashboard, until hopline demo --stop
 # make bench   what everything costs, one table in 20 minutes; ROUNDS=N changes how exactly
 #              bench-routing, ... (bench/): one part; bench-kafka_memory: apart
 # make lock    resolve the dependencies anew
@@ -51,8 +53,11 @@ soak: setup
 	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1500) \
 	  --messages $(or $(MESSAGES),200000) --seed $(or $(SEED),1)
 
+recount: setup
+	HOPLINE_MESSAGES=$(or $(MESSAGES),200000) $(BIN)/pytest tests/monitor/test_duckdb.py
+
 demo: setup
-	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage)
+	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage) $(if $(filter-out 0,$(KEEP)),--keep)
 
 bench: setup
 	@$(BIN)/python -m bench --rounds $(or $(ROUNDS),5)
@@ -74,5 +79,5 @@ lock:
 clean:
 	@test ! -x $(BIN)/hopline || $(BIN)/hopline kafka stop
 	rm -rf .venv .hopline build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache \
-	  .hypothesis .import_linter_cache spark-warehouse metastore_db derby.log
+	  .hypothesis .import_linter_cache artifacts spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

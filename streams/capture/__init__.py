@@ -1,6 +1,6 @@
 """Traffic as files: what applications did, captured or generated, and how it is done again."""
 
-from streams.capture.container import CaptureReader, CaptureWriter
+from streams.capture.container import CaptureReader, CaptureWriter, readers_of
 from streams.capture.record import Counts, Kind, Metadata, Record, TimestampType
 
 __all__ = [
@@ -11,4 +11,5 @@ __all__ = [
     "Metadata",
     "Record",
     "TimestampType",
+    "readers_of",
 ]

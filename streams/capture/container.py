@@ -7,7 +7,7 @@ reader that is to salvage goes on behind it and counts what is lost.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from streams.capture.record import Counts, Metadata, Record
 from streams.capture.writer import CaptureWriter
 from streams.errors import InputError
 
-__all__ = ["CaptureReader", "CaptureWriter", "Loss"]
+__all__ = ["CaptureReader", "CaptureWriter", "Loss", "readers_of"]
 
 
 class Loss(NamedTuple):
@@ -70,6 +70,10 @@ class CaptureReader:
             for record in found:
                 self._read += 1
                 yield record
+        if self._salvage and self.lost and not self.losses:  # cut between two blocks
+            why = "it ends before its last record"
+            size = self.files[-1].stat().st_size
+            self.losses.append(Loss(self.files[-1], Damage(size, size, why, self.lost)))
 
     def _salvaged(self, file: Path) -> Iterator[Record]:
         try:
@@ -82,6 +86,11 @@ class CaptureReader:
                 yield found
             else:
                 self.losses.append(Loss(file, found))
+
+
+def readers_of(paths: Iterable[Path]) -> list[CaptureReader]:
+    """Return a reader for each container file of some captures: for engines that read files."""
+    return [CaptureReader(file) for path in paths for file in CaptureReader(path).files]
 
 
 def _whole(file: Path, part: Part | None) -> Iterator[Record]:

@@ -23,7 +23,7 @@ from streams.analysis.diff import (
 from streams.analysis.estate import Estate
 from streams.capture.container import CaptureReader
 from streams.capture.group import group
-from streams.capture.talks import UNREADABLE, Begun, Ear, Party, Said, merge
+from streams.capture.talks import UNREADABLE, Arrival, Begun, Ear, Party, Said, merge
 from streams.routing import broker_key
 from streams.topology import Database, Topology, homes_of
 
@@ -41,7 +41,8 @@ class Row(NamedTuple):
     """The messages that one side of a captured dialog sent, and what becomes of them.
 
     ``flow`` is the dialog's, as its initiator began it; ``before`` and ``after`` are the databases
-    (``instance/database``) that take the messages.
+    (``instance/database``) that take the messages. ``arrived`` are in queues by the capture, of
+    these ``elsewhere`` in those of databases that are not in ``before``.
     """
 
     conversation: str
@@ -52,6 +53,8 @@ class Row(NamedTuple):
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     change: Change | None = None
+    arrived: int = 0
+    elsewhere: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,8 @@ class Judge:
         dialogs = Dialogs(Estate(self.old, self.now), Estate(self.new, self.now))
         for conversation, talk in talks:
             for party, messages in talk.sent:
-                yield self._row(dialogs, conversation, talk.begun, party, messages)
+                row = self._row(dialogs, conversation, talk.begun, party, messages)
+                yield row if row.standing is not Standing.JUDGED else _compared(row, talk.arrived)
 
     def _row(
         self, dialogs: Dialogs, conversation: str, begun: Begun | None, party: Party, messages: int
@@ -105,6 +109,13 @@ class Judge:
         return flow, home
 
 
+def _compared(row: Row, arrived: Iterable[tuple[Arrival, int]]) -> Row:
+    """Hold what was predicted by the old topology against what has happened."""
+    ours = [(a.at, count) for a, count in arrived if a.from_initiator is row.from_initiator]
+    elsewhere = sum(count for at, count in ours if at not in row.before)
+    return row._replace(arrived=sum(count for _, count in ours), elsewhere=elsewhere)
+
+
 def _database(topology: Topology, instance: str, name: str) -> Database | None:
     found = topology.instance(instance)
     return None if found is None else found.database(name)
@@ -131,10 +142,16 @@ def _heard(reader: CaptureReader, judge: Judge) -> Iterator[Said]:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Rows, counted: messages by what could be said about them, and by flow what they meet."""
+    """Rows, counted: messages by what could be said about them, and by flow what they meet.
+
+    ``arrived`` of those that were judged are in queues by the capture, ``elsewhere`` of these where
+    the old topology does not send them.
+    """
 
     messages: Mapping[Standing, int] = field(default_factory=dict)
     flows: Mapping[Direction, Touched] = field(default_factory=dict)
+    arrived: int = 0
+    elsewhere: int = 0
 
     def plus(self, other: Tally) -> Tally:
         """Return what both count."""
@@ -144,12 +161,14 @@ class Tally:
             flow: summed((self.flows.get(flow, NOTHING), other.flows.get(flow, NOTHING)))
             for flow in (*self.flows, *other.flows)
         }
-        return Tally(dict(messages), flows)
+        arrived, elsewhere = self.arrived + other.arrived, self.elsewhere + other.elsewhere
+        return Tally(dict(messages), flows, arrived, elsewhere)
 
     def to_json(self) -> dict[str, int]:
         """Return the numbers of messages for scripts."""
         every = {s.name.lower(): self.messages.get(s, 0) for s in Standing}
-        return {"messages": sum(every.values()), **every}
+        found = {"arrived": self.arrived, "elsewhere": self.elsewhere}
+        return {"messages": sum(every.values()), **every, **found}
 
 
 def tally(rows: Iterable[Row]) -> Tally:
@@ -157,12 +176,13 @@ def tally(rows: Iterable[Row]) -> Tally:
     messages: Counter[Standing] = Counter()
     totals: Counter[Direction] = Counter()
     changed: dict[Direction, Counter[Change]] = {}
+    arrived = elsewhere = 0
     for row in rows:
+        arrived, elsewhere = arrived + row.arrived, elsewhere + row.elsewhere
         messages[row.standing] += row.messages
         if row.flow is not None:
             totals[row.flow] += row.messages
             if row.change is not None:
                 changed.setdefault(row.flow, Counter())[row.change] += row.messages
-    return Tally(
-        dict(messages), {f: Touched(n, dict(changed.get(f, {}))) for f, n in totals.items()}
-    )
+    flows = {f: Touched(n, dict(changed.get(f, {}))) for f, n in totals.items()}
+    return Tally(dict(messages), flows, arrived, elsewhere)

@@ -1,6 +1,6 @@
-"""From the commands of a capture to what each dialog said: who began it, who sent how much.
+"""From the records of a capture to each dialog: who began it, who sent how much, where it arrived.
 
-Commands of one dialog stand anywhere in a file or in several: each becomes a small :class:`Talk`
+Records of one dialog stand anywhere in a file or in several: each becomes a small :class:`Talk`
 under the dialog's id, and talks of the same id are merged, in any order.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from streams.capture.record import Header
 from streams.protocol import Command
-from streams.protocol.frames import CommandKind
+from streams.protocol.frames import CommandKind, Flag
 from streams.wire import MalformedError, Topics, unescape
-from streams.wire.records import is_moved, read_command
+from streams.wire.place import place_of
+from streams.wire.records import is_moved, read_command, read_queued
 from streams.wire.topics import MAX_LENGTH
 
 UNREADABLE = ""
@@ -41,12 +42,23 @@ class Party(NamedTuple):
     from_initiator: bool
 
 
+class Arrival(NamedTuple):
+    """A database (``instance/database``) that has messages of one side in its queues."""
+
+    at: str
+    from_initiator: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What is known of one dialog: its BEGIN, if the capture has it, and how many SENDs by whom."""
+    """What is known of one dialog: its BEGIN, if the capture has it, and how many SENDs by whom.
+
+    ``arrived``: how many of them are in whose queues, if the capture has queues.
+    """
 
     begun: Begun | None = None
     sent: tuple[tuple[Party, int], ...] = ()
+    arrived: tuple[tuple[Arrival, int], ...] = ()
 
 
 Said = tuple[str, Talk]
@@ -58,9 +70,17 @@ _NOWHERE = Party("", "", True)
 def merge(one: Talk, other: Talk) -> Talk:
     """Return what two talks of the same dialog are together."""
     begun = min((t.begun for t in (one, other) if t.begun), key=_order, default=None)
-    sums = Counter(dict(one.sent))
-    sums.update(dict(other.sent))
-    return Talk(begun, tuple(sorted(sums.items())))
+    return Talk(begun, _summed(one.sent, other.sent), _summed(one.arrived, other.arrived))
+
+
+K = TypeVar("K", Party, Arrival)
+
+
+def _summed(*counts: tuple[tuple[K, int], ...]) -> tuple[tuple[K, int], ...]:
+    sums = Counter[K]()
+    for each in counts:
+        sums.update(dict(each))
+    return tuple(sorted(sums.items()))
 
 
 def _order(begun: Begun) -> tuple[int | str, ...]:
@@ -73,6 +93,7 @@ class Ear:
 
     prefix: str
     names: Mapping[str, str] = field(default_factory=dict)
+    homes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, prefix: str, homes: Mapping[str, str]) -> Ear:
@@ -81,10 +102,12 @@ class Ear:
         ``homes``: after whom topics are named (instances, pairs), and the instance that is meant.
         """
         topics = Topics(prefix)
-        return cls(prefix, {topics.cmd(home): instance for home, instance in homes.items()})
+        return cls(prefix, {topics.cmd(home): i for home, i in homes.items()}, homes)
 
     def read(self, topic: str, key: bytes | None, headers: tuple[Header, ...]) -> Iterator[Said]:
-        """Yield what a record says; nothing where it is no BEGIN and no SEND."""
+        """Yield what a record says; nothing where it is no BEGIN, no SEND and in no queue."""
+        if topic.startswith(f"{self.prefix}queue."):
+            yield from self._arrived(topic, headers)
         if not topic.startswith(f"{self.prefix}cmd.") or is_moved(headers):
             return
         try:
@@ -93,6 +116,18 @@ class Ear:
             yield UNREADABLE, Talk(sent=((_NOWHERE, 1),))
             return
         yield from _said(command, self._instance(topic))
+
+    def _arrived(self, topic: str, headers: tuple[Header, ...]) -> Iterator[Said]:
+        place = place_of(topic, Topics(self.prefix))
+        try:
+            frame = read_queued(None, list(headers))
+        except MalformedError:
+            return  # no message of any dialog
+        own = frame.header.flags & (Flag.END | Flag.ERROR | Flag.UNSEQUENCED)
+        if place is not None and place.instance is not None and not own:
+            home = self.homes.get(place.instance, place.instance)
+            arrival = Arrival(f"{home}/{place.database}", frame.parties.from_initiator)
+            yield str(frame.conversation), Talk(arrived=((arrival, 1),))
 
     def _instance(self, topic: str) -> str:
         known = self.names.get(topic)

@@ -42,7 +42,7 @@ class _Instant(click.ParamType):
         return at
 
 
-@click.command("slice")
+@click.command("slice", short_help="A part of a capture, without what must not travel.")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @click.option("--from", "begin", type=_Instant(), help="Records from then on.")

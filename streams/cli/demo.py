@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from streams.demo import Options, Stage, run
+from streams.demo import DATA, Options, Stage, run, stop
 
 _EVERY = 5.0  # seconds between lines of progress where they cannot overwrite each other
 
@@ -16,20 +16,27 @@ _EVERY = 5.0  # seconds between lines of progress where they cannot overwrite ea
 @click.command()
 @click.option(
     "--data",
-    default=Path(".hopline/demo"),
+    default=DATA,
     show_default=True,
     type=click.Path(path_type=Path, file_okay=False),
     help="Where Kafka's data, logs and the monitor's store go; emptied first.",
 )
 @click.option("--sabotage", is_flag=True, help="Hide one delivered record from the verification.")
 @click.option("--speed", default=2.0, show_default=True, help="2 replays twice as fast.")
+@click.option("--keep", is_flag=True, help="Leave the system running, with a dashboard.")
+@click.option("--stop", "ends", is_flag=True, help="End what --keep has left running.")
 @click.pass_context
-def demo(ctx: click.Context, data: Path, sabotage: bool, speed: float) -> None:
+def demo(
+    ctx: click.Context, data: Path, sabotage: bool, speed: float, keep: bool, ends: bool
+) -> None:
     """Run the main job in three acts on this machine: path, the running system, several targets.
 
     Needs Java 17 for Kafka and Spark. Exits with 0 only if what Kafka holds in the end shows that
     nothing was lost and nothing delivered twice; with 1 otherwise.
     """
+    if ends:
+        click.echo("The demo's system has stopped." if stop(data) else "Nothing runs.")
+        return
     terminal = sys.stderr.isatty()
     told = 0.0
 
@@ -41,4 +48,4 @@ def demo(ctx: click.Context, data: Path, sabotage: bool, speed: float) -> None:
             click.echo(line, err=True)
             told = time.monotonic()
 
-    ctx.exit(run(Stage(Options(data, sabotage, speed), click.echo, progress)))
+    ctx.exit(run(Stage(Options(data, sabotage, speed, keep), click.echo, progress)))

@@ -76,7 +76,8 @@ def diff(
     reached is reached by no way any more; it is less redundant if all are still reached, by fewer
     ways.
 
-    The exit code is 1 where anything changes.
+    The exit code is 1 where anything changes, and where captured messages have arrived elsewhere
+    than OLD sends them.
     """
     if engine == "spark" and not captures:
         raise UsageError(
@@ -96,7 +97,8 @@ def diff(
         click.echo(difference_text(difference), nl=False)
         if tally is not None:
             click.echo(f"\n{_captured(tally)}")
-    ctx.exit(0 if difference.same else _BAD_NEWS)
+    agreed = tally is None or not tally.elsewhere
+    ctx.exit(0 if difference.same and agreed else _BAD_NEWS)
 
 
 def _tally(
@@ -112,14 +114,14 @@ def _tally(
 
 
 def _on_spark(captures: tuple[Path, ...], judge: Judge, master: str) -> Tally:
-    from streams.capture import CaptureReader
+    from streams.capture import readers_of
     from streams.capture.judge import Tally, tally
     from streams.capture.talks import merge
     from streams.monitor import Source, count_captures
 
     sources = [
         Source(r.path, judge.ear(r.metadata.prefix), r.counts.records if r.counts else None)
-        for r in map(CaptureReader, captures)
+        for r in readers_of(captures)
     ]
     return count_captures(
         sources, merge, judge.rows, tally, Tally.plus, master=master, log=_SPARK_LOG
@@ -130,4 +132,15 @@ def _captured(tally: Tally) -> str:
     """Say how many messages were captured, and of how many nothing can be said and why."""
     counts = tally.to_json()
     left = [f"{counts[key]:,} {why}" for key, why in _UNJUDGED.items() if counts[key]]
-    return f"Captured: {counts['messages']:,} messages{''.join(f', {part}' for part in left)}."
+    said = f"Captured: {counts['messages']:,} messages{''.join(f', {part}' for part in left)}."
+    return f"{said}\n{_agreement(tally)}" if tally.arrived else said
+
+
+def _agreement(tally: Tally) -> str:
+    """Say how many messages have arrived where the old topology sends them."""
+    agreed = tally.arrived - tally.elsewhere
+    share = 100 * agreed // tally.arrived  # less than all of them is never 100 %
+    return (
+        f"Arrived: {tally.arrived:,} messages, {share} % of them where OLD sends them"
+        f"{f'; {tally.elsewhere:,} elsewhere' if tally.elsewhere else ''}."
+    )

@@ -99,7 +99,8 @@ def _numbers(reader: CaptureReader, found: Found, format_: str) -> None:
         about = {
             "file": str(reader.path), "kind": said.kind.value, "prefix": said.prefix,
             "topology": said.topology, "created": said.created,
-            "complete": reader.counts is not None, "lost": reader.lost,
+            "complete": reader.counts is not None,
+            "lost": reader.lost if reader.losses else 0,
         }  # fmt: skip
         click.echo(json.dumps(about | survey_json(numbers), ensure_ascii=False))
         return

@@ -41,6 +41,20 @@ _DEFAULT = MonitorConfig(bootstrap="")
     "--window", default="10s", show_default=True, type=DURATION, help="Length of the windows."
 )
 @click.option(
+    "--duplicate-horizon",
+    "horizon",
+    default="10m",
+    show_default=True,
+    type=DURATION,
+    help="Copies no further apart are told by cause; what has not come by then is missing.",
+)
+@click.option(
+    "--keep",
+    metavar="DAYS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Delete from the store what is older. [default: keep all]",
+)
+@click.option(
     "--until-idle",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
@@ -64,6 +78,8 @@ def monitor(
     master: str,
     checkpoint: Path,
     window: int,
+    horizon: int,
+    keep: float | None,
     until_idle: float | None,
     ready_file: Path | None,
     http: str | None,
@@ -80,6 +96,8 @@ def monitor(
         master=master,
         checkpoint=checkpoint,
         window=window,
+        horizon=horizon,
+        keep=keep,
         until_idle=until_idle,
         ready_file=ready_file,
         http=http,

@@ -173,6 +173,13 @@ def _presence(record: Description) -> str:
     return f"sign of life {seen.get('count')} of replica {str(seen.get('replica'))[:8]}{roles}"
 
 
+def _metric(record: Description) -> str:
+    metric = record.get("metric") or {}
+    values = metric.get("values") or {}
+    shown = ", ".join(f"{n} {v}" for n, v in values.items() if n != "histogram" and v != "")
+    return f"{metric.get('table')}: {shown}"
+
+
 def _claimed(role: Mapping[str, Any]) -> str:
     what = "principal" if role["principal"] else "mirror"
     return f"{what} of {role['broker']} (epoch {role['epoch']})"
@@ -253,6 +260,7 @@ _WHAT: Mapping[str, Callable[[Description], str]] = {
     "event": _event,
     "result": _result,
     "presence": _presence,
+    "metric": _metric,
     "catalog": _catalog,
     "dialog": _state,
 }

@@ -20,7 +20,7 @@ from streams.wire.describe import Description, RawRecord, describe
 from streams.wire.place import place_of
 
 _BAD_NEWS = 1
-_NOT_UNASKED = ("catalog", "presence")
+_NOT_UNASKED = ("catalog", "presence", "metric")
 _ORDER = ("cmd", "txq", "in", "ack", "event", "queue", "dialog", "result", "out")
 """What comes first of things that happened in the same millisecond."""
 _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
@@ -62,9 +62,9 @@ def tail(
     """Print records with everything in them decoded, in the order in which things happened.
 
     TOPIC is a topic's name, with or without the prefix, or a pattern such as 'queue.*'. Without
-    one, all topics of the prefix are read but catalog and presence. What is uncommitted is not
-    shown; what is malformed is, as such. Where records are gone that nobody needed any more, that
-    is said on stderr.
+    one, all topics of the prefix are read but catalog, presence and metric. What is uncommitted is
+    not shown; what is malformed is, as such. Where records are gone that nobody needed any more,
+    that is said on stderr.
 
     \b
     hopline tail 'queue.*' --follow

@@ -102,6 +102,16 @@ def _clusters(
 ) -> Verified:
     clusters: list[Cluster] = [cluster_of(address, prefix) for address in addresses]
     for cluster in clusters:  # before Spark starts, which takes longer
+        _demand_plain(cluster)
         cluster.wait(timeout, lambda text: click.echo(text, err=True))
     with batch_session(master=master, log=_LOG, name="hopline verify") as spark:
         return verify_clusters(spark, clusters, asked)
+
+
+def _demand_plain(cluster: Cluster) -> None:
+    protocol = cluster.properties.get("security.protocol", "plaintext")
+    if protocol.casefold() != "plaintext":
+        raise UsageError(
+            f"Spark is given no credentials, and {cluster.bootstrap} is reached by {protocol}.",
+            "Verify captures of its topics: --capture FILE.",
+        )

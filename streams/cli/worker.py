@@ -86,6 +86,7 @@ def worker(
             pace=Pace[settings.pace.name],
             watched=bool(settings.http),
             standby=settings.standby,
+            keep=settings.keep if settings.keep >= 0 else None,
         ),
         timeout=settings.timeout,
         credentials=credentials(click.get_current_context()),

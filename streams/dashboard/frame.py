@@ -8,6 +8,7 @@ of the address is computed anew; either way only the places whose content has ch
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any
@@ -26,6 +27,8 @@ from streams.dashboard.template import part
 
 _PATIENCE = 0.7
 """Seconds that a browser waits for the content before it is given the frame."""
+
+log = logging.getLogger("hopline.dashboard")
 
 
 class Places:
@@ -88,6 +91,7 @@ class Browser:
         self._address = Address.of(where)
         self._places = Places()
         self._shown = False
+        self._first: asyncio.Task[None] | None = None  # a task that nobody holds may vanish
 
     def lay_out(self, refresh: float) -> None:
         """Make all places, and see to it that they are filled again and again."""
@@ -104,6 +108,11 @@ class Browser:
         ui.on("hopline", self._go)
         ui.timer(refresh, self.show, immediate=False)
 
+    async def begin(self) -> None:
+        """Show the content; what takes longer comes to a page that is there already."""
+        self._first = asyncio.create_task(self.show())
+        await asyncio.wait({self._first}, timeout=_PATIENCE)
+
     async def show(self) -> None:
         """Compute the content of the address and fill it in, the frame's first."""
         address = self._address
@@ -112,7 +121,11 @@ class Browser:
         self._shown = True
 
     async def _fill(self, address: Address, of: Callable[[Address], Mapping[str, Content]]) -> None:
-        contents = await run.io_bound(of, address)
+        try:
+            contents = await run.io_bound(of, address)
+        except Exception:
+            log.exception("%s cannot be shown", address)
+            contents = {"waiting": part("frame", "failed", str(address))}
         if contents and address == self._address:  # nobody went elsewhere meanwhile
             with suppress(RuntimeError):  # the browser has gone
                 self._places.fill(contents)
@@ -139,8 +152,7 @@ def _add(context: Context, pages: tuple[Page, ...], page: Page, refresh: float) 
     async def shown(request: Request) -> None:
         browser = Browser(context, pages, page, str(request.url))
         browser.lay_out(refresh)
-        # What takes longer comes to a page that is there already.
-        await asyncio.wait({asyncio.create_task(browser.show())}, timeout=_PATIENCE)
+        await browser.begin()
 
     for path in (page.path, *page.also):
         ui.page(path, title=f"{page.name} · Hopline")(shown)

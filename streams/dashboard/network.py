@@ -6,13 +6,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from streams.analysis import Questions, flows_of
 from streams.dashboard.figures import Trouble
 from streams.errors import HoplineError
 from streams.kafka import Cluster, read_catalog
+from streams.routing import parse_address
 from streams.topology import Finding, Topology, load
 
 Read = Callable[[], tuple[object, Topology | None]]
@@ -21,15 +22,17 @@ Read = Callable[[], tuple[object, Topology | None]]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A topology, compiled for questions; ``findings`` and ``begins`` come a little later.
+    """A topology, compiled for questions; what is concluded from it comes a little later.
 
-    ``begins`` says of an instance in how many more flows it begins dialogs than it answers them.
+    ``routed`` are the pairs of which one's routes lead to the other. ``begins`` says of an instance
+    in how many more flows it begins dialogs than it answers them.
     """
 
     stamp: object
     questions: Questions
-    findings: tuple[Finding, ...] = ()
+    routed: frozenset[tuple[str, str]] = frozenset()
     begins: Mapping[str, int] = field(default_factory=dict)
+    findings: tuple[Finding, ...] | None = None
 
     @property
     def topology(self) -> Topology:
@@ -45,20 +48,27 @@ class Network:
         self.known: Known | None = None
         self.trouble: Trouble | None = None
 
+    def begin(self) -> None:
+        """Read for the first time; raises HoplineError where that fails."""
+        stamp, topology = self._read()
+        if topology is not None and (self.known is None or self.known.stamp != stamp):
+            self.known = Known(stamp, Questions(topology, time.time()))
+
     def look(self) -> None:
         """Read anew; what was read before stays where that fails."""
         try:
-            stamp, topology = self._read()
+            self.begin()
         except HoplineError as error:
             began = self.trouble.since if self.trouble else time.time_ns() // 1_000_000
             self.trouble = Trouble(began, error.message)
             return
         self.trouble = None
-        if topology is not None and (self.known is None or self.known.stamp != stamp):
-            questions = Questions(topology, time.time())
-            begins = begins_of(questions)
-            self.known = Known(stamp, questions, begins=begins)
-            self.known = Known(stamp, questions, questions.check().findings, begins)
+        if self.known is not None and self.known.findings is None:
+            questions = self.known.questions
+            self.known = replace(
+                self.known, routed=routed_of(questions), begins=begins_of(questions)
+            )
+            self.known = replace(self.known, findings=questions.check().findings)
 
     def follow(self, stop: threading.Event, every: float) -> None:
         """Read again and again until ``stop`` is set; ``every`` is in seconds."""
@@ -66,6 +76,20 @@ class Network:
             self.look()
             if stop.wait(every):
                 return
+
+
+def routed_of(questions: Questions) -> frozenset[tuple[str, str]]:
+    """Return the pairs of instances of which one's routes lead to the other."""
+    found = set()
+    for name, instance in questions.topology.instances.items():
+        for database in (*instance.databases.values(), instance.msdb):
+            for route in database.routes:
+                for text in filter(None, (route.address, route.mirror)):
+                    address = parse_address(text)
+                    other = questions.estate.leads_to(name, address) if address else None
+                    if other is not None and other != name:
+                        found.add((name, other))
+    return frozenset(found)
 
 
 def begins_of(questions: Questions) -> dict[str, int]:

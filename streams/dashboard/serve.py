@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
 from collections.abc import Callable
 
 import uvicorn
-from fastapi import FastAPI
-from nicegui import ui
+from fastapi import FastAPI, Response
+from nicegui import app, ui
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
@@ -20,11 +21,13 @@ from streams.dashboard.figures import Figures
 from streams.dashboard.frame import add_pages
 from streams.dashboard.head import AT, FOLDER
 from streams.dashboard.lives import lives_of
+from streams.dashboard.metrics import Counts, figures_of
 from streams.dashboard.network import network_of
 from streams.dashboard.pages import PAGES
 from streams.dashboard.slow import Slow
 from streams.errors import UsageError
 from streams.store import Store
+from streams.telemetry import CONTENT_TYPE, exposition_of
 
 _TOPOLOGY_EVERY = 5.0
 _ICON = (FOLDER / "icon.svg").read_text("utf-8")
@@ -33,8 +36,8 @@ _ICON = (FOLDER / "icon.svg").read_text("utf-8")
 def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) -> None:
     """Serve all pages until SIGINT or SIGTERM; ``say`` is given the address.
 
-    Raises UsageError where there is no store or the port is taken, SurroundingsError where the
-    store's database is away at the beginning; later it may come and go.
+    Raises UsageError where there is no store or the port is taken, InputError where the folder of
+    the topology cannot be read. What goes away later may come back.
     """
     with Store.look(config.store) as store, _listening(config) as listening:
         stop = threading.Event()
@@ -47,10 +50,14 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
             _now,
             lives_of(config.cluster, _now),
         )
+        if config.topology is not None:  # a folder is there from the beginning, or never
+            network.begin()
         follower = threading.Thread(
             target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
         )
-        follower.start()
+        # Not earlier: NiceGUI looks at all objects when it starts, and a tuple that another thread
+        # is just making of a generator cannot be finished then (SystemError).
+        app.on_startup(follower.start)
         try:
             say(address_of(config, listening.getsockname()[1]))
             _server(config, context).run(sockets=[listening])
@@ -60,11 +67,16 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
 
 def application(config: DashboardConfig, context: Context) -> Access:
     """Return everything that is served, behind whoever may look."""
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    app.mount(AT, StaticFiles(directory=FOLDER))
-    add_pages(context, PAGES, config.refresh)
+    served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    served.mount(AT, StaticFiles(directory=FOLDER))
+    counts = Counts()
+    add_pages(context, tuple(map(counts.watched, PAGES)), config.refresh)
+    metrics = exposition_of(lambda: figures_of(context, counts))
+    served.add_route(
+        "/metrics", lambda _: Response(metrics(), headers={"content-type": CONTENT_TYPE})
+    )
     ui.run_with(
-        app,
+        served,
         title="Hopline",
         favicon=_ICON,
         tailwind=False,
@@ -74,7 +86,7 @@ def application(config: DashboardConfig, context: Context) -> Access:
         # Within a machine it only costs time.
         gzip_middleware_factory=None if config.local else GZipMiddleware,
     )
-    return Access(app, config.token)
+    return Access(served, config.token)
 
 
 def address_of(config: DashboardConfig, port: int) -> str:
@@ -97,8 +109,9 @@ def _listening(config: DashboardConfig) -> socket.socket:
     try:
         return socket.create_server((config.host, config.port), family=family, backlog=128)
     except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
         raise UsageError(
-            f"Nothing can be served at {config.host}:{config.port}: {error.strerror or error}.",
+            f"Nothing can be served at {config.host}:{config.port}: {why}.",
             "Choose another one with --port; 0 takes a free one.",
         ) from error
 

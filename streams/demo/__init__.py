@@ -1,5 +1,7 @@
 """The main job, shown: `hopline demo`."""
 
+from streams.demo.kept import stop
 from streams.demo.run import Options, Stage, run
+from streams.demo.text import DATA
 
-__all__ = ["Options", "Stage", "run"]
+__all__ = ["DATA", "Options", "Stage", "run", "stop"]

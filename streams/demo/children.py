@@ -10,6 +10,9 @@ from pathlib import Path
 
 from streams.errors import SurroundingsError
 
+_LEFT: list[subprocess.Popen[bytes]] = []
+"""Python warns about a child that is forgotten while it runs, and that is the purpose here."""
+
 
 class Children:
     """Child processes of ``hopline`` commands, each with a log file; a context manager."""
@@ -36,6 +39,13 @@ class Children:
                 # Ctrl-C is for the demo alone: it then stops its children in order.
                 start_new_session=True,
             )
+
+    def leave(self) -> dict[str, int]:
+        """Let all children run on; returns their process ids by name."""
+        left = {name: child.pid for name, child in self._running.items()}
+        _LEFT.extend(self._running.values())
+        self._running.clear()
+        return left
 
     def log(self, name: str) -> Path:
         """Return where a child's output is."""

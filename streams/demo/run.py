@@ -14,11 +14,12 @@ from streams.analysis import find_paths, find_sender, path_text
 from streams.capture.container import CaptureReader
 from streams.capture.schedule import contents_of
 from streams.client import Client
-from streams.demo import text
+from streams.demo import kept, text
 from streams.demo.children import Children
 from streams.demo.target import TargetApplication
 from streams.demo.watch import Watch
 from streams.embedded import Broker
+from streams.embedded.probe import is_free
 from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import Cluster, deploy
 from streams.report import Facts, read_facts
@@ -33,16 +34,22 @@ VICTIM = "GatewayA"
 SENDER = ("ServerA", "DatabaseA")
 TARGETS = (("ServerB", "DatabaseB"), ("ServerC", "DatabaseC"))
 QUEUE = "TargetQueue"
+DASHBOARD_PORT = 8090
+"""Where the dashboard of a demo that is kept is, if nobody else is there."""
 _UNDELIVERABLE = EventKind.MESSAGE_UNDELIVERABLE
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `hopline demo` was asked for; ``speed`` 2 replays the traffic twice as fast."""
+    """What `hopline demo` was asked for; ``speed`` 2 replays the traffic twice as fast.
+
+    ``keep``: the system of act 2 runs on afterwards, with a dashboard.
+    """
 
     data: Path
     sabotage: bool = False
     speed: float = 2.0
+    keep: bool = False
 
 
 @dataclass(slots=True)
@@ -70,14 +77,39 @@ def run(stage: Stage) -> int:
     data = stage.options.data
     _before(stage)
     stage.say(text.act(2, "The system runs"))
+    kept.stop(data)
     shutil.rmtree(data, ignore_errors=True)
-    with Broker(data / "kafka") as broker, Children(data / "logs") as children:
+    with contextlib.ExitStack() as running:
+        broker = running.enter_context(Broker(data / "kafka", lasting=stage.options.keep))
+        children = running.enter_context(Children(data / "logs"))
         stage.say(f"Apache Kafka runs at {broker.bootstrap}, its data in {data / 'kafka'}.")
         balanced = _system(stage, broker.bootstrap, children)
         balanced &= _several_targets(stage, broker.bootstrap, children)
+        if stage.options.keep:
+            dashboard = _go_on(stage, broker.bootstrap, children)
+            kept.note(data, children.leave())
+            running.pop_all()
     seconds = time.monotonic() - stage.started
-    stage.say(text.afterwards(data / "kafka", seconds, stage.example))
+    if stage.options.keep:
+        stage.say(text.kept(broker.bootstrap, dashboard, data, stage.example))
+    else:
+        stage.say(text.afterwards(data / "kafka", seconds, stage.example))
     return 0 if balanced else 1
+
+
+def _go_on(stage: Stage, bootstrap: str, children: Children) -> str:
+    """Start the workers of act 2, the monitor and a dashboard; returns its address."""
+    store = stage.options.data / "monitor.sqlite"
+    _start_monitor(stage, bootstrap, children, store)
+    _worker(children, "workers", bootstrap, "both", "--all")
+    port = str(DASHBOARD_PORT if is_free(DASHBOARD_PORT) else 0)
+    children.start(
+        "dashboard",
+        *("dashboard", "--bootstrap", bootstrap, "--store", f"sqlite:///{store}", "--port", port),
+    )
+    log = children.log("dashboard")
+    _wait(stage, children, lambda: "http" in log.read_text(), "the dashboard starts")
+    return log.read_text().split()[-1]
 
 
 # --- Act 1 ---------------------------------------------------------------------------------------
@@ -224,7 +256,9 @@ def _worker(
     *instances: str,
     prefix: str = "ssb.",
 ) -> None:
-    named = [part for i in instances for part in ("--instance", i)]
+    named = list(instances)
+    if "--all" not in instances:
+        named = [part for i in instances for part in ("--instance", i)]
     children.start(
         name, "worker", role, *named, "--bootstrap", bootstrap, "--prefix", prefix, "--verbose"
     )

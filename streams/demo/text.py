@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from streams.demo.run import Killed
     from streams.demo.watch import Watch
 
+DATA = Path(".hopline/demo")
+"""Where a demo's data go unless somebody says otherwise."""
 _WIDTH = 88
 _NAME = 28
 
@@ -140,6 +142,26 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
             "  hopline tail event --last 20",
         ]
     )
+
+
+def kept(bootstrap: str, dashboard: str, data: Path, conversation: uuid.UUID | None) -> str:
+    """Say where to look at a system that runs on."""
+    dialog = f"  {dashboard}dialog/{conversation}   # a dialog that had to move"
+    return "\n".join(
+        [
+            "\nThe system runs on: Kafka, workers, the monitor, and",
+            f"  {dashboard}",
+            *([] if conversation is None else [dialog]),
+            "Give it something to do, and stop it:",
+            "  hopline traffic --from ServerA/DatabaseA/InitiatorService --to TargetService \\",
+            f"    --rate 50 --duration 10m --bootstrap {bootstrap}",
+            f"  hopline demo --stop{_data(data)}",
+        ]
+    )
+
+
+def _data(data: Path) -> str:
+    return "" if data == DATA else f" --data {data}"
 
 
 # --- parts ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
-from streams.capture import CaptureReader
+from streams.capture import readers_of
 from streams.errors import UsageError
 from streams.kafka import Cluster, read_catalog
 from streams.live.statements import live_topology
@@ -82,7 +82,7 @@ def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) ->
 
     Raises InputError for what is no complete capture.
     """
-    readers = [CaptureReader(file) for file in files]
+    readers = readers_of(files)
     containers = [
         Container(r.path, r.metadata.prefix, r.counts.records if r.counts else None)
         for r in readers
@@ -93,9 +93,10 @@ def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) ->
         for each in survey_capture(spark, container)
     ]
     read = _read(surveyed)
-    sources = [
-        Heard(capture_records(spark, c), c.prefix, Ear(Sites(c.prefix), read)) for c in containers
-    ]
+    sources = []
+    for prefix in dict.fromkeys(c.prefix for c in containers):
+        same = [c for c in containers if c.prefix == prefix]
+        sources.append(Heard(capture_records(spark, same), prefix, Ear(Sites(prefix), read)))
     latest = max((r.counts.last for r in readers if r.counts), default=0)
     now = latest if latest > 0 else time.time_ns() // 1_000_000
     account = _judged(sources, Sites(""), now, asked, Begins)

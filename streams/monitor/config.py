@@ -33,10 +33,13 @@ class MonitorConfig:
     """Length of the windows of latencies and events."""
     late: int = 60_000
     """Watermark: what was delivered longer than this before the newest delivery is left out."""
-    repeat: int = 600_000
-    """Copies of a message are found while nothing is delivered that was sent so much later."""
+    horizon: int = 600_000
+    """Two copies of a message are held against each other if they came no further apart than this,
+    and a message that has not arrived after so long is missing."""
     trigger: int = 1_000
     """Time between the beginnings of two batches."""
+    keep: float | None = None
+    """The store lets go what is about a time so many days ago; nothing where None."""
     until_idle: float | None = None
     """Stop after so many seconds without a record; never where None."""
     ready_file: Path | None = None
@@ -50,7 +53,7 @@ class MonitorConfig:
         Window and watermark are part of the state's meaning, offsets belong to one cluster: with
         others the queries begin anew instead of going on wrongly.
         """
-        parts = (cluster, self.prefix, self.window, self.late, self.repeat, QUERIES_VERSION)
+        parts = (cluster, self.prefix, self.window, self.late, self.horizon, QUERIES_VERSION)
         digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
         return self.checkpoint.absolute() / digest
 

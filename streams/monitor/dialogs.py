@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from streams.errors import EventKind, Number
-from streams.monitor.read import Writers, _decoded, _spoiled, _text
+from streams.monitor.decode import Writers, clean, decode, spoiled_by
 from streams.schema import load
 from streams.wire.state import DIALOG
 
@@ -65,12 +65,12 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
         "topic",
         F.col("offset").alias("position"),
         F.unix_millis("timestamp").alias("at"),
-        _text(F.try_url_decode(F.get("parts", F.lit(0)))).alias("database"),
+        clean(F.try_url_decode(F.get("parts", F.lit(0)))).alias("database"),
         F.get("parts", F.lit(1)).alias("conversation"),
         (F.get("parts", F.lit(2)) == "initiator").alias("is_initiator"),
         F.col("value").isNull().alias("gone"),
-        _decoded("value", writers, *_FIELDS.values(), "parked").alias("read"),
-        _spoiled("value", "value", writers).alias("spoiled"),
+        decode("value", writers, *_FIELDS.values(), "parked").alias("read"),
+        spoiled_by("value", "value", writers).alias("spoiled"),
     )
     reason = F.when(
         ~F.col("gone"),
@@ -82,7 +82,7 @@ def states(raw: DataFrame, *, writers: Writers = STATES) -> DataFrame:
     )
     waiting = F.filter("read.parked", lambda one: one["sequence"] >= 0)
     columns = {
-        name: _text(F.col(f"read.{field}")) if name in _TEXTS else F.col(f"read.{field}")
+        name: clean(F.col(f"read.{field}")) if name in _TEXTS else F.col(f"read.{field}")
         for name, field in _FIELDS.items()
     }
     return decoded.select(

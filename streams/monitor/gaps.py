@@ -20,8 +20,8 @@ def gaps(envelopes: DataFrame, now: Column, *, within: int, late: int) -> DataFr
     Each direction of a dialog is looked at in windows of twice ``within`` ms that overlap by half,
     so that neighbours delivered no further apart share one. A queue gets a dialog's messages in
     order: what lies between the least and the greatest number of a window must be there. Numbers
-    are counted and added up, which takes little room; of several that are missing while as many
-    others came twice one may hide the other. An Error skips numbers on purpose (U-47), and what a
+    are counted and added up, which takes little room; where more came twice than are missing, that
+    hides them, and is an alarm of its own. An Error skips numbers on purpose (U-47), and what a
     broker makes itself has none.
     """
     numbered = ~flagged(Flag.ERROR, Flag.UNSEQUENCED) & (F.col("fragment") == 0)
@@ -52,7 +52,8 @@ def gaps(envelopes: DataFrame, now: Column, *, within: int, late: int) -> DataFr
     )
     span = F.col("last") - F.col("first") + 1
     expected = (F.col("first") + F.col("last")) * span / 2
-    absent = F.greatest(span - F.col("count"), F.when(F.col("total") != expected, 1).otherwise(0))
+    other = (span == F.col("count")) & (F.col("total") != expected)
+    absent = F.greatest(span - F.col("count"), F.when(other, 1).otherwise(0))
     return (
         stretches.withColumn("missing", absent)
         .where(F.col("missing") > 0)

@@ -35,8 +35,9 @@ LIVES = (
     "conversation", "message_id", "from_initiator", "sequence", "from_service", "to_service",
     "enqueued_at", "expires_at", "sent", "delivered", "delivered_at", "places", "copies", "retries",
     "redeliveries", "several_routes", "several_targets", "replays", "unknown", "trouble",
-    "first_at", "last_at",
+    "first_at", "last_at", "found",
 )  # fmt: skip
+"""``found``: it arrived longer after its first transmission than the horizon."""
 
 _CAUSES = ("retries", "redeliveries", "several_routes", "several_targets", "replays", "unknown")
 _TYPES = {
@@ -152,10 +153,11 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
         (F.unix_millis("session.end") - horizon).alias("last_at"),
     )
     missing = F.col("sent").isNotNull() & (F.col("delivered") == 0)
-    found = F.col("sent").isNull() & (F.col("delivered_at") - F.col("enqueued_at") > horizon)
+    after = F.col("delivered_at") - F.col("enqueued_at") > horizon
+    found = F.coalesce(F.col("sent").isNull() & after, F.lit(False))
     superfluous = sum((F.col(name) for name in _CAUSES), F.lit(0)) > 0
     # No condition on a key: Spark would move it below the watermark, and heartbeats with it.
-    something = told.where(missing | found | superfluous)
+    something = told.withColumn("found", found).where(missing | F.col("found") | superfluous)
     for identifier in ("message_id", "conversation"):
         something = something.withColumn(identifier, uuid_text(identifier))
     return something.select(*LIVES)

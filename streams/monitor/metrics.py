@@ -5,12 +5,14 @@ Labels are the names of its queries, of which there are a handful.
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from streams.monitor.watch import Watch
-from streams.store import Report, Store
+from streams.store import Report, Situation, Store
 from streams.telemetry import CONTENT_TYPE, Answers, Series, answering, exposition_of, health_answer
 
 _LABELS = ("query",)
@@ -69,8 +71,8 @@ FIGURES = (
 )
 
 
-def figures_of(watches: Sequence[Watch], store: Store) -> Iterator[Series]:
-    """Yield the figures of a monitor; those of the store are read anew."""
+def figures_of(watches: Sequence[Watch], store: Store, now: int) -> Iterator[Series]:
+    """Yield the figures of a monitor as of ``now`` (epoch ms); the store is read anew."""
     for figure in FIGURES:
         read = ((str(w.query.name), figure.read(w)) for w in watches)
         samples = [((name,), value) for name, value in read if value is not None]
@@ -80,6 +82,16 @@ def figures_of(watches: Sequence[Watch], store: Store) -> Iterator[Series]:
         "Messages that a queue holds twice: exactly-once is broken. There must be none.",
         [((), len(Report(store).repeats()))],
     )
+    alarms = Counter((a.severity, a.kind) for a in Situation(store).alarms(now))
+    yield Series(
+        "hopline_monitor_alarms",
+        "What is wrong, as the store says it: how many places there are for each kind of alarm.",
+        [
+            ((severity.name.lower(), kind.value), count)
+            for (severity, kind), count in sorted(alarms.items(), key=lambda i: i[0][1].value)
+        ],
+        ("severity", "kind"),
+    )
 
 
 @contextmanager
@@ -88,7 +100,7 @@ def serving(address: str | None, watches: Sequence[Watch], store: Store) -> Iter
     if address is None:
         yield None
         return
-    metrics = exposition_of(lambda: figures_of(watches, store))
+    metrics = exposition_of(lambda: figures_of(watches, store, time.time_ns() // 1_000_000))
     answers: Answers = {
         "/metrics": lambda: (200, CONTENT_TYPE, metrics()),
         "/healthz": lambda: health_answer(_failures(watches)),

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial, reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from streams.monitor import dialogs, duplicates, latency, read
+from streams.monitor import dialogs, duplicates, gaps, latency, lifecycle, read
 from streams.monitor.config import MonitorConfig
-from streams.monitor.sink import BatchSink, Sink, delivery_row, event_row, repeat_row
+from streams.monitor.learned import OWN, Schemas
+from streams.monitor.sink import (
+    BatchSink,
+    Sink,
+    SplitSink,
+    Target,
+    delivery_row,
+    event_row,
+    gap_row,
+    life_rows,
+    repeat_row,
+)
 from streams.monitor.state_sink import MOST, StateSink
-from streams.store import Store
 from streams.wire import Topics
+from streams.wire.records import MESSAGE
+
+_NEVER = "(?!)"
+"""A pattern that no name fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +37,7 @@ class Query:
 
     frame: DataFrame
     sink: BatchSink
+    mode: str = "update"
 
     @property
     def name(self) -> str:
@@ -32,7 +48,7 @@ class Query:
         self, checkpoint: str, *, trigger_ms: int = 0, available_now: bool = False
     ) -> StreamingQuery:
         """Start it on a checkpoint; with ``available_now`` it ends at the end of what is there."""
-        writer = self.frame.writeStream.queryName(self.name).outputMode("update")
+        writer = self.frame.writeStream.queryName(self.name).outputMode(self.mode)
         writer = writer.foreachBatch(self.sink).option(
             "checkpointLocation", f"{checkpoint}/{self.name}"
         )
@@ -41,30 +57,77 @@ class Query:
         return writer.trigger(processingTime=f"{trigger_ms} milliseconds").start()
 
 
-def queries(spark: SparkSession, config: MonitorConfig, store: Store) -> tuple[Query, ...]:
-    """Return what the monitor computes: deliveries, events, dialogs, repeats."""
-    queue = read.stream(spark, config.bootstrap, read.topics_of(config.prefix, "queue"))
-    event = read.stream(spark, config.bootstrap, read.topics_of(config.prefix, "event"))
-    now = F.current_timestamp()
-    envelopes = read.envelopes(queue)
-    deliveries = latency.windows(
-        latency.legs(envelopes, now), length=config.window, late=config.late
-    )
-    happened = duplicates.event_windows(
-        read.events(event), now, length=config.window, late=config.late
-    )
-    twice = duplicates.repeats(envelopes, now, within=config.repeat)
-    state = read.stream(
-        spark,
-        config.bootstrap,
-        read.topics_of(config.prefix, "dialog", "event"),
-        dialogs.DIALOG_RAW,
-        most=MOST,
-    )
-    topics = Topics(config.prefix)
+def queries(
+    spark: SparkSession, config: MonitorConfig, target: Target, schemas: Schemas = OWN
+) -> tuple[Query, ...]:
+    """Return what the monitor computes: deliveries, events, messages, dialogs, gaps, repeats.
+
+    ``schemas`` are those that records may be written under.
+    """
+    records, now = Records(spark, config, schemas), F.current_timestamp()
+    topics, late = Topics(config.prefix), config.late
+    envelopes = records.envelopes(records.raw("queue"))
+    deliveries = latency.windows(latency.legs(envelopes, now), length=config.window, late=late)
+    happened = duplicates.event_windows(records.events(), now, length=config.window, late=late)
+    lives = lifecycle.lives(_sightings(records, now), horizon=config.horizon, late=late)
+    numbers = gaps.gaps(envelopes, now, within=config.horizon, late=late)
+    twice = duplicates.repeats(envelopes, now, within=config.horizon)
     return (
-        Query(deliveries, Sink(store, "deliveries", delivery_row)),
-        Query(happened, Sink(store, "events", event_row)),
-        Query(state, StateSink(store, "dialogs", topics, config.window)),
-        Query(twice, Sink(store, "repeats", repeat_row)),
+        Query(deliveries, Sink(target, "deliveries", delivery_row)),
+        Query(happened, Sink(target, "events", event_row)),
+        Query(lives, SplitSink(target, "messages", partial(life_rows, topics=topics)), "append"),
+        Query(records.state(), StateSink(target, "dialogs", topics, config.window, schemas)),
+        Query(numbers, Sink(target, "gaps", gap_row)),
+        Query(twice, Sink(target, "repeats", repeat_row)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of a cluster's topics, read under all schemas that are known."""
+
+    spark: SparkSession
+    config: MonitorConfig
+    schemas: Schemas
+
+    def raw(self, *kinds: str) -> DataFrame:
+        """Return the records (``read.RAW``) of some kinds of topics."""
+        config = self.config
+        return read.stream(self.spark, config.bootstrap, read.topics_of(config.prefix, *kinds))
+
+    def none(self) -> DataFrame:
+        """Return the records of no topic at all."""
+        return read.stream(self.spark, self.config.bootstrap, _NEVER)
+
+    def state(self) -> DataFrame:
+        """Return the records of dialogs and events (``dialogs.DIALOG_RAW``), some at a time."""
+        config, pattern = self.config, read.topics_of(self.config.prefix, "dialog", "event")
+        return read.stream(self.spark, config.bootstrap, pattern, dialogs.DIALOG_RAW, most=MOST)
+
+    def envelopes(self, raw: DataFrame) -> DataFrame:
+        """Return what the envelopes of records say (``read.ENVELOPE``)."""
+        known = self.schemas.writers
+        return read.envelopes(
+            raw, routes=known("Route"), messages=known("Message"), hops=known("Hop")
+        )
+
+    def events(self) -> DataFrame:
+        """Return the events (``read.EVENT_RECORD``)."""
+        return read.events(self.raw("event"), writers=self.schemas.writers("Event"))
+
+
+def _sightings(records: Records, now: Column) -> DataFrame:
+    """Return what is seen of messages; unless it shall end, signs of life let time go on."""
+    config = records.config
+    # Acknowledgements are left out before anything is decoded.
+    frames = records.raw("out", "queue").where(
+        F.exists("headers", lambda header: header["key"] == MESSAGE)
+    )
+    seen = [
+        lifecycle.of_frames(records.envelopes(frames), now, queues=f"{config.prefix}queue."),
+        lifecycle.of_events(records.events(), now),
+    ]
+    # The source is always there, because a checkpoint has the same sources for ever.
+    signs = records.raw("presence") if config.until_idle is None else records.none()
+    seen.append(lifecycle.heartbeats(signs, now))
+    return reduce(DataFrame.unionByName, seen)

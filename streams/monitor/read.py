@@ -6,20 +6,17 @@ its row and says so in ``reason``; the other columns are then null.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.avro.functions import from_avro
 
+from streams.monitor.decode import Writers, clean, decode, spoiled_by
 from streams.protocol.frames import Flag
 from streams.schema import load
 from streams.wire.codecs import EVENT, HOP, MESSAGE, ROUTE
-from streams.wire.single_object import PREFIX_LENGTH
 
 RAW = ("topic", "key", "timestamp", "value", "headers")
 
@@ -46,9 +43,6 @@ _OF_MESSAGE = (
 
 LAST_INSTANT = 253_402_300_799_999
 """The end of the year 9999: later instants, and those before 1970, are no times."""
-
-Writers = Mapping[bytes, Mapping[str, Any]]
-"""The schemas that records may be written with, by the ten bytes that they begin with."""
 
 ROUTES: Writers = {ROUTE.prefix: load("Route")}
 MESSAGES: Writers = {MESSAGE.prefix: load("Message")}
@@ -111,13 +105,13 @@ def envelopes(
         "stored_at",
         "conversation",
         "key",
-        _decoded("route", routes, "to_service", "from_service", "from_initiator").alias("to"),
-        _decoded("message", messages, *_OF_MESSAGE).alias("sent"),
-        _decoded("hop", hops, "attempt", "sent_at", "first_hop", "path").alias("way"),
+        decode("route", routes, "to_service", "from_service", "from_initiator").alias("to"),
+        decode("message", messages, *_OF_MESSAGE).alias("sent"),
+        decode("hop", hops, "attempt", "sent_at", "first_hop", "path").alias("way"),
         F.coalesce(
-            _spoiled("sb-route", "route", routes),
-            _spoiled("sb-message", "message", messages),
-            _spoiled("sb-hop", "hop", hops),
+            spoiled_by("sb-route", "route", routes),
+            spoiled_by("sb-message", "message", messages),
+            spoiled_by("sb-hop", "hop", hops),
         ).alias("spoiled"),
     )  # fmt: skip
     reason = F.coalesce(
@@ -130,13 +124,13 @@ def envelopes(
     )
     visits = F.transform(
         "way.path",
-        lambda visit: F.struct(_text(visit["instance"]).alias("instance"), visit["at"].alias("at")),
+        lambda visit: F.struct(clean(visit["instance"]).alias("instance"), visit["at"].alias("at")),
     )
     columns = {
         "key": F.col("key"),
         "conversation": F.col("conversation"),
-        "from_service": _text(F.col("to.from_service")),
-        "to_service": _text(F.col("to.to_service")),
+        "from_service": clean(F.col("to.from_service")),
+        "to_service": clean(F.col("to.to_service")),
         "from_initiator": F.col("to.from_initiator"),
         **{name: F.col(f"sent.{name}") for name in _OF_MESSAGE},
         "attempt": F.col("way.attempt"),
@@ -153,8 +147,8 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
     decoded = raw.select(
         "topic",
         F.col("timestamp").alias("stored_at"),
-        _decoded("value", writers, *names).alias("read"),
-        _spoiled("value", "value", writers).alias("spoiled"),
+        decode("value", writers, *names).alias("read"),
+        spoiled_by("value", "value", writers).alias("spoiled"),
     )
     reason = F.coalesce(
         "spoiled",
@@ -165,7 +159,7 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
         "instance", "database", "conversation", "from_service", "to_service", "message_id",
     )  # fmt: skip
     columns = {
-        name: _text(F.col(f"read.{name}")) if name in texts else F.col(f"read.{name}")
+        name: clean(F.col(f"read.{name}")) if name in texts else F.col(f"read.{name}")
         for name in names
     }
     return _readable(decoded, reason, columns).select(*EVENT_RECORD)
@@ -219,39 +213,6 @@ def _header(name: str) -> Column:
     return F.get(F.reverse(named), 0)["value"]
 
 
-def _is(raw: str, prefix: bytes) -> Column:
-    return F.substring(raw, 1, PREFIX_LENGTH) == F.lit(bytearray(prefix))
-
-
-def _spoiled(name: str, raw: str, writers: Writers) -> Column:
-    known = reduce(or_, (_is(raw, prefix) for prefix in writers))
-    return F.when(F.col(raw).isNull(), f"{name}: missing").when(~known, f"{name}: unknown schema")
-
-
-def _decoded(raw: str, writers: Writers, *names: str) -> Column:
-    """Return the named fields of a single-object encoded record; all null where it is broken."""
-    body = F.substring(raw, PREFIX_LENGTH + 1, 1 << 30)
-    options = {"mode": "PERMISSIVE", "avroSchema": json.dumps(_projected(writers, names))}
-    decoded = F.lit(None)
-    for prefix, writer in writers.items():
-        decoded = F.when(_is(raw, prefix), from_avro(body, json.dumps(writer), options)).otherwise(
-            decoded
-        )
-    return decoded
-
-
-def _projected(writers: Writers, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the reader's schema: the current one, of which only some fields are wanted."""
-    current = dict(next(iter(writers.values())))
-    current["fields"] = [field for field in current["fields"] if field["name"] in names]
-    return current
-
-
 def _instant(column: str | Column) -> Column:
     number = F.col(column) if isinstance(column, str) else column
     return number.between(0, LAST_INSTANT)
-
-
-def _text(column: Column) -> Column:
-    # Bytes that are no UTF-8, and NUL, which PostgreSQL does not store.
-    return F.translate(F.make_valid_utf8(column), "\0", "\ufffd")

@@ -11,13 +11,18 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster
+from streams.kafka.follow import topic_names
 from streams.monitor.cluster import cluster_id
 from streams.monitor.config import MonitorConfig
+from streams.monitor.learned import learn
 from streams.monitor.look import Eye
 from streams.monitor.metrics import serving
+from streams.monitor.prune import Pruning
+from streams.monitor.publish import Publisher
 from streams.monitor.queries import Query, queries
 from streams.monitor.sampler import Sampler
 from streams.monitor.session import close_session, open_session
+from streams.monitor.sink import Target
 from streams.monitor.watch import Watch
 from streams.store import Store
 from streams.wire import Topics
@@ -25,6 +30,7 @@ from streams.wire import Topics
 _LOOK_S = 0.25
 _SAY_S = 5.0
 _LAST_BATCH_S = 20.0
+_ANSWER_S = 15.0
 
 Say = Callable[[str], None]
 
@@ -62,9 +68,10 @@ def _monitor(
     store.claim(config.claims(cluster))
     checkpoint = config.checkpoint_for(cluster)
     checkpoint.mkdir(parents=True, exist_ok=True)
-    defined = queries(spark, config, store)
+    kafka = Cluster(config.bootstrap, Topics(config.prefix))
+    defined = queries(spark, config, _target(kafka, store, say), learn(kafka))
     started: list[StreamingQuery] = []
-    eye = Eye(Cluster(config.bootstrap, Topics(config.prefix)))
+    eye = Eye(kafka)
     sampler = Sampler(store, eye, say=say)
     try:
         for query in defined:
@@ -89,6 +96,14 @@ def _monitor(
             running.stop()
 
 
+def _target(cluster: Cluster, store: Store, say: Say) -> Target:
+    """Return where figures go: into the store, and into a topic where the cluster has one."""
+    if cluster.topics.metric in topic_names(cluster, _ANSWER_S):
+        return Publisher(store, cluster)
+    say(f"there is no topic {cluster.topics.metric}; 'hopline apply' makes it")
+    return store
+
+
 def _follow(
     config: MonitorConfig,
     defined: tuple[Query, ...],
@@ -99,7 +114,7 @@ def _follow(
     say: Say,
 ) -> None:
     ready, said, told = False, "", time.monotonic()
-    worked = time.monotonic()
+    worked, pruning = time.monotonic(), Pruning(store, config.keep, time.time)
     while not stop.wait(_LOOK_S):
         for query, watch in zip(defined, watches, strict=True):
             _check(query, watch.query)
@@ -109,6 +124,7 @@ def _follow(
         busy = [watch.look(store) for watch in watches]
         if any(busy):
             worked = now
+        pruning.look(now)
         if not ready and all(watch.ready for watch in watches):
             ready, worked = True, now
             say(f"monitoring {config.bootstrap}, topics {config.prefix}*, into {store.address}")

@@ -4,24 +4,40 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import fields
+from itertools import chain
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
 
 from streams.errors import HoplineError
 from streams.store import (
+    COPY_COLUMNS,
     Cause,
+    CopiedMessage,
     EventWindow,
+    FoundMessage,
+    Gap,
     Histogram,
     LatencyWindow,
     MalformedWindow,
+    MissingMessage,
     Repeat,
     Row,
-    Store,
     merged,
 )
+from streams.wire import Topics
+from streams.wire.place import place_of
 
 _QUERY_ID = "sql.streaming.queryId"
+
+
+class Target(Protocol):
+    """What takes rows, a batch at a time, and each batch once."""
+
+    def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row], /) -> bool:
+        """Write a batch; False if it was written before."""
 
 
 class BatchSink(ABC):
@@ -30,10 +46,10 @@ class BatchSink(ABC):
     ``failure`` is what the store said when it refused; the query then stops.
     """
 
-    def __init__(self, store: Store, query: str) -> None:
+    def __init__(self, target: Target, query: str) -> None:
         self.query = query
         self.failure: HoplineError | None = None
-        self._store = store
+        self._target = target
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write a batch; one that Spark repeats after a crash changes nothing."""
@@ -47,7 +63,7 @@ class BatchSink(ABC):
     def put(self, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
         """Write the rows of a batch of the checkpoint ``run``; False if it was written before."""
         try:
-            return self._store.write(self.query, run, batch_id, rows)
+            return self._target.write(self.query, run, batch_id, rows)
         except HoplineError as error:
             self.failure = error
             raise
@@ -56,13 +72,27 @@ class BatchSink(ABC):
 class Sink(BatchSink):
     """What takes the figures that a batch has changed, each a row of the store."""
 
-    def __init__(self, store: Store, query: str, to_row: Callable[[SparkRow], Row]) -> None:
-        super().__init__(store, query)
+    def __init__(self, target: Target, query: str, to_row: Callable[[SparkRow], Row]) -> None:
+        super().__init__(target, query)
         self._to_row = to_row
 
     def rows(self, frame: DataFrame) -> Iterable[Row]:
         """Return the rows of the store for a batch."""
         return map(self._to_row, frame.collect())
+
+
+class SplitSink(BatchSink):
+    """What takes rows of which each becomes several of the store, or none."""
+
+    def __init__(
+        self, target: Target, query: str, to_rows: Callable[[SparkRow], Iterable[Row]]
+    ) -> None:
+        super().__init__(target, query)
+        self._to_rows = to_rows
+
+    def rows(self, frame: DataFrame) -> Iterable[Row]:
+        """Return the rows of the store for a batch."""
+        return chain.from_iterable(map(self._to_rows, frame.collect()))
 
 
 def delivery_row(row: SparkRow) -> Row:
@@ -112,6 +142,45 @@ def event_row(row: SparkRow) -> Row:
 def repeat_row(row: SparkRow) -> Row:
     """Return the row of the store for one of ``duplicates.REPEATS``."""
     return Repeat(**row.asDict())
+
+
+def gap_row(row: SparkRow) -> Row:
+    """Return the row of the store for one of ``gaps.GAPS``."""
+    return Gap(**row.asDict())
+
+
+def life_rows(row: SparkRow, topics: Topics) -> tuple[Row, ...]:
+    """Return what the store keeps of one of ``lifecycle.LIVES``; ``topics`` reads their names."""
+    made: list[Row] = []
+    if row["sent"] is not None and not row["delivered"]:
+        made.append(_missing(row, topics))
+    if row["found"]:
+        made.append(
+            FoundMessage(row["conversation"], row["message_id"], row["places"], row["delivered_at"])
+        )
+    if any(row[cause] for cause in COPY_COLUMNS):
+        names = [field.name for field in fields(CopiedMessage)]
+        made.append(CopiedMessage(**{name: row[name] for name in names}))
+    return tuple(made)
+
+
+def _missing(row: SparkRow, topics: Topics) -> Row:
+    place, trouble = place_of(row["sent"], topics), row["trouble"]
+    return MissingMessage(
+        conversation=row["conversation"],
+        from_initiator=row["from_initiator"],
+        message_id=row["message_id"],
+        sequence=row["sequence"],
+        from_service=row["from_service"],
+        to_service=row["to_service"],
+        sender=(place and place.instance) or row["sent"],
+        enqueued_at=row["enqueued_at"],
+        expires_at=row["expires_at"],
+        seen_at=row["last_at"],
+        error=trouble["error"] if trouble else 0,
+        error_at=trouble["at"] if trouble else None,
+        error_by=trouble["instance"] if trouble else None,
+    )
 
 
 def _malformed(row: SparkRow) -> MalformedWindow:

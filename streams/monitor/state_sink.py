@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
 
 from streams.monitor import dialogs, read
-from streams.monitor.sink import BatchSink
-from streams.store import DialogGone, DialogSide, MalformedWindow, Row, Store, Trouble
+from streams.monitor.learned import OWN, Schemas
+from streams.monitor.sink import BatchSink, Target
+from streams.store import DialogGone, DialogSide, MalformedWindow, Row, Trouble
 from streams.wire import Topics
 
 MOST = 50_000
@@ -24,18 +25,24 @@ class StateSink(BatchSink):
     the store keeps of a row what the batch cannot know.
     """
 
-    def __init__(self, store: Store, query: str, topics: Topics, window: int) -> None:
-        super().__init__(store, query)
+    def __init__(
+        self, target: Target, query: str, topics: Topics, window: int, schemas: Schemas = OWN
+    ) -> None:
+        super().__init__(target, query)
+        self._schemas = schemas
         self._topics = topics
         self._window = window
 
     def rows(self, frame: DataFrame) -> Iterator[Row]:
         """Return the rows of the store for a batch."""
+        known = self._schemas.writers
         frame.persist()  # else each question would read Kafka again
         try:
             of_events = frame["topic"] == self._topics.event
-            sides = dialogs.sides(dialogs.states(frame.where(~of_events))).collect()
-            happened = dialogs.troubles(read.events(frame.where(of_events))).collect()
+            states = dialogs.states(frame.where(~of_events), writers=known("Dialog"))
+            events = read.events(frame.where(of_events), writers=known("Event"))
+            sides = dialogs.sides(states).collect()
+            happened = dialogs.troubles(events).collect()
         finally:
             frame.unpersist()
         # Only then: the transaction of the store must not wait for Spark.

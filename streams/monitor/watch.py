@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,6 +12,8 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from streams.store import Store
 
 _MOMENT = 3
+_SIGNS = "(presence)"
+"""What is in the description of a source of signs of life: they are no work."""
 
 
 @dataclass(slots=True)
@@ -32,11 +35,14 @@ class Watch:
     behind: int | None = None
     _looked: str = ""
     _active: int = 0
+    _ready: bool = False
 
     @property
     def ready(self) -> bool:
-        """Tell whether the query has seen its topics once."""
-        return self.batch >= 0 or str(self.query.status["message"]).startswith("Waiting")
+        """Tell whether the query has seen its topics once; it stays so."""
+        waits = self.batch >= 0 or str(self.query.status["message"]).startswith("Waiting")
+        self._ready = self._ready or waits
+        return self._ready
 
     def look(self, store: Store) -> bool:
         """Take note of new batches and tell whether the query has, or just had, work to do."""
@@ -44,20 +50,32 @@ class Watch:
         # To look for data takes a moment in every trigger; more than that is waiting for Kafka.
         self._active = self._active + 1 if status["isTriggerActive"] else 0
         busy = bool(status["isDataAvailable"]) or self._active > _MOMENT
-        last = self.query.lastProgress
-        if last is None or last.timestamp == self._looked:
-            return busy
-        self._looked = last.timestamp
-        for progress in self.query.recentProgress:
+        for progress in self._reports():
+            self._looked = progress.timestamp
             if progress.numInputRows and progress.batchId > self.batch:
                 self._count(progress, store)
                 busy = True
         return busy
 
+    def _reports(self) -> list[StreamingQueryProgress]:
+        """Return the reports since the last look, oldest first.
+
+        Each as one text: pyspark's own way asks Java for every single value of a hundred of them.
+        """
+        recent, found = self.query._jsq.recentProgress(), []
+        for place in reversed(range(len(recent))):
+            report = StreamingQueryProgress.fromJson(json.loads(recent[place].json()))
+            if report.timestamp <= self._looked:
+                break
+            found.append(report)
+        return found[::-1]
+
     def _count(self, progress: StreamingQueryProgress, store: Store) -> None:
         self.batch = progress.batchId
         self.batches += 1
-        self.rows += progress.numInputRows
+        self.rows += sum(
+            source.numInputRows for source in progress.sources if _SIGNS not in source.description
+        )
         self._time(progress)
         late = sum(state.numRowsDroppedByWatermark for state in progress.stateOperators)
         if late:

@@ -36,6 +36,7 @@ from streams.report.parts import (
 from streams.report.sites import Sites
 from streams.wire import MalformedError, decode_event
 from streams.wire.partition import partition_of
+from streams.wire.place import TopicPlace
 from streams.wire.records import Headers, is_moved, read_command, read_queued
 from streams.wire.state import POSITIONS_KEY, StateKey, decode_key
 
@@ -69,11 +70,15 @@ class Ear:
 
     sites: Sites
     read: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    _places: dict[str, TopicPlace | None] = field(default_factory=dict)
     _last: dict[tuple[str, int, Source], tuple[int, int]] = field(default_factory=dict)
 
     def hear(self, record: Record) -> Iterator[Heard]:
         """Yield what a record says; nothing where nobody of ours wrote it."""
-        place = self.sites.place_of(record.topic)
+        topic = record.topic
+        if topic not in self._places:
+            self._places[topic] = self.sites.place_of(topic)
+        place = self._places[topic]
         if place is None:
             return
         try:

@@ -10,8 +10,23 @@ from streams.store.database import MONITOR_STORE
 from streams.store.dialogs import DialogCounts, LockTime, Waiting, Which
 from streams.store.drops import Drop
 from streams.store.links import Link
+from streams.store.mapping import as_columns
+from streams.store.message_rows import (
+    CopiedMessage,
+    FoundMessage,
+    Gap,
+    MessageRow,
+    MissingMessage,
+)
+from streams.store.missing import Missing, Whereabouts
 from streams.store.quantiles import Histogram, merged, percentile
-from streams.store.report import LATENCY_DIMENSIONS, EventTotal, LatencySummary, Report
+from streams.store.report import (
+    COPY_COLUMNS,
+    LATENCY_DIMENSIONS,
+    EventTotal,
+    LatencySummary,
+    Report,
+)
 from streams.store.rows import (
     Cause,
     EventWindow,
@@ -37,17 +52,21 @@ from streams.store.state_rows import (
 from streams.store.store import Store
 
 __all__ = [
+    "COPY_COLUMNS",
     "LATENCY_DIMENSIONS",
     "MONITOR_STORE",
     "Alarm",
     "AlarmKind",
     "Cause",
+    "CopiedMessage",
     "DialogCounts",
     "DialogGone",
     "DialogSide",
     "Drop",
     "EventTotal",
     "EventWindow",
+    "FoundMessage",
+    "Gap",
     "HeldSample",
     "Histogram",
     "LagSample",
@@ -57,6 +76,9 @@ __all__ = [
     "LinkSample",
     "LockTime",
     "MalformedWindow",
+    "MessageRow",
+    "Missing",
+    "MissingMessage",
     "Progress",
     "QueueSample",
     "Repeat",
@@ -70,7 +92,9 @@ __all__ = [
     "Store",
     "Trouble",
     "Waiting",
+    "Whereabouts",
     "Which",
+    "as_columns",
     "merged",
     "percentile",
 ]

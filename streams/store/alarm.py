@@ -8,6 +8,8 @@ from enum import Enum, IntEnum
 
 from streams.store.dialogs import Group, Which
 from streams.store.links import Link
+from streams.store.message_rows import Gap
+from streams.store.missing import Missing
 from streams.store.rows import MalformedWindow, Repeat
 from streams.store.state_rows import DialogSide, LagSample, QueueSample, Trouble
 
@@ -27,6 +29,8 @@ class AlarmKind(Enum):
     """What can be wrong."""
 
     REPEAT = "repeat"
+    GAP = "gap"
+    MISSING = "missing messages"
     SEVERAL_TARGETS = "several targets"
     LINK_DOWN = "link down"
     STUCK = "stuck"
@@ -67,7 +71,9 @@ class Facts:
     looked_at: int | None
     repeats: Sequence[Repeat]
     refused: Sequence[Trouble]
-    """Copies at second targets (11224)."""
+    """Copies that came from second targets (11224)."""
+    refusing: Mapping[str, DialogSide]
+    """The initiators that have refused them, by conversation."""
     dialogs: Mapping[Which, Sequence[Group]]
     some: Mapping[Which, Sequence[DialogSide]]
     """A few of each kind, to be looked at."""
@@ -77,3 +83,5 @@ class Facts:
     """Of the last minute, by subject and oldest first."""
     malformed: Sequence[MalformedWindow]
     late: Mapping[str, int]
+    missing: Sequence[Missing] = ()
+    gaps: Sequence[Gap] = ()

@@ -38,7 +38,7 @@ class Which(Enum):
     UNLOCKED = "unlocked"
     """The initiator has sent, and no target has answered for longer than the retry ceiling."""
     FAILED = "failed"
-    """It came into the state ERROR, and has not ended yet."""
+    """It came into the state ERROR less than ten minutes ago, and has not ended: later it leaks."""
     LEAKED = "leaked"
     """The other side has ended or failed, and this one says nothing, for ten minutes or more."""
     IDLE = "idle"
@@ -92,7 +92,7 @@ def where(which: Which, now: int) -> sa.ColumnElement[bool]:
         & _D.locked_at.is_(None)
         & (_D.sent > 0)
         & (_D.begun_at < now - RETRY_CEILING),
-        Which.FAILED: is_open & (_D.state == "ER"),
+        Which.FAILED: is_open & (_D.state == "ER") & (_D.progress_at >= now - LEFT_OPEN),
         Which.LEAKED: is_open & over & (_D.progress_at < now - LEFT_OPEN),
         Which.IDLE: quiet & ~over & (_D.progress_at < now - IDLE),
         Which.SLOW: _D.locked_at.is_not(None),

@@ -12,8 +12,10 @@ from typing import TypeVar
 
 from streams.errors import Number, text_of
 from streams.prose import counted, listed
+from streams.store import judge_messages
 from streams.store.alarm import Alarm, AlarmKind, Facts, Severity
 from streams.store.dialogs import Which
+from streams.store.state_rows import Trouble
 
 Row = TypeVar("Row")
 Key = TypeVar("Key")
@@ -63,21 +65,28 @@ def _repeats(facts: Facts) -> Iterator[Alarm]:
 
 
 def _several_targets(facts: Facts) -> Iterator[Alarm]:
-    for service, rows in _by(facts.refused, lambda t: t.to_service or "?"):
-        dialogs = _some(r.conversation for r in rows)
-        there = listed(sorted({r.instance for r in rows}))
+    for (where, whom), rows in _by(facts.refused, lambda told: _towards(told, facts)):
+        dialogs = dict.fromkeys(row.conversation for row in rows)
         yield Alarm(
             Severity.ERROR,
             AlarmKind.SEVERAL_TARGETS,
-            f"Copies for {service} reach several targets: {there} refused what another one has "
-            "answered already.",
-            service,
+            f"Copies{whom} reach several targets: a second one has answered "
+            f"{counted(len(dialogs), 'dialog')}.",
+            where,
             "Let routes lead to one target: 'hopline check' finds those that send to several "
             "(TA-12).",
-            len({r.conversation for r in rows}),
-            min(r.first_at for r in rows),
-            dialogs,
+            len(dialogs),
+            min(row.first_at for row in rows),
+            _some(dialogs),
         )
+
+
+def _towards(told: Trouble, facts: Facts) -> tuple[str, str]:
+    """Return where a dialog that was answered twice began, and to whom it speaks, if known."""
+    side = facts.refusing.get(told.conversation)
+    if side is None:
+        return told.instance, ""
+    return f"{side.instance}/{side.database}", f" for {side.far_service}"
 
 
 def _links(facts: Facts) -> Iterator[Alarm]:
@@ -159,8 +168,8 @@ _DIALOGS = (
         Which.FAILED,
         AlarmKind.FAILED,
         Severity.WARNING,
-        "they are in the state ERROR.",
-        "Read their Error messages, and END CONVERSATION.",
+        "they have just failed and are in the state ERROR.",
+        "'hopline tail' shows why (event 124); their applications find an Error in their queues.",
     ),
     (
         Which.LEAKED,
@@ -245,7 +254,8 @@ def _stale(facts: Facts) -> Iterator[Alarm]:
 
 
 _RULES = (
-    _repeats, _several_targets, _links, _stuck, _parked, _dialogs, _lags, _malformed, _late, _stale
+    _repeats, judge_messages.gaps, judge_messages.missing, _several_targets, _links, _stuck,
+    _parked, _dialogs, _lags, _malformed, _late, _stale,
 )  # fmt: skip
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from streams.store.message_tables import MESSAGE_KINDS
 from streams.store.state_tables import STATE_KINDS
 from streams.store.tables import KINDS as FIGURES
 from streams.store.tables import Kind
 
-KINDS: dict[type, Kind] = {**FIGURES, **STATE_KINDS}
+KINDS: dict[type, Kind] = {**FIGURES, **MESSAGE_KINDS, **STATE_KINDS}
 
 
 def upsert(kind: Kind, dialect: str) -> sa.Executable:

@@ -17,15 +17,17 @@ _LISTS = {"histogram", "statuses"}
 
 def to_columns(row: Row) -> dict[str, Any]:
     """Return a row's values by column, its key among them."""
-    values = {field.name: getattr(row, field.name) for field in fields(row)}
-    if isinstance(values.get("cause"), Cause):
-        values["cause"] = values["cause"].value
-    for name in _LISTS & values.keys():
-        values[name] = json.dumps(values[name], separators=(",", ":"))
-    kind = KINDS[type(row)]
+    kind, values = KINDS[type(row)], _values(row)
     values["key"] = kind.key(values)
     # A statement that sets columns takes a parameter of that name for a value to set.
     return {f"b_{name}": value for name, value in values.items()} if kind.forgets else values
+
+
+def as_columns(row: Row) -> tuple[str, str, dict[str, Any]]:
+    """Return a row as table, key and values by column: for whoever writes it elsewhere."""
+    kind = KINDS[type(row)]
+    values = _values(row)
+    return kind.table.name, kind.key(values), values
 
 
 def from_columns(kind: type[AnyRow], columns: Mapping[str, Any]) -> AnyRow:
@@ -36,3 +38,12 @@ def from_columns(kind: type[AnyRow], columns: Mapping[str, Any]) -> AnyRow:
     for name in _LISTS & values.keys():
         values[name] = tuple((value, count) for value, count in json.loads(values[name]))
     return kind(**values)
+
+
+def _values(row: Row) -> dict[str, Any]:
+    values = {field.name: getattr(row, field.name) for field in fields(row)}
+    if isinstance(values.get("cause"), Cause):
+        values["cause"] = values["cause"].value
+    for name in _LISTS & values.keys():
+        values[name] = json.dumps(values[name], separators=(",", ":"))
+    return values

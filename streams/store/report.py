@@ -6,10 +6,25 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import sqlalchemy as sa
+
 from streams.errors import Number
+from streams.store.kinds import KINDS
+from streams.store.message_rows import CopiedMessage, Gap
+from streams.store.missing import Missing, count_missing, find_missing
 from streams.store.quantiles import merged, percentile
 from streams.store.rows import Cause, EventWindow, LatencyWindow, MalformedWindow, Repeat
 from streams.store.store import Store
+
+COPY_COLUMNS = {
+    "retries": Cause.RETRY,
+    "redeliveries": Cause.REDELIVERY,
+    "several_routes": Cause.SEVERAL_ROUTES,
+    "several_targets": Cause.SEVERAL_TARGETS,
+    "replays": Cause.REPLAY,
+    "unknown": Cause.UNKNOWN,
+}
+"""Which column of a message with copies counts which cause."""
 
 LATENCY_DIMENSIONS = ("from_service", "to_service", "target", "path", "leg_from", "leg_to")
 """By what :meth:`Report.latency` can tell messages apart."""
@@ -79,8 +94,9 @@ class Report:
         return tuple(row for row in self.event_windows() if row.cause)
 
     def duplicates_by_cause(self) -> dict[Cause, int]:
-        """Return how many superfluous copies there were; every cause is a key.
+        """Return how many superfluous copies there were, as soon as they are; all causes are keys.
 
+        What an event alone tells: by its attempt (:meth:`copies_by_cause` tells more, later).
         SEVERAL_TARGETS are copies at refused targets (11224), the others copies that the target's
         endpoint removed (11218).
         """
@@ -113,6 +129,43 @@ class Report:
     def repeats(self) -> tuple[Repeat, ...]:
         """Return the alarms: messages that one queue holds twice. There must be none."""
         return self._store.read(Repeat)
+
+    def gaps(self) -> tuple[Gap, ...]:
+        """Return the alarms: numbers that a dialog's messages in a queue lack. There must be none.
+
+        One gap may be seen in two windows, which overlap.
+        """
+        return self._store.read(Gap)
+
+    def missing(self, now: int, *, limit: int = 1_000) -> tuple[Missing, ...]:
+        """Return messages that have not arrived, the newest first, with what is known of each.
+
+        ``now`` is in epoch milliseconds: it says which dialogs have expired.
+        """
+        return find_missing(self._store, now, limit=limit)
+
+    def missing_count(self) -> int:
+        """Return how many messages have not arrived."""
+        return count_missing(self._store)
+
+    def copied(self, *, limit: int = 1_000) -> tuple[CopiedMessage, ...]:
+        """Return messages of which several copies arrived, the latest first."""
+        table = KINDS[CopiedMessage].table
+        newest = sa.select(table).order_by(table.c.last_at.desc()).limit(limit)
+        return self._store.select(CopiedMessage, newest)
+
+    def copies_by_cause(self) -> dict[Cause, int]:
+        """Return how many copies were superfluous, and why; every cause is a key.
+
+        Each message's copies were held against each other, so this is exact, and says it when the
+        message's session is over: :meth:`duplicates_by_cause` says at once what the attempt tells.
+        """
+        columns = KINDS[CopiedMessage].table.c
+        sums = [
+            sa.func.coalesce(sa.func.sum(columns[name]), 0).label(name) for name in COPY_COLUMNS
+        ]
+        (row,) = self._store.ask(sa.select(*sums))
+        return {cause: int(row[name]) for name, cause in COPY_COLUMNS.items()}
 
     def late(self) -> dict[str, int]:
         """Return by query how many rows came too late to be counted; all 0 means complete."""

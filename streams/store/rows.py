@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from streams.store.message_rows import MessageRow
 from streams.store.quantiles import Histogram
 from streams.store.state_rows import StateRow
 
@@ -15,11 +16,15 @@ class Cause(Enum):
     RETRY = "retry"
     """The sender transmitted again (attempt above 0): an acknowledgement was lost or late."""
     REDELIVERY = "redelivery"
-    """One transmission arrived twice (attempt 0): a forwarder sent it again, or several ways."""
+    """One transmission arrived twice: a forwarder passed it on again, after a crash say."""
+    SEVERAL_ROUTES = "several routes"
+    """The sender's forwarder sent it over several routes at once (transport ALL)."""
     SEVERAL_TARGETS = "several targets"
     """It reached a second target, which another one's acknowledgement had excluded (11224)."""
+    REPLAY = "application replay"
+    """The application said it again under the same id, and it was accepted again."""
     UNKNOWN = "unknown"
-    """The event does not tell the attempt."""
+    """Nothing tells; what it is a copy of came longer ago than the duplicate horizon, say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,4 +112,4 @@ class Progress:
     late: int
 
 
-Row = LatencyWindow | EventWindow | MalformedWindow | Repeat | StateRow
+Row = LatencyWindow | EventWindow | MalformedWindow | Repeat | MessageRow | StateRow

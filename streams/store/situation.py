@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from streams.errors import Number
@@ -24,13 +26,13 @@ from streams.store.report import Report
 from streams.store.rows import MalformedWindow
 from streams.store.sampled import looked_at, samples_at, samples_in
 from streams.store.state_rows import DialogSide, LagSample, QueueSample, SignSample, Trouble
-from streams.store.state_tables import TROUBLES
+from streams.store.state_tables import DIALOGS, TROUBLES
 from streams.store.store import Store
 from streams.store.tables import MALFORMED
 
 RECENT = 600_000
 """What happened so many milliseconds ago or less is an alarm."""
-_SOME = 500
+_SOME, _REFUSED = 500, 1_000
 
 
 class Situation:
@@ -130,7 +132,8 @@ class Situation:
             now=now,
             looked_at=self.looked_at(),
             repeats=report.repeats(),
-            refused=self._store.select(Trouble, refused.limit(1_000)),
+            refused=self._store.select(Trouble, refused.limit(_REFUSED)),
+            refusing={side.conversation: side for side in self._initiators(refused)},
             dialogs=groups,
             some={w: self.dialogs(w, now, limit=_SOME) for w in ALARMING if groups[w]},
             queues=self.queues(),
@@ -138,4 +141,11 @@ class Situation:
             lags=samples_in(self._store, LagSample, now - LAG_LOOKS, now + 1),
             malformed=self._store.select(MalformedWindow, malformed),
             late=report.late(),
+            missing=report.missing(now),
+            gaps=report.gaps(),
         )
+
+    def _initiators(self, told: sa.Select[Any]) -> tuple[DialogSide, ...]:
+        named = told.with_only_columns(TROUBLES.c.conversation)
+        sides = sa.select(DIALOGS).where(DIALOGS.c.conversation.in_(named), DIALOGS.c.is_initiator)
+        return self._store.select(DialogSide, sides.limit(_REFUSED))

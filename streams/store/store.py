@@ -15,6 +15,7 @@ from streams.errors import SurroundingsError, UsageError
 from streams.store.database import READING, engine_for, reading_engine_for, shown
 from streams.store.kinds import KINDS, upsert
 from streams.store.mapping import AnyRow, from_columns, to_columns
+from streams.store.prune import prunings
 from streams.store.rows import Progress, Row
 from streams.store.state_rows import Sample
 from streams.store.state_tables import AGES, SAMPLES
@@ -127,6 +128,11 @@ class Store:
         )
         with self._writing() as connection:
             connection.execute(statement)
+
+    def prune(self, before: int) -> int:
+        """Delete what is about a time before an instant (epoch ms); returns how many rows."""
+        with self._writing() as connection:
+            return sum(connection.execute(deletion).rowcount for deletion in prunings(before))
 
     def progress(self) -> tuple[Progress, ...]:
         """Return how far every query has come."""

@@ -26,6 +26,7 @@ from streams.wire.codecs import (
     decode_presence,
 )
 from streams.wire.evolution import ANNOUNCED, read_announcement
+from streams.wire.metric import decode_metric
 from streams.wire.place import place_of
 from streams.wire.plain import body_of, plain, text_of_bytes
 from streams.wire.records import (
@@ -258,6 +259,12 @@ def _catalog_object(value: bytes | None) -> Description:
     return {"version": version, "object": json.loads(body)}
 
 
+def _metric(found: _Found) -> None:
+    metric = found.take("metric", lambda: decode_metric(found.record.value))
+    if metric is not None:
+        found.out["conversation"] = metric["values"].get("conversation")
+
+
 def _state(found: _Found) -> None:
     key, value = found.record.key or b"", found.record.value
     if key == POSITIONS_KEY:
@@ -299,6 +306,7 @@ _KINDS: Mapping[str, Callable[[_Found], None]] = {
     "catalog": _catalog,
     "presence": _presence,
     "event": _event,
+    "metric": _metric,
 }
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from streams.schema import load
 from streams.topology import catalog_key, split_key
-from streams.wire import codecs, state, statements
+from streams.wire import codecs, metric, state, statements
 from streams.wire.records import HOP, MESSAGE, ROUTE, Headers
 from streams.wire.single_object import MARKER, PREFIX_LENGTH, Codec, prefix_of
 
@@ -35,6 +35,7 @@ _CODECS: dict[str, Codec] = {
         statements.RESULT,
         codecs.EVENT,
         codecs.PRESENCE,
+        metric.METRIC,
         state.DIALOG,
         state.CHUNK,
         state.POSITIONS,

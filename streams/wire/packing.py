@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from operator import call
+from struct import Struct
 from typing import Any
 
 Pack = Callable[[Any], bytes]
@@ -49,6 +50,7 @@ def pack_string(value: str) -> bytes:
 
 _PRIMITIVES: dict[str, Pack] = {
     "boolean": (b"\x00", b"\x01").__getitem__,
+    "double": Struct("<d").pack,
     "int": pack_int,
     "long": pack_long,
     "string": pack_string,

@@ -9,7 +9,7 @@ from streams.wire.specs import KINDS
 from streams.wire.topics import Topics, unescape
 
 _HASHED = re.compile(r"--[0-9a-f]{32}$")
-_PARTS = {"queue": 3, "catalog": 0, "presence": 0, "event": 0}
+_PARTS = {"queue": 3, "catalog": 0, "presence": 0, "event": 0, "metric": 0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "catalog": _COMPACTED,
     "presence": {**_COMPACTED, "message.timestamp.type": "LogAppendTime"},
     "event": _SEVEN_DAYS,
+    "metric": {**_SEVEN_DAYS, "cleanup.policy": "compact,delete"},
 }
 """What a topic's configuration must say, by the kind of topic."""
 
@@ -54,6 +55,7 @@ def cluster_specs(topics: Topics) -> tuple[TopicSpec, ...]:
         spec(topics.catalog, "catalog"),
         spec(topics.presence, "presence"),
         spec(topics.event, "event"),
+        spec(topics.metric, "metric"),
     )
 
 

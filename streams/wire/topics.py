@@ -95,6 +95,11 @@ class Topics:
         """Return the topic of trace events."""
         return self.name("event")
 
+    @property
+    def metric(self) -> str:
+        """Return the topic of the monitor's figures (compacted, and kept for a week)."""
+        return self.name("metric")
+
 
 @lru_cache(4096)
 def _name(prefix: str, kind: str, *parts: str) -> str:

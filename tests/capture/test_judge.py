@@ -17,10 +17,14 @@ from streams.analysis import find_paths, find_sender
 from streams.analysis.diff import Change, Direction, remove
 from streams.capture.group import group
 from streams.capture.judge import Judge, Row, Standing, judge_captures, tally
+from streams.capture.record import Record, TimestampType
 from streams.capture.talks import Ear, merge
 from streams.errors import InputError
+from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
+from streams.wire import Topics
+from streams.wire.records import queue_record
 from tests.capture.commands import begin, capture, records, send
 from tests.topology.build import NOW, shipped, write
 
@@ -127,7 +131,39 @@ def test_what_cannot_be_judged_is_counted(tmp_path: Path) -> None:
     path = capture(tmp_path / "c.avro", [*made, broken, no_key, other])
     assert tally(rows(judge(), path)).to_json() == {
         "messages": 5, "judged": 1, "unknown_sender": 1, "no_begin": 1, "unreadable": 2,
+        "arrived": 0, "elsewhere": 0,
     }  # fmt: skip
+
+
+def arrived(conversation: int, at: str, *, from_initiator: bool = True, flags: int = 0) -> Record:
+    """Return a message in the queue of a database."""
+    service, database, queue = at.split("/")
+    parties = Parties("To", None, "From", "B", "DEFAULT", from_initiator)
+    header = Header(uuid.UUID(int=9), "DEFAULT", 0, 0, 0, Flag(flags))
+    dialog = uuid.UUID(int=conversation)
+    key, value, headers = queue_record(dialog, dialog, parties, header, Journey(9, 0, 0, 0), b"x")
+    topic = Topics("ssb.").queue(service, database, queue)
+    return Record(topic, 0, 0, 0, TimestampType.CREATE_TIME, key, tuple(headers), value)
+
+
+def test_the_prediction_is_held_against_what_has_arrived(tmp_path: Path) -> None:
+    """Each side's messages, where the capture has their queue; an EndDialog is no message."""
+    said = [begin(1), send(1), send(1), begin(2), send(2)]
+    said.append(send(1, at="ServerB", database="DatabaseB", from_initiator=False))
+    reply = arrived(1, "ServerA/DatabaseA/InitiatorQueue", from_initiator=False)
+    [one, two] = [
+        next(iter(r.before)) for r in rows(judge(), capture(tmp_path / "b.avro", records(said)))
+        if r.from_initiator
+    ]  # fmt: skip
+    there = [arrived(1, f"{one}/TargetQueue"), arrived(1, f"{one}/TargetQueue", flags=Flag.END)]
+    wrong = "ServerC/DatabaseC" if two == "ServerB/DatabaseB" else "ServerB/DatabaseB"
+    right = [*records(said), *there, reply, arrived(2, f"{two}/TargetQueue")]
+    counted = tally(rows(judge(), capture(tmp_path / "c.avro", right)))
+    assert (counted.arrived, counted.elsewhere) == (3, 0)
+    moved = [*records(said), *there, reply, arrived(2, f"{wrong}/TargetQueue")]
+    counted = tally(rows(judge(), capture(tmp_path / "d.avro", moved)))
+    assert (counted.arrived, counted.elsewhere) == (3, 1)
+    assert counted.plus(counted).to_json()["elsewhere"] == 2
 
 
 def test_prefix_and_long_names() -> None:

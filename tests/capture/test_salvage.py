@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.capture import CaptureReader, Record
+from streams.capture import CaptureReader, Record, readers_of
 from streams.capture.manifest import MANIFEST, CaptureFolder
 from streams.errors import InputError, UsageError
 from tests.capture.test_container import METADATA, record, written
@@ -67,6 +67,16 @@ def test_a_cut_file_is_salvaged_to_its_last_whole_block(tmp_path: Path) -> None:
     assert reader.lost == 3_000 - len(read)
 
 
+def test_a_file_that_is_cut_between_two_blocks_has_lost_the_others(tmp_path: Path) -> None:
+    records = written(tmp_path / "c", 3_000)
+    raw = (tmp_path / "c").read_bytes()
+    (tmp_path / "c").write_bytes(raw[: marks(raw)[2]])
+    reader = CaptureReader(tmp_path / "c", salvage=True)
+    read = list(reader)
+    [loss] = reader.losses
+    assert loss.damage.records == reader.lost == len(records) - len(read) > 0
+
+
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.data())
 def test_changed_bytes_never_raise_while_salvaging(data: st.DataObject) -> None:
@@ -98,6 +108,9 @@ def test_a_folder_is_read_as_one_capture(tmp_path: Path) -> None:
     assert len(reader.files) > 2
     assert list(reader) == records
     assert reader.metadata == METADATA
+    single = readers_of([tmp_path / "c"])
+    assert [one.path for one in single] == list(reader.files)
+    assert [record for one in single for record in one] == records
     assert reader.counts is not None
     assert reader.counts.records == 500
     assert reader.counts.last == records[-1].timestamp

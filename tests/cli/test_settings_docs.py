@@ -47,7 +47,7 @@ def metrics_table() -> str:
 def monitor_table(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = f"sqlite:///{tmp_path_factory.mktemp('store')}/monitor.sqlite"
     with Store.open(url) as store:
-        rows = [f"| `{s.name}` | {s.says} |" for s in monitor_figures([], store)]
+        rows = [f"| `{s.name}` | {s.says} |" for s in monitor_figures([], store, 0)]
     return "\n".join(["| metric | what it is |", "| --- | --- |", *rows])
 
 

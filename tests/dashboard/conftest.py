@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from streams.store import Store
 from tests.dashboard.rows import ROWS
 from tests.dashboard.served import Seen, launched, serving
 
+expect.set_options(timeout=30_000)  # milliseconds that a page may take on a busy machine
 SIZE = {"width": 1440, "height": 900}
 
 

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from streams.store import Cause, EventWindow, LatencyWindow, Row, percentile
+from streams.store import (
+    Cause,
+    EventWindow,
+    HeldSample,
+    LatencyWindow,
+    LinkSample,
+    QueueSample,
+    Row,
+    SignSample,
+    percentile,
+)
 
 SINCE = 1_795_267_800_000
 """2026-11-21T13:30:00Z."""
@@ -64,4 +74,10 @@ ROWS: tuple[Row, ...] = (
     _event(4, 160, 11224, "ServerC", Cause.SEVERAL_TARGETS),
     _event(5, 140, 11285, "GatewayA", None),
     _event(6, 139, 0, "GatewayA", None),
+    QueueSample("ServerA", SINCE, SINCE + 60_000, 3, 2, 0, SINCE - 5_000, ((0, 3),)),
+    QueueSample("ServerA", SINCE + 60_000, UNTIL, 1_234, 9, 0, SINCE + 5_000, ((9753, 1_234),)),
+    *(SignSample(name, SINCE, UNTIL, True, UNTIL - 300) for name in ("ServerA", "GatewayA")),
+    SignSample("GatewayB", SINCE, UNTIL, False, SINCE - 60_000),
+    HeldSample("ServerA", SINCE, UNTIL, 17, 4_200),
+    LinkSample("ServerA", "GatewayC", SINCE, UNTIL),
 )

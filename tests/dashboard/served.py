@@ -46,6 +46,18 @@ class Seen:
         """Return what a user reads there, on one line."""
         return " ".join(self.page.locator(selector).inner_text().split())
 
+    def click_link(self, name: str) -> None:
+        """Click the middle of a link in the graph, where a straight one has no height."""
+        x, y = self.page.locator(f"[id='link-{name}'] .line").evaluate(_MIDDLE)
+        self.page.mouse.click(x, y)
+
+
+_MIDDLE = """path => {
+    const middle = path.getPointAtLength(path.getTotalLength() / 2);
+    const on = middle.matrixTransform(path.getScreenCTM());
+    return [on.x, on.y];
+}"""
+
 
 def launched(playwright: Playwright) -> Browser | None:
     """Start the browser that there is: playwright's own, else one on PATH; None without any."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from streams.dashboard.figures import Window
 from streams.dashboard.model.buckets import Buckets, buckets_of
-from streams.dashboard.model.overview import Found, Loss, overview_of
-from streams.store import Cause, EventWindow, LatencyWindow
+from streams.dashboard.model.overview import Found, Loss, depths_of, overview_of
+from streams.store import Cause, EventWindow, LatencyWindow, QueueSample
 from tests.dashboard.rows import ROWS, SINCE, UNTIL, window
 
 LATENCIES = [row for row in ROWS if isinstance(row, LatencyWindow)]
@@ -43,9 +45,8 @@ def test_ways_and_hops_come_the_busiest_first() -> None:
 
 def test_superfluous_copies_are_no_drops() -> None:
     overview = overview_of(found())
-    assert overview.duplicates == {
-        Cause.RETRY: 7, Cause.REDELIVERY: 7, Cause.SEVERAL_TARGETS: 7, Cause.UNKNOWN: 0,
-    }  # fmt: skip
+    seven = (Cause.RETRY, Cause.REDELIVERY, Cause.SEVERAL_TARGETS)
+    assert overview.duplicates == {cause: 7 if cause in seven else 0 for cause in Cause}
     assert overview.duplicates_over_time[Cause.RETRY] == (0, 0, 0, 7, *(0,) * 8)
     assert [(loss.what, loss.error, loss.instance, loss.count) for loss in overview.losses] == [
         ("dropped", 11285, "GatewayA", 7),
@@ -53,6 +54,18 @@ def test_superfluous_copies_are_no_drops() -> None:
     ]
     assert isinstance(overview.losses[0], Loss)
     assert overview.losses[0].text
+
+
+def test_transmission_queues_are_as_deep_as_they_were_at_most() -> None:
+    buckets = Buckets(SINCE, 10_000, 4, 3)
+    deep = QueueSample("A", SINCE - 5_000, SINCE + 12_000, 7, 1, 0, None, ())
+    more = QueueSample("A", SINCE + 12_000, SINCE + 15_000, 9, 1, 0, None, ())
+    idle = QueueSample("B", SINCE, SINCE + 30_000, 0, 0, 0, None, ())
+    assert depths_of(buckets, [deep, more, idle]) == {"A": (7, 9, None)}
+    assert depths_of(buckets, [idle]) == {"all": (0, 0, 0)}
+    assert depths_of(buckets, []) == {}
+    many = [replace(deep, instance=f"S{n}", messages=n) for n in range(9)]
+    assert list(depths_of(buckets, many)) == ["S8", "S7", "S6", "S5"]
 
 
 def test_what_is_being_filled_is_in_the_totals_and_not_in_the_charts() -> None:

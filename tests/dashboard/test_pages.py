@@ -1,4 +1,4 @@
-"""Every page in a real browser: what it asks for, what it complains of, what a keyboard can do."""
+"""Every page in a real browser: what it asks for, what it complains of, what it shows."""
 
 from __future__ import annotations
 
@@ -21,21 +21,129 @@ def test_a_page_complains_of_nothing_and_asks_nobody_else(
 ) -> None:
     seen.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     seen.page.goto(f"{dashboard}{path}?{AT}")
-    expect(seen.page.locator("main")).to_be_visible()
+    expect(seen.page.locator("#main .panel:visible").first).to_be_visible()
     expect(seen.page.locator("html")).to_have_attribute("data-theme", theme)
-    seen.page.wait_for_load_state("networkidle")
+    seen.page.wait_for_function("document.fonts.status === 'loaded'")
     hosts = {urlsplit(url).netloc for url in seen.requests if not url.startswith("data:")}
     assert hosts == {urlsplit(dashboard).netloc}
     assert seen.complaints == []
 
 
-def test_numbers_are_those_of_the_store(seen: Seen, dashboard: str) -> None:
+def test_the_overview_has_the_numbers_of_the_store(seen: Seen, dashboard: str) -> None:
     seen.page.goto(f"{dashboard}/?{AT}")
     expect(seen.page.locator("#tile-messages")).to_contain_text("2,000 delivered")
-    assert seen.text("#tile-p50") == "Latency p50 12 ms half of all are faster"
+    assert seen.text("#tile-p95") == "Latency p95 40 ms half take 12 ms"
+    assert seen.text("#tile-missing") == "Missing 0 everything arrives"
     assert seen.text("#tile-p99") == "Latency p99 80 ms 80 ms at most"
+    assert seen.text("#tile-waiting") == "Waiting to be sent 1,234 oldest since 13:30:05"
     assert "21" in seen.text("#tile-copies")
-    assert "ServerA › GatewayA › ServerB/DatabaseB 1,200 12 ms 24 ms" in seen.text(
-        "[data-place=ways]"
+    ways = seen.text("[data-place=ways]")
+    assert "ServerA › GatewayA › ServerB/DatabaseB 1,200 12 ms 24 ms" in ways
+    assert "11285" in seen.text("[data-place=losses]")
+    for chart in ("rates", "latencies", "depths", "duplicates"):
+        expect(seen.page.locator(f"[data-place={chart}] svg path").nth(3)).to_be_attached()
+
+
+def test_figures_say_of_when_they_are(seen: Seen, dashboard: str) -> None:
+    seen.page.goto(f"{dashboard}/?last=5m")
+    expect(seen.page.locator("[data-place=as_of]")).to_contain_text("Figures as of 13:32:00, ")
+    expect(seen.page.locator("[data-place=as_of] .old")).to_be_visible()
+    expect(seen.page.locator("[data-place=alarms]")).to_contain_text("Nobody looks")
+    seen.page.get_by_text("Show 2026-11-21 13:27:00 – 13:32:00").click()
+    expect(seen.page.locator("#tile-messages")).to_contain_text("2,000 delivered")
+    expect(seen.page).to_have_url(
+        f"{dashboard}/?from=2026-11-21T13%3A27%3A00Z&until=2026-11-21T13%3A32%3A00Z"
     )
-    assert seen.page.locator("[data-place=rates] svg path").count() > 2
+
+
+def test_a_link_and_an_instance_tell_how_they_were(seen: Seen, dashboard: str) -> None:
+    seen.page.goto(f"{dashboard}/topology?{AT}")
+    expect(seen.page.locator("#node-ServerA")).to_be_visible()
+    seen.click_link("ServerA>GatewayB")
+    expect(seen.page.locator("#link-detail")).to_contain_text("800, 6.7/s")
+    said = seen.text("#link-detail")
+    assert "State down" in said
+    assert "Held here 17 copies, 4.2 kB" in said
+    assert "TargetRouteB in DatabaseA" in said
+    expect(seen.page.locator("[data-place=link_chart] svg path").nth(3)).to_be_attached()
+
+    seen.page.locator("#node-ServerA").click()
+    expect(seen.page.locator("#instance-detail")).to_contain_text("1,234 messages")
+    expect(seen.page.locator("#link-detail")).to_have_count(0)
+    expect(seen.page.locator("[data-place=link_chart]")).to_be_hidden()
+    said = seen.text("#instance-detail")
+    assert "Status 9753 1,234 messages" in said
+    assert "to GatewayA 10/s 3 ms" in said
+    assert "tcp://GatewayA:4022" in seen.text("[data-place=views]")
+    seen.page.locator("[id='view-sys.transmission_queue']").click()
+    expect(seen.page.locator("[data-place=views]")).to_contain_text("--bootstrap")
+
+
+def test_an_address_shows_the_same_again(seen: Seen, dashboard: str) -> None:
+    page = seen.page
+    page.goto(f"{dashboard}/topology?{AT}")
+    page.locator("#find").fill("gateway")
+    page.locator("#find").press("Enter")
+    expect(page.locator(".node")).to_have_count(4)
+    page.locator("#around").select_option("1")
+    expect(page.locator(".node")).to_have_count(7)
+    page.locator("#show").select_option("trouble")
+    page.locator("#node-GatewayB").click()
+    expect(page.locator("#instance-detail")).to_contain_text("no sign of life")
+    places = ("filters", "graph", "side", "views")
+    before = {name: seen.text(f"[data-place={name}]") for name in places}
+    address = page.url
+
+    page.goto("about:blank")
+    page.goto(address)
+    expect(page.locator("#instance-detail")).to_be_visible()
+    assert {name: seen.text(f"[data-place={name}]") for name in places} == before
+    assert page.locator("#find").input_value() == "gateway"
+    assert page.locator("#around").input_value() == "1"
+
+
+def test_back_and_forth_go_through_what_was_looked_at(seen: Seen, dashboard: str) -> None:
+    page = seen.page
+    page.goto(f"{dashboard}/topology?{AT}")
+    page.locator("#node-ServerA").click()
+    expect(page.locator("#instance-detail h2")).to_contain_text("ServerA")
+    page.locator("#node-GatewayA").click()
+    expect(page.locator("#instance-detail h2")).to_contain_text("GatewayA")
+    page.go_back()
+    expect(page.locator("#instance-detail h2")).to_contain_text("ServerA")
+    page.go_back()
+    expect(page.locator("#instance-detail")).to_have_count(0)
+    page.go_forward()
+    expect(page.locator("#instance-detail h2")).to_contain_text("ServerA")
+
+
+def test_where_a_message_would_go_is_said_and_drawn(seen: Seen, dashboard: str) -> None:
+    page = seen.page
+    page.goto(f"{dashboard}/topology?{AT}")
+    page.locator("#ask-from").fill("ServerA/DatabaseA/InitiatorService")
+    page.locator("#ask-to").fill("TargetService")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("[data-place=answer]")).to_contain_text("delivered to ServerB/DatabaseB")
+    assert "Where it would go ok" in seen.text("[data-place=answer] h2")
+    expect(page.locator(".edge.there")).to_have_count(8)
+    page.locator("#ask-from").fill("ServerX/DatabaseA")
+    page.locator("#ask-from").press("Enter")
+    expect(page.locator("[data-place=answer]")).to_contain_text("there is no instance 'ServerX'")
+
+
+def test_time_is_chosen_by_a_preset_by_steps_and_by_instants(seen: Seen, dashboard: str) -> None:
+    page = seen.page
+    page.goto(f"{dashboard}/?{AT}")
+    expect(page.locator("#span-words")).to_have_text("2026-11-21 13:30:00 – 13:32:00 UTC")
+    page.locator("#span-back").click()
+    expect(page.locator("#span-words")).to_have_text("2026-11-21 13:28:00 – 13:30:00 UTC")
+    expect(page.locator("#tile-messages")).to_contain_text("0 delivered")
+    page.locator("#span-words").click()
+    page.locator("#span-picker [name=from]").fill("2026-11-21T13:30:00Z")
+    page.locator("#span-picker [name=until]").fill("2026-11-21T13:31:00Z")
+    page.locator("#span-picker [name=until]").press("Enter")
+    expect(page.locator("#tile-messages")).to_contain_text("800 delivered")
+    expect(page.locator("#span-picker")).to_be_hidden()
+    page.locator("#span-words").click()
+    page.get_by_role("link", name="Last hour").click()
+    expect(page).to_have_url(f"{dashboard}/?last=1h")

@@ -15,6 +15,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streams.analysis.check.table import CHECKS
 from streams.cli.commands import COMMANDS
+from streams.dashboard.context import Context
+from streams.dashboard.figures import Figures
+from streams.dashboard.metrics import Counts
+from streams.dashboard.metrics import figures_of as dashboard_figures
+from streams.dashboard.network import network_of
+from streams.dashboard.slow import Slow
 from streams.kafka import Cluster
 from streams.monitor.metrics import figures_of as monitor_figures
 from streams.store import Store
@@ -40,7 +46,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     process = Process(Cluster("127.0.0.1:1"), Plan(ROLES, ("A",)))
     found: dict[str, set[str]] = {"up": set()}  # Prometheus's own
     with Store.open(url) as store:
-        for series in (*worker_figures(process), *monitor_figures([], store)):
+        figures = Figures(store, lambda: 0, 2.0)
+        context = Context(figures, network_of(None, None), None, Slow(lambda: 0), lambda: 0)
+        of_dashboard = dashboard_figures(context, Counts())
+        for series in (*worker_figures(process), *monitor_figures([], store, 0), *of_dashboard):
             assert series.name not in found, "two processes call different things alike"
             found[series.name] = set(series.labels)
     for family in text_string_to_metric_families(exposition_of(list)().decode()):
@@ -130,3 +139,8 @@ def test_all_that_the_monitor_tells_of_itself_is_watched(served: dict[str, set[s
         "hopline_monitor_batches_total",
         "hopline_monitor_last_batch_timestamp_seconds",
     }
+
+
+def test_every_metric_of_ours_is_in_the_documentation(served: dict[str, set[str]]) -> None:
+    page = (DEPLOY.parent / "docs" / "settings.md").read_text("utf-8")
+    assert {name for name in served if name.startswith("hopline_") and name not in page} == set()

@@ -17,8 +17,8 @@ AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
 def chosen(topology: Topology, database: str) -> uuid.UUID:
     """Return a conversation id whose hash takes a database."""
     sender = find_sender(topology, "ServerA/DatabaseA/InitiatorService", "TargetService")
-    for number in range(1, 100):
-        conversation = uuid.UUID(int=number << 64 | uuid.uuid4().int & (1 << 64) - 1)
+    for _ in range(100):
+        conversation = uuid.uuid4()
         paths = find_paths(
             topology, sender, "TargetService", time.time(), conversation=conversation
         )

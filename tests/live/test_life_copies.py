@@ -186,3 +186,27 @@ def test_the_size_of_a_message_is_counted_once() -> None:
     ]
     [message] = life_of(records).messages
     assert (message.size, message.attempts) == (5, 2)
+
+
+def test_why_a_first_copy_came_twice_follows_from_its_ways() -> None:
+    other = ("GatewayB", 4)
+    header = Header(MESSAGE, "DEFAULT", 0, BEGUN, BEGUN + 3_600_000)
+    twice = event(
+        EventKind.MESSAGE_UNDELIVERABLE,
+        at=BEGUN + 20,
+        instance="ServerB",
+        conversation=DIALOG,
+        error=Number.DUPLICATE,
+        parties=PARTIES,
+        header=header,
+        attempt=0,
+    )
+    told = Told(decode_event(encode_event(twice)), "ssb.event/0@1")
+    again = [frame("in", "ServerB", A, G, B), frame("in", "ServerB", A, G, ("ServerB", 11))]
+    ways = [frame("in", "ServerB", A, G, B), frame("in", "ServerB", A, other, B)]
+    assert "passed the first copy on twice" in why(life_of([*again, told]))
+    assert "several ways" in why(life_of([*ways, told]))
+
+
+def why(life: Life) -> str:
+    return next(dict(step.facts)["why"] for step in life.steps if step.number)

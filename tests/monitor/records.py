@@ -17,6 +17,9 @@ from streams.wire import encode_event, encode_header, encode_journey, encode_par
 NOON = 1_700_000_000_000
 """The tests' day: an instant in the past, in epoch milliseconds."""
 
+LIFETIME = NOON + 86_400_000
+"""When the tests' dialogs end."""
+
 SHORT_RUN = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 """For the environment. Most of a short run is compilation; the second compiler never pays here."""
 
@@ -40,20 +43,55 @@ class Delivery:
     flags: Flag = Flag.NONE
     fragment: int = 0
     conversation: uuid.UUID = field(default=uuid.UUID(int=77))
+    sent_at: int = NOON + 1
+    first_hop: int = 0
+    sequence: int | None = None
+    from_initiator: bool = True
 
     @property
     def headers(self) -> Headers:
-        parties = Parties(self.to_service, None, self.from_service, "A", "DEFAULT", True)
-        header = Header(
-            uuid.UUID(int=self.id), "DEFAULT", self.id, self.enqueued_at, 0, self.flags,
-            self.fragment, self.fragment + 1,
+        return [*self._envelope(self.visits), ("sb-conversation", self.conversation.bytes)]
+
+    @property
+    def transmitted(self) -> Headers:
+        """The headers of the copy as its sender transmitted it."""
+        return self._envelope(())
+
+    @property
+    def key(self) -> bytes:
+        """The key of the record in which it was transmitted."""
+        return str(self.conversation).encode()
+
+    def removed(self, *, at: int, place: str = "ServerB/DatabaseB", error: int = 11218) -> bytes:
+        """The event of the endpoint that did not keep this copy."""
+        instance, _, database = place.partition("/")
+        return encode_event(
+            {
+                "event": 160, "error": error, "at": at, "instance": instance, "database": database,
+                "conversation": str(self.conversation), "message_id": str(uuid.UUID(int=self.id)),
+                "sequence": self._number, "fragment": self.fragment, "attempt": self.attempt,
+                "sent_at": self.sent_at, "first_hop": self.first_hop,
+                "left_at": self.visits[0][1], "from_initiator": self.from_initiator,
+            }
         )  # fmt: skip
-        journey = Journey(9, 0, self.attempt, 0, 0, self.visits)
+
+    @property
+    def _number(self) -> int:
+        return self.id if self.sequence is None else self.sequence
+
+    def _envelope(self, visits: tuple[tuple[str, int], ...]) -> Headers:
+        parties = Parties(
+            self.to_service, None, self.from_service, "A", "DEFAULT", self.from_initiator
+        )
+        header = Header(
+            uuid.UUID(int=self.id), "DEFAULT", self._number, self.enqueued_at, LIFETIME,
+            self.flags, self.fragment, self.fragment + 1,
+        )  # fmt: skip
+        journey = Journey(9, 0, self.attempt, self.sent_at, self.first_hop, visits)
         return [
             ("sb-route", encode_parties(parties)),
             ("sb-message", encode_header(header)),
             ("sb-hop", encode_journey(journey)),
-            ("sb-conversation", self.conversation.bytes),
         ]
 
 
@@ -120,6 +158,7 @@ class Stored:
     value: bytes | None = b"<body/>"
     timestamp: int = NOON
     topic: str = "ssb.queue.ServerB.DatabaseB.TargetQueue"
+    key: bytes | None = None
 
 
 def frame(spark: SparkSession, records: Iterable[Stored]) -> DataFrame:
@@ -127,6 +166,7 @@ def frame(spark: SparkSession, records: Iterable[Stored]) -> DataFrame:
     rows = [
         (
             record.topic,
+            None if record.key is None else bytearray(record.key),
             datetime.fromtimestamp(record.timestamp / 1000, UTC),
             None if record.value is None else bytearray(record.value),
             None
@@ -136,7 +176,7 @@ def frame(spark: SparkSession, records: Iterable[Stored]) -> DataFrame:
         for record in records
     ]
     schema = (
-        "topic string, timestamp timestamp, value binary,"
+        "topic string, key binary, timestamp timestamp, value binary,"
         " headers array<struct<key string, value binary>>"
     )
     return spark.createDataFrame(rows, schema)
@@ -154,7 +194,10 @@ def produce(
     bootstrap: str, records: Sequence[Stored], *, transactional: str = "", commit: bool = True
 ) -> None:
     """Write records, in a transaction where it is named, and wait until they are stored."""
-    settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
+    settings: dict[str, str | int | float | bool] = {
+        "bootstrap.servers": bootstrap,
+        "queue.buffering.max.messages": 1_000_000,
+    }
     if transactional:
         settings |= {"transactional.id": transactional, "transaction.timeout.ms": 10_000}
     producer = Producer(settings)
@@ -165,6 +208,7 @@ def produce(
         producer.produce(
             record.topic,
             record.value,
+            key=record.key,
             headers=list(record.headers or []),
             timestamp=record.timestamp,
         )

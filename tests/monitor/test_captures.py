@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from streams.errors import InputError
 from streams.monitor import Source, capture_rows
 from streams.resources import topologies_dir
 from tests.capture.commands import begin, capture, records, send
+from tests.monitor.written import captured
+from tests.running import eventually, running
 from tests.topology.build import NOW, shipped
 
 TRAFFIC = topologies_dir() / "combined" / "traffic.avro"
@@ -69,3 +72,34 @@ def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path, cut: str) 
     with pytest.raises(InputError) as error:
         on_spark(spark, path)
     assert "cut.avro" in str(error.value) and "copy it again" in error.value.remedy
+
+
+def test_what_was_predicted_is_what_happened(
+    spark: SparkSession, kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """Two targets behind one service, on a real Kafka: each dialog went where it was to go."""
+    dialogs = 40
+    with running(kafka, unique, "load_balanced") as system:
+        with system.client() as client:
+            for _ in range(dialogs):
+                dialog = client.begin("ServerA", "DatabaseA", "InitiatorService", "TargetService")
+                client.send(dialog, b"one")
+                client.send(dialog, b"two")
+            places = [("ServerB", "DatabaseB"), ("ServerC", "DatabaseC")]
+            topics = [system.cluster.topics.queue(*place, "TargetQueue") for place in places]
+
+            def arrived() -> list[int]:
+                counts = [len(system.snapshot(topic)) for topic in topics]
+                return counts if sum(counts) == 2 * dialogs else []
+
+            counts = eventually(arrived, "everything has arrived")
+        path = captured(system, tmp_path / "c.avro", "cmd", "queue")
+    asked = Judge(system.topology, system.topology, time.time())
+    rows = list(capture_rows(spark, sources(asked, [path]), merge, asked.rows).collect())
+    assert sorted(rows, key=str) == sorted(judge_captures([path], asked), key=str)
+    found = tally(rows)
+    assert (found.arrived, found.elsewhere) == (2 * dialogs, 0)
+    assert all(counts), "the hash has chosen both"
+    changed = remove(system.topology, "ServerB/DatabaseB")
+    other = tally(judge_captures([path], Judge(changed, changed, time.time())))
+    assert (other.arrived, other.elsewhere) == (2 * dialogs, counts[0])

@@ -15,6 +15,7 @@ from streams.wire import encode_event
 from streams.wire.hop import Hop, visit
 from streams.wire.single_object import Codec, prefix_of
 from tests.monitor.records import (
+    LIFETIME,
     MALFORMED,
     MALFORMED_EVENTS,
     NOON,
@@ -36,15 +37,20 @@ def test_an_envelope_becomes_columns(spark: SparkSession) -> None:
         "topic": "ssb.queue.ServerB.DatabaseB.TargetQueue",
         "stored_at": row["stored_at"],
         "reason": None,
+        "key": None,
         "conversation": delivery.conversation.bytes,
         "from_service": "InitiatorService",
         "to_service": "TargetService",
+        "from_initiator": True,
         "message_id": uuid.UUID(int=5).bytes,
         "sequence": 5,
         "fragment": 1,
         "flags": 0,
         "enqueued_at": NOON,
+        "dialog_expires_at": LIFETIME,
         "attempt": 2,
+        "sent_at": (NOON + 1).to_bytes(8, "big"),
+        "first_hop": 0,
         "path": [{"instance": name, "at": at} for name, at in delivery.visits],
     }
 

@@ -10,16 +10,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streams.capture import CaptureWriter, Kind, Metadata, Record, TimestampType
 from streams.client import Client, Conversation, StatementError
 from streams.client.statements import new_command
-from streams.kafka import Cluster, Message, deploy, headers_of, read_all
-from streams.kafka.follow import topic_names
+from streams.kafka import Cluster, Message, deploy, headers_of
 from streams.live.verify import Asked, Verified, verify_captures, verify_clusters
 from streams.protocol import CommandKind
 from streams.report import Fate, Fault, Ledger, Span, read_dialogs, read_facts
 from streams.wire import Topics
-from streams.wire.place import place_of
+from tests.monitor.written import KINDS, captured, topics_of
 from tests.running import System, eventually, running
 
 INITIATOR, TARGET = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
@@ -33,14 +31,6 @@ class Run:
 
     system: System
     dialog: Conversation
-
-    def topics(self) -> Iterator[tuple[str, list[Message]]]:
-        """Yield what the ledger is made of, topic by topic."""
-        cluster = self.system.cluster
-        for topic in topic_names(cluster):
-            place = place_of(topic, cluster.topics)
-            if place is not None and place.kind in ("cmd", "queue", "dialog", "event"):
-                yield topic, list(read_all(cluster, topic))
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +149,7 @@ def copied(run: Run, prefix: str, spoil: Spoil) -> Cluster:
     cluster = Cluster(system.cluster.bootstrap, Topics(prefix))
     deploy(cluster, system.topology)
     old, producer = system.cluster.topics, cluster.producer()
-    for topic, found in run.topics():
+    for topic, found in topics_of(system, *KINDS):
         records = found
         if topic == old.queue(*TARGET, "TargetQueue"):
             ours = [n for n, r in enumerate(records) if _is_of(r, run.dialog)]
@@ -199,31 +189,11 @@ def test_verify_finds_a_sabotaged_topic(
 # --- captures ------------------------------------------------------------------------------------
 
 
-def captured(run: Run, path: Path, *kinds: str) -> Path:
-    """Write what topics hold into a file."""
-    names = run.system.cluster.topics
-    with CaptureWriter(path, Metadata(Kind.CAPTURED, names.prefix, "two_brokers", 0)) as writer:
-        for topic, records in run.topics():
-            place = place_of(topic, names)
-            if place is None or place.kind not in kinds:
-                continue
-            for r in records:
-                key = r.key()
-                assert key is None or isinstance(key, bytes)
-                writer.write(
-                    Record(
-                        *(topic, r.partition() or 0, r.offset() or 0, r.timestamp()[1]),
-                        *(TimestampType.CREATE_TIME, key, tuple(headers_of(r)), r.value()),
-                    )
-                )
-    return path
-
-
 def test_verify_reads_captures_of_all_topics(spark: SparkSession, run: Run, tmp_path: Path) -> None:
     """Also where they are several, and a dialog's records stand in all of them."""
     files = [
-        captured(run, tmp_path / "said.avro", "cmd", "event"),
-        captured(run, tmp_path / "kept.avro", "queue", "dialog"),
+        captured(run.system, tmp_path / "said.avro", "cmd", "event"),
+        captured(run.system, tmp_path / "kept.avro", "queue", "dialog"),
     ]
     facts = read_facts(run.system.cluster, run.system.topology)
     found = verify_captures(spark, files, Asked())
@@ -235,7 +205,7 @@ def test_verify_says_what_a_capture_of_commands_cannot_say(
     spark: SparkSession, run: Run, tmp_path: Path
 ) -> None:
     """Without any state nobody has read them, by all that the capture says: they wait."""
-    found = verify_captures(spark, [captured(run, tmp_path / "said.avro", "cmd")], Asked())
+    found = verify_captures(spark, [captured(run.system, tmp_path / "said.avro", "cmd")], Asked())
     ledger = found.account.ledger
     assert ledger.outcomes == {Fate.UNREAD: ledger.accepted} and ledger.accepted > 90
     assert found.notes == (

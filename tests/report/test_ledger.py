@@ -111,6 +111,16 @@ def test_two_in_the_wrong_order() -> None:
     assert ledger.verdict == "1 out of order"
 
 
+def test_positions_of_two_partitions_say_nothing_of_an_order() -> None:
+    """MOVE CONVERSATION: what comes after it has another group, and maybe another partition."""
+    messages = accepted()
+    rows = delivered(messages)
+    rows[2] = replace(rows[2], partition=1, offset=0)
+    assert balance(messages, rows, [SIDE]).balanced
+    rows[2] = replace(rows[2], partition=0)
+    assert balance(messages, rows, [SIDE]).disordered == [missing(messages[0])]
+
+
 def test_the_order_is_that_of_offsets_and_not_of_reading() -> None:
     messages = accepted()
     assert balance(messages, reversed(delivered(messages)), [SIDE]).balanced

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streams.store import Cause, EventWindow, LatencyWindow, MalformedWindow, Repeat, Row
+from streams.store import (
+    Cause,
+    CopiedMessage,
+    EventWindow,
+    FoundMessage,
+    Gap,
+    LatencyWindow,
+    MalformedWindow,
+    MissingMessage,
+    Repeat,
+    Row,
+)
 
 LATENCY = LatencyWindow(
     window_start=10_000,
@@ -31,7 +42,44 @@ EVENT = EventWindow(
 )
 MALFORMED = MalformedWindow(10_000, 20_000, "ssb.queue.x", "sb-hop: missing", 2)
 REPEAT = Repeat("ssb.queue.x", "m-1", 0, None, 7, 2, 11_000, 12_000)
-ROWS: tuple[Row, ...] = (LATENCY, EVENT, MALFORMED, REPEAT)
+DIALOG_ID = "00000000-0000-0000-0000-000000000001"
+MISSING = MissingMessage(
+    conversation=DIALOG_ID,
+    from_initiator=True,
+    message_id="m-3",
+    sequence=3,
+    from_service="InitiatorService",
+    to_service="TargetService",
+    sender="ServerA",
+    enqueued_at=11_000,
+    expires_at=100_000_000,
+    seen_at=12_000,
+    error=0,
+    error_at=None,
+    error_by=None,
+)
+FOUND = FoundMessage(DIALOG_ID, "m-3", "ServerB/DatabaseB", 700_000)
+COPIED = CopiedMessage(
+    conversation=DIALOG_ID,
+    from_initiator=True,
+    message_id="m-4",
+    sequence=4,
+    from_service=None,
+    to_service="TargetService",
+    places="ServerB/DatabaseB",
+    copies=4,
+    delivered=1,
+    retries=2,
+    redeliveries=1,
+    several_routes=0,
+    several_targets=0,
+    replays=0,
+    unknown=0,
+    first_at=11_000,
+    last_at=12_000,
+)
+GAP = Gap("ssb.queue.x", DIALOG_ID, True, 0, 20_000, 0, 6, 5, 2, 11_000, 12_000)
+ROWS: tuple[Row, ...] = (LATENCY, EVENT, MALFORMED, REPEAT, MISSING, FOUND, COPIED, GAP)
 
 
 def latency(values: list[int], **changes: object) -> LatencyWindow:

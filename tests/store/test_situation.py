@@ -97,6 +97,9 @@ def test_dialogs_are_found_by_what_is_the_matter_with_them(store: Store) -> None
     situation = _write(store, *made.values(), *fine)
     for which, row in made.items():
         assert situation.dialogs(which, NOW) == (row,), which
+    later = NOW + 11 * MINUTE
+    assert situation.dialogs(Which.FAILED, later) == ()
+    assert made[Which.FAILED] in situation.dialogs(Which.LEAKED, later)
     counts = situation.dialog_counts(NOW, 0, NOW)
     assert (counts.open, counts.waiting, counts.ended, counts.failed) == (7, 2, 1, 1)
     assert (counts.stuck, counts.unlocked, counts.leaked, counts.idle) == (1, 1, 1, 1)
@@ -171,7 +174,9 @@ def test_alarms_say_what_is_wrong_where_and_what_to_do(store: Store) -> None:
     quiet = {"depth": 0, "waiting_since": None, "progress_at": NOW - 11 * MINUTE}
     rows: list[Row] = [
         REPEAT,
-        replace(TROUBLE, event=160, error=11224, to_service="TargetService", last_at=NOW - 5),
+        replace(TROUBLE, event=160, error=11224, last_at=NOW - 5),
+        replace(TROUBLE, event=160, error=11224, conversation="elsewhere", last_at=NOW - 5),
+        replace(DIALOG, depth=0, waiting_since=None, progress_at=NOW),
         replace(SIGN, at=at, until=until, up=False, seen_at=at),
         replace(LINK, at=at, until=until),
         replace(HELD, instance="ServerA", at=at, until=until),
@@ -183,8 +188,8 @@ def test_alarms_say_what_is_wrong_where_and_what_to_do(store: Store) -> None:
     ]
     situation = _write(store, *rows)
     store.add_late("state", "run", 0, 4)
-    alarms = {alarm.kind: alarm for alarm in situation.alarms(NOW)}
-    assert list(alarms) == [
+    alarms = {alarm.kind: alarm for alarm in reversed(situation.alarms(NOW))}
+    assert list(reversed(alarms)) == [
         AlarmKind.STUCK,
         AlarmKind.LINK_DOWN,
         AlarmKind.REPEAT,
@@ -201,7 +206,14 @@ def test_alarms_say_what_is_wrong_where_and_what_to_do(store: Store) -> None:
     assert alarms[AlarmKind.LINK_DOWN].what == (
         "ServerB gives no sign of life; ServerA sends to it. 3 copies are held for what is down."
     )
-    assert alarms[AlarmKind.SEVERAL_TARGETS].conversations == (TROUBLE.conversation,)
+    several = [a for a in situation.alarms(NOW) if a.kind is AlarmKind.SEVERAL_TARGETS]
+    assert [(a.where, a.conversations) for a in several] == [
+        ("ServerA", ("elsewhere",)),
+        ("ServerA/DatabaseA", (TROUBLE.conversation,)),
+    ]
+    assert several[1].what == (
+        "Copies for TargetService reach several targets: a second one has answered 1 dialog."
+    )
     assert all(alarm.remedy.endswith(".") for alarm in alarms.values())
 
 

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from streams.errors import SurroundingsError, UsageError
-from streams.store import LatencyWindow, MalformedWindow, Progress, Row, Store
+from streams.store import DialogSide, LatencyWindow, MalformedWindow, Progress, Row, Store
 from streams.store.kinds import KINDS, upsert
-from tests.store.build import EVENT, LATENCY, MALFORMED, REPEAT, ROWS
+from tests.store.build import COPIED, EVENT, GAP, LATENCY, MALFORMED, MISSING, REPEAT, ROWS
 from tests.store.build_state import DIALOG, STATE_ROWS
 
 MADE = {kind: made for kind, made in KINDS.items() if not made.forgets}
@@ -81,6 +81,9 @@ def test_a_new_checkpoint_counts_its_batches_anew(store: Store) -> None:
         (EVENT, replace(EVENT, count=1)),
         (MALFORMED, replace(MALFORMED, count=1)),
         (REPEAT, replace(REPEAT, copies=1)),
+        (MISSING, replace(MISSING, seen_at=11_500)),
+        (COPIED, replace(COPIED, copies=2, retries=0)),
+        (GAP, replace(GAP, count=4)),
         (DIALOG, replace(DIALOG, state="SO", position=39)),
     ],
     ids=lambda row: type(row).__name__,
@@ -189,3 +192,12 @@ def test_postgresql_is_spoken_to_in_its_own_words(kind: type) -> None:
 def test_every_table_can_be_made_in_postgresql() -> None:
     for kind in KINDS.values():
         assert sa.schema.CreateTable(kind.table).compile(dialect=postgresql.dialect())
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_every_kind_of_row_is_pruned_by_its_time(store: Store, kind: type) -> None:
+    row = next(row for row in (*ROWS, *STATE_ROWS) if type(row) is kind)
+    store.write("q", "run", 0, [row])
+    assert store.prune(0) == 0
+    open_ = isinstance(row, DialogSide)  # as long as anything is kept of a dialog, it stays
+    assert store.prune(10**15) == (0 if open_ else 1)

@@ -36,6 +36,7 @@ from streams.schema import load
 from streams.wire import codecs as c
 from streams.wire import state as s
 from streams.wire import statements
+from streams.wire.metric import encode_metric
 from streams.wire.single_object import Codec, prefix_of
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -77,6 +78,9 @@ def examples() -> dict[str, bytes]:
         "Cause": statements.encode_cause(Cause(Source("app", "agent", ID, 3), 70, 2)),
         "Result": statements.encode_result(statements.ResultRecord(ID, ID, 8429, "no")),
         "Event": c.encode_event(event),
+        "Metric": encode_metric(
+            "event_windows", "k", "events", 3, {"count": 2, "p50": 2.5, "cause": "retry"}
+        ),
         "Presence": c.encode_presence("I", "r", 1, 2),
         "CatalogObject": c.encode_catalog_object(1, "{}"),
         "Dialog": s.encode_dialog(dialog),

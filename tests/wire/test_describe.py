@@ -29,6 +29,7 @@ from streams.protocol import (
 from streams.wire import Topics, encode_ack, encode_event, encode_presence, encode_result
 from streams.wire.codecs import encode_catalog_object, encode_status
 from streams.wire.describe import RawRecord, describe
+from streams.wire.metric import encode_metric
 from streams.wire.place import TopicPlace, place_of
 from streams.wire.plain import body_of
 from streams.wire.records import (
@@ -232,6 +233,16 @@ def test_result_presence_and_catalog() -> None:
     assert what(route) == "A/D/route/R/1 as of version 4: address LOCAL"
     gone = describe(record(TOPICS.catalog, None, key=b"A/D/route/R"), TOPICS)
     assert what(gone) == "A/D/route/R removed"
+
+
+def test_a_figure_of_the_monitor_is_shown_as_its_row() -> None:
+    values = {"conversation": str(DIALOG), "count": 3, "p50": 2.5, "histogram": "[]", "cause": None}
+    value = encode_metric("latency_windows", "k", "deliveries", 7, values)
+    found = describe(record(TOPICS.metric, value, key=b"latency_windows/k"), TOPICS)
+    assert found["metric"]["batch"] == 7
+    assert found["metric"]["values"] == {n: v for n, v in values.items() if v is not None}
+    assert found["conversation"] == str(DIALOG)
+    assert what(found) == f"latency_windows: conversation {DIALOG}, count 3, p50 2.5"
 
 
 def test_state_records_say_what_they_are_about() -> None:

@@ -17,7 +17,7 @@ COMPACTED = ("dialog", "catalog", "presence")
 
 def test_every_kind_has_its_topic() -> None:
     """There is no kind of topic that nobody needs, and none without a configuration."""
-    assert set(SPECS) == set(KINDS) == {*FOREVER, *COMPACTED, "result", "event"}
+    assert set(SPECS) == set(KINDS) == {*FOREVER, *COMPACTED, "result", "event", "metric"}
 
 
 @pytest.mark.parametrize("kind", FOREVER)
@@ -35,11 +35,11 @@ def test_state_is_compacted(kind: str) -> None:
     assert "retention.ms" not in SPECS[kind].config
 
 
-def test_only_events_and_results_age() -> None:
-    """Results for an hour, events for a week."""
+def test_only_events_figures_and_results_age() -> None:
+    """Results for an hour, events and figures for a week."""
     ages = {k: s.config.get("retention.ms") for k, s in SPECS.items() if k not in FOREVER}
     assert ages.pop("result") == "3600000"
-    assert ages.pop("event") == str(7 * 24 * 3600 * 1000)
+    assert ages.pop("event") == ages.pop("metric") == str(7 * 24 * 3600 * 1000)
     assert set(ages.values()) == {None}
 
 

@@ -3,6 +3,8 @@
 The rules:
 
 1. A dialog's services, contract and the place of its initiator are what any finding says of it.
+   Broker ids are not taken: a trace does not tell those that an application named from those
+   that a route or a lock has found, and a replay shall be routed afresh.
 2. A message that waits is a SEND (or an END) of the side that sent it, once, wherever it waits.
 3. A dialog whose beginning is not in the material begins at its first act.
 4. Commands are made only of dialogs of which the services and the initiator's place are known:
@@ -16,6 +18,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from streams.capture.foreign.findings import Report
@@ -65,11 +68,11 @@ def _unite(staging: Staging, between: Between) -> None:
     """Make one row of everything that was said of a dialog."""
     staging.run(
         "CREATE TABLE party (conversation BLOB PRIMARY KEY, from_service TEXT, to_service TEXT, "
-        "to_broker TEXT, contract TEXT, instance TEXT, database TEXT) WITHOUT ROWID"
+        "contract TEXT, instance TEXT, database TEXT) WITHOUT ROWID"
     )
     staging.run(
         "INSERT INTO party SELECT conversation, max(from_service), max(to_service), "
-        "max(to_broker), max(contract), max(instance), max(database) FROM said "
+        "max(contract), max(instance), max(database) FROM said "
         "GROUP BY conversation"
     )
 
@@ -154,11 +157,16 @@ def _name_types(staging: Staging) -> None:
 
 _ALL = """
 SELECT a.at, a.n, a.conversation, a.initiator, a.kind, a.instance, a.database, a.type, a.body,
-    a.error_code, a.error_text, a.cleanup, p.from_service, p.to_service, p.to_broker, p.contract,
+    a.error_code, a.error_text, a.cleanup, p.from_service, p.to_service, p.contract,
     p.instance, p.database
 FROM act a INDEXED BY act_order LEFT JOIN party p ON p.conversation = a.conversation
 ORDER BY a.at, a.rank, a.step, a.n
 """
+
+
+@lru_cache(65_536)
+def _id(raw: bytes) -> uuid.UUID:
+    return uuid.UUID(bytes=raw)
 
 
 class _Writer:
@@ -176,11 +184,11 @@ class _Writer:
         """Yield everything, in its order."""
         for at, n, raw, initiator, kind, *rest in self._staging.ask(_ALL):
             if kind == EVENT:
-                key = b"" if raw is None else str(uuid.UUID(bytes=raw)).encode()
+                key = b"" if raw is None else str(_id(raw)).encode()
                 self._report.made["events"] += 1
                 yield self._record(self._topics.event, at, key, (), rest[3])
                 continue
-            command = self._command(at, n, uuid.UUID(bytes=raw), bool(initiator), kind, rest)
+            command = self._command(at, n, _id(raw), bool(initiator), kind, rest)
             if command is not None:
                 instance, statement = command
                 key, value, headers = command_record(statement)
@@ -201,7 +209,7 @@ class _Writer:
         instance, database, type_, body, code, text, cleanup, *party = rest
         said = self._between
         begins, to_service = party[0] or said.from_service, party[1] or said.to_service
-        home = self._home(party[4] or said.instance, party[5] or said.database, begins)
+        home = self._home(party[3] or said.instance, party[4] or said.database, begins)
         if begins is None or to_service is None or home is None:
             self._lacking(kind, begins, to_service)
             return None
@@ -222,8 +230,7 @@ class _Writer:
             at,
             from_service=begins if begin else None,
             to_service=to_service if begin else None,
-            to_broker=party[2] if begin else None,
-            contract=(party[3] or said.contract) if begin else None,
+            contract=(party[2] or said.contract) if begin else None,
             lifetime=said.lifetime if begin else None,
             type=type_,
             error_code=code,

@@ -28,10 +28,10 @@ def text_of(raw: Any) -> str | None:
     if raw is None or raw == "":
         return None
     text = raw if isinstance(raw, str) else str(raw)
-    return None if text.strip().casefold() in ("", "null") else _clean(text)
+    return None if text.strip().casefold() in ("", "null") else clean(text)
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Replace halves of surrogate pairs, which JSON can hold and UTF-8 cannot."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from streams.protocol import Flag
@@ -13,6 +14,8 @@ from streams.protocol.frames import CommandKind
 
 LATEST = 253_402_300_799_999
 """Epoch milliseconds: the end of the year 9999."""
+_KINDS, _OTHER = 200, "something else"
+"""How many kinds are told apart: a file may be full of names that nobody knows."""
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "hopline:conversation")
 
 
@@ -62,7 +65,6 @@ class Party(NamedTuple):
     conversation: uuid.UUID
     from_service: str | None = None
     to_service: str | None = None
-    to_broker: str | None = None
     contract: str | None = None
     instance: str | None = None
     database: str | None = None
@@ -126,6 +128,10 @@ class Report:
     noted: dict[str, Left] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
 
+    def skip(self, kind: str) -> None:
+        """Count what does not concern Service Broker."""
+        self.skipped[kind if kind in self.skipped or len(self.skipped) < _KINDS else _OTHER] += 1
+
     def leave(self, kind: str, where: str, count: int = 1) -> None:
         """Count what concerns Service Broker and could not be mapped."""
         _count(self.left, kind, where, count)
@@ -151,6 +157,8 @@ class Report:
 
 
 def _count(into: dict[str, Left], kind: str, where: str, count: int) -> None:
+    if kind not in into and len(into) >= _KINDS:
+        kind = _OTHER
     if kind in into:
         into[kind].count += count
     else:
@@ -161,6 +169,7 @@ def _told(kinds: Mapping[str, Left]) -> list[dict[str, Any]]:
     return [{"kind": k, "count": one.count, "first": one.first} for k, one in kinds.items()]
 
 
+@lru_cache(65_536)
 def conversation_named(name: str) -> uuid.UUID:
     """Return a conversation's id: the text itself if it is a GUID, else one that follows from it.
 
@@ -173,8 +182,3 @@ def conversation_named(name: str) -> uuid.UUID:
         except ValueError:
             pass
     return uuid.uuid5(_NAMES, name.encode("utf-8", "replace").decode())
-
-
-def rows_of(numbered: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Row]:
-    """Yield rows from pairs of number and cells."""
-    return (Row(number, cells) for number, cells in numbered)

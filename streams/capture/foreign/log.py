@@ -60,7 +60,7 @@ def read_log(rows: Iterable[Row], columns: LogColumns, file: str, report: Report
 
 def _demand(columns: LogColumns, found: tuple[str, ...], file: str) -> None:
     # JSON may leave out what has no value, but a log whose first row has no time is another one.
-    needed = columns.columns[:2] if file.casefold().endswith("json") else columns.columns
+    needed = columns.columns[:2] if file.casefold().endswith(("json", "jsonl")) else columns.columns
     missing = [name for name in needed if name not in found]
     if missing:
         shown = ", ".join(found[:20]) or "none"

@@ -133,7 +133,7 @@ def findings_of(seen: Seen) -> Iterator[Finding]:
 def _about(seen: Seen, conversation: uuid.UUID, initiator: bool) -> Iterator[Finding]:
     if seen.kind is EventKind.CONVERSATION:
         home = (seen.instance, seen.database) if initiator else (None, None)
-        yield Party(conversation, None, None, None, seen.contract, *home)
+        yield Party(conversation, None, None, seen.contract, *home)
         if seen.handle is not None:
             yield Endpoint(seen.instance, seen.handle, conversation, initiator)
         return

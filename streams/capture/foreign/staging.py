@@ -32,8 +32,8 @@ CREATE TABLE act (
     initiator INTEGER, kind TEXT, instance TEXT, database TEXT, sequence INTEGER, type TEXT,
     body BLOB, error_code INTEGER, error_text TEXT, cleanup INTEGER);
 CREATE TABLE said (
-    conversation BLOB, from_service TEXT, to_service TEXT, to_broker TEXT, contract TEXT,
-    instance TEXT, database TEXT);
+    conversation BLOB, from_service TEXT, to_service TEXT, contract TEXT, instance TEXT,
+    database TEXT);
 CREATE TABLE typed (conversation BLOB, initiator INTEGER, sequence INTEGER, type TEXT);
 CREATE TABLE endpoint (
     instance TEXT, handle BLOB, conversation BLOB, initiator INTEGER, sent INTEGER,
@@ -46,7 +46,7 @@ _ACT = "INSERT INTO act VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERTS = {
     Deed: _ACT,
     Told: _ACT,
-    Party: "INSERT INTO said VALUES (?, ?, ?, ?, ?, ?, ?)",
+    Party: "INSERT INTO said VALUES (?, ?, ?, ?, ?, ?)",
     Typed: "INSERT INTO typed VALUES (?, ?, ?, ?)",
     Endpoint: "INSERT INTO endpoint VALUES (?, ?, ?, ?, ?, ?)",
     Waiting: "INSERT INTO waiting VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

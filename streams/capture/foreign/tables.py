@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from streams.capture.foreign.cells import clean
 from streams.capture.foreign.findings import Report, Row
 from streams.capture.foreign.text import LONGEST, lines, pieces
 from streams.errors import InputError
@@ -21,6 +22,10 @@ from streams.errors import InputError
 _DELIMITERS = ",;\t|"
 _SPACE = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder(strict=False)
+_BINARY = {
+    ".xel": "SELECT event_data FROM sys.fn_xe_file_target_read_file('...xel', NULL, NULL, NULL)",
+    ".trc": "SELECT * FROM sys.fn_trace_gettable('...trc', DEFAULT)",
+}
 _BATCH = 8_192  # rows of a Parquet file at a time
 
 
@@ -36,6 +41,12 @@ class Form(Enum):
 
 def form_of(path: Path) -> Form:
     """Tell how a file is written, by how it begins; raises InputError where it cannot be read."""
+    query = _BINARY.get(path.suffix.casefold())
+    if query is not None:
+        raise InputError(
+            f"files of SQL Server's own form ({path.suffix}) are read by a server only",
+            file=str(path), remedy=f"Save the rows of {query} as CSV, XML or JSON.",
+        )  # fmt: skip
     begin = next(pieces(path)).lstrip()
     if begin.startswith("PAR1"):
         return Form.PARQUET
@@ -177,7 +188,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 def _row(value: Any, number: int, path: Path, report: Report) -> Iterator[Row]:
     if isinstance(value, dict):
-        yield Row(number, {name.strip().casefold(): cell for name, cell in value.items()})
+        yield Row(number, {clean(name).strip().casefold(): cell for name, cell in value.items()})
     else:
         report.leave("JSON that is no object", f"{path}:{number}")
 

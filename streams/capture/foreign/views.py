@@ -84,24 +84,26 @@ def read_endpoint(
 ) -> Iterator[Finding]:  # fmt: skip
     """Yield what a row of sys.conversation_endpoints says of its dialog."""
     instance, database = place
-    conversation, handle = guid(cells.get("conversation_id")), guid(cells["conversation_handle"])
+    conversation, handle = (
+        guid(cells.get("conversation_id")),
+        guid(cells.get("conversation_handle")),
+    )
     initiator = flag(cells.get("is_initiator"))
     if conversation is None or handle is None or initiator is None:
         report.leave("an endpoint without conversation id, handle or is_initiator", where)
         return
     if flag(cells.get("is_system")):
-        report.skipped["system conversations"] += 1
+        report.skip("system conversations")
         return
     report.rows[ViewKind.ENDPOINTS.value] += 1
     sent, received = whole(cells.get("send_sequence")), whole(cells.get("receive_sequence"))
     yield Endpoint(instance, handle, conversation, initiator, sent, received)
     ends = (names.service(place, cells), text_of(cells.get("far_service")))
-    broker = text_of(cells.get("far_broker_instance"))
     contract = names.contract(place, cells)
     if initiator:
-        yield Party(conversation, *ends, broker, contract, instance, database)
+        yield Party(conversation, *ends, contract, instance, database)
     else:
-        yield Party(conversation, *ends[::-1], None, contract)
+        yield Party(conversation, *ends[::-1], contract)
 
 
 def read_waiting(
@@ -109,7 +111,10 @@ def read_waiting(
     where: str, report: Report,
 ) -> Iterator[Finding]:  # fmt: skip
     """Yield a message that waits in a queue; ``taken_at`` is its time if it has none."""
-    handle, sequence = guid(cells["conversation_handle"]), whole(cells["message_sequence_number"])
+    handle, sequence = (
+        guid(cells.get("conversation_handle")),
+        whole(cells.get("message_sequence_number")),
+    )
     if handle is None or sequence is None or sequence < 0:
         report.leave(f"a row of a {view.value} without handle or sequence number", where)
         return

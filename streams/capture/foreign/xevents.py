@@ -76,7 +76,7 @@ def read_event(
     fields: Mapping[str, Any], rank: int, instance: str, where: str, report: Report
 ) -> Iterator[Finding]:
     """Yield what an event says; ``instance`` is where it was unless the event knows better."""
-    name = str(first(fields, "name", "object_name", "event_name") or "").strip()
+    name = (text_of(first(fields, "name", "object_name", "event_name")) or "").strip()
     kind = EVENTS.get(name.rpartition(".")[2].casefold())
     if kind is None:
         _not_ours(name, where, report)
@@ -97,9 +97,9 @@ def read_event(
 
 def _not_ours(name: str, where: str, report: Report) -> None:
     if name.startswith("broker_"):
-        report.leave(f"{name}, of which no fields are known", where)
+        report.leave(f"{name}, of which no fields are known"[:120], where)
     else:
-        report.skipped[f"event {name or 'without a name'}"[:120]] += 1
+        report.skip(f"event {name or 'without a name'}"[:120])
 
 
 def _subclass(kind: EventKind, fields: Mapping[str, Any]) -> int | None:

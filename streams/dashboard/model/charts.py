@@ -27,6 +27,7 @@ COUNT_TEXT = (
     "v => v == null ? '–' : "
     "v < 1e5 ? (+v).toLocaleString('en-US') : +(v / 1e3).toPrecision(3) + ' k'"
 )
+_AT_LEAST_4 = "range => Math.max(4, range.max)"
 
 
 def lines(
@@ -37,7 +38,10 @@ def lines(
     *,
     area: bool = False,
 ) -> Options:
-    """Return a chart with a line for each series; ``colours`` are names of variables."""
+    """Return a chart with a line for each series; ``colours`` are names of variables.
+
+    With an ``area`` there is one series, and the title says what it is.
+    """
     made = [
         {
             **_series(name, buckets, values, colour),
@@ -50,7 +54,7 @@ def lines(
         }
         for (name, values), colour in zip(series.items(), colours, strict=True)
     ]
-    return _chart(buckets, made, text, legend=len(series) > 1)
+    return _chart(buckets, made, text, legend=not area)
 
 
 def bars(
@@ -93,7 +97,7 @@ def _chart(buckets: Buckets, series: list[dict[str, Any]], text: str, *, legend:
         "textStyle": {"fontFamily": "Roboto, sans-serif", "fontSize": 11},
         "grid": {
             "left": 8,
-            "right": 12,
+            "right": 22,
             "top": 28 if legend else 12,
             "bottom": 4,
             "containLabel": True,
@@ -131,6 +135,8 @@ def _chart(buckets: Buckets, series: list[dict[str, Any]], text: str, *, legend:
             "type": "value",
             "min": 0,
             "splitNumber": 3,
+            # A scale of fractions says of nothing that there may be a part of something.
+            **({"minInterval": 1, ":max": _AT_LEAST_4} if text == COUNT_TEXT else {}),
             "axisLabel": {**_TEXT, ":formatter": text},
             "splitLine": _SEPARATION,
         },

@@ -1,4 +1,4 @@
-"""Dialogs that are worth a look, from the store: slow, duplicate, delayed, leaked."""
+"""Dialogs that are worth a look, from the store: slow, delayed, missing, duplicate, leaked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from streams.dashboard import wording
 from streams.dashboard.figures import Window
 from streams.errors import Number, text_of
-from streams.store import DialogSide, Situation, Store, Trouble, Which
+from streams.store import (
+    CopiedMessage,
+    DialogSide,
+    Missing,
+    Report,
+    Situation,
+    Store,
+    Trouble,
+    Which,
+)
 
 MOST = 8
 LISTS: Mapping[str, tuple[str, str, str]] = {
@@ -22,8 +31,18 @@ LISTS: Mapping[str, tuple[str, str, str]] = {
         "the same message waits for longer than the longest retry",
         "Every message gets on.",
     ),
+    "missing": (
+        "Missing",
+        "transmitted, and not arrived within the horizon of the monitor",
+        "Every message that was transmitted has arrived.",
+    ),
     "duplicate": (
-        "Several answers",
+        "Duplicate",
+        "messages of which more than one copy came to an endpoint",
+        "No message came twice.",
+    ),
+    "failed": (
+        "Several answers, or in error",
         "copies that a second target refused, and dialogs that failed",
         "No dialog was answered twice or has failed.",
     ),
@@ -47,13 +66,15 @@ class Listed:
 
 def read_lists(store: Store, window: Window) -> Mapping[str, tuple[Listed, ...]]:
     """Return the lists as of a window's end."""
-    situation, now = Situation(store), window.until
+    situation, report, now = Situation(store), Report(store), window.until
     stuck = situation.dialogs(Which.STUCK, now, limit=MOST)
     failed = situation.dialogs(Which.FAILED, now, limit=MOST)
     return {
         "slow": tuple(map(_slow, situation.dialogs(Which.SLOW, now, limit=MOST))),
         "delayed": tuple(_stuck(side, now) for side in stuck),
-        "duplicate": tuple(_twice(situation.troubles(), failed))[:MOST],
+        "missing": tuple(_missing(m, now) for m in report.missing(now, limit=MOST)),
+        "duplicate": tuple(map(_copied, report.copied(limit=MOST))),
+        "failed": tuple(_failed(situation.troubles(), failed))[:MOST],
         "leaked": tuple(
             _leaked(side, now) for side in situation.dialogs(Which.LEAKED, now, limit=MOST)
         ),
@@ -69,6 +90,26 @@ def _slow(side: DialogSide) -> Listed:
     return Listed(side.conversation, _ways(side), wording.duration(took))
 
 
+def _copied(message: CopiedMessage) -> Listed:
+    causes = {
+        "retried": message.retries,
+        "passed on twice": message.redeliveries,
+        "several routes": message.several_routes,
+        "several targets": message.several_targets,
+        "replayed": message.replays,
+    }
+    why = ", ".join(f"{name} {count}" for name, count in causes.items() if count)
+    what = f"message {message.sequence} to {message.to_service or message.places}; {why}"
+    return Listed(message.conversation, what.rstrip("; "), f"{message.copies} copies")
+
+
+def _missing(missing: Missing, now: int) -> Listed:
+    message = missing.message
+    what = f"message {message.sequence} to {message.to_service}, {missing.whereabouts.value}"
+    waited = wording.duration(now - message.enqueued_at)
+    return Listed(message.conversation, f"{what}; {missing.why}", waited)
+
+
 def _stuck(side: DialogSide, now: int) -> Listed:
     why = f"{side.status}: {text_of(side.status)}" if side.status else "no acknowledgement"
     waited = now - (side.waiting_since or now)
@@ -81,7 +122,7 @@ def _leaked(side: DialogSide, now: int) -> Listed:
     )
 
 
-def _twice(troubles: Iterable[Trouble], failed: Iterable[DialogSide]) -> Iterable[Listed]:
+def _failed(troubles: Iterable[Trouble], failed: Iterable[DialogSide]) -> Iterable[Listed]:
     seen: set[str] = set()
     for trouble in troubles:
         if trouble.error == Number.ANOTHER_INSTANCE_CONVERSES and trouble.conversation not in seen:

@@ -47,6 +47,8 @@ class Found:
     queues: Sequence[QueueSample] = ()
     queues_at_end: Sequence[QueueSample] = ()
     dialogs: DialogCounts | None = None
+    missing: int = 0
+    gaps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ class Overview:
     waiting: Waiting | None
     depths: dict[str, tuple[int | None, ...]]
     dialogs: DialogCounts | None
+    missing: int
+    gaps: int
 
 
 def read_overview(store: Store, window: Window) -> Found:
@@ -124,6 +128,8 @@ def read_overview(store: Store, window: Window) -> Found:
         situation.queues_over_time(window.since, window.until),
         situation.queues(None if window.live else window.until),
         situation.dialog_counts(window.now, window.since, window.until),
+        report.missing_count(),
+        len(report.gaps()),
     )
 
 
@@ -153,6 +159,8 @@ def overview_of(found: Found) -> Overview:
         waiting=waiting_of(found.queues_at_end),
         depths=depths_of(buckets, found.queues),
         dialogs=found.dialogs,
+        missing=found.missing,
+        gaps=found.gaps,
     )
 
 
@@ -167,7 +175,10 @@ def waiting_of(queues: Sequence[QueueSample]) -> Waiting | None:
 def depths_of(
     buckets: Buckets, queues: Iterable[QueueSample], most: int = 4
 ) -> dict[str, tuple[int | None, ...]]:
-    """Return how deep the deepest transmission queues were over time, by instance."""
+    """Return how deep the deepest transmission queues were over time, by instance.
+
+    Where nothing has waited anywhere they are told as one.
+    """
     found: dict[str, list[int | None]] = {}
     for queue in queues:
         depths = found.setdefault(queue.instance, [None] * buckets.complete)
@@ -175,8 +186,11 @@ def depths_of(
         last = min(buckets.complete - 1, (queue.until - buckets.first) // buckets.width)
         for number in range(first, last + 1):
             depths[number] = max(queue.messages, depths[number] or 0)
-    deepest = sorted(found, key=lambda name: (-max(d or 0 for d in (*found[name], 0)), name))
-    return {name: tuple(found[name]) for name in deepest[:most]}
+    most_at = {name: max((depth or 0 for depth in found[name]), default=0) for name in found}
+    deep = sorted((name for name in found if most_at[name]), key=lambda n: (-most_at[n], n))
+    if found and not deep:
+        return {"all": tuple(next(iter(found.values())))}
+    return {name: tuple(found[name]) for name in deep[:most]}
 
 
 def quantiles_of(rows: Sequence[LatencyWindow]) -> Quantiles:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streams.dashboard.figures import Window
 from streams.dashboard.model.buckets import Buckets, buckets_of, window_of
@@ -54,14 +54,26 @@ def read_near(store: Store, window: Window, name: str) -> tuple[Link, ...]:
 
 
 def known_of(found: Found, topology: KnownTopology | None) -> Known:
-    """Put together what is known of instances."""
+    """Put together what is known of instances: what happened, and what routes say could."""
     known = Known(found.links, found.queues, found.lags, found.signs, found.alarms)
     if topology is None:
         return known
-    return Known(
-        known.links, known.queues, known.lags, known.signs, known.alarms,
-        tuple(topology.topology.instances), topology.findings, topology.begins,
-    )  # fmt: skip
+    seen = {(link.instance, link.other) for link in found.links}
+    up = {sign.instance: sign for sign in found.signs}
+    silent = (_silent(one, other, up.get(other)) for one, other in topology.routed - seen)
+    return replace(
+        known,
+        links=(*known.links, *sorted(silent, key=lambda link: (link.instance, link.other))),
+        instances=tuple(topology.topology.instances),
+        findings=topology.findings or (),
+        begins=topology.begins,
+    )
+
+
+def _silent(one: str, other: str, sign: SignSample | None) -> Link:
+    """Return a link that nobody has used or looked at."""
+    up, seen_at = (sign.up, sign.seen_at) if sign else (None, None)
+    return Link(one, other, True, up, None, seen_at, 0, 0.0, None, None, None, None, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +126,7 @@ def instance_detail(
 def _findings(name: str, topology: KnownTopology | None) -> tuple[Finding, ...]:
     if topology is None:
         return ()
-    return tuple(f for f in topology.findings if f.subject.partition("/")[0] == name)
+    return tuple(f for f in topology.findings or () if f.subject.partition("/")[0] == name)
 
 
 def _routes(name: str, topology: KnownTopology | None) -> tuple[RouteRow, ...]:

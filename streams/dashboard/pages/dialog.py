@@ -40,14 +40,14 @@ _OF_ONE = ("head", "tiles", "diagram", "step", "endpoints", "messages")
 def layout(places: Places) -> None:
     """Make the places of the page."""
     places.html("search", "search")
+    for name in LISTS:
+        places.html(f"list-{name}", "panel half")
     places.html("head", "head")
     places.html("tiles", "tiles")
     places.html("diagram", "panel two-thirds")
     places.html("step", "panel third one-step")
     places.html("endpoints", "panel")
     places.html("messages", "panel")
-    for name in LISTS:
-        places.html(f"list-{name}", "panel half")
 
 
 def view(context: Context, address: Address) -> Mapping[str, Content]:

@@ -17,9 +17,13 @@ from streams.store import Alarm, Cause, Situation, Store
 _COLOURS = {
     Cause.RETRY: "blue",
     Cause.REDELIVERY: "teal",
+    Cause.SEVERAL_ROUTES: "amber",
     Cause.SEVERAL_TARGETS: "bad",
+    Cause.REPLAY: "violet",
     Cause.UNKNOWN: "faint",
 }
+_USUAL = (Cause.RETRY, Cause.REDELIVERY)
+"""These have a place in the chart even where there are none."""
 _LINES = ("blue", "teal", "amber", "violet")
 _ROWS = 8
 _ALARMS = 6
@@ -75,8 +79,8 @@ def _charts(overview: Overview) -> dict[str, Content]:
     series = {
         name: [getattr(each, name) for each in overview.quantiles] for name in ("p50", "p95", "p99")
     }
-    causes = {cause: overview.duplicates_over_time[cause] for cause in Cause}
-    named = {cause.value: values for cause, values in causes.items()}
+    causes = [cause for cause in Cause if cause in _USUAL or overview.duplicates[cause]]
+    named = {cause.value: overview.duplicates_over_time[cause] for cause in causes}
     return {
         "rates": lines(
             overview.buckets, {"messages": overview.rates}, ("blue",), RATE_TEXT, area=True
@@ -85,7 +89,7 @@ def _charts(overview: Overview) -> dict[str, Content]:
         "depths": lines(
             overview.buckets, overview.depths, _LINES[: len(overview.depths)], COUNT_TEXT
         ),
-        "duplicates": bars(overview.buckets, named, tuple(_COLOURS[c] for c in Cause), COUNT_TEXT),
+        "duplicates": bars(overview.buckets, named, tuple(_COLOURS[c] for c in causes), COUNT_TEXT),
     }
 
 

@@ -69,9 +69,10 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
     found = context.figures.ask(read_found, address.span, Found())
     topology = context.network.known
     where = _where(topology, address)
-    graph = graph_of(known_of(found, topology), filter_of(address), _chosen(address, where))
+    known = known_of(found, topology)
+    graph = graph_of(known, filter_of(address), _chosen(address, where))
     near = _near(context, address)
-    link = _link(near, address)
+    link = _link((*near, *known.links), address)
     return {
         "filters": part("topology", "filters", address, filter_of(address), Show),
         "graph": _graph(graph, address, where),
@@ -107,9 +108,9 @@ def _near(context: Context, address: Address) -> tuple[Link, ...]:
     return context.figures.ask(read_near, address.span, none, name) if name else none
 
 
-def _link(near: Sequence[Link], address: Address) -> Link | None:
+def _link(links: Sequence[Link], address: Address) -> Link | None:
     one, _, other = address.get("link").partition(">")
-    return next((k for k in near if (k.instance, k.other) == (one, other)), None)
+    return next((k for k in links if (k.instance, k.other) == (one, other)), None)
 
 
 def _graph(graph: Graph, address: Address, where: Where | None) -> Markup:

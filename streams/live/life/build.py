@@ -25,8 +25,9 @@ _RANK = {
     Shape.NOTE: 2,
     Shape.TROUBLE: 2,
     Shape.QUEUED: 3,
-    Shape.ACK: 4,
+    Shape.ACK: 5,
 }
+_REFUSED = 4
 """What comes first of things that happened in the same millisecond."""
 
 
@@ -68,7 +69,7 @@ def build_life(
         found.take(record)
     copies = Copies(found.frames, Decider(topology, conversation))
     scene = _scene(found, topology)
-    happened = sorted(_steps(found, scene, copies), key=lambda s: (s.at, _RANK[s.sight.shape]))
+    happened = sorted(_steps(found, scene, copies), key=_place_in_time)
     parties = next((f.parties for f in found.frames if f.parties.from_initiator), None)
     return Life(
         conversation,
@@ -81,6 +82,10 @@ def build_life(
         version,
         tuple(left_out),
     )
+
+
+def _place_in_time(step: Step) -> tuple[int, int]:
+    return step.at, _REFUSED if step.number else _RANK[step.sight.shape]
 
 
 def _contract(said: Sequence[Said]) -> str:

@@ -222,7 +222,7 @@ def told(record: Told, scene: Scene, copies: Copies, *, begun: bool) -> Step | N
     sight = Sight(0, shape, ((instance,),), verb, number, rest)
     decided = _refusal(event, instance, copies)
     decisions = () if decided is None else (decided,)
-    facts = tuple(_event_facts(event, kind))
+    facts = tuple(_event_facts(event, kind, copies))
     about = _event_about(event, kind)
     return Step(event["at"], sight, record.where, facts, decisions, about, event["error"])
 
@@ -256,7 +256,9 @@ def _refusal(event: Mapping[str, object], instance: str, copies: Copies) -> Deci
     return decided if decided.answer.decision.error == number else None
 
 
-def _event_facts(event: Mapping[str, object], kind: EventKind) -> Iterator[tuple[str, str]]:
+def _event_facts(
+    event: Mapping[str, object], kind: EventKind, copies: Copies
+) -> Iterator[tuple[str, str]]:
     yield "event", f"{int(kind)} {kind.title}"
     number = event["error"]
     assert isinstance(number, int)
@@ -267,16 +269,17 @@ def _event_facts(event: Mapping[str, object], kind: EventKind) -> Iterator[tuple
     if event["attempt"] is not None:
         yield "attempt", str(event["attempt"])
     if number == Number.DUPLICATE:
-        yield "why", _why_again(event)
+        yield "why", _why_again(event, copies)
     if number == Number.ANOTHER_INSTANCE_CONVERSES:
         yield "why", "several targets: another instance had answered first and has the dialog"
-    for name in ("from_broker", "to_broker", "next_hop", "hops_remaining"):
+    for name in ("path", "from_broker", "to_broker", "next_hop", "hops_remaining"):
         if event.get(name) is not None:
-            yield name.replace("_", " "), str(event[name])
+            said = "way" if name == "path" else name.replace("_", " ")
+            yield said, str(event[name]).replace(">", " > ")
 
 
-def _why_again(event: Mapping[str, object]) -> str:
-    attempt = event["attempt"]
+def _why_again(event: Mapping[str, object], copies: Copies) -> str:
+    attempt, message_id = event["attempt"], event["message_id"]
     if not isinstance(attempt, int):
         return "nobody knows which copy it was"
     if attempt:
@@ -284,7 +287,11 @@ def _why_again(event: Mapping[str, object]) -> str:
             f"the sender retried ({attempt}): no acknowledgement had come in time, and an earlier "
             "copy arrived after all"
         )
-    return "the first transmission came twice: a forwarder repeated it, or several routes led here"
+    about = None if message_id is None else uuid.UUID(str(message_id))
+    ways = copies.ways(about, 0)
+    if len(ways) > 1:
+        return "its first copies came by several ways: more than one route leads here at once"
+    return "a forwarder on the way passed the first copy on twice: it was stopped in between"
 
 
 def broken(record: Broken, scene: Scene) -> Step:

@@ -89,3 +89,24 @@ def test_a_message_without_its_endpoint_is_counted(tmp_path: Path) -> None:
     records, report = imported(tmp_path, Source(write(tmp_path / "q.csv", [queued(2)]), "ServerB"))
     assert not records
     assert left(report) == {"a message whose endpoint is not in the dump": 1}
+
+
+def test_of_two_copies_the_senders_counts_because_it_says_where(tmp_path: Path) -> None:
+    """The target's reply waits in its transmission queue, and has arrived at the initiator."""
+    reply = unsent(1, conversation_handle=THERE)
+    arrived = queued(1) | {"conversation_handle": HERE, "message_enqueue_time": "2026-01-05 09:00"}
+    sender = SENDER | {"service_name": "InitiatorService"}
+    sources = [
+        Source(write(tmp_path / "a.csv", [sender]), "ServerA"),
+        Source(write(tmp_path / "b.csv", [RECEIVER]), "ServerB"),
+        Source(write(tmp_path / "c.csv", [arrived]), "ServerA"),
+    ]
+    homes = Homes(None, "Shop")
+    _, report = imported(tmp_path, *sources, homes=homes)
+    assert left(report) == {"a SEND of a target whose place is not known": 1}
+    sources.append(Source(write(tmp_path / "d.csv", [reply]), "ServerB"))
+    records, report = imported(tmp_path, *sources, homes=homes)
+    assert report.good, report.left
+    begin, send = commands(records)
+    assert (begin.from_initiator, send.from_initiator) == (True, False)
+    assert [record.topic for record in records] == ["ssb.cmd.ServerA", "ssb.cmd.ServerB"]

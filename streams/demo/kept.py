@@ -1,0 +1,45 @@
+"""A demo's system that goes on running after the demo: its processes, noted in its folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from streams.embedded import Broker
+from streams.embedded.process import command_line, end
+
+_STOP_S = 20.0
+_OURS = "streams"
+"""What the command line of every process of ours has in it: process ids are used again."""
+
+
+def note(data: Path, processes: Mapping[str, int]) -> None:
+    """Note what runs on: process ids by name."""
+    _file(data).write_text(json.dumps(processes), "utf-8")
+
+
+def stop(data: Path) -> bool:
+    """Stop what runs on of a demo; tell whether there was anything."""
+    broker = Broker(data / "kafka")
+    if not _file(data).exists():
+        return broker.stop()
+    for pid in json.loads(_file(data).read_text("utf-8")).values():
+        if _lives(pid):
+            end(pid, partial(_gone, pid), _STOP_S)
+    _file(data).unlink()
+    broker.stop()
+    return True
+
+
+def _lives(pid: int) -> bool:
+    return _OURS in command_line(pid)
+
+
+def _gone(pid: int) -> bool:
+    return not _lives(pid)
+
+
+def _file(data: Path) -> Path:
+    return data / "running.json"

@@ -1,0 +1,52 @@
+"""The schemas that records may be written under: our own, and those that the catalog announces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, KafkaException, read_catalog
+from streams.kafka.follow import topic_names
+from streams.monitor.decode import Writers
+from streams.schema import load
+from streams.topology import split_key
+from streams.wire import MalformedError
+from streams.wire.evolution import is_schema
+from streams.wire.single_object import Codec, prefix_of
+
+_ANSWER_S = 15.0
+
+
+class Schemas:
+    """What writers may have used, by the name of the record; ``objects`` are the catalog's."""
+
+    def __init__(self, objects: Iterable[tuple[str, str]] = ()) -> None:
+        self._announced = [(split_key(k)[3].split(".")[0], b) for k, b in objects if is_schema(k)]
+
+    def writers(self, name: str) -> Writers:
+        """Return the schemas of a record, our own first; what is no schema is left out."""
+        codec, found = Codec(name), {prefix_of(load(name)): load(name)}
+        for named, body in self._announced:
+            if named == name:
+                try:
+                    schema: dict[str, Any] = json.loads(body)
+                    found.setdefault(codec.announce(schema), schema)
+                except (MalformedError, ValueError):
+                    continue
+        return found
+
+
+OWN = Schemas()
+"""Those that this version writes."""
+
+
+def learn(cluster: Cluster) -> Schemas:
+    """Read the catalog, where there is one; raises SurroundingsError where Kafka fails."""
+    try:
+        if cluster.topics.catalog not in topic_names(cluster, _ANSWER_S):
+            return Schemas()
+        return Schemas(read_catalog(cluster).objects.items())
+    except KafkaException as error:
+        raise SurroundingsError(f"The catalog cannot be read: {error}.") from error

@@ -1,0 +1,52 @@
+"""The topic ``metric``: what is written to the store, for whoever would rather read Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, KafkaError, Message
+from streams.store import DialogGone, DialogSide, Row, Store, as_columns
+from streams.wire.metric import encode_metric
+
+_STATE = (DialogSide, DialogGone)
+"""The topics of state have these already, record by record."""
+
+
+class Publisher:
+    """Writes a batch to ``metric``, then to the store.
+
+    In this order nothing is in the store that is not in the topic. A batch that is repeated is
+    written to the topic again: the rows have keys, and the last one of a key counts.
+    """
+
+    def __init__(self, store: Store, cluster: Cluster, *, wait: float = 30.0) -> None:
+        """``wait`` is how many seconds Kafka may take to confirm a batch."""
+        self._store, self._wait = store, wait
+        self._topic = cluster.topics.metric
+        self._producer = cluster.producer()
+
+    def write(self, query: str, run: str, batch_id: int, rows: Iterable[Row]) -> bool:
+        """Write a batch; False if the store had it already. Raises SurroundingsError."""
+        found = tuple(rows)
+        self._publish(query, batch_id, found)
+        return self._store.write(query, run, batch_id, found)
+
+    def _publish(self, query: str, batch_id: int, rows: Iterable[Row]) -> None:
+        failures: list[str] = []
+
+        def done(error: KafkaError | None, _: Message) -> None:
+            if error is not None:
+                failures.append(error.str())
+
+        for row in rows:
+            if isinstance(row, _STATE):
+                continue
+            table, key, values = as_columns(row)
+            value = encode_metric(table, key, query, batch_id, values)
+            self._producer.produce(self._topic, key=f"{table}/{key}", value=value, on_delivery=done)
+            self._producer.poll(0)
+        left = self._producer.flush(self._wait)
+        if failures or left:
+            why = failures[0] if failures else f"not confirmed in {self._wait:g} s"
+            raise SurroundingsError(f"Kafka does not take figures in {self._topic}: {why}.")

@@ -1,0 +1,56 @@
+"""What is wrong with single messages: those that got lost, and numbers that queues lack."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from streams.prose import counted
+from streams.store.alarm import Alarm, AlarmKind, Facts, Severity
+from streams.store.message_rows import Gap
+from streams.store.missing import Missing, Whereabouts
+
+_SEVERITIES = {Whereabouts.LOST: Severity.ERROR, Whereabouts.UNKNOWN: Severity.WARNING}
+"""What waits has an alarm of its own dialog, and what was discarded was so for a reason."""
+
+
+def missing(facts: Facts) -> Iterator[Alarm]:
+    """Return an alarm for each service and reason for which messages do not arrive."""
+    groups: defaultdict[tuple[Whereabouts, str, str, str], list[Missing]] = defaultdict(list)
+    for one in facts.missing:
+        if one.whereabouts in _SEVERITIES:
+            groups[one.whereabouts, one.message.to_service, one.why, one.remedy].append(one)
+    for (where, service, why, remedy), rows in groups.items():
+        yield Alarm(
+            _SEVERITIES[where],
+            AlarmKind.MISSING,
+            f"{counted(len(rows), 'message')} did not arrive. {why}",
+            service,
+            remedy,
+            len(rows),
+            min(row.message.seen_at for row in rows),
+            tuple(dict.fromkeys(row.message.conversation for row in rows))[:5],
+        )
+
+
+def gaps(facts: Facts) -> Iterator[Alarm]:
+    """Return an alarm for each queue whose dialogs lack messages."""
+    groups: defaultdict[str, dict[tuple[str, bool], Gap]] = defaultdict(dict)
+    for gap in facts.gaps:
+        known = groups[gap.topic].setdefault((gap.conversation, gap.from_initiator), gap)
+        if gap.missing > known.missing:  # two windows overlap
+            groups[gap.topic][gap.conversation, gap.from_initiator] = gap
+    for topic, found in groups.items():
+        absent = sum(gap.missing for gap in found.values())
+        yield Alarm(
+            Severity.ERROR,
+            AlarmKind.GAP,
+            f"{counted(absent, 'message')} at least should stand between others of their dialogs "
+            "in this queue, and do not.",
+            topic,
+            "Exactly-once is broken, or somebody has deleted records: keep the topics and run "
+            "'hopline verify'.",
+            absent,
+            min(gap.first_at for gap in found.values()),
+            tuple(dict.fromkeys(conversation for conversation, _ in found))[:5],
+        )

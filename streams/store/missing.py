@@ -1,0 +1,127 @@
+"""Messages that did not arrive: which ones, what is known of each, and what to do about it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from streams.errors import text_of
+from streams.store.message_rows import MissingMessage
+from streams.store.message_tables import FOUND, MISSING
+from streams.store.state_rows import DialogSide
+from streams.store.state_tables import DIALOGS
+from streams.store.store import Store
+
+Item = TypeVar("Item")
+_AT_ONCE = 500
+"""So many values may stand in one condition, and fewer than any database allows."""
+
+
+class Whereabouts(Enum):
+    """Where a message is that is in no queue, as far as its dialog's state tells."""
+
+    LOST = "lost"
+    """It was acknowledged, and nothing says why no application was shown it."""
+    WAITING = "waiting"
+    """It is in the sender's transmission queue and is still tried, or waits for a queue."""
+    DISCARDED = "discarded"
+    """Its dialog was over before it arrived: expired, in error, or ended by an application."""
+    UNKNOWN = "unknown"
+    """Nothing is known of its dialog."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A missing message, where it is, why (a sentence), and the remedy (another one)."""
+
+    message: MissingMessage
+    whereabouts: Whereabouts
+    why: str
+    remedy: str
+
+
+_REMEDIES: Mapping[Whereabouts, str] = {
+    Whereabouts.LOST: "Run 'hopline verify', keep the topics, and read 'hopline tail "
+    "--conversation' of it; the application must send it again.",
+    Whereabouts.WAITING: "Nothing, if what it waits for comes back; 'hopline query "
+    "sys.transmission_queue' says what that is.",
+    Whereabouts.DISCARDED: "Begin a new dialog and send it again, if it is still wanted.",
+    Whereabouts.UNKNOWN: "'hopline tail --conversation' shows how far it came; 'hopline verify' "
+    "holds it against the state of its dialog.",
+}
+
+
+def find_missing(store: Store, now: int, *, limit: int = 1_000) -> tuple[Missing, ...]:
+    """Return the messages that are missing still, the newest first."""
+    wanted = _missing(sa.select(MISSING)).order_by(MISSING.c.seen_at.desc()).limit(limit)
+    rows = store.select(MissingMessage, wanted)
+    sides = _sides(store, sorted({row.conversation for row in rows}))
+    return tuple(_judged(row, sides.get(row.conversation, ()), now) for row in rows)
+
+
+def count_missing(store: Store) -> int:
+    """Return how many messages are missing still."""
+    (row,) = store.ask(_missing(sa.select(sa.func.count().label("n")).select_from(MISSING)))
+    return int(row["n"])
+
+
+def locate(
+    message: MissingMessage, sides: Sequence[DialogSide], now: int
+) -> tuple[Whereabouts, str]:
+    """Tell where a message is by what both sides of its dialog say; and why, in a sentence.
+
+    The rules in this order: expired, a side in error, waiting, ended, lost.
+    """
+    sender = next((s for s in sides if s.is_initiator is message.from_initiator), None)
+    receiver = next((s for s in sides if s.is_initiator is not message.from_initiator), None)
+    if message.expires_at <= now:
+        return Whereabouts.DISCARDED, "The lifetime of its dialog is over."
+    if any(side.error_at is not None for side in sides):
+        return Whereabouts.DISCARDED, "Its dialog has ended in error."
+    if sender is None:
+        return Whereabouts.UNKNOWN, "Nothing is known of its sender's side."
+    if sender.ended_at is None and message.sequence >= sender.acknowledged:
+        why = f" ({sender.status}: {text_of(sender.status)})" if sender.status else ""
+        return Whereabouts.WAITING, f"It is in the transmission queue of {sender.instance}{why}."
+    if receiver is not None and receiver.parked:
+        return Whereabouts.WAITING, f"It waits in {receiver.instance} for a queue that is off."
+    if any(side.ended_at is not None or side.state in _ENDING for side in sides):
+        return Whereabouts.DISCARDED, "An application has ended its dialog."
+    return Whereabouts.LOST, "It was acknowledged, and is in no queue."
+
+
+_ENDING = ("DI", "DO", "CD")
+
+
+def _judged(message: MissingMessage, sides: Sequence[DialogSide], now: int) -> Missing:
+    where, why = locate(message, sides, now)
+    if message.error:
+        why += f" {message.error_by} has dropped a copy ({message.error}: {text_of(message.error)})"
+        why = why.rstrip(".") + "."
+    return Missing(message, where, why, _REMEDIES[where])
+
+
+def _missing(statement: sa.Select[Any]) -> sa.Select[Any]:
+    found = sa.exists().where(
+        FOUND.c.conversation == MISSING.c.conversation, FOUND.c.message_id == MISSING.c.message_id
+    )
+    return statement.where(~found)
+
+
+def _sides(store: Store, conversations: Sequence[str]) -> dict[str, list[DialogSide]]:
+    found: defaultdict[str, list[DialogSide]] = defaultdict(list)
+    for some in _chunks(conversations):
+        wanted = sa.select(DIALOGS).where(DIALOGS.c.conversation.in_(some))
+        for side in store.select(DialogSide, wanted):
+            found[side.conversation].append(side)
+    return found
+
+
+def _chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    for begin in range(0, len(items), _AT_ONCE):
+        yield items[begin : begin + _AT_ONCE]

@@ -1,0 +1,34 @@
+"""What the store lets go: rows that are about a time long past."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+
+from streams.store.kinds import KINDS
+from streams.store.message_rows import CopiedMessage, FoundMessage, Gap, MissingMessage
+from streams.store.rows import EventWindow, LatencyWindow, MalformedWindow, Repeat
+from streams.store.state_rows import DialogSide, Trouble
+from streams.store.state_tables import SAMPLES
+
+_DATED: Mapping[type, str] = {
+    LatencyWindow: "window_start",
+    EventWindow: "window_start",
+    MalformedWindow: "window_start",
+    Repeat: "last_at",
+    MissingMessage: "seen_at",
+    FoundMessage: "delivered_at",
+    CopiedMessage: "last_at",
+    Gap: "last_at",
+    DialogSide: "gone_at",  # null while anything is kept of it
+    Trouble: "last_at",
+    **dict.fromkeys(SAMPLES, "until"),
+}
+"""Which column says what time a row is about."""
+
+
+def prunings(before: int) -> tuple[sa.Delete, ...]:
+    """Return the statements that delete what is about a time before an instant (epoch ms)."""
+    tables = ((KINDS[kind].table, column) for kind, column in _DATED.items())
+    return tuple(sa.delete(table).where(table.c[column] < before) for table, column in tables)

@@ -1,0 +1,122 @@
+"""Whatever has happened to a file of a recording: what can be read is, the rest is counted."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streams.capture import Record, TimestampType
+from streams.capture.look import look, raw
+from streams.errors import InputError
+from streams.wire import Topics
+from streams.wire.describe import describe
+from tests.capture.foreign import samples
+from tests.capture.foreign.reading import commands, events, imported
+from tests.capture.foreign.test_trace import ROWS, profiler_xml
+from tests.capture.foreign.test_views import SENDER, queued, unsent
+
+
+def table(rows: list[dict[str, object]]) -> bytes:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)))
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+EVENTS = [samples.element(told) for told in samples.story()]
+FILES: dict[str, bytes] = {
+    "Extended Events": "\n".join(EVENTS).encode(),
+    "event_data as JSON": json.dumps([{"event_data": event} for event in EVENTS]).encode(),
+    "event_data as CSV": table([{"event_data": event} for event in EVENTS]),
+    "Profiler's XML": profiler_xml(ROWS).encode("utf-16"),
+    "a trace table": table(ROWS),
+    "endpoints": table([SENDER]),
+    "a transmission queue": table([unsent(1), unsent(2)]),
+    "a queue": table([queued(1), queued(2)]),
+}
+PIECES = [b"<", b">", b'"', b"\0", b"\xff\xfe", b"</event>", b"<event ", b"&", b"]]>", b"\n", b","]
+PIECES += [b"-9223372036854775809", b"1e400", b"NULL", b"{", b"[", b"<!DOCTYPE a>", b"0001-01-01"]
+
+
+@st.composite
+def wounds(draw: st.DrawFn) -> Callable[[bytes], bytes]:
+    """Draw something that happens to a file: cut, holes, what does not belong there."""
+    share = draw(st.floats(0, 1))
+    piece = draw(st.sampled_from(PIECES) | st.binary(min_size=1, max_size=6))
+    length = draw(st.integers(0, 40))
+    how = draw(st.sampled_from(["cut", "hole", "put", "over"]))
+
+    def wound(data: bytes) -> bytes:
+        at = int(share * len(data))
+        if how == "cut":
+            return data[:at]
+        if how == "hole":
+            return data[:at] + data[at + length :]
+        return data[:at] + piece + data[at + (len(piece) if how == "over" else 0) :]
+
+    return wound
+
+
+@pytest.mark.parametrize("name", FILES)
+@given(st.lists(wounds(), min_size=1, max_size=4))
+@settings(derandomize=True, deadline=None, max_examples=25)
+def test_a_damaged_recording_is_read_or_refused(
+    name: str, happened: list[Callable[[bytes], bytes]]
+) -> None:
+    data = FILES[name]
+    for wound in happened:
+        data = wound(data)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(data)
+        try:
+            records, report = imported(Path(folder), path)
+        except InputError as error:
+            assert error.file == str(path)
+            return
+    assert len(commands(records)) + len(events(records)) == len(records)
+    assert all(record.timestamp >= 0 for record in records)
+    json.dumps(report.to_json()).encode()
+
+
+BYTES = st.none() | st.binary(max_size=40)
+KINDS = ("cmd.A", "out.A", "txq.A", "in.A", "ack.A", "queue.A.B.C", "event", "result.A", "dialog.A")
+NAMES = ("sb-command", "sb-route", "sb-message", "sb-hop", "sb-conversation", "sb-moved", "x")
+RECORDS = st.builds(
+    Record,
+    st.sampled_from([f"ssb.{kind}" for kind in KINDS]) | st.text(max_size=8),
+    st.integers(0, 3),
+    st.integers(0, 2**63 - 1),
+    st.integers(-1, 2**63 - 1),
+    st.just(TimestampType.CREATE_TIME),
+    BYTES | st.just(b"00000000-0000-0000-0000-000000000001"),
+    st.lists(st.tuples(st.sampled_from(NAMES), BYTES), max_size=4).map(tuple),
+    BYTES,
+)
+
+
+@given(RECORDS)
+@settings(derandomize=True, deadline=None)
+def test_a_record_of_whatever_bytes_can_be_looked_at(record: Record) -> None:
+    seen = look(record, Topics())
+    assert (seen.topic, seen.offset) == (record.topic, record.offset)
+    assert json.dumps([*seen, seen.time])
+    assert describe(raw(record), Topics())["topic"] == record.topic
+
+
+def test_an_event_nested_in_an_event_that_does_not_end_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "x.xml"
+    path.write_text(f"{EVENTS[0][:60]}{EVENTS[0]}<event name='x'/>{EVENTS[1]}")
+    records, report = imported(tmp_path, path)
+    assert len(events(records)) == 2
+    assert report.left["an event that does not end"].count == 1
+    assert report.skipped == {"event x": 1}

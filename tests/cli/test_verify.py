@@ -1,0 +1,101 @@
+"""`hopline verify` from a terminal: what it prints, and what it refuses before Spark starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bench.verify import capture
+from streams.capture import CaptureReader, CaptureWriter
+from streams.cli.group import main
+from streams.cli.verify_text import verified_text
+from streams.live.verify import Verified
+from streams.report import Fate, Fault, Missing
+from streams.report.account import Account
+from tests.monitor.records import SHORT_RUN
+
+DIALOG = uuid.UUID("6f1c0000-0000-4000-8000-000000000001")
+
+
+def account(*faults: Fault) -> Account:
+    found = Account(dialogs=2)
+    found.ledger.outcomes.update({Fate.DELIVERED: 7, Fate.PARKED: 2, Fate.EXPIRED: 1})
+    found.ledger.locked["ServerB/DatabaseB"] = 2
+    for number, fault in enumerate(faults):
+        message = Missing(DIALOG, True, number, uuid.UUID(int=9), "ServerA/DatabaseA", 1_000)
+        found.ledger.note(fault, message)
+    return found
+
+
+def test_the_account_in_words() -> None:
+    found = account()
+    found.drops[11292] = 3
+    assert verified_text(Verified(found, ("A note.",))).splitlines() == [
+        "accepted                10 messages in 2 dialogs",
+        "delivered               7 at the locked target",
+        "still waiting           2 parked for a queue that is off",
+        "discarded               1 expired with their dialog",
+        "copies removed          0",
+        "copies dropped          3 x 11292, the transport could not send the message",
+        "delayed                 0",
+        "dialogs locked          ServerB/DatabaseB 2",
+        "  A note.",
+        "verdict                 nothing lost",
+    ]
+
+
+def test_exceptions_in_words_are_cut_and_counted() -> None:
+    found = account(Fault.MISCOUNTED, *[Fault.LOST] * 30)
+    *lines, verdict = verified_text(Verified(found)).splitlines()
+    shown = [line for line in lines if str(DIALOG) in line]
+    assert len(shown) == 20 and shown[0] == (
+        f"  lost       {DIALOG}  initiator's 1 of 1970-01-01T00:00:01.000Z, ServerA/DatabaseA"
+    )
+    assert lines[-1] == "  ... and 11 more: --format json"
+    assert verdict == "verdict                 30 lost, 1 miscounted by a side"
+    alone = verified_text(Verified(account(Fault.MISCOUNTED)))
+    assert "initiator counts 0 sent, its commands say otherwise, ServerA/DatabaseA" in alone
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--from", "yesterday"], "is no moment"),
+        (["--capture", "x.avro", "--also", "other:9092"], "Leave one out"),
+        (["--kafka", "security.protocol=ssl"], "--capture FILE"),
+    ],
+)
+def test_wrong_use_is_told_before_anything_starts(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(main, ["verify", *arguments])
+    assert (result.exit_code, result.stdout) == (2, "") and said in result.stderr
+
+
+def test_verify_from_a_terminal(tmp_path: Path) -> None:
+    """A capture of all topics without one message of a queue: bad news, and JSON all the same."""
+    whole = CaptureReader(capture(tmp_path / "whole.avro", 1, 200))
+    with CaptureWriter(tmp_path / "spoiled.avro", whole.metadata) as writer:
+        queued = [n for n, r in enumerate(whole) if ".queue." in r.topic]
+        for number, record in enumerate(whole):
+            if number != queued[0]:
+                writer.write(record)
+    command = [
+        *(sys.executable, "-m", "streams", "verify", "--master", "local[2]"),
+        *("--capture", str(tmp_path / "spoiled.avro"), "--format", "json"),
+    ]
+    environment = {**os.environ, **dict([SHORT_RUN])}
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    answer = json.loads(done.stdout)
+    assert (answer["accepted"], answer["delivered"], answer["dialogs"]) == (200, 199, 20)
+    assert (answer["verdict"], answer["listed"], answer["notes"]) == ("1 lost", 1, [])
+    [lost] = answer["exceptions"]
+    assert lost["fault"] == "lost" and lost["place"] == "ServerA/DatabaseA"

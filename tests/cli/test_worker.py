@@ -1,0 +1,65 @@
+"""What `hopline worker` is told reaches the process that it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from streams.cli import worker as command
+from streams.workers.endpoint import Pace
+from streams.workers.process import Plan
+
+WEEK = 7 * 24 * 3600.0
+
+
+class Taken:
+    """Stands in for the process: takes what it is given, and runs nothing."""
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+
+    def __call__(self, cluster: object, plan: Plan, **rest: Any) -> Taken:
+        self.plans.append(plan)
+        return self
+
+    def run(self) -> None:
+        """Do nothing."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
+def plan_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> Plan:
+    taken = Taken()
+    monkeypatch.setattr(command, "Process", taken)
+    monkeypatch.setattr(command, "stop_on_signals", lambda _: None)
+    done = CliRunner().invoke(
+        command.worker, ["endpoint", "--instance", "ServerA", *words], catch_exceptions=False
+    )
+    assert done.exit_code == 0, done.output
+    return taken.plans[0]
+
+
+def test_what_is_said_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(monkeypatch)
+    assert plan == Plan(("endpoint",), ("ServerA",), "", pace=Pace.LATENCY, keep=WEEK)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--slot", "7"), {"slot": "7"}),
+        (("--pace", "throughput"), {"pace": Pace.THROUGHPUT}),
+        (("--standby", "--slot", "7"), {"standby": True}),
+        (("--keep", "0"), {"keep": 0.0}),
+        (("--keep", "90"), {"keep": 90.0}),
+        (("--keep", "-1"), {"keep": None}),
+    ],
+)
+def test_what_is_told(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: dict[str, object]
+) -> None:
+    plan = plan_of(monkeypatch, *words)
+    assert {name: getattr(plan, name) for name in said} == said

@@ -1,0 +1,136 @@
+"""The topology that pages show, and what takes long beside a page."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from streams.dashboard.model.answer import senders_of, services_of, where_to
+from streams.dashboard.network import Network, network_of
+from streams.dashboard.slow import Slow
+from streams.errors import HoplineError, SurroundingsError
+from streams.resources import topologies_dir
+from streams.topology import Topology
+
+FOLDER = topologies_dir() / "combined"
+
+
+@pytest.fixture(scope="module")
+def combined() -> Network:
+    network = network_of(FOLDER, None)
+    network.look()
+    return network
+
+
+def test_routes_and_flows_are_concluded(combined: Network) -> None:
+    known = combined.known
+    assert known is not None
+    assert {("ServerA", "GatewayD"), ("GatewayD", "ServerC")} <= known.routed
+    assert ("ServerA", "ServerB") not in known.routed
+    assert known.begins["ServerA"] == 1
+    assert known.begins["ServerB"] == known.begins["ServerC"] == -1
+    assert known.begins["GatewayA"] == 0
+    assert {finding.code for finding in known.findings or ()} >= {"TA-14"}
+
+
+def test_where_a_message_goes_is_told_with_links(combined: Network) -> None:
+    assert combined.known is not None
+    questions = combined.known.questions
+    assert senders_of(questions)[0] == "ServerA/DatabaseA/InitiatorService"
+    assert services_of(questions) == ("InitiatorService", "TargetService")
+    where = where_to(questions, "ServerA/DatabaseA", "TargetService")
+    assert (where.verdict, where.tone, where.refused) == ("ok", "good", "")
+    assert ("ServerA", "GatewayA") in where.there
+    assert ("GatewayA", "ServerA") in where.back
+    assert "ServerC" in where.instances
+    nowhere = where_to(questions, "ServerA/DatabaseA", "NoSuchService")
+    assert (nowhere.verdict, nowhere.tone) == ("broken", "bad")
+    assert "no database 'X'" in where_to(questions, "ServerA/X", "TargetService").refused
+
+
+def test_a_changed_folder_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "topology.yaml"
+    file.write_text("instances: {A: {databases: {D: {services: [S]}}}}")
+    network = network_of(tmp_path, None)
+    network.look()
+    before = network.known
+    network.look()
+    assert network.known is before
+    (tmp_path / "more.sql").touch()
+    file.write_text("instances: {A: {databases: {D: {services: [S]}}}, B: {}}")
+    network.look()
+    assert network.known is not None
+    assert sorted(network.known.topology.instances) == ["A", "B"]
+    file.write_text("instances: {")
+    network.look()
+    assert network.trouble is not None
+    assert sorted(network.known.topology.instances) == ["A", "B"]
+    with pytest.raises(HoplineError):
+        network_of(tmp_path, None).begin()
+
+
+def test_a_catalog_that_is_away_is_told_and_comes_back() -> None:
+    answers: list[tuple[object, Topology | None] | SurroundingsError] = [
+        SurroundingsError("Kafka is away."), (1, Topology({})), SurroundingsError("Away again.")
+    ]  # fmt: skip
+
+    def read() -> tuple[object, Topology | None]:
+        answer = answers.pop(0)
+        if isinstance(answer, SurroundingsError):
+            raise answer
+        return answer
+
+    network = Network("the catalog", read)
+    network.look()
+    assert network.known is None
+    assert network.trouble is not None
+    network.look()
+    assert network.trouble is None
+    network.look()
+    assert network.known is not None
+    assert network.trouble is not None
+    assert network.trouble.message == "Away again."
+
+
+def test_what_takes_long_is_read_beside_the_page() -> None:
+    clock, go = [1_000], threading.Event()
+    slow = Slow(lambda: clock[0], keep=5_000)
+
+    def read() -> str:
+        assert go.wait(30)
+        return f"read at {clock[0]}"
+
+    assert slow.get("key", read).at is None  # the page does not wait for it
+    go.set()
+    answer = slow.get("key", read)
+    end = time.monotonic() + 30
+    while answer.value is None and time.monotonic() < end:
+        answer = slow.get("key", read)
+    assert (answer.value, answer.at) == ("read at 1000", 1_000)
+    clock[0] += 4_000
+    assert slow.get("key", read).value == "read at 1000"
+
+
+def test_what_cannot_be_read_keeps_what_was_read_before() -> None:
+    clock = [0]
+    slow = Slow(lambda: clock[0], keep=10)
+
+    def fail() -> str:
+        raise SurroundingsError("Kafka is away.")
+
+    def settled(read: object, wanted: str) -> str:
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            answer = slow.get("key", read)  # type: ignore[arg-type]
+            if wanted in (answer.value, answer.trouble):
+                return f"{answer.value}, {answer.trouble}"
+        raise AssertionError(answer)
+
+    assert settled(lambda: "first", "first") == "first, "
+    clock[0] += 10
+    assert settled(fail, "Kafka is away.") == "first, Kafka is away."
+    clock[0] += 10
+    assert settled(lambda: "second", "second") == "second, "

@@ -1,0 +1,95 @@
+"""The command: what it refuses, who may look, and what happens while the store is away."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from streams.store import Store
+from tests.dashboard.rows import AT, ROWS
+from tests.dashboard.served import Seen, serving
+
+
+def refused(*options: str) -> str:
+    """Return what the command says when it refuses, on one line."""
+    command = [sys.executable, "-m", "streams", "dashboard", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    return " ".join(done.stderr.split())
+
+
+def test_without_a_store_it_says_who_makes_one(tmp_path: Path) -> None:
+    said = refused("--store", f"sqlite:///{tmp_path}/none.sqlite")
+    assert "There is no store" in said
+    assert "hopline monitor" in said
+    assert "is no address of a store" in refused("--store", "nonsense")
+
+
+def test_a_port_that_is_taken_is_told(small: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused("--store", small, "--port", str(port))
+    assert f"Nothing can be served at 127.0.0.1:{port}: Address already in use." in said
+    assert "--port" in said
+
+
+def test_a_topology_that_is_none_is_told(small: str, tmp_path: Path) -> None:
+    assert "there is no folder or shipped topology 'nowhere'" in refused(
+        "--store", small, "--topology", "nowhere"
+    )
+    assert str(tmp_path / "gone") in refused("--store", small, "--topology", str(tmp_path / "gone"))
+
+
+def test_where_others_can_connect_a_token_is_asked_for(
+    seen: Seen, small: str, tmp_path: Path
+) -> None:
+    with serving("--store", small, "--host", "0.0.0.0", log=tmp_path / "log") as address:
+        base, _, token = address.partition("/?token=")
+        assert len(token) > 20
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(base)
+        seen.page.goto(f"{address}&{AT}")
+        expect(seen.page.locator("#tile-messages")).to_contain_text("2,000 delivered")
+        assert token not in seen.page.url
+        assert seen.complaints == []
+
+
+def test_a_store_goes_away_and_comes_back(seen: Seen, tmp_path: Path) -> None:
+    file = tmp_path / "monitor.sqlite"
+    url = f"sqlite:///{file}"
+    with Store.open(url) as store:
+        store.write("deliveries", "run", 0, ROWS)
+    with serving("--store", url, log=tmp_path / "log") as address:
+        seen.page.goto(f"{address}/?{AT}")
+        tile, banner = seen.page.locator("#tile-messages"), seen.page.locator("[data-place=banner]")
+        expect(tile).to_contain_text("2,000 delivered")
+        away = file.rename(tmp_path / "away")
+        expect(banner).to_contain_text("The store cannot be read since", timeout=15_000)
+        expect(tile).to_contain_text("2,000 delivered")
+        away.rename(file)
+        expect(banner).not_to_contain_text("cannot be read", timeout=15_000)
+        with Store.open(url) as store:
+            store.write("deliveries", "run", 1, [*ROWS[:4]])
+        expect(tile).to_contain_text("2,000 delivered")
+        assert seen.complaints == []
+
+
+def test_without_a_topology_the_traffic_shows_who_there_is(
+    seen: Seen, small: str, tmp_path: Path
+) -> None:
+    with serving("--store", small, log=tmp_path / "log") as address:
+        seen.page.goto(f"{address}/topology?{AT}")
+        expect(seen.page.locator(".node")).to_have_count(5)
+        expect(seen.page.locator(".ask")).to_have_count(0)
+        seen.page.locator("#node-GatewayB").click()
+        expect(seen.page.locator("#instance-detail")).to_contain_text("no sign of life")
+        expect(seen.page.locator("[data-place=views]")).to_be_hidden()

@@ -1,0 +1,106 @@
+"""The monitor's figures equal what another engine finds in the same topics, drivers killed or not.
+
+``HOPLINE_MESSAGES`` says how many messages (200,000: ``make recount``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streams.kafka import Cluster
+from streams.monitor import MonitorConfig
+from streams.store import FoundMessage, MissingMessage, Report, Store
+from streams.wire import Topics
+from tests.monitor.faulty import MINUTE, closing, traffic
+from tests.monitor.killed import Several, read_on
+from tests.monitor.records import SHORT_RUN, Stored, create_topics, produce
+from tests.monitor.recount import KINDS, Figures, recounted, stored
+from tests.postgres import Postgres
+
+MESSAGES = int(os.environ.get("HOPLINE_MESSAGES", "1000"))
+SPAN = 40 * MINUTE
+PARTS = 3
+KILLED = ("messages", "deliveries")
+"""Which queries' commits are the last thing that the first drivers do."""
+
+
+@pytest.fixture
+def urls(tmp_path: Path) -> Iterator[list[str]]:
+    server = Postgres()
+    try:
+        server.start()
+        yield [f"sqlite:///{tmp_path}/monitor.sqlite", server.url]
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def config(kafka: str, unique: str, tmp_path: Path) -> MonitorConfig:
+    topics = Topics(unique)
+    create_topics(
+        kafka,
+        topics.out("ServerA"),
+        topics.queue("ServerB", "DatabaseB", "TargetQueue"),
+        topics.queue("ServerC", "DatabaseC", "TargetQueue"),
+        topics.event,
+        topics.presence,
+    )
+    return MonitorConfig(bootstrap=kafka, prefix=unique, checkpoint=tmp_path / "checkpoint")
+
+
+def _parts(config: MonitorConfig) -> list[list[Stored]]:
+    topics = Topics(config.prefix)
+    records = traffic(MESSAGES, topics, seed=11, span=SPAN)
+    size = len(records) // PARTS + 1
+    parts = [records[begin : begin + size] for begin in range(0, len(records), size)]
+    return [*parts, [closing(topics)], [closing(topics)]]
+
+
+def _killed(config: MonitorConfig, urls: list[str], query: str) -> None:
+    """Read on in a process of its own that is killed between the stores' commit and Spark's."""
+    values = {name: str(getattr(config, name)) for name in ("bootstrap", "prefix", "checkpoint")}
+    said = json.dumps({**values, "urls": urls, "killing": query})
+    command = [sys.executable, "-m", "tests.monitor.killed", said]
+    ended = subprocess.run(command, env={**os.environ, **dict([SHORT_RUN])})
+    assert ended.returncode == -signal.SIGKILL
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.timeout(3600)
+def test_verify_all_figures_with_duckdb_after_two_kills(
+    spark: SparkSession, config: MonitorConfig, urls: list[str], tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        stores = [stack.enter_context(Store.open(url)) for url in urls]
+        for number, part in enumerate(_parts(config)):
+            produce(config.bootstrap, part)
+            if number < len(KILLED):
+                _killed(config, urls, KILLED[number])
+            else:
+                read_on(spark, config, Several(stores))
+        cluster = Cluster(config.bootstrap, Topics(config.prefix))
+        expected = recounted(cluster, tmp_path, window=config.window, horizon=config.horizon)
+        for store in stores:
+            _compare(store, expected)
+
+
+def _compare(store: Store, expected: Figures) -> None:
+    for kind in KINDS:
+        assert stored(store, kind) == expected[kind], kind.__name__
+        assert expected[kind], kind.__name__
+    report = Report(store)
+    assert not any(report.late().values())
+    found = {row.message_id for row in store.read(FoundMessage)}
+    missing = {row.message_id for row in store.read(MissingMessage)}
+    still = report.missing(0, limit=MESSAGES)
+    assert {m.message.message_id for m in still} == missing - found

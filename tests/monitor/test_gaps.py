@@ -1,0 +1,79 @@
+"""Numbers that are missing in a queue: the alarm, and what is none."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from streams.monitor import gaps, read
+from streams.monitor.sink import gap_row
+from streams.protocol.frames import Flag
+from streams.store import Gap
+from tests.monitor.records import MALFORMED, NOON, Delivery, Stored, frame
+
+TEN = 600_000
+
+
+def _numbers(*numbers: int, apart: int = 1_000, **changes: object) -> list[Stored]:
+    made = []
+    for place, number in enumerate(numbers):
+        at = NOON + place * apart
+        visits = (("ServerA", at), ("ServerB/DatabaseB", at + 5))
+        made.append(Stored(Delivery(id=number, visits=visits, **changes).headers))  # type: ignore[arg-type]
+    return made
+
+
+def _gaps(spark: SparkSession, records: list[Stored]) -> list[Gap]:
+    now = F.timestamp_millis(F.lit(NOON + 10 * TEN))
+    found = gaps.gaps(read.envelopes(frame(spark, records)), now, within=TEN, late=60_000)
+    assert tuple(found.columns) == gaps.GAPS
+    return [gap_row(row) for row in found.collect()]  # type: ignore[misc]
+
+
+def test_a_number_that_is_missing_is_an_alarm(spark: SparkSession) -> None:
+    found = _gaps(spark, _numbers(0, 1, 2, 5, 6))
+    start = NOON - NOON % TEN
+    assert {row.window_start for row in found} == {start, start - TEN}
+    assert {replace(row, window_start=0, window_end=0) for row in found} == {
+        Gap(
+            topic="ssb.queue.ServerB.DatabaseB.TargetQueue",
+            conversation=str(uuid.UUID(int=77)),
+            from_initiator=True,
+            window_start=0,
+            window_end=0,
+            first=0,
+            last=6,
+            count=5,
+            missing=2,
+            first_at=NOON + 5,
+            last_at=NOON + 4_005,
+        )
+    }
+
+
+def test_a_repeat_does_not_hide_a_gap(spark: SparkSession) -> None:
+    assert {row.missing for row in _gaps(spark, _numbers(0, 1, 1, 3))} == {1}
+
+
+def test_what_looks_alike_and_is_none(spark: SparkSession) -> None:
+    other = uuid.UUID(int=78)
+    records = [
+        *_numbers(4, 5, 6),  # the beginning was delivered long ago
+        *_numbers(0, 1, 1, 2, conversation=other),  # a repeat has an alarm of its own
+        *_numbers(9, conversation=other, flags=Flag.ERROR),  # it skips
+        *_numbers(0, flags=Flag.UNSEQUENCED),
+        *_numbers(8, 9, from_initiator=False),  # the other direction
+        *[Stored(headers) for _, headers in MALFORMED.values()],
+    ]
+    assert _gaps(spark, records) == []
+
+
+def test_neighbours_further_apart_than_the_horizon_are_not_compared(spark: SparkSession) -> None:
+    assert _gaps(spark, _numbers(0, 7, apart=3 * TEN)) == []
+
+
+def test_neighbours_within_it_always_share_a_window(spark: SparkSession) -> None:
+    assert _gaps(spark, _numbers(0, 7, apart=TEN - 1)) != []

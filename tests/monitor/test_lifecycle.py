@@ -1,0 +1,235 @@
+"""What is told of single messages: missing, found, copied, and why."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from streams.monitor import lifecycle, read
+from streams.monitor.sink import life_rows
+from streams.protocol.frames import Flag
+from streams.store import COPY_COLUMNS, Cause, CopiedMessage, FoundMessage, MissingMessage, Row
+from streams.wire import Topics, encode_event
+from tests.monitor.records import LIFETIME, NOON, Delivery, Stored, frame
+
+OUT, QUEUE_C = "ssb.out.ServerA", "ssb.queue.ServerC.DatabaseC.TargetQueue"
+MINUTE = 60_000
+FIRST = Delivery(id=3)
+
+
+def _now() -> Column:
+    return F.timestamp_millis(F.lit(NOON + 86_400_000))
+
+
+def sent(delivery: Delivery) -> Stored:
+    return Stored(delivery.transmitted, topic=OUT, key=delivery.key)
+
+
+def queued(delivery: Delivery, topic: str = Stored().topic) -> Stored:
+    return Stored(delivery.headers, topic=topic)
+
+
+def told(value: bytes) -> Stored:
+    return Stored(value=value, topic="ssb.event")
+
+
+def removed(delivery: Delivery, place: str = "ServerB/DatabaseB", after: int = 50) -> Stored:
+    return told(delivery.removed(at=delivery.visits[-1][1] + after, place=place))
+
+
+def rows(spark: SparkSession, *records: Stored, horizon: int = 10 * MINUTE) -> list[Row]:
+    """What the store is given when all sessions are over."""
+    events = [record for record in records if record.topic == "ssb.event"]
+    frames = [record for record in records if record.topic != "ssb.event"]
+    sightings = lifecycle.of_frames(
+        read.envelopes(frame(spark, frames)), _now(), queues="ssb.queue."
+    ).unionByName(lifecycle.of_events(read.events(frame(spark, events)), _now()))
+    assert tuple(sightings.columns) == lifecycle.SIGHTING
+    lives = lifecycle.lives(sightings, horizon=horizon, late=MINUTE)
+    assert tuple(lives.columns) == lifecycle.LIVES
+    return [row for life in lives.collect() for row in life_rows(life, Topics())]
+
+
+def moved(delivery: Delivery, by: int, **changes: object) -> Delivery:
+    """Another copy of a message, ``by`` ms later everywhere."""
+    visits = tuple((name, at + by) for name, at in delivery.visits)
+    return replace(delivery, visits=visits, **changes)  # type: ignore[arg-type]
+
+
+def causes(found: list[Row]) -> dict[Cause, int]:
+    (row,) = found
+    assert isinstance(row, CopiedMessage)
+    counts = {cause: getattr(row, name) for name, cause in COPY_COLUMNS.items()}
+    return {cause: count for cause, count in counts.items() if count}
+
+
+def test_what_arrives_once_tells_nothing(spark: SparkSession) -> None:
+    acknowledgement = [pair for pair in FIRST.transmitted if pair[0] != "sb-message"]
+    assert rows(
+        spark,
+        sent(FIRST),
+        queued(FIRST),
+        queued(Delivery(id=4)),  # transmitted before anybody looked
+        Stored(acknowledgement, topic=OUT, key=FIRST.key),
+        told(encode_event({"event": 124, "at": NOON, "instance": "ServerB"})),
+    ) == []  # fmt: skip
+
+
+def test_what_does_not_arrive_is_missing(spark: SparkSession) -> None:
+    drop = {
+        "event": 140, "error": 28072, "at": NOON + 70, "instance": "GatewayA", "attempt": 0,
+        "conversation": str(FIRST.conversation), "message_id": str(uuid.UUID(int=3)),
+    }  # fmt: skip
+    later = encode_event({**drop, "at": NOON + 9 * MINUTE, "attempt": 4})
+    again = replace(FIRST, attempt=1, sent_at=NOON + 9 * MINUTE)
+    found = rows(spark, sent(FIRST), sent(again), told(encode_event(drop)), told(later))
+    assert found == [
+        MissingMessage(
+            conversation=str(FIRST.conversation),
+            from_initiator=True,
+            message_id=str(uuid.UUID(int=3)),
+            sequence=3,
+            from_service="InitiatorService",
+            to_service="TargetService",
+            sender="ServerA",
+            enqueued_at=NOON,
+            expires_at=LIFETIME,
+            seen_at=NOON + 70,  # what a sender repeats is no sign of life
+            error=28072,
+            error_at=NOON + 70,
+            error_by="GatewayA",
+        )
+    ]
+
+
+@pytest.mark.parametrize("flag", [Flag.END, Flag.ERROR, Flag.UNSEQUENCED])
+def test_a_system_message_is_not_missed(spark: SparkSession, flag: Flag) -> None:
+    assert rows(spark, sent(Delivery(id=3, flags=flag))) == []
+
+
+def test_what_arrives_late_is_missing_and_found(spark: SparkSession) -> None:
+    visits = (("ServerA", NOON + 2), ("ServerB/DatabaseB", NOON + 11 * MINUTE))
+    missing, found = rows(spark, sent(FIRST), queued(replace(FIRST, visits=visits)))
+    assert isinstance(missing, MissingMessage)
+    assert found == FoundMessage(
+        missing.conversation, missing.message_id, "ServerB/DatabaseB", NOON + 11 * MINUTE
+    )
+
+
+def test_within_the_horizon_nothing_is_late(spark: SparkSession) -> None:
+    visits = (("ServerA", NOON + 2), ("ServerB/DatabaseB", NOON + 9 * MINUTE))
+    assert rows(spark, sent(FIRST), queued(replace(FIRST, visits=visits))) == []
+
+
+def test_a_retry_is_another_transmission(spark: SparkSession) -> None:
+    retry = moved(FIRST, 4_000, attempt=1, sent_at=NOON + 4_001)
+    # Behind an acknowledgement the sender begins to count again.
+    uncounted = moved(FIRST, 5_000, attempt=0, sent_at=NOON + 5_001)
+    found = rows(spark, sent(FIRST), queued(FIRST), removed(retry), removed(uncounted))
+    assert causes(found) == {Cause.RETRY: 2}
+    assert found == [
+        CopiedMessage(
+            conversation=str(FIRST.conversation),
+            from_initiator=True,
+            message_id=str(uuid.UUID(int=3)),
+            sequence=3,
+            from_service="InitiatorService",
+            to_service="TargetService",
+            places="ServerB/DatabaseB",
+            copies=3,
+            delivered=1,
+            retries=2,
+            redeliveries=0,
+            several_routes=0,
+            several_targets=0,
+            replays=0,
+            unknown=0,
+            first_at=NOON + 1,
+            last_at=NOON + 5_059,
+        )
+    ]
+
+
+def test_a_forwarder_that_begins_anew_delivers_again(spark: SparkSession) -> None:
+    # The sender's own passes it on once more; a gateway does, later on the way.
+    again = moved(FIRST, 300)
+    on_the_way = replace(FIRST, visits=(FIRST.visits[0], *moved(FIRST, 700).visits[1:]))
+    found = rows(spark, queued(FIRST), removed(again), removed(on_the_way))
+    assert causes(found) == {Cause.REDELIVERY: 2}
+
+
+def test_all_routes_at_once(spark: SparkSession) -> None:
+    ways = [
+        replace(
+            FIRST,
+            first_hop=n,
+            visits=(FIRST.visits[0], (f"Gateway{n}", NOON + 3 + n), FIRST.visits[2]),
+        )
+        for n in range(3)
+    ]  # fmt: skip
+    found = rows(spark, queued(ways[1]), removed(ways[0]), removed(ways[2]))
+    assert causes(found) == {Cause.SEVERAL_ROUTES: 2}
+
+
+def test_several_targets_are_told_with_the_dialog(spark: SparkSession) -> None:
+    elsewhere = replace(FIRST, visits=(("ServerA", NOON + 2), ("ServerC/DatabaseC", NOON + 8)))
+    retry = moved(elsewhere, 90, attempt=1, sent_at=NOON + 77)
+    found = rows(
+        spark, queued(FIRST), queued(elsewhere, QUEUE_C), removed(retry, "ServerC/DatabaseC")
+    )
+    assert causes(found) == {Cause.SEVERAL_TARGETS: 1, Cause.RETRY: 1}
+    assert isinstance(found[0], CopiedMessage)
+    assert found[0].places == "ServerB/DatabaseB, ServerC/DatabaseC"
+    assert found[0].conversation == str(FIRST.conversation)
+
+
+def test_a_database_that_moves_is_no_second_target(spark: SparkSession) -> None:
+    retry = moved(FIRST, 90, attempt=1, sent_at=NOON + 77)
+    assert causes(rows(spark, queued(FIRST), removed(retry, "ServerC/DatabaseB"))) == {
+        Cause.RETRY: 1
+    }
+
+
+def test_what_an_application_says_again_has_another_number(spark: SparkSession) -> None:
+    replayed = moved(FIRST, 5_000, sequence=9, sent_at=NOON + 5_001)
+    assert causes(rows(spark, queued(FIRST), queued(replayed))) == {Cause.REPLAY: 1}
+
+
+def test_causes_mix_and_add_up(spark: SparkSession) -> None:
+    copies = [
+        replace(moved(FIRST, passed), first_hop=hop, attempt=attempt, sent_at=NOON + attempt)
+        for attempt in (0, 1)
+        for passed in (0, 30)
+        for hop in (0, 1)
+    ]
+    found = rows(spark, queued(copies[0]), *[removed(copy) for copy in copies[1:]])
+    assert causes(found) == {Cause.RETRY: 1, Cause.REDELIVERY: 2, Cause.SEVERAL_ROUTES: 4}
+
+
+def test_fragments_are_held_against_the_whole_message(spark: SparkSession) -> None:
+    again = [moved(FIRST, 300, fragment=n) for n in range(3)]
+    assert causes(rows(spark, queued(FIRST), *map(removed, again))) == {Cause.REDELIVERY: 3}
+
+
+def test_beyond_the_horizon_nothing_tells_what_a_copy_is_of(spark: SparkSession) -> None:
+    late = moved(FIRST, 30 * MINUTE, attempt=3, sent_at=NOON + 30 * MINUTE)
+    assert causes(rows(spark, sent(FIRST), queued(FIRST), removed(late))) == {Cause.UNKNOWN: 1}
+
+
+def test_what_names_no_message_is_nobodys(spark: SparkSession) -> None:
+    nobody = encode_event({"event": 160, "error": 11218, "at": NOON, "instance": "ServerB"})
+    odd = Stored(FIRST.transmitted, topic=OUT, key=b"no conversation")
+    assert rows(spark, told(nobody), odd, Stored(None, topic=OUT), Stored([], topic=OUT)) == []
+
+
+def test_every_header_is_decoded_once(spark: SparkSession) -> None:
+    sightings = lifecycle.of_frames(
+        read.envelopes(frame(spark, [])), _now(), queues="ssb.queue."
+    ).unionByName(lifecycle.of_events(read.events(frame(spark, [])), _now()))
+    lives = lifecycle.lives(sightings, horizon=MINUTE, late=MINUTE)
+    plan = str(lives._jdf.queryExecution().executedPlan())  # type: ignore[operator]
+    assert plan.count("from_avro(") == 4

@@ -1,0 +1,138 @@
+"""Messages that did not arrive: where each is by what the store knows of its dialog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from streams.store import (
+    AlarmKind,
+    Cause,
+    DialogSide,
+    Report,
+    Row,
+    Severity,
+    Situation,
+    Store,
+    Whereabouts,
+)
+from tests.store.build import COPIED, FOUND, GAP, MISSING
+from tests.store.build_state import DIALOG
+
+NOW = 20_000_000
+SENDER = replace(DIALOG, acknowledged=5, depth=0, status=0)
+RECEIVER = replace(DIALOG, instance="ServerB", is_initiator=False, parked=0, depth=0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        yield store
+
+
+CASES: dict[str, tuple[Whereabouts, str, tuple[DialogSide, ...]]] = {
+    "acknowledged and nowhere": (Whereabouts.LOST, "in no queue", (SENDER, RECEIVER)),
+    "nothing is known of the target": (Whereabouts.LOST, "in no queue", (SENDER,)),
+    "not acknowledged": (
+        Whereabouts.WAITING,
+        "transmission queue of ServerA (9753: ",
+        (replace(SENDER, acknowledged=3, status=9753), RECEIVER),
+    ),
+    "its queue is off": (
+        Whereabouts.WAITING,
+        "waits in ServerB for a queue",
+        (SENDER, replace(RECEIVER, parked=2)),
+    ),
+    "in error there": (
+        Whereabouts.DISCARDED,
+        "in error",
+        (replace(SENDER, acknowledged=3), replace(RECEIVER, error_at=12_500)),
+    ),
+    "the receiver has ended": (
+        Whereabouts.DISCARDED,
+        "ended",
+        (SENDER, replace(RECEIVER, state="DO")),
+    ),
+    "the sender is closed": (
+        Whereabouts.DISCARDED,
+        "ended",
+        (replace(SENDER, state="CD", ended_at=13_000, acknowledged=3),),
+    ),
+    "nothing is known": (Whereabouts.UNKNOWN, "sender's side", ()),
+    "only the receiver is known": (Whereabouts.UNKNOWN, "sender's side", (RECEIVER,)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_state_of_its_dialog_tells_where_a_message_is(store: Store, case: str) -> None:
+    where, why, sides = CASES[case]
+    store.write("messages", "run", 0, [MISSING, *sides])
+    (found,) = Report(store).missing(NOW)
+    assert found.message == MISSING
+    assert found.whereabouts is where
+    assert why in found.why
+    assert found.remedy.endswith(".")
+
+
+def test_the_lifetime_of_its_dialog_ends_it(store: Store) -> None:
+    store.write("messages", "run", 0, [MISSING, SENDER, RECEIVER])
+    (found,) = Report(store).missing(MISSING.expires_at)
+    assert found.whereabouts is Whereabouts.DISCARDED
+    assert "lifetime" in found.why
+
+
+def test_who_dropped_a_copy_is_said(store: Store) -> None:
+    dropped = replace(MISSING, error=28072, error_at=11_900, error_by="GatewayA")
+    store.write("messages", "run", 0, [dropped])
+    (found,) = Report(store).missing(NOW)
+    assert "GatewayA has dropped a copy (28072: " in found.why
+
+
+def test_what_turns_up_is_missing_no_more(store: Store) -> None:
+    other = replace(MISSING, message_id="m-9", seen_at=13_000)
+    elsewhere = replace(FOUND, conversation="00000000-0000-0000-0000-000000000002")
+    store.write("messages", "run", 0, [MISSING, other, elsewhere])
+    report = Report(store)
+    assert [m.message.message_id for m in report.missing(NOW)] == ["m-9", "m-3"]
+    assert [m.message.message_id for m in report.missing(NOW, limit=1)] == ["m-9"]
+    store.write("messages", "run", 1, [FOUND])
+    assert [m.message.message_id for m in report.missing(NOW)] == ["m-9"]
+    assert report.missing_count() == 1
+
+
+def test_copies_are_added_up_by_cause(store: Store) -> None:
+    later = replace(COPIED, first_at=900_000, last_at=900_000, retries=0, redeliveries=0, unknown=1)
+    targets = replace(COPIED, message_id="m-5", retries=0, redeliveries=0, several_targets=1)
+    rows: list[Row] = [COPIED, later, targets, GAP]
+    report = Report(store)
+    assert report.copies_by_cause() == dict.fromkeys(Cause, 0)
+    store.write("messages", "run", 0, rows)
+    assert report.copies_by_cause() == {
+        Cause.RETRY: 2,
+        Cause.REDELIVERY: 1,
+        Cause.SEVERAL_ROUTES: 0,
+        Cause.SEVERAL_TARGETS: 1,
+        Cause.REPLAY: 0,
+        Cause.UNKNOWN: 1,
+    }
+    assert report.copied()[0] == later
+    assert report.gaps() == (GAP,)
+
+
+def test_what_is_lost_is_an_alarm_and_what_waits_is_none_of_these(store: Store) -> None:
+    waits = replace(MISSING, message_id="m-9", sequence=7)
+    store.write("messages", "run", 0, [MISSING, waits, SENDER, RECEIVER])
+    (alarm,) = [a for a in Situation(store).alarms(NOW) if a.kind is AlarmKind.MISSING]
+    assert (alarm.severity, alarm.count, alarm.where) == (Severity.ERROR, 1, "TargetService")
+    assert alarm.conversations == (MISSING.conversation,)
+
+
+def test_a_gap_that_two_windows_see_is_one_alarm(store: Store) -> None:
+    wider = replace(GAP, window_start=10_000, window_end=30_000, missing=3)
+    store.write("gaps", "run", 0, [GAP, wider])
+    (alarm,) = Situation(store).alarms(NOW)
+    assert (alarm.kind, alarm.count, alarm.where) == (AlarmKind.GAP, 3, GAP.topic)
+    assert "verify" in alarm.remedy
