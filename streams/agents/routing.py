@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from streams.agents.application import HoplineApp, hopline_app
@@ -71,12 +72,18 @@ def routing_app(
         turn = router.route(resolved, received)
         made = await _say(dialog, turn)
         await dialog.commit()
-        for one, other in turn.stored:
-            rows[_key(made.get(one, one))] = _key(made.get(other, other))
-        for gone in turn.deleted:
-            rows.pop(_key(gone), None)
+        keep_rows(rows, turn, made)
 
     return app
+
+
+def keep_rows(rows: MutableMapping[str, str], turn: Turn, made: Mapping[Handle, Handle]) -> None:
+    """Store and delete rows in their order; ``made`` are the dialogs that were begun."""
+    for one, other in turn.stored:
+        rows[_key(made.get(one, one))] = _key(made.get(other, other))
+    for gone in map(_key, turn.deleted):
+        if gone in rows:  # not pop(): a table with a default takes what is missing for there
+            del rows[gone]
 
 
 def _telling(classify: Classifier) -> Classifier:
