@@ -161,7 +161,7 @@ def verified(files: Sequence[Path], master: str) -> tuple[float, float, int]:
         [sys.executable, "-m", "streams", "verify", "--master", master, *named]
     )
     while child.poll() is None:
-        seen = _family_of(child.pid)
+        seen = _processes_below(child.pid)
         used |= {pid: ticks for pid, (ticks, _) in seen.items()}
         most = max(most, sum(pages for _, pages in seen.values()))
         time.sleep(EVERY)
@@ -171,7 +171,7 @@ def verified(files: Sequence[Path], master: str) -> tuple[float, float, int]:
     return time.monotonic() - began, cpu, most * os.sysconf("SC_PAGE_SIZE")
 
 
-def _family_of(root: int) -> dict[int, tuple[int, int]]:
+def _processes_below(root: int) -> dict[int, tuple[int, int]]:
     """Return ticks of CPU and resident pages of a process and of all below it."""
     parents: dict[int, int] = {}
     found: dict[int, tuple[int, int]] = {}
