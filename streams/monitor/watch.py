@@ -35,11 +35,14 @@ class Watch:
     behind: int | None = None
     _looked: str = ""
     _active: int = 0
+    _ready: bool = False
 
     @property
     def ready(self) -> bool:
-        """Tell whether the query has seen its topics once."""
-        return self.batch >= 0 or str(self.query.status["message"]).startswith("Waiting")
+        """Tell whether the query has seen its topics once; it stays so."""
+        waits = self.batch >= 0 or str(self.query.status["message"]).startswith("Waiting")
+        self._ready = self._ready or waits
+        return self._ready
 
     def look(self, store: Store) -> bool:
         """Take note of new batches and tell whether the query has, or just had, work to do."""

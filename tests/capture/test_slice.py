@@ -15,7 +15,7 @@ from streams.capture.edit import Edit, Editor
 from streams.capture.look import Look, look, raw
 from streams.capture.mask import rule_of
 from streams.protocol.frames import Command, CommandKind
-from streams.wire import Topics, decode_event, decode_parties
+from streams.wire import Topics, decode_event, decode_parties, encode_event
 from streams.wire.describe import describe
 from streams.wire.records import ROUTE, header_of, read_command
 from tests.capture.commands import begin, records, send
@@ -144,6 +144,15 @@ def test_the_text_of_an_error_is_masked_with_the_bodies() -> None:
     [changed], _ = edited(records([("ServerA", end)]), Edit(remove=frozenset({"Order"})))
     read = read_command(changed.key, changed.value, list(changed.headers), 0)
     assert (read.error_code, read.error_text) == (7, "Xxx 0000")
+
+
+def test_the_details_of_events_are_masked_with_the_bodies() -> None:
+    [record] = records([send(1)])
+    told = encode_event({"event": 160, "at": 1, "instance": "ServerA", "detail": "Ada 4711"})
+    event = replace(record, topic="ssb.event", headers=(), value=told)
+    [changed], _ = edited([event], Edit(remove=frozenset({"Order"})))
+    assert decode_event(changed.value)["detail"] == "Xxx 0000"
+    assert edited([event], Edit({"A": "B"}))[0] == [event]
 
 
 def test_state_is_left_out_where_it_would_tell_what_was_changed() -> None:

@@ -1,26 +1,22 @@
-"""What a monitor that runs says of itself over HTTP."""
+"""What a monitor says of itself over HTTP, from what Spark reports of its queries."""
 
 from __future__ import annotations
 
-import threading
 import urllib.error
 import urllib.request
-from dataclasses import replace
+import uuid
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from streams.errors import UsageError
-from streams.monitor import MonitorConfig, run
 from streams.monitor.metrics import serving
 from streams.monitor.watch import Watch
 from streams.store import Store
-from streams.wire import Topics
-from tests.monitor.records import create_topics
-from tests.monitor.test_run import _PATIENCE, _produce, _wait
 
 Samples = dict[tuple[str, ...], float]
 
@@ -44,43 +40,92 @@ def metrics(port: int) -> Samples:
     }
 
 
-def test_records_batches_and_delay_are_served(
-    spark: SparkSession, kafka: str, unique: str, tmp_path: Path
-) -> None:
-    config = MonitorConfig(
-        bootstrap=kafka,
-        prefix=unique,
-        store=f"sqlite:///{tmp_path}/monitor.sqlite",
-        checkpoint=tmp_path / "checkpoint",
-        trigger=200,
-        http="0",
-    )
-    create_topics(kafka, Topics(unique).queue("ServerB", "DatabaseB", "TargetQueue"))
-    stop, lines = threading.Event(), list[str]()
-    running = threading.Thread(
-        target=run, args=(config,), kwargs={"stop": stop, "say": lines.append, "spark": spark}
-    )
-    running.start()
-    told = "metrics and health on port "
-    _wait(lambda: any(line.startswith(told) for line in lines), "it serves")
-    port = int(next(line for line in lines if line.startswith(told)).removeprefix(told))
-    _wait(lambda: get(port, "/readyz") == (200, "ok\n"), "it is ready")
-    assert get(port, "/healthz") == (200, "ok\n")
-    count = _produce(config, 40, seed=1)
-    read = ("hopline_monitor_records_total", "deliveries")
-    _wait(lambda: metrics(port).get(read) == count, "the deliveries are read")
-    found = metrics(port)
-    assert found["hopline_monitor_batches_total", "deliveries"] >= 1
-    assert found["hopline_monitor_batch_seconds", "deliveries"] > 0
-    assert found["hopline_monitor_behind_records", "deliveries"] == 0
+def progress(batch: int, **changed: Any) -> StreamingQueryProgress:
+    """Return what Spark reports of a batch with three records."""
+    report = {
+        "id": str(uuid.UUID(int=1)),
+        "runId": str(uuid.UUID(int=2)),
+        "name": "deliveries",
+        "timestamp": "2026-11-21T13:30:10.000Z",
+        "batchId": batch,
+        "batchDuration": 500,
+        "durationMs": {"triggerExecution": 500},
+        "eventTime": {"avg": "2026-11-21T13:30:09.000Z"},
+        "stateOperators": [],
+        "sources": [
+            {
+                "description": "KafkaV2",
+                "startOffset": "",
+                "endOffset": "",
+                "latestOffset": "",
+                "numInputRows": 3,
+                "inputRowsPerSecond": 1.0,
+                "processedRowsPerSecond": 1.0,
+                "metrics": {"maxOffsetsBehindLatest": "7"},
+            }
+        ],
+        "sink": {"description": "", "numOutputRows": 3, "metrics": {}},
+        "numInputRows": 3,
+        "inputRowsPerSecond": 1.0,
+        "processedRowsPerSecond": 1.0,
+        "observedMetrics": {},
+        **changed,
+    }
+    return StreamingQueryProgress.fromJson(report)
+
+
+@dataclass
+class Running:
+    """A query that reports what a test says."""
+
+    recentProgress: list[StreamingQueryProgress]
+    name: str = "deliveries"
+    id: str = "1"
+    isActive: bool = True
+    message: str = "Getting offsets"
+
+    @property
+    def lastProgress(self) -> StreamingQueryProgress | None:
+        return self.recentProgress[-1] if self.recentProgress else None
+
+    @property
+    def status(self) -> dict[str, object]:
+        return {"message": self.message, "isTriggerActive": False, "isDataAvailable": False}
+
+
+def test_a_batch_says_how_long_it_took_and_how_late_it_is(tmp_path: Path) -> None:
+    running = Running([progress(0), progress(1, timestamp="2026-11-21T13:30:20.000Z")])
+    watch = Watch(running)
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        watch.look(store)
+        with serving("0", [watch], store) as port:
+            assert port is not None
+            found = metrics(port)
+    assert found["hopline_monitor_records_total", "deliveries"] == 6
+    assert found["hopline_monitor_batches_total", "deliveries"] == 2
+    assert found["hopline_monitor_batch_seconds", "deliveries"] == 0.5
+    assert found["hopline_monitor_behind_records", "deliveries"] == 7
+    assert found["hopline_monitor_delay_seconds", "deliveries"] == 11.5
+    assert found["hopline_monitor_last_batch_timestamp_seconds", "deliveries"] == 1795267820.5
     assert found["hopline_monitor_query_active", "deliveries"] == 1
-    assert found["hopline_monitor_late_records_total", "deliveries"] == 0
-    assert found["hopline_monitor_last_batch_timestamp_seconds", "deliveries"] > 0
-    assert ("hopline_monitor_delay_seconds", "deliveries") in found
     assert found["hopline_monitor_repeated_messages",] == 0
-    stop.set()
-    running.join(_PATIENCE)
-    assert not running.is_alive()
+
+
+def test_who_was_ready_once_stays_so(tmp_path: Path) -> None:
+    running = Running([])
+    watch = Watch(running)
+    with (
+        Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store,
+        serving("0", [watch], store) as port,
+    ):
+        assert port is not None
+        waits = "The query 'deliveries' has not looked at its topics yet.\n"
+        assert get(port, "/readyz") == (503, waits)
+        assert get(port, "/healthz") == (200, "ok\n")
+        running.message = "Waiting for data to arrive"
+        assert get(port, "/readyz") == (200, "ok\n")
+        running.message = "Getting offsets"
+        assert get(port, "/readyz") == (200, "ok\n")
 
 
 def test_nothing_is_served_unless_asked_and_an_address_must_be_one(tmp_path: Path) -> None:
@@ -96,11 +141,7 @@ def test_nothing_is_served_unless_asked_and_an_address_must_be_one(tmp_path: Pat
 
 
 def test_a_query_that_ended_is_no_health(tmp_path: Path) -> None:
-    class Ended:
-        name, isActive = "deliveries", False
-        status = MappingProxyType({"message": "Stopped"})
-
-    watch = replace(Watch(Ended()), rows=3)
+    watch = Watch(Running([], isActive=False), rows=3)
     with (
         Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store,
         serving("0", [watch], store) as port,
