@@ -79,5 +79,5 @@ lock:
 clean:
 	@test ! -x $(BIN)/hopline || $(BIN)/hopline kafka stop
 	rm -rf .venv .hopline build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache \
-	  .hypothesis .import_linter_cache spark-warehouse metastore_db derby.log
+	  .hypothesis .import_linter_cache artifacts spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

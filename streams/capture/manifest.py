@@ -92,8 +92,6 @@ class CaptureFolder:
     def _take_up(self, manifest: Manifest) -> None:
         self._metadata, self._parts = manifest.metadata, manifest.parts
         self.positions = {topic: dict(of) for topic, of in manifest.positions.items()}
-        for rubbish in self.path.glob("*.part"):
-            rubbish.unlink()
 
     @property
     def counts(self) -> Counts:

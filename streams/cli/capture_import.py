@@ -19,6 +19,7 @@ from streams.capture.foreign.write import import_foreign
 from streams.capture.record import Counts, Kind, Metadata
 from streams.cli.answer_options import format_option
 from streams.cli.topology_argument import TopologyArgument
+from streams.cli.value_text import shorten
 from streams.errors import UsageError
 from streams.prose import counted, listed
 
@@ -178,7 +179,7 @@ def _text(output: Path, counts: Counts, report: Report) -> Iterator[str]:
     if report.skipped:
         yield "Skipped, because it does not concern dialogs:"
         for kind, number in report.skipped.most_common(20):
-            yield f"  {number:>11,}  {kind}"
+            yield f"  {number:>11,}  {shorten(kind, 84)}"
     size = output.stat().st_size / 1e6
     made = listed((f"{number:,} {what}" for what, number in report.made.items()), 9)
     yield f"{output}: {counted(counts.records, 'record')} ({made or 'nothing'}), {size:.1f} MB"
@@ -186,4 +187,4 @@ def _text(output: Path, counts: Counts, report: Report) -> Iterator[str]:
 
 def _kind(kind: str, one: Left) -> str:
     first = f" (first: {one.first})" if one.first else ""
-    return f"  {one.count:>11,}  {kind}{first}"
+    return f"  {one.count:>11,}  {shorten(kind, 120)}{first}"

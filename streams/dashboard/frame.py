@@ -91,6 +91,7 @@ class Browser:
         self._address = Address.of(where)
         self._places = Places()
         self._shown = False
+        self._first: asyncio.Task[None] | None = None  # a task that nobody holds may vanish
 
     def lay_out(self, refresh: float) -> None:
         """Make all places, and see to it that they are filled again and again."""
@@ -106,6 +107,11 @@ class Browser:
         self._places.hide()
         ui.on("hopline", self._go)
         ui.timer(refresh, self.show, immediate=False)
+
+    async def begin(self) -> None:
+        """Show the content; what takes longer comes to a page that is there already."""
+        self._first = asyncio.create_task(self.show())
+        await asyncio.wait({self._first}, timeout=_PATIENCE)
 
     async def show(self) -> None:
         """Compute the content of the address and fill it in, the frame's first."""
@@ -146,8 +152,7 @@ def _add(context: Context, pages: tuple[Page, ...], page: Page, refresh: float) 
     async def shown(request: Request) -> None:
         browser = Browser(context, pages, page, str(request.url))
         browser.lay_out(refresh)
-        # What takes longer comes to a page that is there already.
-        await asyncio.wait({asyncio.create_task(browser.show())}, timeout=_PATIENCE)
+        await browser.begin()
 
     for path in (page.path, *page.also):
         ui.page(path, title=f"{page.name} · Hopline")(shown)

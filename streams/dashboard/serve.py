@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import uvicorn
 from fastapi import FastAPI, Response
-from nicegui import ui
+from nicegui import app, ui
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
@@ -55,7 +55,9 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
         follower = threading.Thread(
             target=network.follow, args=(stop, _TOPOLOGY_EVERY), name="topology", daemon=True
         )
-        follower.start()
+        # Not earlier: NiceGUI looks at all objects when it starts, and a tuple that another thread
+        # is just making of a generator cannot be finished then (SystemError).
+        app.on_startup(follower.start)
         try:
             say(address_of(config, listening.getsockname()[1]))
             _server(config, context).run(sockets=[listening])
@@ -65,14 +67,16 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
 
 def application(config: DashboardConfig, context: Context) -> Access:
     """Return everything that is served, behind whoever may look."""
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    app.mount(AT, StaticFiles(directory=FOLDER))
+    served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    served.mount(AT, StaticFiles(directory=FOLDER))
     counts = Counts()
     add_pages(context, tuple(map(counts.watched, PAGES)), config.refresh)
     metrics = exposition_of(lambda: figures_of(context, counts))
-    app.add_route("/metrics", lambda _: Response(metrics(), headers={"content-type": CONTENT_TYPE}))
+    served.add_route(
+        "/metrics", lambda _: Response(metrics(), headers={"content-type": CONTENT_TYPE})
+    )
     ui.run_with(
-        app,
+        served,
         title="Hopline",
         favicon=_ICON,
         tailwind=False,
@@ -82,7 +86,7 @@ def application(config: DashboardConfig, context: Context) -> Access:
         # Within a machine it only costs time.
         gzip_middleware_factory=None if config.local else GZipMiddleware,
     )
-    return Access(app, config.token)
+    return Access(served, config.token)
 
 
 def address_of(config: DashboardConfig, port: int) -> str:

@@ -146,12 +146,12 @@ def afterwards(kafka: Path, seconds: float, conversation: uuid.UUID | None) -> s
 
 def kept(bootstrap: str, dashboard: str, data: Path, conversation: uuid.UUID | None) -> str:
     """Say where to look at a system that runs on."""
+    dialog = f"  {dashboard}dialog/{conversation}   # a dialog that had to move"
     return "\n".join(
         [
             "\nThe system runs on: Kafka, workers, the monitor, and",
             f"  {dashboard}",
-            f"  {dashboard}dialog/{conversation}   # a dialog that had to move"
-            * bool(conversation),
+            *([] if conversation is None else [dialog]),
             "Give it something to do, and stop it:",
             "  hopline traffic --from ServerA/DatabaseA/InitiatorService --to TargetService \\",
             f"    --rate 50 --duration 10m --bootstrap {bootstrap}",

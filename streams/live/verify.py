@@ -93,9 +93,10 @@ def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) ->
         for each in survey_capture(spark, container)
     ]
     read = _read(surveyed)
-    sources = [
-        Heard(capture_records(spark, c), c.prefix, Ear(Sites(c.prefix), read)) for c in containers
-    ]
+    sources = []
+    for prefix in dict.fromkeys(c.prefix for c in containers):
+        same = [c for c in containers if c.prefix == prefix]
+        sources.append(Heard(capture_records(spark, same), prefix, Ear(Sites(prefix), read)))
     latest = max((r.counts.last for r in readers if r.counts), default=0)
     now = latest if latest > 0 else time.time_ns() // 1_000_000
     account = _judged(sources, Sites(""), now, asked, Begins)

@@ -97,10 +97,10 @@ def kafka_records(spark: SparkSession, read: Slice) -> DataFrame:
     return frame.withColumn("timestamp", F.unix_millis("timestamp"))
 
 
-def capture_records(spark: SparkSession, container: Container) -> DataFrame:
-    """Return the records of a capture."""
+def capture_records(spark: SparkSession, containers: Sequence[Container]) -> DataFrame:
+    """Return the records of captures."""
     reading = spark.read.format("avro").option("avroSchema", json.dumps(load("CapturedRecord")))
-    return reading.load(escaped(container.path))
+    return reading.load([escaped(container.path) for container in containers])
 
 
 def survey_slice(spark: SparkSession, read: Slice) -> list[Surveyed]:
@@ -111,7 +111,7 @@ def survey_slice(spark: SparkSession, read: Slice) -> list[Surveyed]:
 def survey_capture(spark: SparkSession, container: Container) -> list[Surveyed]:
     """Return what a capture has; raises InputError where it cannot be read or lacks records."""
     try:
-        found = _survey(capture_records(spark, container))
+        found = _survey(capture_records(spark, [container]))
     except (PySparkException, Py4JError) as error:
         raise InputError(
             f"the file cannot be read: {cause_of(error)}", file=str(container.path), remedy=REMEDY
@@ -149,7 +149,9 @@ def sum_dialogs(
 ) -> Sum:
     """Judge every dialog with all of its parts, a partition of them at a time; add up the sums."""
     context = sources[0].records.sparkSession.sparkContext
-    heard = context.union([_parts(source) for source in sources])
+    parts = [_parts(source) for source in sources]
+    # A union of one would send every part to the JVM and back.
+    heard = parts[0] if len(parts) == 1 else context.union(parts)
     dialogs = heard.groupByKey(max(heard.getNumPartitions(), context.defaultParallelism))
     return dialogs.mapPartitions(lambda some: (judge(some),)).reduce(plus)
 

@@ -120,7 +120,6 @@ STATE_KINDS: dict[type, Kind] = {
         kept={
             "locked_at": (),
             "error_at": (),
-            "ended_at": (),
             "gone_at": (),
             "progress_at": ("state", "sent", "acknowledged", "received"),
             "waiting_since": ("acknowledged",),

@@ -13,8 +13,6 @@ import time
 import urllib.request
 from pathlib import Path
 
-import pytest
-
 
 def start(*arguments: str) -> subprocess.Popen[str]:
     """Start `hopline demo` with its output on a pipe."""
@@ -35,7 +33,6 @@ def processes() -> str:
     return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.timeout(280)
 def test_the_sabotaged_demo_finds_the_one_record_that_is_hidden(tmp_path: Path) -> None:
     """All three acts run; the verdict names the hidden message and the exit code is 1.
 

@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
@@ -116,7 +115,6 @@ def order(engine: Engine, arrived: Callable[[], int]) -> None:
             dialogs.append(handle)
 
 
-@pytest.mark.timeout(290)
 def test_outbox_and_inbox_survive_kills_of_relay_and_receiver(
     kafka: str, unique: str, postgres: str, tmp_path: Path
 ) -> None:
@@ -160,7 +158,6 @@ def test_outbox_and_inbox_survive_kills_of_relay_and_receiver(
 # --- receive, process, send ----------------------------------------------------------------------
 
 
-@pytest.mark.timeout(290)
 def test_an_exchange_that_is_killed_answers_everything_once(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import pytest
-
 from streams.client import Client
 from streams.kafka import Cluster, deploy, read_all
 from streams.live.failover import move_role
@@ -29,7 +27,6 @@ def received(cluster: Cluster) -> list[bytes]:
 
 
 @shows("EX-08")
-@pytest.mark.timeout(280)
 def test_the_principal_is_stopped_in_the_midst_of_it_and_wakes_as_the_mirror(
     kafka: str, unique: str, tmp_path: Path
 ) -> None:

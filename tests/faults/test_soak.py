@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.faults.load import Load
 from tests.faults.run import run
 from tests.faults.scenarios import SHORT
 
 
-@pytest.mark.timeout(500)
 def test_nothing_is_lost_repeated_or_out_of_order_whatever_dies(tmp_path: Path) -> None:
     """Every worker and application is killed, others stopped, fenced, crowded; Kafka dies too."""
     outcome = run(SHORT, Load(2_000, 50.0), 1, tmp_path, print)

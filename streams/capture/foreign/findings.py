@@ -14,6 +14,8 @@ from streams.protocol.frames import CommandKind
 
 LATEST = 253_402_300_799_999
 """Epoch milliseconds: the end of the year 9999."""
+_KINDS, _OTHER = 200, "something else"
+"""How many kinds are told apart: a file may be full of names that nobody knows."""
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "hopline:conversation")
 
 
@@ -126,6 +128,10 @@ class Report:
     noted: dict[str, Left] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
 
+    def skip(self, kind: str) -> None:
+        """Count what does not concern Service Broker."""
+        self.skipped[kind if kind in self.skipped or len(self.skipped) < _KINDS else _OTHER] += 1
+
     def leave(self, kind: str, where: str, count: int = 1) -> None:
         """Count what concerns Service Broker and could not be mapped."""
         _count(self.left, kind, where, count)
@@ -151,6 +157,8 @@ class Report:
 
 
 def _count(into: dict[str, Left], kind: str, where: str, count: int) -> None:
+    if kind not in into and len(into) >= _KINDS:
+        kind = _OTHER
     if kind in into:
         into[kind].count += count
     else:

@@ -195,7 +195,7 @@ def _kind(columns: Collection[str], path: Path) -> Kind | ViewKind:
     view = views.view_of(found)
     if view is not None:
         return view
-    shown = ", ".join(list(columns)[:12]) or "none"
+    shown = ", ".join(name[:40] for name in list(columns)[:12]) or "none"
     raise InputError(
         f"nothing that is known has these columns: {shown}", file=str(path), line=1,
         remedy="Of a message log, say which columns are what: --conversation, --time, --body.",

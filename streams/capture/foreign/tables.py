@@ -22,6 +22,10 @@ from streams.errors import InputError
 _DELIMITERS = ",;\t|"
 _SPACE = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder(strict=False)
+_BINARY = {
+    ".xel": "SELECT event_data FROM sys.fn_xe_file_target_read_file('...xel', NULL, NULL, NULL)",
+    ".trc": "SELECT * FROM sys.fn_trace_gettable('...trc', DEFAULT)",
+}
 _BATCH = 8_192  # rows of a Parquet file at a time
 
 
@@ -37,6 +41,12 @@ class Form(Enum):
 
 def form_of(path: Path) -> Form:
     """Tell how a file is written, by how it begins; raises InputError where it cannot be read."""
+    query = _BINARY.get(path.suffix.casefold())
+    if query is not None:
+        raise InputError(
+            f"files of SQL Server's own form ({path.suffix}) are read by a server only",
+            file=str(path), remedy=f"Save the rows of {query} as CSV, XML or JSON.",
+        )  # fmt: skip
     begin = next(pieces(path)).lstrip()
     if begin.startswith("PAR1"):
         return Form.PARQUET

@@ -112,7 +112,7 @@ def _not_ours(cells: Mapping[str, Any], where: str, report: Report) -> None:
     elif (said or raw or "").startswith("Broker:"):
         report.leave(f"{said or raw}, of which no columns are known"[:120], where)
     else:
-        report.skipped[f"event {said or raw}"[:120]] += 1
+        report.skip(f"event {said or raw}"[:120])
 
 
 def _seen(

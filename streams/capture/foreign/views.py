@@ -93,7 +93,7 @@ def read_endpoint(
         report.leave("an endpoint without conversation id, handle or is_initiator", where)
         return
     if flag(cells.get("is_system")):
-        report.skipped["system conversations"] += 1
+        report.skip("system conversations")
         return
     report.rows[ViewKind.ENDPOINTS.value] += 1
     sent, received = whole(cells.get("send_sequence")), whole(cells.get("receive_sequence"))

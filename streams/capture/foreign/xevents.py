@@ -97,9 +97,9 @@ def read_event(
 
 def _not_ours(name: str, where: str, report: Report) -> None:
     if name.startswith("broker_"):
-        report.leave(f"{name}, of which no fields are known", where)
+        report.leave(f"{name}, of which no fields are known"[:120], where)
     else:
-        report.skipped[f"event {name or 'without a name'}"[:120]] += 1
+        report.skip(f"event {name or 'without a name'}"[:120])
 
 
 def _subclass(kind: EventKind, fields: Mapping[str, Any]) -> int | None:

@@ -157,9 +157,18 @@ def test_what_cannot_be_mapped_is_counted_by_kind(tmp_path: Path) -> None:
     assert len(events(records)) == 1
 
 
+def test_a_file_full_of_unknown_names_does_not_fill_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "odd.xml"
+    names = [f"{prefix}_{n}" for n in range(300) for prefix in ("broker", "sql")]
+    path.write_text("".join(f'<event name="{name}"></event>' for name in names))
+    _, report = imported(tmp_path, path)
+    assert len(report.left) == len(report.skipped) == 201
+    assert report.left["something else"].count == report.skipped["something else"] == 100
+
+
 def test_a_dialog_that_had_begun_before_begins_at_its_first_act(tmp_path: Path) -> None:
     path = tmp_path / "late.xml"
-    path.write_text("".join(EVENTS[8:]))
+    path.write_text("".join([EVENTS[3], *EVENTS[8:]]))
     records, report = imported(tmp_path, path)
     begin, send = commands(records)[:2]
     assert (begin.kind, begin.issued_at) == (CommandKind.BEGIN, send.issued_at)
