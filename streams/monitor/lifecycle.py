@@ -57,17 +57,21 @@ _TYPES = {
 _REFUSED = (EventKind.FORWARDED_MESSAGE_DROPPED, EventKind.MESSAGE_UNDELIVERABLE)
 
 
-def of_frames(envelopes: DataFrame, now: Column, *, queues: str) -> DataFrame:
+def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -> DataFrame:
     """Return the sightings in ``out`` and in queues (``read.ENVELOPE``).
 
-    ``queues`` is what the names of queue topics begin with. System messages that are not delivered
-    are not missed: an endpoint that has ended takes an EndDialog without showing it.
+    ``queues`` is what the names of queue topics begin with. An attempt above 0 is a retry, or the
+    first copy of a message that was sent while its dialog is retried: it counts as of when its
+    message was accepted, which makes no session longer, unless that was a horizon ago. System
+    messages that are not delivered are not missed: an endpoint that has ended takes an EndDialog
+    without showing it.
     """
     queued = F.startswith("topic", F.lit(queues))
     sent_at = instant_in("sent_at")
-    claimed = F.when(queued, _last("at")).otherwise(sent_at)
-    first = (F.col("attempt") == 0) & ~flagged(Flag.END, Flag.ERROR)
-    told = F.col("reason").isNull() & ~flagged(Flag.UNSEQUENCED) & (queued | first)
+    enqueued_at, first = F.col("enqueued_at"), F.col("attempt") == 0
+    claimed = F.when(queued, _last("at")).when(first, sent_at).otherwise(enqueued_at)
+    sent = ~flagged(Flag.END, Flag.ERROR) & (first | (sent_at - enqueued_at < horizon))
+    told = F.col("reason").isNull() & ~flagged(Flag.UNSEQUENCED) & (queued | sent)
     copy = F.struct(
         "sequence",
         _last("instance").alias("place"),
@@ -152,7 +156,8 @@ def lives(sightings: DataFrame, *, horizon: int, late: int) -> DataFrame:
         F.unix_millis("session.start").alias("first_at"),
         (F.unix_millis("session.end") - horizon).alias("last_at"),
     )
-    missing = F.col("sent").isNotNull() & (F.col("delivered") == 0)
+    # Of what was removed as a copy the endpoint has another one: it was delivered long ago.
+    missing = F.col("sent").isNotNull() & (F.col("copies") == 0)
     after = F.col("delivered_at") - F.col("enqueued_at") > horizon
     found = F.coalesce(F.col("sent").isNull() & after, F.lit(False))
     superfluous = sum((F.col(name) for name in _CAUSES), F.lit(0)) > 0

@@ -124,7 +124,9 @@ def _sightings(records: Records, now: Column) -> DataFrame:
         F.exists("headers", lambda header: header["key"] == MESSAGE)
     )
     seen = [
-        lifecycle.of_frames(records.envelopes(frames), now, queues=f"{config.prefix}queue."),
+        lifecycle.of_frames(
+            records.envelopes(frames), now, queues=f"{config.prefix}queue.", horizon=config.horizon
+        ),
         lifecycle.of_events(records.events(), now),
     ]
     # The source is always there, because a checkpoint has the same sources for ever.

@@ -152,7 +152,7 @@ def gap_row(row: SparkRow) -> Row:
 def life_rows(row: SparkRow, topics: Topics) -> tuple[Row, ...]:
     """Return what the store keeps of one of ``lifecycle.LIVES``; ``topics`` reads their names."""
     made: list[Row] = []
-    if row["sent"] is not None and not row["delivered"]:
+    if row["sent"] is not None and not row["copies"]:
         made.append(_missing(row, topics))
     if row["found"]:
         made.append(

@@ -101,9 +101,11 @@ where n < last - first + 1
 """
 _LIVES = """
 create table seen as
-    select 'sent' as kind, sent_at as moment, * exclude (kind, names, instants), null as place,
+    select 'sent' as kind, case attempt when 0 then sent_at else enqueued_at end as moment,
+           * exclude (kind, names, instants), null as place,
            null as left_at, null as error, null as error_by
-    from frames where kind = 'out' and attempt = 0 and flags & 7 = 0
+    from frames
+    where kind = 'out' and flags & 7 = 0 and (attempt = 0 or sent_at - enqueued_at < {horizon})
     union all by name
     select 'queued' as kind, instants[-1] as moment, * exclude (kind, names, instants),
            names[-1] as place, instants[1] as left_at
@@ -157,7 +159,7 @@ from placed group by conversation, message_id, session
 _MISSING = """
 select conversation, from_initiator, message_id, sequence, from_service, to_service, sender,
        enqueued_at, expires_at, last_at, coalesce(trouble[1], 0), trouble[2], trouble[3]
-from lives where sent > 0 and delivered = 0
+from lives where sent > 0 and copies = 0
 """
 _FOUND = """
 select conversation, message_id, places, delivered_at

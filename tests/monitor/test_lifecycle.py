@@ -46,7 +46,7 @@ def rows(spark: SparkSession, *records: Stored, horizon: int = 10 * MINUTE) -> l
     events = [record for record in records if record.topic == "ssb.event"]
     frames = [record for record in records if record.topic != "ssb.event"]
     sightings = lifecycle.of_frames(
-        read.envelopes(frame(spark, frames)), _now(), queues="ssb.queue."
+        read.envelopes(frame(spark, frames)), _now(), queues="ssb.queue.", horizon=horizon
     ).unionByName(lifecycle.of_events(read.events(frame(spark, events)), _now()))
     assert tuple(sightings.columns) == lifecycle.SIGHTING
     lives = lifecycle.lives(sightings, horizon=horizon, late=MINUTE)
@@ -104,6 +104,16 @@ def test_what_does_not_arrive_is_missing(spark: SparkSession) -> None:
             error_by="GatewayA",
         )
     ]
+
+
+def test_a_first_copy_may_have_a_later_attempt(spark: SparkSession) -> None:
+    # It was sent while its dialog was retried; a retry much later tells nothing new.
+    while_retried = replace(FIRST, attempt=3, sent_at=NOON + 5_000)
+    retry = replace(FIRST, attempt=9, sent_at=NOON + 25 * MINUTE)
+    (missing,) = rows(spark, sent(while_retried), sent(retry))
+    assert isinstance(missing, MissingMessage)
+    assert missing.seen_at == NOON
+    assert rows(spark, sent(while_retried), queued(FIRST), sent(retry)) == []
 
 
 @pytest.mark.parametrize("flag", [Flag.END, Flag.ERROR, Flag.UNSEQUENCED])
@@ -220,6 +230,13 @@ def test_beyond_the_horizon_nothing_tells_what_a_copy_is_of(spark: SparkSession)
     assert causes(rows(spark, sent(FIRST), queued(FIRST), removed(late))) == {Cause.UNKNOWN: 1}
 
 
+def test_what_was_delivered_long_ago_and_is_sent_anew_is_not_missing(spark: SparkSession) -> None:
+    # Behind progress the sender repeats what it suspects, and counts its attempts from 0.
+    anew = moved(FIRST, 30 * MINUTE, sent_at=NOON + 30 * MINUTE)
+    found = rows(spark, sent(FIRST), queued(FIRST), sent(anew), removed(anew))
+    assert causes(found) == {Cause.UNKNOWN: 1}
+
+
 def test_what_names_no_message_is_nobodys(spark: SparkSession) -> None:
     nobody = encode_event({"event": 160, "error": 11218, "at": NOON, "instance": "ServerB"})
     odd = Stored(FIRST.transmitted, topic=OUT, key=b"no conversation")
@@ -228,7 +245,7 @@ def test_what_names_no_message_is_nobodys(spark: SparkSession) -> None:
 
 def test_every_header_is_decoded_once(spark: SparkSession) -> None:
     sightings = lifecycle.of_frames(
-        read.envelopes(frame(spark, [])), _now(), queues="ssb.queue."
+        read.envelopes(frame(spark, [])), _now(), queues="ssb.queue.", horizon=MINUTE
     ).unionByName(lifecycle.of_events(read.events(frame(spark, [])), _now()))
     lives = lifecycle.lives(sightings, horizon=MINUTE, late=MINUTE)
     plan = str(lives._jdf.queryExecution().executedPlan())  # type: ignore[operator]
