@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from streams.errors import HoplineError
+
+log = logging.getLogger("hopline.dashboard")
 
 T = TypeVar("T")
 PATIENCE = 0.4
@@ -39,13 +42,15 @@ class _Reading:
 
 
 class Slow:
-    """Answers by key, each read again when it is older than ``keep`` milliseconds."""
+    """Answers by key, each read again in ``pool`` when it is older than ``keep`` milliseconds."""
 
-    def __init__(self, now: Callable[[], int], keep: int = 5_000) -> None:
+    def __init__(
+        self, now: Callable[[], int], keep: int = 5_000, pool: Executor | None = None
+    ) -> None:
         self._now, self._keep = now, keep
         self._lock = threading.Lock()
         self._readings: OrderedDict[Hashable, _Reading] = OrderedDict()
-        self._pool = ThreadPoolExecutor(4, thread_name_prefix="slow")
+        self._pool = pool or ThreadPoolExecutor(4, thread_name_prefix="slow")
 
     def get(self, key: Hashable, read: Callable[[], T]) -> Answer[T]:
         """Return what is known by now; ``read`` runs in another thread where it is time for it."""
@@ -66,7 +71,11 @@ class Slow:
     def _read(self, reading: _Reading, read: Callable[[], Any]) -> None:
         try:
             answer = Answer(read(), self._now())
-        except HoplineError as error:
-            answer = Answer(reading.answer.value, reading.answer.at, error.message)
+        except Exception as error:  # whatever it is: it is told, and the next look tries again
+            known = error.message if isinstance(error, HoplineError) else None
+            if known is None:
+                log.exception("what a page asked for could not be read")
+            trouble = known or f"it could not be read ({type(error).__name__}), see the log"
+            answer = Answer(reading.answer.value, reading.answer.at, trouble)
         with self._lock:
             reading.answer, reading.tried_at, reading.future = answer, self._now(), None
