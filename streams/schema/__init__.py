@@ -20,6 +20,7 @@ NAMES = (
     "Cause",
     "Result",
     "Event",
+    "Metric",
     "Presence",
     "CatalogObject",
     "Dialog",
