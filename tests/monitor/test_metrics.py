@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import urllib.error
 import urllib.request
 import uuid
@@ -11,7 +12,6 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from streams.errors import UsageError
 from streams.monitor.metrics import serving
@@ -40,7 +40,17 @@ def metrics(port: int) -> Samples:
     }
 
 
-def progress(batch: int, **changed: Any) -> StreamingQueryProgress:
+@dataclass(frozen=True)
+class Told:
+    """A report as Java gives it: as text, if asked for that."""
+
+    text: str
+
+    def json(self) -> str:
+        return self.text
+
+
+def progress(batch: int, **changed: Any) -> Told:
     """Return what Spark reports of a batch with three records."""
     report = {
         "id": str(uuid.UUID(int=1)),
@@ -71,22 +81,25 @@ def progress(batch: int, **changed: Any) -> StreamingQueryProgress:
         "observedMetrics": {},
         **changed,
     }
-    return StreamingQueryProgress.fromJson(report)
+    return Told(json.dumps(report))
 
 
 @dataclass
 class Running:
-    """A query that reports what a test says."""
+    """A query that reports what a test says, in the way in which a watch reads it: from Java."""
 
-    recentProgress: list[StreamingQueryProgress]
+    reports: list[Told]
     name: str = "deliveries"
     id: str = "1"
     isActive: bool = True
     message: str = "Getting offsets"
 
     @property
-    def lastProgress(self) -> StreamingQueryProgress | None:
-        return self.recentProgress[-1] if self.recentProgress else None
+    def _jsq(self) -> Running:
+        return self
+
+    def recentProgress(self) -> list[Told]:
+        return self.reports
 
     @property
     def status(self) -> dict[str, object]:
