@@ -11,7 +11,7 @@ from streams.store import MONITOR_STORE
 FOLDER = Path(".hopline/monitor")
 """Where the checkpoint is unless told otherwise, beside the store."""
 
-QUERIES_VERSION = 1
+QUERIES_VERSION = 2
 """To be raised when the state of a query changes: old checkpoints are then left alone."""
 
 

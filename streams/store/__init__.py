@@ -8,7 +8,7 @@ in this namespace; :mod:`streams.store.outbox` and :mod:`streams.store.inbox` ar
 from streams.store.alarm import Alarm, AlarmKind, Severity
 from streams.store.database import MONITOR_STORE
 from streams.store.dialogs import DialogCounts, LockTime, Waiting, Which
-from streams.store.drops import Drop
+from streams.store.drops import Drop, drops_of
 from streams.store.links import Link
 from streams.store.mapping import as_columns
 from streams.store.message_rows import (
@@ -95,6 +95,7 @@ __all__ = [
     "Whereabouts",
     "Which",
     "as_columns",
+    "drops_of",
     "merged",
     "percentile",
 ]

@@ -60,7 +60,10 @@ class LatencyWindow:
 
 @dataclass(frozen=True, slots=True)
 class EventWindow:
-    """How often one trace event happened in a window; ``cause`` where it removed a copy."""
+    """How often one trace event happened in a window; ``cause`` where it removed a copy.
+
+    ``route``: by which routes a copy would have gone that went no further, joined by ``, ``.
+    """
 
     window_start: int
     window_end: int
@@ -70,6 +73,7 @@ class EventWindow:
     database: str | None
     from_service: str | None
     to_service: str | None
+    route: str | None
     cause: Cause | None
     count: int
 

@@ -73,6 +73,7 @@ EVENTS = Table(
     _text("database", nullable=True),
     _text("from_service", nullable=True),
     _text("to_service", nullable=True),
+    _text("route", nullable=True),
     _text("cause", nullable=True),
     whole("count"),
 )
@@ -155,7 +156,7 @@ KINDS: dict[type, Kind] = {
         EVENTS,
         (
             *_WINDOW, "event", "error", "instance", "database", "from_service", "to_service",
-            "cause",
+            "route", "cause",
         ),
         "count",
     ),

@@ -38,7 +38,7 @@ LATENCY = LatencyWindow(
     histogram=((5.0, 2), (30.0, 1)),
 )
 EVENT = EventWindow(
-    10_000, 20_000, 160, 11218, "ServerB", "DatabaseB", None, "TargetService", Cause.RETRY, 4
+    10_000, 20_000, 160, 11218, "ServerB", "DatabaseB", None, "TargetService", None, Cause.RETRY, 4
 )
 MALFORMED = MalformedWindow(10_000, 20_000, "ssb.queue.x", "sb-hop: missing", 2)
 REPEAT = Repeat("ssb.queue.x", "m-1", 0, None, 7, 2, 11_000, 12_000)
