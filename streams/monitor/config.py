@@ -14,6 +14,9 @@ FOLDER = Path(".hopline/monitor")
 QUERIES_VERSION = 2
 """To be raised when the state of a query changes: old checkpoints are then left alone."""
 
+STORE_FORM = "2"
+"""To be raised when a table of the store changes: an older store is then refused."""
+
 
 @dataclass(frozen=True, slots=True)
 class MonitorConfig:
@@ -59,4 +62,9 @@ class MonitorConfig:
 
     def claims(self, cluster: str) -> dict[str, str]:
         """Return what all figures in one store must have in common."""
-        return {"cluster": cluster, "prefix": self.prefix, "window": f"{self.window} ms"}
+        return {
+            "cluster": cluster,
+            "prefix": self.prefix,
+            "window": f"{self.window} ms",
+            "form": STORE_FORM,
+        }

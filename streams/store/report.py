@@ -64,7 +64,7 @@ class Report:
         self._store, self._between = store, between
 
     def as_of(self) -> int | None:
-        """Return up to when there are figures at all, in epoch milliseconds; None for none."""
+        """Return as of when the figures are, in epoch milliseconds; None where nobody knows."""
         return self._store.as_of()
 
     def latency_windows(self, leg: int | None = 0) -> tuple[LatencyWindow, ...]:

@@ -19,7 +19,7 @@ from streams.store.prune import prunings
 from streams.store.rows import Progress, Row
 from streams.store.state_rows import Sample
 from streams.store.state_tables import AGES, SAMPLES
-from streams.store.tables import BATCHES, EVENTS, LATENCY, METADATA, SETTINGS
+from streams.store.tables import BATCHES, METADATA, REACHED, SETTINGS
 
 
 class Store:
@@ -73,6 +73,8 @@ class Store:
         with self._writing() as connection:
             found = connection.execute(sa.select(SETTINGS)).mappings()
             known: dict[str, str] = {row["name"]: row["value"] for row in found}
+            if known:
+                known.setdefault("form", "1")  # what it was before anybody noted it
             for name, value in settings.items():
                 if name not in known:
                     connection.execute(SETTINGS.insert().values(name=name, value=value))
@@ -156,13 +158,22 @@ class Store:
         order = [table.c[name] for name in KINDS[kind].identity]
         return self.select(kind, statement.order_by(*order))
 
+    def reach(self, instants: Mapping[str, int]) -> None:
+        """Note up to when each query has read: all that was there at an instant (epoch ms).
+
+        Other queries than these there are none any more.
+        """
+        rows = [{"query": query, "at": at} for query, at in instants.items()]
+        with self._writing() as connection:
+            connection.execute(REACHED.delete())
+            if rows:
+                connection.execute(REACHED.insert(), rows)
+
     def as_of(self) -> int | None:
-        """Return the end of the newest window; None where there is none."""
-        newest = (
-            sa.select(table.c.window_end).order_by(table.c.window_start.desc()).limit(1)
-            for table in (LATENCY, EVENTS)
-        )
-        return max((row["window_end"] for each in newest for row in self.ask(each)), default=None)
+        """Return up to when all queries have read; None where that is not known."""
+        (row,) = self.ask(sa.select(sa.func.min(REACHED.c.at).label("at")))
+        at: int | None = row["at"]
+        return at
 
     def select(self, kind: type[AnyRow], statement: sa.Select[Any]) -> tuple[AnyRow, ...]:
         """Return the rows of a kind that a statement selects from its table."""

@@ -113,6 +113,13 @@ BATCHES = Table(
     whole("late_batch"),
 )
 
+REACHED = Table(
+    "reached",
+    METADATA,
+    Column("query", String(64), primary_key=True),
+    whole("at"),
+)
+
 SETTINGS = Table(
     "settings",
     METADATA,
