@@ -17,12 +17,12 @@ from streams.monitor.config import MonitorConfig
 from streams.monitor.learned import learn
 from streams.monitor.look import Eye
 from streams.monitor.metrics import serving
-from streams.monitor.prune import Pruning
 from streams.monitor.publish import Publisher
 from streams.monitor.queries import Query, queries
 from streams.monitor.sampler import Sampler
 from streams.monitor.session import close_session, open_session
 from streams.monitor.sink import Target
+from streams.monitor.upkeep import Upkeep
 from streams.monitor.watch import Watch
 from streams.store import Store
 from streams.wire import Topics
@@ -117,7 +117,7 @@ def _follow(
 ) -> None:
     ready, said, told = False, "", time.monotonic()
     noted: dict[str, int] = {}
-    worked, pruning = time.monotonic(), Pruning(store, config.keep, time.time)
+    worked, upkeep = time.monotonic(), Upkeep(store, config.keep, time.time)
     while not stop.wait(_LOOK_S):
         for query, watch in zip(defined, watches, strict=True):
             _check(query, watch.query)
@@ -127,7 +127,7 @@ def _follow(
         busy = [watch.look(store) for watch in watches]
         if any(busy):
             worked = now
-        pruning.look(now)
+        upkeep.look(now)
         noted = _note(watches, store, noted)
         if not ready and all(watch.ready for watch in watches):
             ready, worked = True, now

@@ -27,9 +27,11 @@ from streams.store.report import (
     LatencySummary,
     Report,
 )
+from streams.store.rollup import roll_up
 from streams.store.rows import (
     Cause,
     EventWindow,
+    LatencyStretch,
     LatencyWindow,
     MalformedWindow,
     Progress,
@@ -70,6 +72,7 @@ __all__ = [
     "HeldSample",
     "Histogram",
     "LagSample",
+    "LatencyStretch",
     "LatencySummary",
     "LatencyWindow",
     "Link",
@@ -98,4 +101,5 @@ __all__ = [
     "drops_of",
     "merged",
     "percentile",
+    "roll_up",
 ]

@@ -59,6 +59,11 @@ class LatencyWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class LatencyStretch(LatencyWindow):
+    """What the windows of a longer time say together (:mod:`streams.store.rollup`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class EventWindow:
     """How often one trace event happened in a window; ``cause`` where it removed a copy.
 
@@ -116,4 +121,6 @@ class Progress:
     late: int
 
 
-Row = LatencyWindow | EventWindow | MalformedWindow | Repeat | MessageRow | StateRow
+Row = (
+    LatencyWindow | LatencyStretch | EventWindow | MalformedWindow | Repeat | MessageRow | StateRow
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any, Self
@@ -16,10 +16,10 @@ from streams.store.database import READING, engine_for, reading_engine_for, show
 from streams.store.kinds import KINDS, upsert
 from streams.store.mapping import AnyRow, from_columns, to_columns
 from streams.store.prune import prunings
-from streams.store.rows import Progress, Row
+from streams.store.rows import LatencyStretch, LatencyWindow, Progress, Row
 from streams.store.state_rows import Sample
 from streams.store.state_tables import AGES, SAMPLES
-from streams.store.tables import BATCHES, METADATA, REACHED, SETTINGS
+from streams.store.tables import BATCHES, LATENCY, METADATA, REACHED, SETTINGS, STRETCHES
 
 
 class Store:
@@ -101,6 +101,9 @@ class Store:
         with self._writing() as connection:
             if not _mark(connection, query, run, batch_id):
                 return False
+            if LatencyWindow in by_kind:  # what they were put together to is not true any more
+                first = min(values["window_start"] for values in by_kind[LatencyWindow])
+                connection.execute(STRETCHES.delete().where(STRETCHES.c.window_end > first))
             for kind in sorted(by_kind, key=list(KINDS).index):  # made before it is forgotten
                 connection.execute(upsert(KINDS[kind], self._engine.dialect.name), by_kind[kind])
         return True
@@ -130,6 +133,24 @@ class Store:
         )
         with self._writing() as connection:
             connection.execute(statement)
+
+    def roll(
+        self,
+        start: int,
+        end: int,
+        together: Callable[[Sequence[LatencyWindow]], Iterable[LatencyStretch]],
+    ) -> None:
+        """Put together the windows that begin in [start, end), while nobody writes any."""
+        begins = LATENCY.c.window_start
+        asked = sa.select(LATENCY).where(begins >= start, begins < end)
+        with self._writing() as connection:
+            # SQLite locks at the first write, PostgreSQL the markers that every batch writes.
+            connection.execute(STRETCHES.delete().where(STRETCHES.c.window_start == start))
+            connection.execute(sa.select(BATCHES.c.query).with_for_update())
+            found = connection.execute(asked).mappings()
+            made = together([from_columns(LatencyWindow, dict(row)) for row in found])
+            if rows := [to_columns(row) for row in made]:
+                connection.execute(STRETCHES.insert(), rows)
 
     def prune(self, before: int) -> int:
         """Delete what is about a time before an instant (epoch ms); returns how many rows."""
