@@ -152,6 +152,8 @@ def _event(record: Description) -> str:
         more.append(f"from broker {event['from_broker']}")
     if event.get("next_hop"):
         more.append(f"next hop {event['next_hop']}")
+    if event.get("route"):
+        more.append(f"route {event['route']}")
     if event.get("topic"):
         more.append(f"record {event['topic']}/{event['partition']}@{event['offset']}")
     return f"{text}: {', '.join(more)}" if more else text

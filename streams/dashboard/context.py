@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streams.dashboard.figures import Figures
-from streams.dashboard.lives import Lives
 from streams.dashboard.network import Network
 from streams.dashboard.slow import Slow
 from streams.kafka import Cluster
@@ -16,8 +15,7 @@ from streams.kafka import Cluster
 class Context:
     """The store's figures, the topology, the cluster where there is one, and the clock.
 
-    ``slow`` reads what may take long, such as Kafka, and ``lives`` single dialogs from there;
-    ``now`` returns epoch milliseconds.
+    ``slow`` reads what may take long, such as Kafka; ``now`` returns epoch milliseconds.
     """
 
     figures: Figures
@@ -25,4 +23,3 @@ class Context:
     cluster: Cluster | None
     slow: Slow
     now: Callable[[], int]
-    lives: Lives | None = None

@@ -55,9 +55,8 @@ def header_of(
 
 def as_of_store(store: Store, window: Window) -> int | None:
     """Return up to when figures reach, whatever the time that is shown."""
-    looks = (store.as_of(), Situation(store).looked_at())
-    newest = max((at for at in looks if at is not None), default=None)
-    return None if newest is None else min(newest, window.now)  # a window may end in future
+    known = (at for at in (store.as_of(), Situation(store).looked_at()) if at is not None)
+    return min(known, default=None)
 
 
 def links_of(pages: tuple[Page, ...], page: Page, address: Address) -> tuple[Link, ...]:

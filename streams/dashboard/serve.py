@@ -20,10 +20,10 @@ from streams.dashboard.context import Context
 from streams.dashboard.figures import Figures
 from streams.dashboard.frame import add_pages
 from streams.dashboard.head import AT, FOLDER
-from streams.dashboard.lives import lives_of
 from streams.dashboard.metrics import Counts, figures_of
 from streams.dashboard.network import network_of
 from streams.dashboard.pages import PAGES
+from streams.dashboard.pages.dialog import weight_of
 from streams.dashboard.slow import Slow
 from streams.errors import UsageError
 from streams.store import Store
@@ -46,9 +46,8 @@ def serve(config: DashboardConfig, say: Callable[[str], None] = lambda _: None) 
             Figures(store, _now, config.refresh),
             network,
             config.cluster,
-            Slow(_now),
+            Slow(_now, weight_of),
             _now,
-            lives_of(config.cluster, _now),
         )
         if config.topology is not None:  # a folder is there from the beginning, or never
             network.begin()

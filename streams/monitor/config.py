@@ -11,8 +11,11 @@ from streams.store import MONITOR_STORE
 FOLDER = Path(".hopline/monitor")
 """Where the checkpoint is unless told otherwise, beside the store."""
 
-QUERIES_VERSION = 1
+QUERIES_VERSION = 2
 """To be raised when the state of a query changes: old checkpoints are then left alone."""
+
+STORE_FORM = "2"
+"""To be raised when a table of the store changes: an older store is then refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +62,9 @@ class MonitorConfig:
 
     def claims(self, cluster: str) -> dict[str, str]:
         """Return what all figures in one store must have in common."""
-        return {"cluster": cluster, "prefix": self.prefix, "window": f"{self.window} ms"}
+        return {
+            "cluster": cluster,
+            "prefix": self.prefix,
+            "window": f"{self.window} ms",
+            "form": STORE_FORM,
+        }

@@ -12,7 +12,7 @@ from streams.store import Cause
 
 EVENT_WINDOWS = (
     "window_start", "window_end", "reason", "topic", "event", "error", "instance", "database",
-    "from_service", "to_service", "cause", "count",
+    "from_service", "to_service", "route", "cause", "count",
 )  # fmt: skip
 """Events per window, or (``reason``, ``topic``) records that cannot be read."""
 
@@ -39,6 +39,7 @@ def event_windows(events: DataFrame, now: Column, *, length: int, late: int) -> 
         "database",
         "from_service",
         "to_service",
+        "route",
         cause().alias("cause"),
     )
     keys = [name for name in timed.columns if name != "at"]

@@ -33,7 +33,7 @@ instant at which the message was enqueued, not its delivery."""
 EVENT_RECORD = (
     "topic", "stored_at", "reason", "event", "error", "at", "instance", "database",
     "conversation", "from_initiator", "from_service", "to_service", "message_id", "sequence",
-    "fragment", "attempt", "sent_at", "first_hop", "left_at",
+    "fragment", "attempt", "sent_at", "first_hop", "left_at", "route",
 )  # fmt: skip
 """Columns of an event record; ids are text."""
 
@@ -157,6 +157,7 @@ def events(raw: DataFrame, *, writers: Writers = EVENTS) -> DataFrame:
     )
     texts = (
         "instance", "database", "conversation", "from_service", "to_service", "message_id",
+        "route",
     )  # fmt: skip
     columns = {
         name: clean(F.col(f"read.{name}")) if name in texts else F.col(f"read.{name}")

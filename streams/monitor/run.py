@@ -17,18 +17,19 @@ from streams.monitor.config import MonitorConfig
 from streams.monitor.learned import learn
 from streams.monitor.look import Eye
 from streams.monitor.metrics import serving
-from streams.monitor.prune import Pruning
 from streams.monitor.publish import Publisher
 from streams.monitor.queries import Query, queries
 from streams.monitor.sampler import Sampler
 from streams.monitor.session import close_session, open_session
 from streams.monitor.sink import Target
+from streams.monitor.upkeep import Upkeep
 from streams.monitor.watch import Watch
 from streams.store import Store
 from streams.wire import Topics
 
 _LOOK_S = 0.25
 _SAY_S = 5.0
+_NOTE_MS = 1_000
 _LAST_BATCH_S = 20.0
 _ANSWER_S = 15.0
 
@@ -86,6 +87,7 @@ def _monitor(
         _finish(started)
         for watch in watches:
             watch.look(store)
+        _note(watches, store, {})
         sampler.stop()
         if sampler.failure is not None:
             raise sampler.failure
@@ -114,7 +116,8 @@ def _follow(
     say: Say,
 ) -> None:
     ready, said, told = False, "", time.monotonic()
-    worked, pruning = time.monotonic(), Pruning(store, config.keep, time.time)
+    noted: dict[str, int] = {}
+    worked, upkeep = time.monotonic(), Upkeep(store, config.keep, time.time)
     while not stop.wait(_LOOK_S):
         for query, watch in zip(defined, watches, strict=True):
             _check(query, watch.query)
@@ -124,7 +127,8 @@ def _follow(
         busy = [watch.look(store) for watch in watches]
         if any(busy):
             worked = now
-        pruning.look(now)
+        upkeep.look(now)
+        noted = _note(watches, store, noted)
         if not ready and all(watch.ready for watch in watches):
             ready, worked = True, now
             say(f"monitoring {config.bootstrap}, topics {config.prefix}*, into {store.address}")
@@ -135,6 +139,17 @@ def _follow(
             say(line)
         if ready and config.until_idle is not None and now - worked >= config.until_idle:
             return
+
+
+def _note(watches: list[Watch], store: Store, noted: dict[str, int]) -> dict[str, int]:
+    """Note in the store up to when all queries have read, where that is news; returns it."""
+    reached = {str(w.query.name): w.reached for w in watches if w.reached is not None}
+    if len(reached) < len(watches):
+        return noted  # one has not read at all yet: what was noted by a former run still holds
+    if noted and min(reached.values()) < min(noted.values()) + _NOTE_MS:
+        return noted
+    store.reach(reached)
+    return reached
 
 
 def _check(query: Query, running: StreamingQuery) -> None:

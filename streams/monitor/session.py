@@ -43,6 +43,8 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # All queries are in update mode: a batch without data would only tidy up.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # A query with nothing to read says so once a second: its figures are as of then.
+    "spark.sql.streaming.noDataProgressEventInterval": "1000",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -134,6 +134,7 @@ def event_row(row: SparkRow) -> Row:
         database=row["database"],
         from_service=row["from_service"],
         to_service=row["to_service"],
+        route=row["route"],
         cause=Cause(row["cause"]) if row["cause"] else None,
         count=row["count"],
     )

@@ -22,6 +22,7 @@ class Watch:
 
     Of the last batch with records: ``took`` and ``delay`` (from the mean of what happened to the
     commit) are seconds, ``ended`` is seconds since 1970, ``behind`` the records it has left.
+    ``reached``: what was there then, in epoch milliseconds, has been read and is in the store.
     """
 
     query: StreamingQuery
@@ -33,6 +34,7 @@ class Watch:
     delay: float | None = None
     ended: float | None = None
     behind: int | None = None
+    reached: int | None = None
     _looked: str = ""
     _active: int = 0
     _ready: bool = False
@@ -55,6 +57,8 @@ class Watch:
             if progress.numInputRows and progress.batchId > self.batch:
                 self._count(progress, store)
                 busy = True
+            if not _left(progress):  # a batch takes all that is there when it begins
+                self.reached = int(_seconds(progress.timestamp) * 1000)
         return busy
 
     def _reports(self) -> list[StreamingQueryProgress]:
@@ -87,8 +91,13 @@ class Watch:
         self.ended = _seconds(progress.timestamp) + self.took
         mean = progress.eventTime.get("avg")
         self.delay = None if mean is None else self.ended - _seconds(mean)
-        left = (s.metrics.get("maxOffsetsBehindLatest") for s in progress.sources)
-        self.behind = sum(int(float(n)) for n in left if n is not None)
+        self.behind = _left(progress)
+
+
+def _left(progress: StreamingQueryProgress) -> int:
+    """Return how many records a batch has left where they were."""
+    left = (source.metrics.get("maxOffsetsBehindLatest") for source in progress.sources)
+    return sum(int(float(number)) for number in left if number is not None)
 
 
 def _seconds(instant: str) -> float:

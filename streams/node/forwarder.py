@@ -171,7 +171,9 @@ class Forwarder:
     ) -> Outcome:
         """Tell the sender's endpoint (begun here) or nobody (from outside) that a copy is gone."""
         hop = hop or self._codec.hop(record.hop)
-        return refuse(record, number, self._here, self._codec, hop, now)
+        way = self._ways.get((record.origin, record.route)) or self._plan(record, now)
+        routes = way.plan.decision(self._codec.conversation(record.key)).routes
+        return refuse(record, number, self._here, self._codec, hop, now, routes)
 
     def hold_key(self, record: Record) -> tuple[object, ...]:
         """Return what makes two held copies the same one (U-36); raises MalformedError."""

@@ -39,10 +39,19 @@ _DETAIL = {_OFF[0]: f"{text_of(_OFF[0])}: {text_of(_OFF[1])} ({_OFF[1]:d})"}
 
 
 def refuse(
-    record: Record, number: Number, here: Instance, codec: EnvelopeCodec, hop: HopView, now: int
+    record: Record,
+    number: Number,
+    here: Instance,
+    codec: EnvelopeCodec,
+    hop: HopView,
+    now: int,
+    routes: tuple[str, ...] = (),
 ) -> Outcome:
-    """Return what is told where a copy is not passed on, for the reason ``number``."""
-    refusal = _Refusal(record, number, here, codec, hop, now, codec.parties(record.route))
+    """Return what is told where a copy is not passed on, for the reason ``number``.
+
+    ``routes``: the names of those that had been chosen for it.
+    """
+    refusal = _Refusal(record, number, here, codec, hop, now, codec.parties(record.route), routes)
     return Outcome(status=refusal.status(), event=refusal.event(), ask=refusal.ask())
 
 
@@ -57,6 +66,7 @@ class _Refusal:
     hop: HopView
     now: int
     parties: Parties
+    routes: tuple[str, ...]
 
     def status(self) -> Status | None:
         """Return what the sender's endpoint here is told."""
@@ -111,5 +121,6 @@ class _Refusal:
             header=self.codec.header(message) if message is not None else None,
             attempt=self.hop.attempt,
             hops_remaining=self.hop.hops_remaining,
+            route=", ".join(self.routes) or None,
             detail=_DETAIL.get(self.number, ""),
         )

@@ -8,7 +8,7 @@ in this namespace; :mod:`streams.store.outbox` and :mod:`streams.store.inbox` ar
 from streams.store.alarm import Alarm, AlarmKind, Severity
 from streams.store.database import MONITOR_STORE
 from streams.store.dialogs import DialogCounts, LockTime, Waiting, Which
-from streams.store.drops import Drop
+from streams.store.drops import Drop, drops_of
 from streams.store.links import Link
 from streams.store.mapping import as_columns
 from streams.store.message_rows import (
@@ -27,9 +27,11 @@ from streams.store.report import (
     LatencySummary,
     Report,
 )
+from streams.store.rollup import roll_up
 from streams.store.rows import (
     Cause,
     EventWindow,
+    LatencyStretch,
     LatencyWindow,
     MalformedWindow,
     Progress,
@@ -70,6 +72,7 @@ __all__ = [
     "HeldSample",
     "Histogram",
     "LagSample",
+    "LatencyStretch",
     "LatencySummary",
     "LatencyWindow",
     "Link",
@@ -95,6 +98,8 @@ __all__ = [
     "Whereabouts",
     "Which",
     "as_columns",
+    "drops_of",
     "merged",
     "percentile",
+    "roll_up",
 ]

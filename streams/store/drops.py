@@ -1,8 +1,9 @@
-"""Drops and delays: events with a number, by instance and by the services they are between."""
+"""Drops and delays: events with a number, by instance, route and the services between."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -20,12 +21,15 @@ KINDS_OF_LOSS = {
 }
 """What an event with a number says about a copy; superfluous copies (11218) are none of these."""
 
+_Key = tuple[int, int, str, str | None, str | None, str | None, str | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Drop:
     """How often copies went no further for one reason, and when it was last so (a window's end).
 
     ``what`` is dropped, delayed, undeliverable or corrupted; ``text`` says what ``error`` means.
+    ``route``: the names of the routes that were chosen there, joined by ``, ``; None if none was.
     """
 
     what: str
@@ -34,6 +38,7 @@ class Drop:
     text: str
     instance: str
     database: str | None
+    route: str | None
     from_service: str | None
     to_service: str | None
     count: int
@@ -43,15 +48,23 @@ class Drop:
 def find_drops(store: Store, start: int, end: int) -> tuple[Drop, ...]:
     """Return the drops and delays of windows in [start, end), the most frequent first."""
     columns = EVENTS.c
-    within = (columns.window_start >= start) & (columns.window_end <= end) & (columns.error != 0)
-    told = columns.event.in_([int(kind) for kind in KINDS_OF_LOSS])
-    superfluous = columns.error == int(Number.DUPLICATE)
-    counts: Counter[tuple[int, int, str, str | None, str | None, str | None]] = Counter()
-    last: dict[object, int] = defaultdict(int)
-    for row in store.select(EventWindow, sa.select(EVENTS).where(within & told & ~superfluous)):
-        key = row.event, row.error, row.instance, row.database, row.from_service, row.to_service
-        counts[key] += row.count
-        last[key] = max(last[key], row.window_end)
+    within = (columns.window_start >= start) & (columns.window_end <= end)
+    told = columns.event.in_([int(kind) for kind in KINDS_OF_LOSS]) & (columns.error != 0)
+    return drops_of(store.select(EventWindow, sa.select(EVENTS).where(within & told)))
+
+
+def drops_of(events: Iterable[EventWindow]) -> tuple[Drop, ...]:
+    """Return the drops and delays among windows of events, the most frequent first."""
+    counts: Counter[_Key] = Counter()
+    last: dict[_Key, int] = defaultdict(int)
+    for row in events:
+        if row.event in KINDS_OF_LOSS and row.error and row.error != Number.DUPLICATE:
+            key = (
+                row.event, row.error, row.instance, row.database, row.route, row.from_service,
+                row.to_service,
+            )  # fmt: skip
+            counts[key] += row.count
+            last[key] = max(last[key], row.window_end)
     return tuple(
         Drop(
             KINDS_OF_LOSS[EventKind(key[0])], key[0], key[1], text_of(key[1]), *key[2:], count,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import sqlalchemy as sa
 
 from streams.store.quantiles import Histogram, merged, percentile
-from streams.store.rows import LatencyWindow
+from streams.store.rollup import Columns, read_latencies
 from streams.store.sampled import looked_at, samples_at, samples_in
 from streams.store.state_rows import HeldSample, LinkSample, SignSample
 from streams.store.store import Store
@@ -110,12 +111,8 @@ def _link(
 
 
 def _histograms(store: Store, start: int, end: int, of: str | None) -> dict[Pair, Histogram]:
-    within = _within(start, end)
-    if of is not None:
-        ends = (LATENCY.c.leg_from, LATENCY.c.leg_to)
-        within &= sa.or_(*(column.startswith(of, autoescape=True) for column in ends))
     found: dict[Pair, list[Histogram]] = defaultdict(list)
-    for row in store.select(LatencyWindow, sa.select(LATENCY).where(within)):
+    for row in read_latencies(store, (start, end), partial(_touching, of)):
         pair = _pair(row.leg_from, row.leg_to)
         if pair[0] != pair[1]:
             found[pair].append(row.histogram)
@@ -132,6 +129,13 @@ def _counts(store: Store, start: int, end: int) -> dict[Pair, int]:
         if pair[0] != pair[1]:
             found[pair] += int(row["total"])
     return found
+
+
+def _touching(of: str | None, columns: Columns) -> sa.ColumnElement[bool]:
+    if of is None:
+        return columns.leg > 1
+    ends = (columns.leg_from, columns.leg_to)
+    return (columns.leg > 1) & sa.or_(*(end.startswith(of, autoescape=True) for end in ends))
 
 
 def _within(start: int, end: int) -> sa.ColumnElement[bool]:

@@ -8,12 +8,13 @@ import sqlalchemy as sa
 
 from streams.store.kinds import KINDS
 from streams.store.message_rows import CopiedMessage, FoundMessage, Gap, MissingMessage
-from streams.store.rows import EventWindow, LatencyWindow, MalformedWindow, Repeat
+from streams.store.rows import EventWindow, LatencyStretch, LatencyWindow, MalformedWindow, Repeat
 from streams.store.state_rows import DialogSide, Trouble
 from streams.store.state_tables import SAMPLES
 
 _DATED: Mapping[type, str] = {
     LatencyWindow: "window_start",
+    LatencyStretch: "window_start",
     EventWindow: "window_start",
     MalformedWindow: "window_start",
     Repeat: "last_at",

@@ -13,6 +13,7 @@ from streams.store.kinds import KINDS
 from streams.store.message_rows import CopiedMessage, Gap
 from streams.store.missing import Missing, count_missing, find_missing
 from streams.store.quantiles import merged, percentile
+from streams.store.rollup import Condition, read_latencies
 from streams.store.rows import Cause, EventWindow, LatencyWindow, MalformedWindow, Repeat
 from streams.store.store import Store
 
@@ -64,17 +65,19 @@ class Report:
         self._store, self._between = store, between
 
     def as_of(self) -> int | None:
-        """Return up to when there are figures at all, in epoch milliseconds; None for none."""
+        """Return as of when the figures are, in epoch milliseconds; None where nobody knows."""
         return self._store.as_of()
 
     def latency_windows(self, leg: int | None = 0) -> tuple[LatencyWindow, ...]:
         """Return the end-to-end latencies by window and way, oldest first; of None all legs."""
-        only = {} if leg is None else {"leg": leg}
-        return self._store.read(LatencyWindow, between=self._between, **only)
+        return self._latencies(lambda columns: sa.true() if leg is None else columns.leg == leg)
 
     def hop_windows(self, leg_from: str) -> tuple[LatencyWindow, ...]:
         """Return the latencies of all hops from one instance by window and way, oldest first."""
-        return self._store.read(LatencyWindow, between=self._between, leg_from=leg_from)
+        return self._latencies(lambda columns: columns.leg_from == leg_from)
+
+    def _latencies(self, which: Condition) -> tuple[LatencyWindow, ...]:
+        return read_latencies(self._store, self._between, which)
 
     def latency(self, *by: str) -> tuple[LatencySummary, ...]:
         """Return end-to-end latencies over all windows, one summary per value of ``by``.

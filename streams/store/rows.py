@@ -59,8 +59,16 @@ class LatencyWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class LatencyStretch(LatencyWindow):
+    """What the windows of a longer time say together (:mod:`streams.store.rollup`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class EventWindow:
-    """How often one trace event happened in a window; ``cause`` where it removed a copy."""
+    """How often one trace event happened in a window; ``cause`` where it removed a copy.
+
+    ``route``: by which routes a copy would have gone that went no further, joined by ``, ``.
+    """
 
     window_start: int
     window_end: int
@@ -70,6 +78,7 @@ class EventWindow:
     database: str | None
     from_service: str | None
     to_service: str | None
+    route: str | None
     cause: Cause | None
     count: int
 
@@ -112,4 +121,6 @@ class Progress:
     late: int
 
 
-Row = LatencyWindow | EventWindow | MalformedWindow | Repeat | MessageRow | StateRow
+Row = (
+    LatencyWindow | LatencyStretch | EventWindow | MalformedWindow | Repeat | MessageRow | StateRow
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any, Self
@@ -16,10 +16,10 @@ from streams.store.database import READING, engine_for, reading_engine_for, show
 from streams.store.kinds import KINDS, upsert
 from streams.store.mapping import AnyRow, from_columns, to_columns
 from streams.store.prune import prunings
-from streams.store.rows import Progress, Row
+from streams.store.rows import LatencyStretch, LatencyWindow, Progress, Row
 from streams.store.state_rows import Sample
 from streams.store.state_tables import AGES, SAMPLES
-from streams.store.tables import BATCHES, EVENTS, LATENCY, METADATA, SETTINGS
+from streams.store.tables import BATCHES, LATENCY, METADATA, REACHED, SETTINGS, STRETCHES
 
 
 class Store:
@@ -73,6 +73,8 @@ class Store:
         with self._writing() as connection:
             found = connection.execute(sa.select(SETTINGS)).mappings()
             known: dict[str, str] = {row["name"]: row["value"] for row in found}
+            if known:
+                known.setdefault("form", "1")  # what it was before anybody noted it
             for name, value in settings.items():
                 if name not in known:
                     connection.execute(SETTINGS.insert().values(name=name, value=value))
@@ -99,6 +101,9 @@ class Store:
         with self._writing() as connection:
             if not _mark(connection, query, run, batch_id):
                 return False
+            if LatencyWindow in by_kind:  # what they were put together to is not true any more
+                first = min(values["window_start"] for values in by_kind[LatencyWindow])
+                connection.execute(STRETCHES.delete().where(STRETCHES.c.window_end > first))
             for kind in sorted(by_kind, key=list(KINDS).index):  # made before it is forgotten
                 connection.execute(upsert(KINDS[kind], self._engine.dialect.name), by_kind[kind])
         return True
@@ -129,6 +134,24 @@ class Store:
         with self._writing() as connection:
             connection.execute(statement)
 
+    def roll(
+        self,
+        start: int,
+        end: int,
+        together: Callable[[Sequence[LatencyWindow]], Iterable[LatencyStretch]],
+    ) -> None:
+        """Put together the windows that begin in [start, end), while nobody writes any."""
+        begins = LATENCY.c.window_start
+        asked = sa.select(LATENCY).where(begins >= start, begins < end)
+        with self._writing() as connection:
+            # SQLite locks at the first write, PostgreSQL the markers that every batch writes.
+            connection.execute(STRETCHES.delete().where(STRETCHES.c.window_start == start))
+            connection.execute(sa.select(BATCHES.c.query).with_for_update())
+            found = connection.execute(asked).mappings()
+            made = together([from_columns(LatencyWindow, dict(row)) for row in found])
+            if rows := [to_columns(row) for row in made]:
+                connection.execute(STRETCHES.insert(), rows)
+
     def prune(self, before: int) -> int:
         """Delete what is about a time before an instant (epoch ms); returns how many rows."""
         with self._writing() as connection:
@@ -156,13 +179,22 @@ class Store:
         order = [table.c[name] for name in KINDS[kind].identity]
         return self.select(kind, statement.order_by(*order))
 
+    def reach(self, instants: Mapping[str, int]) -> None:
+        """Note up to when each query has read: all that was there at an instant (epoch ms).
+
+        Other queries than these there are none any more.
+        """
+        rows = [{"query": query, "at": at} for query, at in instants.items()]
+        with self._writing() as connection:
+            connection.execute(REACHED.delete())
+            if rows:
+                connection.execute(REACHED.insert(), rows)
+
     def as_of(self) -> int | None:
-        """Return the end of the newest window; None where there is none."""
-        newest = (
-            sa.select(table.c.window_end).order_by(table.c.window_start.desc()).limit(1)
-            for table in (LATENCY, EVENTS)
-        )
-        return max((row["window_end"] for each in newest for row in self.ask(each)), default=None)
+        """Return up to when all queries have read; None where that is not known."""
+        (row,) = self.ask(sa.select(sa.func.min(REACHED.c.at).label("at")))
+        at: int | None = row["at"]
+        return at
 
     def select(self, kind: type[AnyRow], statement: sa.Select[Any]) -> tuple[AnyRow, ...]:
         """Return the rows of a kind that a statement selects from its table."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Column, Float, MetaData, String, Table, Text
 
-from streams.store.rows import EventWindow, LatencyWindow, MalformedWindow, Repeat
+from streams.store.rows import EventWindow, LatencyStretch, LatencyWindow, MalformedWindow, Repeat
 
 METADATA = MetaData()
 
@@ -37,29 +37,38 @@ def key_column() -> Column[str]:
     return Column("key", String(40), primary_key=True)
 
 
-LATENCY = Table(
-    "latency_windows",
-    METADATA,
-    key_column(),
-    Column("window_start", BigInteger, nullable=False, index=True),
-    whole("window_end"),
-    _text("from_service"),
-    _text("to_service"),
-    _text("target"),
-    _text("path"),
-    whole("leg"),
-    _text("leg_from"),
-    _text("leg_to"),
-    whole("hops"),
-    whole("count"),
-    whole("attempts"),
-    whole("min"),
-    whole("max"),
-    _float("p50"),
-    _float("p95"),
-    _float("p99"),
-    _text("histogram"),  # JSON: [[milliseconds, count], ...]
-)
+STRETCH = 600_000
+"""How long the times are for which latencies are put together, in milliseconds."""
+
+
+def _latencies(name: str) -> Table:
+    return Table(
+        name,
+        METADATA,
+        key_column(),
+        Column("window_start", BigInteger, nullable=False, index=True),
+        whole("window_end"),
+        _text("from_service"),
+        _text("to_service"),
+        _text("target"),
+        _text("path"),
+        whole("leg"),
+        _text("leg_from"),
+        _text("leg_to"),
+        whole("hops"),
+        whole("count"),
+        whole("attempts"),
+        whole("min"),
+        whole("max"),
+        _float("p50"),
+        _float("p95"),
+        _float("p99"),
+        _text("histogram"),  # JSON: [[milliseconds, count], ...]
+    )
+
+
+LATENCY = _latencies("latency_windows")
+STRETCHES = _latencies("latency_stretches")
 
 EVENTS = Table(
     "event_windows",
@@ -73,6 +82,7 @@ EVENTS = Table(
     _text("database", nullable=True),
     _text("from_service", nullable=True),
     _text("to_service", nullable=True),
+    _text("route", nullable=True),
     _text("cause", nullable=True),
     whole("count"),
 )
@@ -112,6 +122,13 @@ BATCHES = Table(
     whole("late_batch"),
 )
 
+REACHED = Table(
+    "reached",
+    METADATA,
+    Column("query", String(64), primary_key=True),
+    whole("at"),
+)
+
 SETTINGS = Table(
     "settings",
     METADATA,
@@ -142,20 +159,16 @@ class Kind:
 
 _WINDOW = ("window_start", "window_end")
 
+_WAY = ("from_service", "to_service", "target", "path", "hops", "leg", "leg_from", "leg_to")
+
 KINDS: dict[type, Kind] = {
-    LatencyWindow: Kind(
-        LATENCY,
-        (
-            *_WINDOW, "from_service", "to_service", "target", "path", "hops", "leg", "leg_from",
-            "leg_to",
-        ),
-        "count",
-    ),
+    LatencyWindow: Kind(LATENCY, (*_WINDOW, *_WAY), "count"),
+    LatencyStretch: Kind(STRETCHES, (*_WINDOW, *_WAY), "count"),
     EventWindow: Kind(
         EVENTS,
         (
             *_WINDOW, "event", "error", "instance", "database", "from_service", "to_service",
-            "cause",
+            "route", "cause",
         ),
         "count",
     ),

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from streams.store import Store
-from tests.dashboard.rows import ROWS
+from tests.dashboard.rows import ROWS, UNTIL
 from tests.dashboard.served import Seen, launched, serving
 
 expect.set_options(timeout=30_000)  # milliseconds that a page may take on a busy machine
@@ -40,6 +40,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = f"sqlite:///{tmp_path_factory.mktemp('dashboard')}/monitor.sqlite"
     with Store.open(url) as store:
         store.write("deliveries", "run", 0, ROWS)
+        store.reach({"deliveries": UNTIL})
     return url
 
 

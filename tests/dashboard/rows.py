@@ -59,10 +59,17 @@ def _way(number: int, via: str, ms: int) -> list[LatencyWindow]:
     ]
 
 
-def _event(number: int, event: int, error: int, instance: str, cause: Cause | None) -> EventWindow:
+def _event(
+    number: int,
+    event: int,
+    error: int,
+    instance: str,
+    cause: Cause | None,
+    route: str | None = None,
+) -> EventWindow:
     start = SINCE + number * WINDOW
     return EventWindow(
-        start, start + WINDOW, event, error, instance, None, None, "TargetService", cause, 7
+        start, start + WINDOW, event, error, instance, None, None, "TargetService", route, cause, 7
     )
 
 
@@ -72,7 +79,7 @@ ROWS: tuple[Row, ...] = (
     _event(3, 160, 11218, "ServerB", Cause.RETRY),
     _event(3, 160, 11218, "ServerB", Cause.REDELIVERY),
     _event(4, 160, 11224, "ServerC", Cause.SEVERAL_TARGETS),
-    _event(5, 140, 11285, "GatewayA", None),
+    _event(5, 140, 11285, "GatewayA", None, "ToServerB"),
     _event(6, 139, 0, "GatewayA", None),
     QueueSample("ServerA", SINCE, SINCE + 60_000, 3, 2, 0, SINCE - 5_000, ((0, 3),)),
     QueueSample("ServerA", SINCE + 60_000, UNTIL, 1_234, 9, 0, SINCE + 5_000, ((9753, 1_234),)),

@@ -31,6 +31,7 @@ class Clock:
 def file(tmp_path: Path) -> Path:
     with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
         store.write("deliveries", "run", 0, ROWS)
+        store.reach({"deliveries": UNTIL})
     return tmp_path / "monitor.sqlite"
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from streams.dashboard.model.answer import senders_of, services_of, where_to
 from streams.dashboard.network import Network, network_of
-from streams.dashboard.slow import Slow
 from streams.errors import HoplineError, SurroundingsError
 from streams.resources import topologies_dir
 from streams.topology import Topology
@@ -93,44 +90,3 @@ def test_a_catalog_that_is_away_is_told_and_comes_back() -> None:
     assert network.known is not None
     assert network.trouble is not None
     assert network.trouble.message == "Away again."
-
-
-def test_what_takes_long_is_read_beside_the_page() -> None:
-    clock, go = [1_000], threading.Event()
-    slow = Slow(lambda: clock[0], keep=5_000)
-
-    def read() -> str:
-        assert go.wait(30)
-        return f"read at {clock[0]}"
-
-    assert slow.get("key", read).at is None  # the page does not wait for it
-    go.set()
-    answer = slow.get("key", read)
-    end = time.monotonic() + 30
-    while answer.value is None and time.monotonic() < end:
-        answer = slow.get("key", read)
-    assert (answer.value, answer.at) == ("read at 1000", 1_000)
-    clock[0] += 4_000
-    assert slow.get("key", read).value == "read at 1000"
-
-
-def test_what_cannot_be_read_keeps_what_was_read_before() -> None:
-    clock = [0]
-    slow = Slow(lambda: clock[0], keep=10)
-
-    def fail() -> str:
-        raise SurroundingsError("Kafka is away.")
-
-    def settled(read: object, wanted: str) -> str:
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            answer = slow.get("key", read)  # type: ignore[arg-type]
-            if wanted in (answer.value, answer.trouble):
-                return f"{answer.value}, {answer.trouble}"
-        raise AssertionError(answer)
-
-    assert settled(lambda: "first", "first") == "first, "
-    clock[0] += 10
-    assert settled(fail, "Kafka is away.") == "first, Kafka is away."
-    clock[0] += 10
-    assert settled(lambda: "second", "second") == "second, "

@@ -1,44 +1,104 @@
-"""What takes long: shown when it is there, told when it fails, asked again in any case."""
+"""What takes long: read beside the page, kept, told when it fails, asked again in any case."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from streams.dashboard.slow import Answer, Slow
+from streams.dashboard.slow import KEPT, ROOM, Answer, Slow
 from streams.errors import SurroundingsError
 
+START = 1_000_000
 
-def failing(error: Exception) -> Callable[[], int]:
-    def read() -> int:
-        raise error
 
-    return read
+class Stage:
+    """A clock that a test moves, and work that a test lets be done."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.read = self.takes = 0
+        self.size = 1
+        self.error: Exception | None = None
+        self.waiting: list[Callable[[], None]] = []
+        self.slow = Slow(lambda: self.now, lambda _: self.size, self.waiting.append, patience=0.0)
+
+    def _read(self) -> int:
+        self.read += 1
+        self.now += self.takes
+        if self.error is not None:
+            raise self.error
+        return self.read
+
+    def look(self, key: int = 0) -> Answer[int]:
+        return self.slow.get(key, self._read)
+
+    def work(self) -> None:
+        while self.waiting:
+            self.waiting.pop(0)()
+
+    def again(self) -> Answer[int]:
+        """Look when it is time again, let be read, and look at what is known then."""
+        self.now += 100_000
+        self.look()
+        self.work()
+        return self.look()
+
+
+def test_a_page_shows_the_rest_while_it_is_read() -> None:
+    stage = Stage()
+    assert stage.look() == stage.look() == Answer(reading=True)
+    assert len(stage.waiting) == 1, "it is read once, however many look"
+    stage.work()
+    assert stage.look() == Answer(1, START, 0, START)
+
+
+def test_it_is_read_again_after_a_pause_that_grows_with_what_reading_costs() -> None:
+    stage = Stage()
+    stage.takes = 2_000
+    stage.look()
+    stage.work()
+    stage.now = START + 19_999
+    assert not stage.look().reading
+    stage.now += 1
+    assert stage.look() == Answer(1, START, 2_000, START, reading=True), "what is known stays"
 
 
 @pytest.mark.parametrize(
     ("error", "told"),
     [
         (SurroundingsError("Kafka is away."), "Kafka is away."),
-        (KeyError("x"), "it could not be read (KeyError), see the log"),
+        (KeyError("x"), "It could not be read (KeyError), see the log."),
     ],
 )
-def test_what_fails_is_told_and_asked_again(error: Exception, told: str) -> None:
-    clock = [0]
-    with ThreadPoolExecutor(1) as pool:
-        slow = Slow(lambda: clock[0], keep=10, pool=pool)
+def test_what_fails_is_told_since_when_and_asked_again(error: Exception, told: str) -> None:
+    stage = Stage()
+    assert stage.again().value == 1
+    stage.error = error
+    first, second = stage.again(), stage.again()
+    assert first.trouble is not None and first.trouble.message == told
+    assert second.trouble == first.trouble and second.tried_at != first.tried_at
+    assert (second.value, second.reading) == (1, False), "what is known outlives it"
+    stage.error = None
+    assert stage.again().trouble is None
 
-        def settled(read: Callable[[], int]) -> Answer[int]:
-            """Ask when it is time again, let what is under way end, and ask what is known then."""
-            clock[0] += 10
-            slow.get("key", read)
-            pool.submit(int).result()
-            return slow.get("key", read)
 
-        assert settled(lambda: 1).value == 1
-        failed = settled(failing(error))
-        assert (failed.value, failed.trouble) == (1, told)
-        recovered = settled(lambda: 2)
-        assert (recovered.value, recovered.trouble) == (2, "")
+def test_only_the_last_few_are_kept() -> None:
+    stage = Stage()
+    for key in range(KEPT + 1):
+        stage.look(key)
+    stage.work()
+    assert stage.look(KEPT).value and not stage.look(0).value
+
+
+def test_of_what_is_large_only_the_last_one_is_kept() -> None:
+    stage = Stage()
+    stage.size = ROOM
+    for key in (1, 2):
+        stage.look(key)
+        stage.work()
+    assert stage.look(2).value and not stage.look(1).value
+
+
+def test_in_threads_of_its_own_a_page_waits_a_little_for_it() -> None:
+    assert Slow(lambda: START, patience=60.0).get("key", lambda: 7).value == 7

@@ -43,7 +43,7 @@ _EVENTS = """
     event bigint, error bigint, moment bigint, instance varchar, database varchar,
     conversation varchar, from_initiator boolean, message_id varchar, sequence bigint,
     attempt bigint, sent_at bigint, first_hop bigint, left_at bigint, from_service varchar,
-    to_service varchar
+    to_service varchar, route varchar
 """
 
 _WAYS = """
@@ -69,7 +69,7 @@ from legs group by all
 """
 _EVENT_WINDOWS = """
 select moment // {window} * {window} as start, start + {window}, event, error, instance, database,
-       from_service, to_service,
+       from_service, to_service, route,
        case when event = 160 and error = 11218 and attempt is null then 'unknown'
             when event = 160 and error = 11218 and attempt > 0 then 'retry'
             when event = 160 and error = 11218 then 'redelivery'

@@ -78,7 +78,7 @@ def test_events_are_counted_by_window_place_and_service(spark: SparkSession) -> 
     ]
 
     def window(start: int, place: tuple[str, str | None], to: str | None, n: int) -> EventWindow:
-        return EventWindow(start, start + 10_000, 141, 9753, *place, None, to, None, n)
+        return EventWindow(start, start + 10_000, 141, 9753, *place, None, to, None, None, n)
 
     here = ("ServerB", "DatabaseB")
     assert set(_windows(spark, records)) == {

@@ -124,6 +124,25 @@ def test_a_batch_says_how_long_it_took_and_how_late_it_is(tmp_path: Path) -> Non
     assert found["hopline_monitor_repeated_messages",] == 0
 
 
+def test_a_query_has_read_what_was_there_when_a_batch_began_that_left_nothing(
+    tmp_path: Path,
+) -> None:
+    at = [f"2026-11-21T13:30:{second}.000Z" for second in (10, 20, 30)]
+    [source] = json.loads(progress(0).text)["sources"]
+    whole = [{**source, "metrics": {"maxOffsetsBehindLatest": "0"}}]
+    running = Running([progress(0, timestamp=at[0])])
+    watch = Watch(running)
+    with Store.open(f"sqlite:///{tmp_path}/monitor.sqlite") as store:
+        watch.look(store)
+        assert watch.reached is None, "seven records are left"
+        running.reports.append(progress(1, timestamp=at[1], sources=whole))
+        watch.look(store)
+        assert watch.reached == 1_795_267_820_000
+        running.reports.append(progress(1, timestamp=at[2], sources=whole, numInputRows=0))
+        watch.look(store)
+        assert (watch.reached, watch.batches) == (1_795_267_830_000, 2), "there was nothing to read"
+
+
 def test_who_was_ready_once_stays_so(tmp_path: Path) -> None:
     running = Running([])
     watch = Watch(running)

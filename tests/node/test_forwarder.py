@@ -113,6 +113,13 @@ def number(outcome: Outcome) -> int:
     return int(outcome.event["error"])
 
 
+def route(outcome: Outcome) -> str | None:
+    """Return the routes that the outcome's event names."""
+    assert outcome.event is not None
+    named: str | None = outcome.event["route"]
+    return named
+
+
 def only(outcome: Outcome) -> Copy:
     """Return the one copy of an outcome."""
     assert len(outcome.copies) == 1
@@ -249,6 +256,23 @@ def test_what_is_held_too_long_is_dropped() -> None:
     )
     assert number(outcome) == 11290
     assert outcome.status is None
+
+
+def test_what_is_told_of_a_copy_names_the_routes_that_were_chosen_for_it() -> None:
+    """Of several equal ones all; where nothing was said the route that every database has."""
+    home = forwarder("Home", down=["X", "Y", "Z"])
+    assert route(home.handle(frame("Two"), START)) == "TwoX, TwoY, TwoZ"
+    assert route(home.handle(frame("Gone"), START)) == "Gone"
+    assert route(home.handle(frame("Nobody"), START)) == "AutoCreatedLocal"
+    gate = forwarder("Gate")
+    assert route(gate.refuse(frame("One", OUTSIDE), Number.TRANSPORT_STOPPED, START)) == "One"
+    balanced = {
+        route(
+            gate.handle(frame("Balanced", OUTSIDE, dialog=conversation(i), hops_remaining=0), START)
+        )
+        for i in range(9)
+    }
+    assert balanced == {"Balanced1", "Balanced2"}
 
 
 @pytest.mark.parametrize("to", ["One", "Gone"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 from streams.store import (
     Cause,
@@ -10,6 +10,7 @@ from streams.store import (
     EventWindow,
     FoundMessage,
     Gap,
+    LatencyStretch,
     LatencyWindow,
     MalformedWindow,
     MissingMessage,
@@ -38,7 +39,7 @@ LATENCY = LatencyWindow(
     histogram=((5.0, 2), (30.0, 1)),
 )
 EVENT = EventWindow(
-    10_000, 20_000, 160, 11218, "ServerB", "DatabaseB", None, "TargetService", Cause.RETRY, 4
+    10_000, 20_000, 160, 11218, "ServerB", "DatabaseB", None, "TargetService", None, Cause.RETRY, 4
 )
 MALFORMED = MalformedWindow(10_000, 20_000, "ssb.queue.x", "sb-hop: missing", 2)
 REPEAT = Repeat("ssb.queue.x", "m-1", 0, None, 7, 2, 11_000, 12_000)
@@ -79,7 +80,8 @@ COPIED = CopiedMessage(
     last_at=12_000,
 )
 GAP = Gap("ssb.queue.x", DIALOG_ID, True, 0, 20_000, 0, 6, 5, 2, 11_000, 12_000)
-ROWS: tuple[Row, ...] = (LATENCY, EVENT, MALFORMED, REPEAT, MISSING, FOUND, COPIED, GAP)
+STRETCH = LatencyStretch(*astuple(LATENCY))
+ROWS: tuple[Row, ...] = (LATENCY, STRETCH, EVENT, MALFORMED, REPEAT, MISSING, FOUND, COPIED, GAP)
 
 
 def latency(values: list[int], **changes: object) -> LatencyWindow:

@@ -53,6 +53,13 @@ def test_a_later_batch_replaces_a_window(store: Store) -> None:
     assert store.read(LatencyWindow) == (grown,)
 
 
+def test_figures_are_as_of_what_the_slowest_query_has_read(store: Store) -> None:
+    assert store.as_of() is None
+    store.reach({"deliveries": 5_000, "events": 4_000, "of a version before": 1_000})
+    store.reach({"deliveries": 7_000, "events": 6_000})
+    assert store.as_of() == 6_000
+
+
 def test_a_crash_in_the_middle_leaves_nothing_of_the_batch(store: Store) -> None:
     def rows() -> Iterator[Row]:
         yield LATENCY
@@ -145,6 +152,8 @@ def test_several_queries_write_at_once(url: str) -> None:
 def test_a_store_belongs_to_one_monitor(store: Store) -> None:
     store.claim({"cluster": "a", "window": "10000 ms"})
     store.claim({"cluster": "a", "window": "10000 ms", "prefix": "ssb."})
+    with pytest.raises(UsageError, match="form is 1 there, not 2"):
+        store.claim({"cluster": "a", "form": "2"})
     with pytest.raises(UsageError, match="window is 10000 ms there, not 5000 ms"):
         store.claim({"cluster": "a", "window": "5000 ms"})
     assert store.settings() == {"cluster": "a", "window": "10000 ms", "prefix": "ssb."}

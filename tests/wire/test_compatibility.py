@@ -65,6 +65,7 @@ def examples() -> dict[str, bytes]:
         "to_broker": "B2", "next_hop": "N", "hops_remaining": 15, "state": "CO", "topic": "t",
         "partition": 1, "offset": 2, "detail": "because", "fragment": 1, "sent_at": 4,
         "first_hop": 2, "left_at": 5, "path": "I>J",
+        "route": "R1, R2",
     }  # fmt: skip
     return {
         "Route": c.encode_parties(Parties("T", "B2", "S", "B1", "C", True, True)),

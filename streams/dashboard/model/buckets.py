@@ -86,5 +86,5 @@ _STEPS = tuple(
 
 
 def window_of(rows: Sequence[Windowed]) -> int:
-    """Return how long the windows of a store are."""
-    return rows[0].window_end - rows[0].window_start if rows else WINDOW
+    """Return how long windows are, those that are put together of others if there are any."""
+    return max((row.window_end - row.window_start for row in rows), default=WINDOW)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from streams.dashboard.figures import Window
 from streams.dashboard.model.buckets import Buckets, buckets_of, window_of
-from streams.errors import EventKind, Number, text_of
 from streams.store import (
     Cause,
     DialogCounts,
@@ -20,17 +19,12 @@ from streams.store import (
     Report,
     Situation,
     Store,
+    drops_of,
     merged,
     percentile,
 )
 
 SHARES = (0.50, 0.95, 0.99)
-_LOST = {
-    EventKind.FORWARDED_MESSAGE_DROPPED: "dropped",
-    EventKind.MESSAGE_CLASSIFY: "delayed",
-    EventKind.MESSAGE_UNDELIVERABLE: "undeliverable",
-    EventKind.CORRUPTED_MESSAGE: "corrupted",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +66,13 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Copies that went no further, for one reason at one place."""
+    """Copies that went no further, for one reason at one place, by one route if there was one."""
 
     what: str
     error: int
     text: str
     instance: str
+    route: str | None
     count: int
 
 
@@ -227,12 +222,11 @@ def causes_over_time(
 
 def losses_of(events: Iterable[EventWindow]) -> tuple[Loss, ...]:
     """Return the copies that went no further, the most frequent first; not superfluous ones."""
-    total: Counter[tuple[str, int, str]] = Counter()
-    for row in events:
-        if row.error and row.error != Number.DUPLICATE and row.event in _LOST:
-            total[_LOST[EventKind(row.event)], row.error, row.instance] += row.count
-    ordered = sorted(total.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Loss(w, error, text_of(error), at, count) for (w, error, at), count in ordered)
+    total: Counter[tuple[str, int, str, str, str | None]] = Counter()
+    for drop in drops_of(events):
+        total[drop.what, drop.error, drop.text, drop.instance, drop.route] += drop.count
+    ordered = sorted(total.items(), key=lambda item: (-item[1], str(item[0])))
+    return tuple(Loss(*key, count) for key, count in ordered)
 
 
 def ways_of(

@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from streams.dashboard.address import Address
 from streams.dashboard.context import Context
-from streams.dashboard.lives import Look
 from streams.dashboard.model.dialog import (
     Choice,
     MessageRow,
@@ -28,13 +27,15 @@ from streams.dashboard.model.dialog import (
 from streams.dashboard.model.dialog_lists import LISTS, Listed, read_lists
 from streams.dashboard.model.dialog_words import decision_words, parties_of, refused_of, title_of
 from streams.dashboard.page import Content, Page, Places
+from streams.dashboard.slow import Answer
 from streams.dashboard.template import part
 from streams.diagram import Diagram, Links
 from streams.errors import text_of
-from streams.live.life import Endpoint, Life
+from streams.live.life import Bounds, Endpoint, Life, read_life
 
 PATH = "/dialog"
 _OF_ONE = ("head", "tiles", "diagram", "step", "endpoints", "messages")
+_BOUNDS = Bounds(records=30_000)
 
 
 def layout(places: Places) -> None:
@@ -61,22 +62,30 @@ def view(context: Context, address: Address) -> Mapping[str, Content]:
     return {**empty, **search, **_dialog(context, address, conversation)}
 
 
+def weight_of(value: object) -> int:
+    """Return how much room a value takes that is read beside the pages: a step takes 3 kB."""
+    return len(value.steps) if isinstance(value, Life) else 1
+
+
 # --- one dialog ----------------------------------------------------------------------------------
 
 
 def _dialog(context: Context, address: Address, conversation: uuid.UUID) -> Mapping[str, Content]:
-    if context.lives is None:
+    cluster = context.cluster
+    if cluster is None:
         return {"diagram": part("dialog", "waiting", conversation, None, away=True)}
-    look = context.lives.look(conversation)
-    life = look.life
+    answer = context.slow.get(
+        ("life", conversation), lambda: read_life(cluster, conversation, _BOUNDS)
+    )
+    life = answer.value
     if life is None:
-        return {"diagram": part("dialog", "waiting", conversation, look.trouble, away=False)}
+        return {"diagram": part("dialog", "waiting", conversation, answer.trouble, away=False)}
     if not life.known:
         return {"diagram": part("dialog", "unknown", conversation, life.left_out)}
-    return _shown(address, look, life)
+    return _shown(address, answer, life)
 
 
-def _shown(address: Address, look: Look, life: Life) -> Mapping[str, Content]:
+def _shown(address: Address, answer: Answer[Life], life: Life) -> Mapping[str, Content]:
     choice = Choice.of(address.get)
     summary = summary_of(life)
     states = [
@@ -85,7 +94,7 @@ def _shown(address: Address, look: Look, life: Life) -> Mapping[str, Content]:
     ]
     diagram, pages = window_of(life, choice)
     return {
-        "head": part("dialog", "head", life, parties_of(life), look, None),
+        "head": part("dialog", "head", life, parties_of(life), answer),
         "tiles": part("dialog", "tiles", summary, states),
         "diagram": _diagram(address, choice, diagram, pages),
         "step": _step(address, choice, life, diagram),

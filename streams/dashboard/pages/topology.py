@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from streams.dashboard.address import Address
 from streams.dashboard.context import Context
-from streams.dashboard.figures import Window
+from streams.dashboard.figures import Trouble, Window
 from streams.dashboard.header import as_of_store
 from streams.dashboard.model.answer import Where, senders_of, services_of, where_to
 from streams.dashboard.model.charts import DURATION_TEXT, lines
@@ -198,14 +198,15 @@ def _views(context: Context, address: Address) -> Content:
 
 
 def _table(context: Context, topology: Known, instance: str, view: str) -> Answer[Table]:
-    cluster = context.cluster
+    cluster, now = context.cluster, context.now()
     if view in OF_CATALOG:
         try:
-            return Answer(read_view(view, instance, topology.topology, None, context.now()), 0)
+            return Answer(read_view(view, instance, topology.topology, None, now))
         except HoplineError as error:
-            return Answer(trouble=error.message)
+            return Answer(trouble=Trouble(now, error.message))
     if cluster is None:
-        return Answer(trouble="This view is in Kafka: name the cluster with --bootstrap.")
+        why = "This view is in Kafka: name the cluster with --bootstrap."
+        return Answer(trouble=Trouble(now, why))
     return context.slow.get(
         ("view", instance, view),
         lambda: read_view(view, instance, topology.topology, cluster, context.now()),

@@ -272,7 +272,7 @@ def _event_facts(
         yield "why", _why_again(event, copies)
     if number == Number.ANOTHER_INSTANCE_CONVERSES:
         yield "why", "several targets: another instance had answered first and has the dialog"
-    for name in ("path", "from_broker", "to_broker", "next_hop", "hops_remaining"):
+    for name in ("path", "from_broker", "to_broker", "route", "next_hop", "hops_remaining"):
         if event.get(name) is not None:
             said = "way" if name == "path" else name.replace("_", " ")
             yield said, str(event[name]).replace(">", " > ")

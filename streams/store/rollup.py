@@ -1,0 +1,134 @@
+"""Windows of latency put together to longer ones, for questions about days.
+
+A day of 10 s windows is some hundred thousand histograms, and a page shows 120 points of it. Of
+stretches that are over, the same figures are kept once more by ten minutes. They are exact as well:
+histograms are added, nothing is averaged.
+
+Stretches are put together in the order of time, so that what lies before the end of the last one is
+there, and what lies behind it is in the windows alone. Whoever writes a window that lies before it
+takes those back that it makes untrue (:meth:`streams.store.Store.write`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from streams.store.kinds import KINDS
+from streams.store.quantiles import merged, percentile
+from streams.store.rows import LatencyStretch, LatencyWindow
+from streams.store.store import Store
+from streams.store.tables import LATENCY, STRETCH, STRETCHES
+
+LONG = 3 * 3_600_000
+"""Questions about a time that is shorter are answered from the windows, in milliseconds."""
+
+FOREVER = 1 << 62
+Between = tuple[int, int] | None
+Columns = sa.sql.base.ReadOnlyColumnCollection[str, sa.Column[Any]]
+Condition = Callable[[Columns], sa.ColumnElement[bool]]
+AnyLatency = TypeVar("AnyLatency", LatencyWindow, LatencyStretch)
+
+_SETTLED = 15 * 60_000  # a window may still grow while the watermark has not passed it
+_OWN = frozenset({"count", "attempts", "min", "max", "p50", "p95", "p99", "histogram"})
+_WAY = tuple(
+    field.name
+    for field in fields(LatencyWindow)
+    if field.name not in _OWN | {"window_start", "window_end"}
+)
+
+
+def roll_up(store: Store, now: int, most: int = 12) -> int:
+    """Put together what is over and not put together yet; returns how many stretches that were.
+
+    ``most`` limits how long that takes. ``now`` is epoch milliseconds.
+    """
+    for done in range(most):
+        start = _next(store)
+        if start is None or start + STRETCH > now - _SETTLED:
+            return done
+        store.roll(start, start + STRETCH, stretches_of)
+    return most
+
+
+def stretches_of(windows: Iterable[LatencyWindow]) -> tuple[LatencyStretch, ...]:
+    """Return what windows say together, by stretch and way."""
+    groups: dict[tuple[object, ...], list[LatencyWindow]] = defaultdict(list)
+    for row in windows:
+        begins = row.window_start // STRETCH * STRETCH
+        groups[begins, *(getattr(row, name) for name in _WAY)].append(row)
+    return tuple(_together(rows) for rows in groups.values())
+
+
+def read_latencies(store: Store, between: Between, which: Condition) -> tuple[LatencyWindow, ...]:
+    """Return the latencies of the windows that begin in a time, by stretches where it is long.
+
+    ``between`` are two instants, [start, end) in epoch milliseconds, or None for all windows;
+    ``which`` is a condition on columns of the table.
+    """
+    if between is None:
+        return _begun(store, LatencyWindow, (0, FOREVER), which)
+    start, end = between
+    first, last = -(-start // STRETCH) * STRETCH, min(_rolled(store), end // STRETCH * STRETCH)
+    if end - start < LONG or last <= first:
+        return _begun(store, LatencyWindow, between, which)
+    return (
+        *_begun(store, LatencyWindow, (start, first), which),
+        *_begun(store, LatencyStretch, (first, last), which),
+        *_begun(store, LatencyWindow, (last, end), which),
+    )
+
+
+def _begun(
+    store: Store, kind: type[AnyLatency], between: tuple[int, int], which: Condition
+) -> tuple[AnyLatency, ...]:
+    table = KINDS[kind].table
+    begins = table.c.window_start
+    within = (begins >= between[0]) & (begins < between[1])
+    return store.select(
+        kind, sa.select(table).where(within, which(table.c)).order_by(begins, table.c.key)
+    )
+
+
+def _next(store: Store) -> int | None:
+    """Return the beginning of the stretch that comes next; None where nothing is to be done."""
+    columns = LATENCY.c
+    first = (
+        sa.select(columns.window_start, columns.window_end)
+        .where(columns.window_start >= _rolled(store))
+        .order_by(columns.window_start)
+        .limit(1)
+    )
+    for row in store.ask(first):
+        start, end = int(row["window_start"]), int(row["window_end"])
+        return start // STRETCH * STRETCH if end - start < STRETCH else None
+    return None
+
+
+def _rolled(store: Store) -> int:
+    """Return the end of the last stretch."""
+    (row,) = store.ask(sa.select(sa.func.max(STRETCHES.c.window_end).label("end")))
+    return int(row["end"] or 0)
+
+
+def _together(rows: list[LatencyWindow]) -> LatencyStretch:
+    histogram = merged(row.histogram for row in rows)
+    begins = rows[0].window_start // STRETCH * STRETCH
+    values = {name: getattr(rows[0], name) for name in _WAY}
+    return LatencyStretch(
+        window_start=begins,
+        window_end=begins + STRETCH,
+        **values,
+        count=sum(row.count for row in rows),
+        attempts=sum(row.attempts for row in rows),
+        min=min(row.min for row in rows),
+        max=max(row.max for row in rows),
+        p50=percentile(histogram, 0.50),
+        p95=percentile(histogram, 0.95),
+        p99=percentile(histogram, 0.99),
+        histogram=histogram,
+    )
