@@ -122,7 +122,7 @@ def test_topics_are_printed_without_kafka() -> None:
     shown = invoke("topics", "two_brokers", "--prefix", "x.")
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
-    assert lines[4].split() == ["x.cmd.ServerA", "1", "delete", "for", "ever"]
+    assert lines[5].split() == ["x.cmd.ServerA", "1", "delete", "for", "ever"]
     assert lines[-1] == "19 topics"
     rows = json.loads(invoke("topics", "two_brokers", "--format", "json").stdout)["topics"]
     [presence] = [row for row in rows if row["kind"] == "presence"]

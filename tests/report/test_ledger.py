@@ -114,7 +114,7 @@ def test_two_in_the_wrong_order() -> None:
 def test_positions_of_two_partitions_say_nothing_of_an_order() -> None:
     """MOVE CONVERSATION: what comes after it has another group, and maybe another partition."""
     messages = accepted()
-    rows = delivered(messages)
+    rows = delivered(messages, offset=10)
     rows[2] = replace(rows[2], partition=1, offset=0)
     assert balance(messages, rows, [SIDE]).balanced
     rows[2] = replace(rows[2], partition=0)
