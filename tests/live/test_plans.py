@@ -123,7 +123,7 @@ def test_topics_are_printed_without_kafka() -> None:
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
     assert lines[5].split() == ["x.cmd.ServerA", "1", "delete", "for", "ever"]
-    assert lines[-1] == "19 topics"
+    assert lines[-1] == "20 topics"
     rows = json.loads(invoke("topics", "two_brokers", "--format", "json").stdout)["topics"]
     [presence] = [row for row in rows if row["kind"] == "presence"]
     assert presence["config"] == {
