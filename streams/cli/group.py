@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import shutil
 import sys
@@ -47,6 +48,19 @@ class LazyGroup(click.Group):
             raise TypeError(f"{entry.target} is no click command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for a name that is none, say which one is near."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if not args[0].startswith("-"):
+                from streams.prose import meant  # only who fails pays for it
+
+                error.message = f"{error.message} {meant(args[0], self.entries)}".rstrip()
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""
         for section in Section:
@@ -66,10 +80,17 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the chosen command; every expected failure ends in a sentence and an exit code."""
+        _show_what_there_is()
         with _worded(ctx):
             result = super().invoke(ctx)
             sys.stdout.flush()  # a reader that has gone is noticed here, not at exit
             return result
+
+
+def _show_what_there_is() -> None:
+    """Let a question mark stand for what the output's encoding lacks: a file's on Windows."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
 
 
 @contextlib.contextmanager

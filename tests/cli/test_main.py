@@ -87,7 +87,17 @@ def test_no_arguments_shows_the_help() -> None:
 def test_an_unknown_command_is_wrong_use() -> None:
     result = CliRunner().invoke(main, ["no-such-thing"])
     assert result.exit_code == 2
-    assert "No such command 'no-such-thing'" in result.stderr
+    assert "No such command 'no-such-thing'.\n" in result.stderr
+    near = CliRunner().invoke(main, ["expalin"])
+    assert "No such command 'expalin'. Did you mean 'explain'?\n" in near.stderr
+
+
+def test_what_the_outputs_encoding_lacks_is_a_question_mark() -> None:
+    """Windows writes files and pipes in CP1252 unless told otherwise, which has no tree."""
+    asked = ("path", "two_brokers", "--from", "ServerA/DatabaseA", "--to", "TargetService")
+    done = hopline(*asked, env={**os.environ, "PYTHONIOENCODING": "cp1252"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\n?? ServerB (M3 TargetRoute" in done.stdout
 
 
 @pytest.mark.parametrize(
