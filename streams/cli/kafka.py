@@ -30,7 +30,7 @@ def _data_option(function: _F) -> _F:
         "--data",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Folder of the broker's data and state  [default: .hopline/kafka]",
+        help="Folder of the broker's data and state. [default: .hopline/kafka]",
     )(function)
 
 
