@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from streams.cli.value_text import utc
 from streams.embedded import (
     KAFKA_VERSION,
     Broker,
@@ -137,11 +137,7 @@ def _description(broker: Broker) -> dict[str, Any]:
         "bootstrap": alive.bootstrap if alive else None,
         "pid": alive.pid if alive else None,
         "cluster": broker.data.cluster(),
-        "started": _iso(alive.started) if alive else None,
+        "started": utc(alive.started) if alive else None,
         "data": str(broker.data.path),
         "log": str(broker.data.log_file),
     }
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

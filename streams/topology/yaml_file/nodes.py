@@ -227,3 +227,8 @@ class Node:
         except ValueError:
             self.fail(f"{what}: such as 2031-01-31T12:00:00Z or seconds since 1970")
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def optional(given: Mapping[str, Node], key: str) -> str | None:
+    """Return the text of a key that may be left out, or hold nothing."""
+    return given[key].maybe_text(key) if key in given else None
