@@ -7,6 +7,7 @@ are missing or broken; 130 interrupted; 141 the reader of our output has gone.
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import io
 import os
@@ -110,19 +111,26 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         error.exit_code = HoplineError.exit_code  # click says 1 for some, which is our bad news
         raise
     except BrokenPipeError:
-        # What is still buffered has no reader; without this the interpreter complains at exit.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         ctx.exit(READER_GONE)
     except OSError as error:
-        if error.filename is None:
+        if error.filename is not None:
+            _fail(ctx, f"{error.filename}: {error.strerror}", 2)
+        if error.errno != errno.ENOSPC:
             raise
-        _fail(ctx, f"{error.filename}: {error.strerror}", 2)
+        _drop_output()
+        _fail(ctx, f"not everything could be written: {error.strerror}", 3)
     except Exception as error:
         if type(error).__name__ != "KafkaException":  # by name: --help must not import the client
             raise
         cause = error.args[0] if error.args else error
         _fail(ctx, f"Kafka: {cause.str() if hasattr(cause, 'str') else cause}", 3)
+
+
+def _drop_output() -> None:
+    """Let what is still buffered go nowhere; without this the interpreter complains at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(ctx: click.Context, sentence: str, code: int) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib import metadata
+from pathlib import Path
 from types import ModuleType
 
 import click
@@ -185,6 +186,16 @@ def test_a_reader_that_has_gone_ends_it_quietly() -> None:
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="a disk that is always full")
+def test_a_disk_that_is_full_is_told_and_is_no_bad_news() -> None:
+    command = [sys.executable, "-m", "streams", "completion", "zsh"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        3, "hopline: not everything could be written: No space left on device\n",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
