@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import textwrap
 from collections.abc import Iterable
 from fractions import Fraction
@@ -44,6 +45,17 @@ def listed(names: Iterable[str], most: int = 5, last: str = "and") -> str:
     if len(all_) > most:
         shown.append(f"{len(all_) - most:,} more")
     return f" {last} ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+
+
+def clipped(text: str, most: int = 60) -> str:
+    """Return what somebody wrote, for a sentence: its beginning where it is long."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def meant(said: str, known: Iterable[str]) -> str:
+    """Return the question whether the nearest known name was meant; nothing if none is near."""
+    near = difflib.get_close_matches(said, list(known), n=1)
+    return f"Did you mean '{near[0]}'?" if near else ""
 
 
 def percent(share: Fraction) -> str:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from streams.prose import counted, listed, percent, wrapped
+from streams.prose import clipped, counted, listed, meant, percent, wrapped
 
 
 def test_a_folded_text_hangs_below_its_first_line() -> None:
@@ -51,3 +51,13 @@ def test_names_to_choose_from() -> None:
 
 def test_a_share() -> None:
     assert percent(Fraction(1, 3)) == "33.3 %"
+
+
+def test_what_somebody_wrote_is_cut() -> None:
+    assert clipped("abcdef", 6) == "abcdef"
+    assert clipped("abcdefg", 6) == "abc..."
+
+
+def test_the_nearest_name_may_be_meant() -> None:
+    assert meant("adress", ["aliases", "address"]) == "Did you mean 'address'?"
+    assert meant("adress", ["port"]) == ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streams.errors import UsageError
+from streams.prose import meant
 from streams.topology import Database, Instance, Topology, pair_names, principal_of
 
 
@@ -25,18 +25,17 @@ class Place:
 def unknown(what: str, name: str, known: Iterable[str], where: str) -> UsageError:
     """Return the error that there is nothing of a name, with what there is."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    meant = f"Did you mean '{near[0]}'? " if near else ""
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     there = f"{where} has: {shown}." if names else f"{where} has none."
-    return UsageError(f"there is no {what} '{name}'", meant + there)
+    remedy = " ".join(filter(None, (meant(name, names), there)))
+    return UsageError(f"there is no {what} '{name}'", remedy)
 
 
 def find_instance(topology: Topology, name: str) -> Instance:
     """Return an instance, of a mirrored pair the principal, or raise UsageError."""
     found = topology.instance(name) or principal_of(topology, name)
     if found is None:
-        raise unknown("instance", name, topology.instances, "the topology")
+        raise unknown("instance", name, topology.instances, "The topology")
     return found
 
 

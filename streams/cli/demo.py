@@ -31,8 +31,8 @@ def demo(
 ) -> None:
     """Run the main job in three acts on this machine: path, the running system, several targets.
 
-    Needs Java 17 for Kafka and Spark. Exits with 0 only if what Kafka holds in the end shows that
-    nothing was lost and nothing delivered twice; with 1 otherwise.
+    Needs Java 17 or newer for Kafka and Spark. Exits with 0 only if what Kafka holds in the end
+    shows that nothing was lost and nothing delivered twice; with 1 otherwise.
     """
     if ends:
         click.echo("The demo's system has stopped." if stop(data) else "Nothing runs.")

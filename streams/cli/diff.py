@@ -52,7 +52,7 @@ _UNJUDGED = {
     default="local",
     show_default=True,
     type=click.Choice(["local", "spark"]),
-    help="Who reads the captures: this process, or Spark (needs Java 17).",
+    help="Who reads the captures: this process, or Spark (needs Java 17 or newer).",
 )
 @click.option(
     "--master", default="local[*]", show_default=True, metavar="URL", help="Spark's master."

@@ -10,7 +10,7 @@ import click
 
 from streams.analysis import Question, explain_decision, explain_text, find_at
 from streams.cli.answer_options import format_option
-from streams.cli.topology_argument import ConversationId, TopologyArgument
+from streams.cli.topology_argument import ConversationId, TopologyArgument, doubt_service
 from streams.topology import Topology
 
 _BAD_NEWS = 1
@@ -45,6 +45,7 @@ def explain(
     is delayed or dropped.
     """
     instance, database = find_at(topology, at)
+    doubt_service(topology, service)
     question = Question(instance, database, service, broker, conversation, outside, from_target)
     answer = explain_decision(topology, question, time.time())
     if format_ == "json":

@@ -165,6 +165,6 @@ def _place(text: str) -> tuple[str, str, str]:
     if len(parts) != 3 or not all(parts):
         raise UsageError(
             f"--from {text!r} is not of the form INSTANCE/DATABASE/SERVICE",
-            "write it like ServerA/DatabaseA/InitiatorService",
+            "Write it like ServerA/DatabaseA/InitiatorService.",
         )
     return parts[0], parts[1], parts[2]

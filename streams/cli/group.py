@@ -7,7 +7,9 @@ are missing or broken; 130 interrupted; 141 the reader of our output has gone.
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
+import io
 import os
 import shutil
 import sys
@@ -47,6 +49,19 @@ class LazyGroup(click.Group):
             raise TypeError(f"{entry.target} is no click command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for a name that is none, say which one is near."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if not args[0].startswith("-"):
+                from streams.prose import meant  # only who fails pays for it
+
+                error.message = f"{error.message} {meant(args[0], self.entries)}".rstrip()
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""
         for section in Section:
@@ -66,10 +81,17 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the chosen command; every expected failure ends in a sentence and an exit code."""
+        _show_what_there_is()
         with _worded(ctx):
             result = super().invoke(ctx)
             sys.stdout.flush()  # a reader that has gone is noticed here, not at exit
             return result
+
+
+def _show_what_there_is() -> None:
+    """Let a question mark stand for what the output's encoding lacks: a file's on Windows."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
 
 
 @contextlib.contextmanager
@@ -89,19 +111,26 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         error.exit_code = HoplineError.exit_code  # click says 1 for some, which is our bad news
         raise
     except BrokenPipeError:
-        # What is still buffered has no reader; without this the interpreter complains at exit.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         ctx.exit(READER_GONE)
     except OSError as error:
-        if error.filename is None:
+        if error.filename is not None:
+            _fail(ctx, f"{error.filename}: {error.strerror}", 2)
+        if error.errno != errno.ENOSPC:
             raise
-        _fail(ctx, f"{error.filename}: {error.strerror}", 2)
+        _drop_output()
+        _fail(ctx, f"not everything could be written: {error.strerror}", 3)
     except Exception as error:
         if type(error).__name__ != "KafkaException":  # by name: --help must not import the client
             raise
         cause = error.args[0] if error.args else error
         _fail(ctx, f"Kafka: {cause.str() if hasattr(cause, 'str') else cause}", 3)
+
+
+def _drop_output() -> None:
+    """Let what is still buffered go nowhere; without this the interpreter complains at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(ctx: click.Context, sentence: str, code: int) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from streams.cli.value_text import utc
 from streams.embedded import (
     KAFKA_VERSION,
     Broker,
@@ -30,7 +30,7 @@ def _data_option(function: _F) -> _F:
         "--data",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Folder of the broker's data and state  [default: .hopline/kafka]",
+        help="Folder of the broker's data and state. [default: .hopline/kafka]",
     )(function)
 
 
@@ -137,11 +137,7 @@ def _description(broker: Broker) -> dict[str, Any]:
         "bootstrap": alive.bootstrap if alive else None,
         "pid": alive.pid if alive else None,
         "cluster": broker.data.cluster(),
-        "started": _iso(alive.started) if alive else None,
+        "started": utc(alive.started) if alive else None,
         "data": str(broker.data.path),
         "log": str(broker.data.log_file),
     }
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -11,7 +11,7 @@ import click
 
 from streams.analysis import LIMIT, Paths, find_paths, find_sender, path_mermaid, path_text
 from streams.cli.answer_options import format_option
-from streams.cli.topology_argument import ConversationId, TopologyArgument
+from streams.cli.topology_argument import ConversationId, TopologyArgument, doubt_service
 from streams.topology import Topology
 
 _BAD_NEWS = 1
@@ -71,6 +71,7 @@ def path(
     arrives, and `check` has an error about it: TA-12, TA-17, TA-31, TA-39).
     """
     place = find_sender(topology, sender, to)
+    doubt_service(topology, to)
     paths = find_paths(
         topology, place, to, time.time(), broker=broker, conversation=conversation, limit=limit
     )

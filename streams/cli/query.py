@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from typing import Any
 
@@ -12,7 +11,7 @@ import click
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.table import table
-from streams.cli.value_text import instant
+from streams.cli.value_text import columns, instant
 from streams.kafka import read_catalog
 from streams.live.places import Asked, Row, View, places_of
 from streams.live.select import answer, is_select
@@ -66,13 +65,13 @@ def query(
     asked = Asked(cluster, topology, places_of(topology, at), time.time_ns() // 1_000_000)
     if is_select(question):
         found = answer(asked, question, instant)
-        rows, columns = list(found.rows), found.columns
+        rows, shown = list(found.rows), found.columns
     else:
-        rows, columns = _view(asked, VIEWS[question]), _columns(VIEWS[question], at)
+        rows, shown = _view(asked, VIEWS[question]), _columns(VIEWS[question], at)
     if format_ == "json":
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False, default=_body))
     else:
-        for line in table(rows, columns, _width()):
+        for line in table(rows, shown, columns()):
             click.echo(line)
 
 
@@ -91,10 +90,6 @@ def _columns(view: View, at: str | None) -> tuple[str, ...]:
     """Return the columns that the table may have; what --at says needs none."""
     where = () if at and "/" in at else ("database",) if at else ("instance", "database")
     return (*(c for c in where if view.databases or c == "instance"), *view.shown)
-
-
-def _width() -> int:
-    return max(60, shutil.get_terminal_size((100, 24)).columns)
 
 
 def _body(value: object) -> object:

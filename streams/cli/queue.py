@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_options
 from streams.cli.sql import sql
 from streams.topology.export.quoting import bracket, split_name
@@ -15,8 +16,8 @@ from streams.topology.export.quoting import bracket, split_name
 @click.argument("status", type=click.Choice(["on", "off"]))
 @click.argument("name")
 @click.option("--at", required=True, metavar="INSTANCE/DATABASE", help="Where the queue is.")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for Kafka.")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@timeout_option()
+@format_option()
 @cluster_options
 @click.pass_context
 def queue(ctx: click.Context, /, status: str, name: str, **options: Any) -> None:

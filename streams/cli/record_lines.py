@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 
 import click
 
 from streams.cli.record_text import what, where
-from streams.cli.value_text import clock, day, middle, shorten
+from streams.cli.value_text import clock, columns, day, middle, shorten
 from streams.prose import wrapped
 from streams.wire.describe import Description
 
@@ -22,13 +21,9 @@ def json_lines(record: Description) -> None:
     click.echo(json.dumps(record, ensure_ascii=False))
 
 
-def _width() -> int:
-    return max(60, shutil.get_terminal_size((100, 24)).columns)
-
-
 def lines() -> Callable[[Description], None]:
     """Return what prints a record as one line: when, where, which dialog, what."""
-    width, days = _width(), _Days()
+    width, days = columns(), _Days()
 
     def show(record: Description) -> None:
         days.turn(record["at"])
@@ -56,7 +51,7 @@ def _short(kind: str, record: Description) -> str:
 
 def story() -> Callable[[Description], None]:
     """Return what prints the records of one dialog as a story, wrapped."""
-    width, days, told = _width(), _Days(), [False]
+    width, days, told = columns(), _Days(), [False]
 
     def show(record: Description) -> None:
         if not told[0]:

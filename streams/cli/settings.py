@@ -123,7 +123,7 @@ config_option = click.option(
     is_eager=True,
     expose_value=False,
     callback=_note_path,
-    help=f"Settings  [default: {DEFAULT_FILE}, if there is one]",
+    help=f"The settings file. [default: {DEFAULT_FILE}, if there is one]",
 )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from streams.analysis.places import unknown
 from streams.cli.answer_options import format_option
 from streams.cli.diagram_file import DiagramFile, write_diagram
 from streams.cli.duration import DURATION
@@ -26,13 +27,15 @@ class ScenarioFile(click.ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path:
-        """Return the file's path; whether there is one is seen when it is read."""
+        """Return the file's path; raise UsageError for what is neither a file nor a name."""
         path = Path(str(value))
-        if not path.exists() and len(path.parts) == 2 and not path.is_absolute():
-            topology, scenario = path.parts
-            shipped = topologies_dir() / topology / "scenarios" / f"{scenario}.yaml"
-            return shipped if shipped.is_file() else path
-        return path
+        if path.exists() or path.is_absolute() or path.suffix:
+            return path
+        files = topologies_dir().glob("*/scenarios/*.yaml")
+        shipped = {f"{file.parent.parent.name}/{file.stem}": file for file in files}
+        if path.as_posix() not in shipped:
+            raise unknown("file or shipped scenario", str(value), shipped, "Hopline")
+        return shipped[path.as_posix()]
 
 
 @click.command()

@@ -11,6 +11,7 @@ import click
 
 from streams.analysis.places import unknown
 from streams.errors import UsageError
+from streams.prose import meant
 from streams.resources import topologies_dir
 from streams.topology import MSDB, Instance, Topology, empty_database, load
 
@@ -59,6 +60,19 @@ def find_folder(text: str) -> Path:
     if path.name not in shipped:
         raise unknown("folder or shipped topology", text, shipped, "Hopline")
     return shipped[path.name]
+
+
+def doubt_service(topology: Topology, name: str) -> None:
+    """Say on stderr which service may be meant by a name that no database has a service of."""
+    names = {
+        service
+        for instance in topology.instances.values()
+        for database in instance.databases.values()
+        for service in database.services
+    }
+    near = "" if name in names else meant(name, sorted(names))
+    if near:
+        click.echo(f"hopline: no database has a service '{name}'. {near}", err=True)
 
 
 class ConversationId(click.ParamType):

@@ -37,7 +37,7 @@ def _common(command: F) -> F:
         "--data",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Folder of the system: Kafka's data, logs, who runs  [default: .hopline/up]",
+        help="Folder of the system: Kafka's data, logs, who runs. [default: .hopline/up]",
     )
     format_ = format_option()
     return data(format_(command))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from streams.cli.value_text import utc
 from streams.live import Lag, Status, UpFolder, WorkerStatus, worst
 from streams.prose import counted
 
@@ -97,7 +98,7 @@ def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
         "keeper": {
             "pid": system.keeper,
             "alive": status.keeper_alive,
-            "since": _instant(system.started),
+            "since": utc(system.started),
         }
         if system
         else None,
@@ -131,13 +132,9 @@ def _process_json(worker: WorkerStatus) -> dict[str, Any]:
     return {
         "pid": worker.process.pid,
         "alive": worker.alive,
-        "since": _instant(worker.process.started),
+        "since": utc(worker.process.started),
         "restarts": worker.process.restarts,
     }
-
-
-def _instant(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _clock(seconds: float) -> str:

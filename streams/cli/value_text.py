@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,6 +30,16 @@ def day(at: int) -> str:
 def instant(at: int | None) -> str | None:
     """Return epoch milliseconds as ``2026-11-03T12:03:04.123Z``."""
     return None if at is None else f"{day(at)}T{clock(at)}Z"
+
+
+def utc(at: float) -> str:
+    """Return epoch seconds as ``2026-11-03T12:03:04+00:00``."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
+def columns() -> int:
+    """Return how wide lines may be: as the terminal is, and 100 columns where there is none."""
+    return max(60, shutil.get_terminal_size((100, 24)).columns)
 
 
 def shorten(text: str, width: int) -> str:

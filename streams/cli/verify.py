@@ -72,7 +72,7 @@ def verify(
 
     Reads what applications said, what the queues hold, what endpoints have committed and what was
     told, message by message, and lists each exception: lost, delivered twice, out of order, changed
-    on the way, never sent. Workers may run meanwhile. Needs Java 17.
+    on the way, never sent. Workers may run meanwhile. Needs Java 17 or newer.
 
     \b
     hopline verify --bootstrap localhost:9092

@@ -67,7 +67,7 @@ def lay_out(diagram: Diagram, *, titled: bool = True) -> Layout:
     last = max(columns.values(), default=float(MARGIN + TIMES))
     width = last + _right(diagram, columns) + MARGIN
     top = MARGIN + 2 * LINE if titled else PAD
-    slots, times, bottom = _slots(diagram, columns, top + HEAD + PAD)
+    slots, times, bottom = _slots(diagram, top + HEAD + PAD)
     told = tuple(
         line
         for sentence in diagram.left_out
@@ -159,7 +159,7 @@ def box_of(slot: Slot, columns: Mapping[Place, float]) -> tuple[float, float]:
 
 
 def _slots(
-    diagram: Diagram, columns: Mapping[Place, float], y: float
+    diagram: Diagram, y: float
 ) -> tuple[tuple[Slot, ...], tuple[tuple[float, int], ...], float]:
     """Return the rows from top to bottom, the times beside them, and where they end."""
     slots: dict[int, Slot] = {}

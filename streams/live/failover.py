@@ -67,7 +67,7 @@ def _asked(live: Topology, pair: str, to: str) -> tuple[MirroredPair, Instance]:
     pairs = pairs_of(live)
     found = next((p for name, p in pairs.items() if name.casefold() == pair.casefold()), None)
     if found is None:
-        raise unknown("mirrored pair", pair, pairs, "the catalog")
+        raise unknown("mirrored pair", pair, pairs, "The catalog")
     target = next((i for i in found.partners if i.name.casefold() == to.casefold()), None)
     if target is None:
         raise UsageError(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from streams.node.configuration import MissingRoute
 from streams.routing.model import broker_key
 from streams.topology import Database, Offer, Role, Route, Topology, route_key
+from streams.topology.export.quoting import bracket
 
 UNKNOWN, UNUSABLE, NO_REQUEST = 1, 2, 3
 """Error codes: the directory has no such service; it has, but no route can be made of what it says;
@@ -79,7 +80,7 @@ def purge(routes: Iterable[Route], now: float) -> Iterator[str]:
     """Yield the statements that drop what the service has created and what has expired."""
     for route in routes:
         if route.name.startswith(PREFIX) and _expired(route, now):
-            yield f"DROP ROUTE {_bracketed(route.name)};"
+            yield f"DROP ROUTE {bracket(route.name)};"
 
 
 def _refusal(asked: MissingRoute, offers: Sequence[Offer]) -> Refusal | None:
@@ -115,16 +116,12 @@ def _create(offer: Offer) -> str:
     )
     said = [f"{name} = N'{_quoted(value)}'" for name, value in clauses if value is not None]
     said.append(f"LIFETIME = {offer.lifetime}")
-    return f"CREATE ROUTE {_bracketed(_name(offer))} WITH {', '.join(said)};"
+    return f"CREATE ROUTE {bracket(_name(offer))} WITH {', '.join(said)};"
 
 
 def _name(offer: Offer) -> str:
     digest = hashlib.blake2b(repr(offer.key).encode(), digest_size=4).hexdigest()
     return f"{PREFIX}{offer.service[:_NAME]}/{digest}"
-
-
-def _bracketed(name: str) -> str:
-    return "[" + name.replace("]", "]]") + "]"
 
 
 def _quoted(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streams.errors import InputError
+from streams.prose import meant
 from streams.settings.model import CLUSTERS, PROPERTIES, SECTIONS, settings_of
 from streams.settings.properties import ADDRESS, Sourced, refusal_of
 
@@ -135,10 +135,7 @@ def _tables() -> list[str]:
 
 
 def _suggest(word: str, words: list[str]) -> str:
-    close = difflib.get_close_matches(word, words, 1)
-    if close:
-        return f"Did you mean {close[0]}?"
-    return f"There are: {', '.join(words)}."
+    return meant(word, words) or f"There are: {', '.join(words)}."
 
 
 def _demand_safe(table: str, name: str, value: object, place: _Place) -> None:

@@ -13,7 +13,14 @@ from streams.settings.model import settings_of
 
 _VARIABLE = "HOPLINE_KAFKA_"
 _ELSEWHERE = "HOPLINE_CLUSTERS__"
-_OTHERS = ("HOPLINE_CONFIG", "HOPLINE_CACHE", "HOPLINE_MAVEN", "HOPLINE_OUTBOX")
+_OTHERS = (
+    "HOPLINE_CACHE",
+    "HOPLINE_CONFIG",
+    "HOPLINE_DASHBOARD_TOKEN",
+    "HOPLINE_DIRECTORY",
+    "HOPLINE_MAVEN",
+    "HOPLINE_OUTBOX",
+)
 _SECRET = re.compile(r"password|secret|private\.key|\.pem$|^sasl\.oauthbearer\.config$")
 
 

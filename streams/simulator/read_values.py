@@ -101,12 +101,12 @@ class Names:
     def message_type(self, node: Node) -> str:
         """Return a message type that some database declares."""
         name = word(node, "a message type")
-        return _demand(node, "message type", name, self._types, "the topology")
+        return _demand(node, "message type", name, self._types, "The topology")
 
     def contract(self, node: Node) -> str:
         """Return a contract that some database declares."""
         name = word(node, "a contract")
-        return _demand(node, "contract", name, self._contracts, "the topology")
+        return _demand(node, "contract", name, self._contracts, "The topology")
 
     def _at(self, node: Node, text: str) -> tuple[Instance, Database]:
         instance, database = _found(node, lambda: find_at(self._topology, text))

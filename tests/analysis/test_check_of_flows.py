@@ -153,7 +153,7 @@ def test_an_expectation_about_nothing(tmp_path: Path) -> None:
     text = (SENDER % (1, 1) + TARGET % "A1").replace("tcp://G", "tcp://B")
     expect = "expect:\n  - {from: A2/D/I, to: S, verdict: ok}\n"
     [found] = findings(load(write(tmp_path, f"instances:\n{text}{expect}"), NOW), "TA-45")
-    assert "no instance 'A2'" in found.message and found.remedy == "the topology has: A1, B."
+    assert "no instance 'A2'" in found.message and found.remedy == "The topology has: A1, B."
 
 
 def test_a_dialog_that_begins_well_and_goes_on_badly(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from streams.cli import main
 from streams.cli.options import cluster_of, cluster_options
 from streams.errors import UsageError
 from streams.kafka import Cluster
+from streams.settings.properties import unknown_variables
 
 FILE = """\
 bootstrap = "file:1"
@@ -112,6 +114,16 @@ def test_a_variable_that_nothing_reads_is_told() -> None:
     result = show(HOPLINE_WORKER_SLOTT="1")
     assert result.exit_code == 0
     assert "WORKER_SLOTT. Did you mean HOPLINE_WORKER_SLOT?" in result.stderr
+
+
+def test_a_variable_that_the_code_or_the_page_names_is_read() -> None:
+    """Those that name a cluster or a property of librdkafka's are as many as one likes."""
+    root = Path(__file__).parents[2]
+    texts = [path.read_text(encoding="utf-8") for path in root.glob("streams/**/*.py")]
+    texts.append((root / "docs/settings.md").read_text(encoding="utf-8"))
+    named = {name for text in texts for name in re.findall(r"\bHOPLINE_[A-Z_]*[A-Z]\b", text)}
+    assert {"HOPLINE_DASHBOARD_TOKEN", "HOPLINE_DIRECTORY", "HOPLINE_OUTBOX"} < named
+    assert dict(unknown_variables(dict.fromkeys(named, "x"))) == {}
 
 
 def test_a_broken_file_stops_no_command_that_does_not_read_it(folder: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib import metadata
+from pathlib import Path
 from types import ModuleType
 
 import click
@@ -87,7 +88,17 @@ def test_no_arguments_shows_the_help() -> None:
 def test_an_unknown_command_is_wrong_use() -> None:
     result = CliRunner().invoke(main, ["no-such-thing"])
     assert result.exit_code == 2
-    assert "No such command 'no-such-thing'" in result.stderr
+    assert "No such command 'no-such-thing'.\n" in result.stderr
+    near = CliRunner().invoke(main, ["expalin"])
+    assert "No such command 'expalin'. Did you mean 'explain'?\n" in near.stderr
+
+
+def test_what_the_outputs_encoding_lacks_is_a_question_mark() -> None:
+    """Windows writes files and pipes in CP1252 unless told otherwise, which has no tree."""
+    asked = ("path", "two_brokers", "--from", "ServerA/DatabaseA", "--to", "TargetService")
+    done = hopline(*asked, env={**os.environ, "PYTHONIOENCODING": "cp1252"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\n?? ServerB (M3 TargetRoute" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -175,6 +186,16 @@ def test_a_reader_that_has_gone_ends_it_quietly() -> None:
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="a disk that is always full")
+def test_a_disk_that_is_full_is_told_and_is_no_bad_news() -> None:
+    command = [sys.executable, "-m", "streams", "completion", "zsh"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        3, "hopline: not everything could be written: No space left on device\n",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

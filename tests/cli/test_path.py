@@ -56,3 +56,13 @@ def test_wrong_use() -> None:
     """An unknown service of the sender is named with the ones that there are."""
     code, out, err = run("combined", "--from", "ServerA/DatabaseA/Initiator", "--to", "S")
     assert (code, out) == (2, "") and "Did you mean 'InitiatorService'" in err
+
+
+def test_a_service_that_nobody_has_may_be_a_typo() -> None:
+    """The answer is true all the same: so would the routes decide."""
+    code, out, err = run("combined", *SENDER[:2], "--to", "TargetServic")
+    assert code == 1 and "9796" in out
+    assert err == (
+        "hopline: no database has a service 'TargetServic'. Did you mean 'TargetService'?\n"
+    )
+    assert run("combined", *SENDER[:2], "--to", "//far/Orders")[2] == ""

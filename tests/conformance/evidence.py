@@ -11,7 +11,7 @@ TESTS = Path(__file__).parents[1]
 
 LEVELS = {
     "decision": ("routing", "analysis", "topology", "findings"),
-    "in memory": ("protocol", "node", "wire", "services"),
+    "in memory": ("protocol", "node", "wire", "services", "foreign"),
     "simulator": ("simulator",),
     "Kafka": (
         "workers",
@@ -36,7 +36,7 @@ def functions() -> dict[str, tuple[str, ...]]:
     """Return every test as ``folder/file::test``, with the rules that it shows."""
     return {
         f"{path.parent.name}/{path.stem}::{node.name}": _shown(node)
-        for path in sorted(TESTS.glob("*/test_*.py"))
+        for path in sorted(TESTS.glob("**/test_*.py"))
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     }

@@ -47,12 +47,12 @@ def test_every_value_knows_the_line_on_which_it_begins() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('\nbootstrp = "x"', "f:2: There is no setting bootstrp.\n  Did you mean bootstrap?"),
+        ('\nbootstrp = "x"', "f:2: There is no setting bootstrp.\n  Did you mean 'bootstrap'?"),
         (
             "[worker]\nslots = 1",
             "f:2: There is no setting worker.slots.\n  Did you mean",
         ),
-        ("[workr]\nslot = 1", "f:2: There is no table [workr].\n  Did you mean worker?"),
+        ("[workr]\nslot = 1", "f:2: There is no table [workr].\n  Did you mean 'worker'?"),
         ("[worker.more]\nslot = 1", "f:2: There is no setting worker.more.slot."),
         ("worker = 3", "f:1: There is no setting worker."),
         ("\na = ", "f:2: This is no TOML: Invalid value."),

@@ -52,7 +52,7 @@ def test_a_shipped_scenario_has_a_name() -> None:
     assert by_name.stdout == by_path.stdout
     unknown = hopline("local/nothing")
     assert unknown.exit_code == 2
-    assert "there is no scenario at local" in unknown.stderr
+    assert "there is no file or shipped scenario 'local/nothing'" in unknown.stderr
 
 
 def test_another_seed_is_another_run() -> None:

@@ -164,6 +164,8 @@ ERRORS = [
     ("instances:\n  A: {adress: x}", 2, 7, "Did you mean 'address'?"),
     ("instanzen: {}", 1, 1, "Did you mean 'instances'?"),
     ("- a", 1, 1, "a mapping"),
+    ("? [1]\n: {}", 1, 3, "a name among a topology's settings, found a list"),
+    ("instances: " + 99 * "a", 1, 12, f"found '{57 * 'a'}...'"),
     ("a: [", None, None, "no YAML"),
     ("a: b: c", 1, 5, "no YAML"),
     ("instances:\n  A: {}\n  A: {}", 3, 3, "twice"),

@@ -31,7 +31,7 @@ class _Routers:
 def routers(estate: Estate) -> Iterator[Finding]:
     """Find what a router lacks for a target: the way, a contract, a message type (section 6)."""
     homes = _homes(estate)
-    for name, router in _routers(estate, homes).items():
+    for name, router in _routers(estate).items():
         for at in router.copies:
             for target in sorted(router.to):
                 if target in homes and target != name:
@@ -46,7 +46,7 @@ def _homes(estate: Estate) -> dict[str, list[Home]]:
     return homes
 
 
-def _routers(estate: Estate, homes: dict[str, list[Home]]) -> dict[str, _Routers]:
+def _routers(estate: Estate) -> dict[str, _Routers]:
     found: dict[str, _Routers] = {}
     for at in user_databases(estate):
         for service in at.database.services.values():

@@ -59,7 +59,7 @@ class Course:
         """Return what is reached."""
         if self._there is None:
             return Reach(missing=self.missing)
-        arrivals = {target: self._arrival(target, kinds) for target, kinds in self._good().items()}
+        arrivals = {target: self._arrival(kinds) for target, kinds in self._good().items()}
         edges = frozenset((*_edges("there", self._there, self._arrives), *self._edges_back()))
         return Reach(arrivals, edges, self._stranded())
 
@@ -122,7 +122,7 @@ class Course:
                 found.setdefault(target, []).append(kind)
         return dict(sorted(found.items(), key=lambda item: (item[0].at, item[0].broker)))
 
-    def _arrival(self, target: Target, kinds: list[Kind]) -> Arrival:
+    def _arrival(self, kinds: list[Kind]) -> Arrival:
         assert self._there is not None, "asked where somebody sends"
         totals, ending = self._there.totals(), kinds[0].ending
         return Arrival(

@@ -11,7 +11,7 @@ from streams.analysis.flows.flows import Flow
 from streams.analysis.flows.journey import Hops, Journey
 from streams.analysis.flows.redundancy import Redundancy
 from streams.analysis.hazards.passage import Hop, Passage
-from streams.analysis.paths.network import Disposition, Ending
+from streams.analysis.paths.network import Ending
 from streams.analysis.paths.splits import Split
 from streams.analysis.paths.verdict import PathVerdict
 from streams.analysis.paths.ways import Ways
@@ -130,11 +130,6 @@ class FlowAnswer:
     def returns(self) -> bool:
         """Tell whether something is reached, and an acknowledgement comes back from all of it."""
         return bool(self.backs) and all(back.arrives for back in self.backs)
-
-    @property
-    def loops(self) -> tuple[Failure, ...]:
-        """Return the ways that come back to where they were."""
-        return tuple(f for f in self.failures if f.ending.disposition is Disposition.LOOP)
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer for scripts."""

@@ -146,7 +146,7 @@ def _steps(found: _Sorted, scene: steps.Scene, copies: Copies) -> Iterator[Step]
     begun = any(s.command.kind is CommandKind.BEGIN for s in found.said)
     yield from (steps.statement(said, scene) for said in found.said)
     yield from _unsaid(found, scene)
-    yield from (steps.passage(passage, scene) for passage in copies.passages())
+    yield from (steps.passage(passage) for passage in copies.passages())
     for frame in found.frames:
         if frame.kind == "queue":
             yield steps.queued(frame, scene, copies)

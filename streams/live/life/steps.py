@@ -107,7 +107,7 @@ def unsaid(frame: Frame, scene: Scene) -> Step | None:
 # --- copies and queues ---------------------------------------------------------------------------
 
 
-def passage(copy: Passage, scene: Scene) -> Step:
+def passage(copy: Passage) -> Step:
     """Return a copy on its way from one instance to the next."""
     frame, attempt = copy.frame, copy.frame.journey.attempt
     shape, verb, number, rest = _frame_words(frame)

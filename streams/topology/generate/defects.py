@@ -70,7 +70,7 @@ def plant(number: int, draft: Draft, flows: tuple[Flow, ...], chance: Chance) ->
     if len(found) < number:
         raise UsageError(
             f"the estate has room for {len(found)} defects only",
-            "ask for fewer defects, or for more instances and routes",
+            "Ask for fewer defects, or for more instances and routes.",
         )
     return tuple(found)
 

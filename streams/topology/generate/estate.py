@@ -37,8 +37,8 @@ class Wish:
     def __post_init__(self) -> None:
         if self.instances < 1 or self.routes < 0 or self.defects < 0:
             raise UsageError(
-                "an estate needs an instance, and not fewer than no routes and no defects",
-                "give --instances of at least 1",
+                "an estate has an instance at least, and no number below 0 of anything else",
+                "Give --instances of at least 1; --routes and --defects may be 0.",
             )
 
 

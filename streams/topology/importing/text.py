@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from streams.prose import counted, wrapped
+from streams.prose import clipped, counted, wrapped
 from streams.topology.findings import Skipped
 from streams.topology.importing.report import ImportReport
 from streams.topology.tsql import NO_DATABASE
@@ -69,7 +69,7 @@ def _skipped(report: ImportReport) -> Iterator[str]:
         kinds.setdefault(skipped.kind, []).append(skipped)
     rows = sorted(kinds.items(), key=lambda item: -len(item[1]))
     for kind, found in rows[:_ROWS]:
-        yield f"  {_short(kind)} {len(found):,}: {_places(report, found)}"
+        yield f"  {clipped(kind)} {len(found):,}: {_places(report, found)}"
     if len(rows) > _ROWS:
         rest = sum(len(found) for _, found in rows[_ROWS:])
         yield f"  and {rest:,} of {counted(len(rows) - _ROWS, 'other kind')}; {_MORE}"
@@ -80,7 +80,7 @@ def _unresolved(report: ImportReport) -> Iterator[str]:
         return
     yield f"unresolved: {len(report.unresolved):,}"
     for s in report.unresolved[:_ROWS]:
-        yield f"  {_place(report, s.file, s.line)}: {_short(s.kind)}: {s.why}"
+        yield f"  {_place(report, s.file, s.line)}: {clipped(s.kind)}: {s.why}"
     if len(report.unresolved) > _ROWS:
         yield f"  and {len(report.unresolved) - _ROWS:,} more; {_MORE}"
     if any(s.why == NO_DATABASE for s in report.unresolved):
@@ -117,10 +117,6 @@ def _relative(report: ImportReport, file: str) -> str:
     path = Path(file)
     inside = path.is_relative_to(report.output)
     return (path.relative_to(report.output) if inside else path).as_posix()
-
-
-def _short(kind: str) -> str:
-    return kind if len(kind) <= 60 else kind[:57] + "..."
 
 
 def _times(count: int) -> str:

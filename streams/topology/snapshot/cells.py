@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from streams.prose import clipped
 from streams.topology.snapshot.views import Kind
 
 _NULLS = frozenset({"", "null", "\\n"})
@@ -108,7 +109,7 @@ def _other(text: str) -> datetime | None:
 
 
 def _short(text: str) -> str:
-    return _clean(text if len(text) <= 40 else text[:37] + "...")
+    return _clean(clipped(text, 40))
 
 
 _READERS: Mapping[Kind, Callable[[str], Any]] = {

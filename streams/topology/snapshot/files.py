@@ -34,7 +34,8 @@ def load_snapshot(path: Path) -> Snapshot:
     if not found:
         raise UsageError(
             f"{path} is no snapshot" if path.is_file() else f"there is no snapshot at {path}",
-            "Name what the query script wrote, or a folder of it; a CSV is named after its view.",
+            "Name what the T-SQL of `hopline diagnose --script json` wrote, or a folder of it; a "
+            "CSV is named after its view.",
         )
     instances: dict[str, Instance] = {}
     live: dict[str, LiveInstance] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streams.topology.tsql.tokens import Kind, Token
+from streams.topology.tsql.tokens import Token
 from streams.topology.tsql.values import Known, Variables, between_commas, settled
 
 _OPERATORS = frozenset("+-*/%&|^")
@@ -38,13 +38,13 @@ def forget(variables: Variables, tokens: Sequence[Token]) -> None:
             if into or _changes(tokens[at + 1 : at + 3]):
                 variables.pop(token.text.casefold(), None)
         else:
-            into = token.upper == "INTO" or (into and _is(token, ","))
+            into = token.upper == "INTO" or (into and token.is_mark(","))
 
 
 def _declare(variables: Variables, part: Sequence[Token]) -> None:
     if not part or not part[0].upper.startswith("@"):
         return
-    at = next((n for n, token in enumerate(part) if _is(token, "=")), None)
+    at = next((n for n, token in enumerate(part) if token.is_mark("=")), None)
     value = None if at is None else settled(part[at + 1 :], variables)
     _put(variables, part[0], value)
 
@@ -53,9 +53,9 @@ def _assign_one(variables: Variables, part: Sequence[Token], known: bool) -> Non
     if len(part) < 2 or not part[0].upper.startswith("@"):
         return
     value: Known | None = None
-    if known and _is(part[1], "="):
+    if known and part[1].is_mark("="):
         value = settled(part[2:], variables)
-    elif known and _is(part[1], "+") and len(part) > 3 and _is(part[2], "="):
+    elif known and part[1].is_mark("+") and len(part) > 3 and part[2].is_mark("="):
         value = settled((part[0], part[1], *part[3:]), variables)
     _put(variables, part[0], value)
 
@@ -64,8 +64,8 @@ def _changes(behind: Sequence[Token]) -> bool:
     if not behind:
         return False
     first = behind[0]
-    compound = first.text in _OPERATORS and len(behind) > 1 and _is(behind[1], "=")
-    return _is(first, "=") or first.upper in _OUTPUT or compound
+    compound = first.text in _OPERATORS and len(behind) > 1 and behind[1].is_mark("=")
+    return first.is_mark("=") or first.upper in _OUTPUT or compound
 
 
 def _put(variables: Variables, name: Token, value: Known | None) -> None:
@@ -74,7 +74,3 @@ def _put(variables: Variables, name: Token, value: Known | None) -> None:
         variables.pop(key, None)
     else:
         variables[key] = value
-
-
-def _is(token: Token, mark: str) -> bool:
-    return token.kind is Kind.MARK and token.text == mark

@@ -113,8 +113,7 @@ def is_label(tokens: Sequence[Token], at: int) -> bool:
     """Tell whether a word is the target of a GOTO: a colon follows, and not a second one."""
     if tokens[at].upper in STARTS or tokens[at].kind is not Kind.WORD:
         return False
-    colon = tokens[at + 1]
-    return colon.kind is Kind.MARK and colon.text == ":" and tokens[at + 2].text != ":"
+    return tokens[at + 1].is_mark(":") and tokens[at + 2].text != ":"
 
 
 def _begins(cursor: Cursor, first: Token) -> bool:

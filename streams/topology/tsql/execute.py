@@ -35,9 +35,9 @@ def execution(cursor: Cursor, tokens: Sequence[Token]) -> Execution | None:
     """
     if not tokens or tokens[0].upper == "AS":
         return None
-    if _is(tokens[0], "("):
+    if tokens[0].is_mark("("):
         return _of_string(cursor, tokens)
-    if len(tokens) > 2 and tokens[0].upper.startswith("@") and _is(tokens[1], "="):
+    if len(tokens) > 2 and tokens[0].upper.startswith("@") and tokens[1].is_mark("="):
         tokens = tokens[2:]  # @result = procedure
     if tokens[0].upper.startswith("@"):
         named = settled(tokens[:1], cursor.variables)
@@ -58,7 +58,7 @@ def execution(cursor: Cursor, tokens: Sequence[Token]) -> Execution | None:
 def _of_string(cursor: Cursor, tokens: Sequence[Token]) -> Execution:
     depth = 0
     for at, token in enumerate(tokens):
-        depth += _is(token, "(") - _is(token, ")")
+        depth += token.is_mark("(") - token.is_mark(")")
         if depth == 0:
             if any(behind.upper == "AT" for behind in tokens[at + 1 :]):
                 return Execution(why="it runs on another server")
@@ -69,7 +69,7 @@ def _of_string(cursor: Cursor, tokens: Sequence[Token]) -> Execution:
 
 def _of_parameter(cursor: Cursor, tokens: Sequence[Token], database: str | None) -> Execution:
     first = between_commas(tokens)[0]
-    if len(first) > 1 and first[0].upper in _TEXT_PARAMETERS and _is(first[1], "="):
+    if len(first) > 1 and first[0].upper in _TEXT_PARAMETERS and first[1].is_mark("="):
         first = first[2:]
     return _text(cursor, first, database)
 
@@ -86,7 +86,7 @@ def _name(tokens: Sequence[Token]) -> tuple[Name, int]:
     parts: list[str] = []
     at = 0
     while at < len(tokens):
-        if _is(tokens[at], "."):
+        if tokens[at].is_mark("."):
             parts.append("")  # database..procedure
             at += 1
             continue
@@ -94,11 +94,7 @@ def _name(tokens: Sequence[Token]) -> tuple[Name, int]:
             break
         parts.append(tokens[at].text)
         at += 1
-        if at >= len(tokens) or not _is(tokens[at], "."):
+        if at >= len(tokens) or not tokens[at].is_mark("."):
             break
         at += 1
     return tuple(parts), at
-
-
-def _is(token: Token, mark: str) -> bool:
-    return token.kind is Kind.MARK and token.text == mark

@@ -38,6 +38,10 @@ class Token(NamedTuple):
     upper: str = ""
     first: bool = False  # of its line
 
+    def is_mark(self, mark: str) -> bool:
+        """Tell whether it is this mark, and no name or string that reads alike."""
+        return self.kind is Kind.MARK and self.text == mark
+
     def __str__(self) -> str:
         if self.kind is Kind.END:
             return "the end"

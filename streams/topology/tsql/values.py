@@ -46,7 +46,7 @@ class _Reader:
     def mark(self, mark: str) -> bool:
         """Take a mark if it comes next."""
         here = self.tokens[self.at] if self.at < len(self.tokens) else None
-        found = here is not None and here.kind is Kind.MARK and here.text == mark
+        found = here is not None and here.is_mark(mark)
         self.at += found
         return found
 

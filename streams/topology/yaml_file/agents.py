@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 
+from streams.prose import meant
 from streams.topology.agents import Agent, Classification, Kind, Language, Stated
 from streams.topology.yaml_file.nodes import Node
 
@@ -54,8 +54,7 @@ def _kind(node: Node, text: str) -> Kind | None:
         return kinds[text]
     if _APPLICATION.fullmatch(text):
         return None
-    near = difflib.get_close_matches(text, kinds, n=1)
-    remedy = f"Did you mean '{near[0]}'?" if near else "An application is app.py's app: 'app:app'."
+    remedy = meant(text, kinds) or "An application is app.py's app: 'app:app'."
     return node.fail(f"{', '.join(kinds)}, or MODULE:APP", remedy)
 
 

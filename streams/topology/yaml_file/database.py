@@ -26,7 +26,7 @@ from streams.topology.objects import (
 from streams.topology.security import Securable
 from streams.topology.system import DEFAULT
 from streams.topology.validate import LIFETIME_MAX, Proposal, breach_finding, breaches
-from streams.topology.yaml_file.nodes import Node
+from streams.topology.yaml_file.nodes import Node, optional
 from streams.topology.yaml_file.procedures import read_procedures
 from streams.topology.yaml_file.security import read_certificates, read_grants
 
@@ -124,17 +124,13 @@ def _route(node: Node, now: float, route_id: int) -> tuple[Route, int | None]:
         expires = given["expires"].instant("expires")
     route = Route(
         _some(given["name"], "the route's name"),
-        _maybe(given, "service_name"),
-        _maybe(given, "broker_instance"),
+        optional(given, "service_name"),
+        optional(given, "broker_instance"),
         given["address"].text("address"),
-        _maybe(given, "mirror_address"),
+        optional(given, "mirror_address"),
         expires, route_id, node.source,
     )  # fmt: skip
     return route, lifetime
-
-
-def _maybe(given: Mapping[str, Node], key: str) -> str | None:
-    return given[key].maybe_text(key) if key in given else None
 
 
 def _check(
@@ -160,7 +156,7 @@ def _message_types(given: Mapping[str, Node]) -> dict[str, MessageType]:
         validation = Validation.NONE
         if "validation" in settings:
             validation = settings["validation"].choice("validation", Validation)
-        found[name] = MessageType(name, validation, _maybe(settings, "schema"), key.source)
+        found[name] = MessageType(name, validation, optional(settings, "schema"), key.source)
     return found
 
 
@@ -203,8 +199,8 @@ def _queues(given: Mapping[str, Node]) -> dict[str, Queue]:
             "retention" in s and s["retention"].switch("retention"),
             "poison_message_handling" not in s
             or s["poison_message_handling"].switch("poison_message_handling"),
-            _maybe(s, "activation"),
-            _maybe(s, "group"),
+            optional(s, "activation"),
+            optional(s, "group"),
             s["max_readers"].integer("max_readers", 0, 32_767) if "max_readers" in s else 1,
             "activation_status" not in s or s["activation_status"].switch("activation_status"),
             s["partitions"].integer("partitions", 1, 1000) if "partitions" in s else 1,
@@ -257,7 +253,7 @@ def _priority(node: Node) -> Priority:
     if "name" not in given:
         raise node.error("a priority without name", "Add name: to it.")
     level = given["level"].integer("level", 1, 10) if "level" in given else DEFAULT_LEVEL
-    contract, local, remote = (_maybe(given, key) for key in keys[1:4])
+    contract, local, remote = (optional(given, key) for key in keys[1:4])
     return Priority(
         _some(given["name"], "name"), contract, local, remote, level, source=node.source
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from streams.topology.offers import OFFER_LIFETIME, Offer
-from streams.topology.yaml_file.nodes import Node, parse_file
+from streams.topology.yaml_file.nodes import Node, optional, parse_file
 
 _KEYS = ("lifetime", "routes")
 _ROUTE_KEYS = ("service_name", "broker_instance", "address", "mirror_address", "lifetime")
@@ -30,10 +30,7 @@ def _offer(node: Node, lifetime: int) -> Offer:
     for key in ("service_name", "address"):
         if key not in given or given[key].is_null:
             raise node.error(f"a route without {key}", f"Add {key}: to it.")
-    broker, mirror = (
-        given[key].maybe_text(key) if key in given else None
-        for key in ("broker_instance", "mirror_address")
-    )
+    broker, mirror = (optional(given, key) for key in ("broker_instance", "mirror_address"))
     return Offer(
         given["service_name"].text("the service's name"),
         given["address"].text("address"),

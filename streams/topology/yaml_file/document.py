@@ -23,7 +23,7 @@ from streams.topology.security import Securable
 from streams.topology.tsql import Reading
 from streams.topology.yaml_file.agents import read_agents
 from streams.topology.yaml_file.database import ReadFile, read_database
-from streams.topology.yaml_file.nodes import Node, parse_yaml
+from streams.topology.yaml_file.nodes import Node, optional, parse_yaml
 from streams.topology.yaml_file.security import (
     ENDPOINT_SECURITY_KEYS,
     read_encryption,
@@ -122,7 +122,7 @@ def _instance(
         tuple(_host(item) for item in _items(given, "aliases")),
         tuple(_network(item) for item in _items(given, "listeners")),
         _endpoint(given["endpoint"]) if "endpoint" in given else Endpoint(source=key.source),
-        given["cluster"].maybe_text("cluster") if "cluster" in given else None,
+        optional(given, "cluster"),
         given["partitions"].integer("partitions", 1, 1000) if "partitions" in given else 1,
         read_grants(given["grants"], Securable.ENDPOINT) if "grants" in given else (),
         source=key.source,
@@ -157,7 +157,7 @@ def _endpoint(node: Node) -> Endpoint:
         s["forward_size_mb"].integer("megabytes", 1, 2**31 - 1) if "forward_size_mb" in s else 10,
         s["transport"].choice("transport", Transport) if "transport" in s else Transport.FAILOVER,
         s["port"].integer("port", 1, 65535) if "port" in s and not s["port"].is_null else None,
-        s["name"].maybe_text("name") if "name" in s else None,
+        optional(s, "name"),
         read_encryption(s),
         read_words(s, "algorithms"),
         read_words(s, "authentication"),
@@ -205,13 +205,13 @@ def _expectation(node: Node) -> Expectation:
     for key in ("from", "to"):
         if key not in given:
             raise node.error(f"an expectation without {key}", "Give from, to and verdict.")
-    verdict = given["verdict"].maybe_text("verdict") if "verdict" in given else None
+    verdict = optional(given, "verdict")
     if verdict is not None and verdict not in _VERDICTS:
         given["verdict"].fail(", ".join(_VERDICTS))
     at = None
     if "at" in given and not given["at"].is_null:
         at = given["at"].texts("places") if given["at"].is_list else (given["at"].text("a place"),)
-    broker = given["broker"].maybe_text("broker") if "broker" in given else None
+    broker = optional(given, "broker")
     return Expectation(
         given["from"].text("from"), given["to"].text("to"), verdict, at, broker, node.source
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import yaml
 
 from streams.errors import InputError
+from streams.prose import clipped, meant
 from streams.topology.findings import Source
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -117,7 +117,7 @@ class Node:
             return "a mapping"
         if isinstance(self.raw, yaml.SequenceNode):
             return "a list"
-        return "nothing" if self.is_null else f"'{self.raw.value}'"
+        return "nothing" if self.is_null else f"'{clipped(self.raw.value)}'"
 
     def mapping(self, what: str) -> dict[str, tuple[Node, Node]]:
         """Return key text > (key node, value node); nothing counts as an empty mapping."""
@@ -134,7 +134,7 @@ class Node:
         for raw_key, raw_value in self.raw.value:
             key = Node(raw_key, self.file, self.loader)
             if not isinstance(raw_key, yaml.ScalarNode) or key.is_null or not raw_key.value:
-                key.fail(f"a name among the {what}")
+                key.fail(f"a name among {what}")
             first = found.get(raw_key.value)
             # What a merge (<<) brings stands elsewhere in the file, and may be overridden.
             if first is not None and begin <= first[0].raw.start_mark.index < end:
@@ -162,9 +162,8 @@ class Node:
         found = self.mapping(f"{what}'s settings")
         for name, (key, _) in found.items():
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                remedy = f"Did you mean '{near[0]}'? " if near else ""
-                remedy += f"{what} takes: {', '.join(known)}."
+                takes = f"{what[0].upper()}{what[1:]} takes: {', '.join(known)}."
+                remedy = " ".join(filter(None, (meant(name, known), takes)))
                 raise key.error(f"'{name}' is no setting of {what}", remedy)
         return {name: value for name, (_, value) in found.items()}
 
@@ -181,7 +180,7 @@ class Node:
         if not isinstance(self.raw, yaml.ScalarNode) or self.is_null:
             self.fail(what)
         if self.raw.tag != _TAG + "str":
-            self.fail(f"{what}: a text", f"Put it in quotes: '{self.raw.value}'.")
+            self.fail(f"{what}: a text", f"Put it in quotes: '{clipped(self.raw.value)}'.")
         return str(self.raw.value)
 
     def maybe_text(self, what: str) -> str | None:
@@ -216,9 +215,7 @@ class Node:
         if isinstance(self.raw, yaml.ScalarNode) and self.raw.value.casefold() in words:
             return words[self.raw.value.casefold()]
         said = self.raw.value.casefold() if isinstance(self.raw, yaml.ScalarNode) else ""
-        near = difflib.get_close_matches(said, words, n=1)
-        remedy = f"Did you mean '{near[0]}'?" if near else ""
-        return self.fail(f"{what}: {', '.join(words)}", remedy)
+        return self.fail(f"{what}: {', '.join(words)}", meant(said, words))
 
     def instant(self, what: str) -> float:
         """Return epoch seconds from a number or an ISO 8601 text; without a zone it is UTC."""
@@ -230,3 +227,8 @@ class Node:
         except ValueError:
             self.fail(f"{what}: such as 2031-01-31T12:00:00Z or seconds since 1970")
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def optional(given: Mapping[str, Node], key: str) -> str | None:
+    """Return the text of a key that may be left out, or hold nothing."""
+    return given[key].maybe_text(key) if key in given else None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from streams.topology.procedures import BeginDialog, Procedure
 from streams.topology.system import DEFAULT
-from streams.topology.yaml_file.nodes import Node
+from streams.topology.yaml_file.nodes import Node, optional
 
 _PROCEDURE = ("begins", "ends", "receives", "calls")
 _BEGIN = ("service", "to", "broker", "contract", "related", "encryption", "unresolved")
@@ -35,16 +33,12 @@ def _procedure(name: str, key: Node, node: Node) -> Procedure:
 
 def _begin(node: Node) -> BeginDialog:
     given = node.fields("a BEGIN DIALOG", _BEGIN)
-    service, to, broker = (_maybe(given, word) for word in ("service", "to", "broker"))
+    service, to, broker = (optional(given, word) for word in ("service", "to", "broker"))
     return BeginDialog(
         service, to, broker,
-        _maybe(given, "contract") if "contract" in given else DEFAULT,
+        optional(given, "contract") if "contract" in given else DEFAULT,
         "related" in given and given["related"].switch("related"),
         "encryption" not in given or given["encryption"].switch("encryption"),
         given["unresolved"].texts("unresolved") if "unresolved" in given else (),
         node.source,
     )  # fmt: skip
-
-
-def _maybe(given: Mapping[str, Node], key: str) -> str | None:
-    return given[key].maybe_text(key) if key in given else None

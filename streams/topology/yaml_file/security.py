@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streams.topology.security import Certificate, Encryption, Grant, Securable
-from streams.topology.yaml_file.nodes import Node
+from streams.topology.yaml_file.nodes import Node, optional
 
 ENDPOINT_SECURITY_KEYS = ("encryption", "algorithms", "authentication")
 _CERTIFICATE = ("subject", "starts", "expires", "user")
@@ -25,9 +25,7 @@ def _certificate(name: str, key: Node, node: Node) -> Certificate:
         given[word].instant(word) if word in given and not given[word].is_null else None
         for word in ("starts", "expires")
     )
-    subject, user = (
-        given[word].maybe_text(word) if word in given else None for word in ("subject", "user")
-    )
+    subject, user = (optional(given, word) for word in ("subject", "user"))
     return Certificate(name, starts, expires, subject, user, key.source)
 
 

@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from streams.topology.suppressions import Suppression
-from streams.topology.yaml_file.nodes import Node, parse_file
+from streams.topology.yaml_file.nodes import Node, optional, parse_file
 
 _KEYS = ("code", "subject", "reason", "until")
 
@@ -25,7 +25,7 @@ def _suppression(node: Node) -> Suppression:
     reason = given["reason"].text("a reason").strip()
     if not reason:
         given["reason"].fail("a reason", "Say why the finding may stay; who reads this will ask.")
-    subject = given["subject"].maybe_text("subject") if "subject" in given else None
+    subject = optional(given, "subject")
     until = _day(given["until"]) if "until" in given and not given["until"].is_null else None
     return Suppression(given["code"].text("code"), reason, subject or "*", until, node.source)
 
