@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.containers.compose import ROOT, run
 from tests.containers.deeds import GROUPS
-from tests.containers.page import faults_of, rewrite
+from tests.containers.page import faults_of, generated, rewrite
 from tests.containers.run import run_group
 from tests.containers.two_clusters import run_two_clusters
 
@@ -41,6 +41,7 @@ def main(arguments: list[str]) -> int:
         bad += [f"{_BORDER}: {n} {c}" for n, c in faults_of(border.account).items()]
         bad += [] if border.held and border.dropped and border.retried else [f"{_BORDER}: {border}"]
         _say(f"{_BORDER}: {border.account['verdict']}")
+    _say(generated(outcomes, border))
     if not asked.only:
         PAGE.write_text(rewrite(PAGE.read_text("utf-8"), outcomes, border), "utf-8")
     _say(f"not as it must be: {', '.join(bad)}" if bad else "nothing lost")

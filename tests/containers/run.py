@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from streams.kafka import Cluster
@@ -117,11 +118,20 @@ def _strike_all(
             say(f"{group.name}: {fault.service} {fault.words}; {observer.seen:,} messages seen")
         while time.monotonic() < began + asked.seconds:
             _look(children)
-    both = (observer.by_initiator, observer.by_target)
     return [
-        Felt(f, (back if f.figures else max(each.felt(at, over) for each in both)) / 1000)
-        for f, at, over, back in happened
+        Felt(f, max(back, _waited(observer, f, at, over)) / 1000) for f, at, over, back in happened
     ]
+
+
+def _waited(observer: Observer, fault: Fault, at: int, over: int) -> int:
+    """Return the longest that a message had to wait, or that nobody answered; in milliseconds."""
+    if fault.figures:
+        return 0
+    answered = sorted(observer.by_target.sent)
+    between = pairwise(answered)
+    silent = max((b - a for a, b in between if a <= over and b >= at), default=0)
+    silent = silent if "agents" in fault.service else 0
+    return max(silent, *(s.felt(at, over) for s in (observer.by_initiator, observer.by_target)))
 
 
 def _await_fresh(compose: Compose, children: Supervisor, since: int) -> int:

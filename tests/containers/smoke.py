@@ -27,9 +27,9 @@ _PATIENCE = 60.0
 
 def main() -> int:
     """Return 0 where all is as it must be, and where no image can be had."""
-    missing = [image for image in WANTED if not _is_there(image)]
-    if missing:
-        print(f"containers: not tried, because {missing[0]} cannot be pulled")
+    missing = next((image for image in WANTED if not _is_there(image)), None)
+    if missing is not None:
+        print(f"containers: not tried, because {missing} cannot be pulled")
         return 0
     began = time.monotonic()
     with composed("hopline-smoke", HOPLINE_LOAD_OPTIONS=LOAD) as compose:
