@@ -20,7 +20,7 @@ from tests.containers.compose import ROOT, Compose, composed
 from tests.containers.deeds import Fault, Group
 from tests.containers.smoke import delivered
 from tests.faults.load import Load
-from tests.faults.observe import Observer
+from tests.faults.observe import Observer, Sightings
 from tests.faults.processes import Supervisor, supervised
 from tests.faults.run import PATIENCE, QUEUES, SETTLE, application
 from tests.faults.verdict import Verdict, judge
@@ -124,14 +124,17 @@ def _strike_all(
 
 
 def _waited(observer: Observer, fault: Fault, at: int, over: int) -> int:
-    """Return the longest that a message had to wait, or that nobody answered; in milliseconds."""
+    """Return the longest that a message had to wait, or that an application said nothing; in ms."""
     if fault.figures:
         return 0
-    answered = sorted(observer.by_target.sent)
-    between = pairwise(answered)
-    silent = max((b - a for a, b in between if a <= over and b >= at), default=0)
-    silent = silent if "agents" in fault.service else 0
-    return max(silent, *(s.felt(at, over) for s in (observer.by_initiator, observer.by_target)))
+    both = (observer.by_initiator, observer.by_target)
+    return max(max(each.felt(at, over), _silent(each, at, over)) for each in both)
+
+
+def _silent(said: Sightings, at: int, over: int) -> int:
+    """Return the longest time between two messages that overlaps the fault."""
+    between = pairwise(sorted(said.sent))
+    return max((b - a for a, b in between if a <= over and b >= at), default=0)
 
 
 def _await_fresh(compose: Compose, children: Supervisor, since: int) -> int:
