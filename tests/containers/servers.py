@@ -18,7 +18,7 @@ from streams.embedded import KAFKA_VERSION
 from streams.embedded.properties import Node, server_properties
 from tests.containers.compose import free_ports
 
-_INSIDE, _CONTROLLER = 9092, 9093
+_INSIDE, _CONTROLLER, _SELF = 9092, 9093, 9094
 _HOST = "127.0.0.1"
 _DATA = Path("/var/lib/kafka/data")
 _PATIENCE = 180
@@ -36,8 +36,11 @@ class KafkaContainer(DockerContainer):
         node = Node(1, (_CONTROLLER,))
         lines = server_properties(_DATA, _INSIDE, node).splitlines()
         settings = dict(line.split("=", 1) for line in lines) | {
-            "listeners": f"PLAINTEXT://:{_INSIDE},CONTROLLER://{_HOST}:{_CONTROLLER}",
-            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,HOST:PLAINTEXT,SELF:PLAINTEXT",
+            "listeners": f"HOST://:{_INSIDE},SELF://{_HOST}:{_SELF},CONTROLLER://{_HOST}:{_CONTROLLER}",
+            "advertised.listeners": f"HOST://{self.address},SELF://{_HOST}:{_SELF}",
+            # It talks to itself, too, and inside the port on the host leads nowhere.
+            "inter.broker.listener.name": "SELF",
         }
         for name, value in settings.items():
             self.with_env("KAFKA_" + name.upper().replace(".", "_"), value)

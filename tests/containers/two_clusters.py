@@ -107,7 +107,7 @@ def _queued(compose: Compose) -> list[tuple[int, int]]:
         with suppress(MalformedError):
             frame = read_queued(message.value(), headers_of(message))
             if frame.header.type != END_DIALOG:
-                found.append((frame.journey.attempt, message.timestamp()[1]))
+                found.append((frame.journey.attempt, frame.journey.path[-1][1]))
     return found
 
 
