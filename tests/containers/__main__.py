@@ -7,6 +7,7 @@ lost, delivered twice, or not as it must be otherwise.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +25,7 @@ _BORDER = "two-clusters"
 def main(arguments: list[str]) -> int:
     """Run what is asked for; returns the exit code."""
     asked = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing that was started is left
     run("docker", "compose", "--profile", "load", "build", timeout=1800)
     wanted = asked.only or [*(g.name for g in GROUPS), _BORDER]
     outcomes, bad = [], []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +28,7 @@ _PATIENCE = 60.0
 
 def main() -> int:
     """Return 0 where all is as it must be, and where no image can be had."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing that was started is left
     missing = next((image for image in WANTED if not _is_there(image)), None)
     if missing is not None:
         print(f"containers: not tried, because {missing} cannot be pulled")
