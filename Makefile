@@ -4,6 +4,9 @@
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make soak    every kind of fault on real Kafka, 30 minutes, writes docs/faults.md; SECONDS=N of
 #              load, MESSAGES=N in the first run, SEED=S
+# make faults  every container killed, frozen, cut off, restarted, scaled; 20 minutes, needs Docker,
+#              writes its part of docs/faults.md; RATE=N messages a second
+# make test-containers  the tests that need Kafka or PostgreSQL, on both in containers
 # make recount the monitor's figures against DuckDB's, 200,000 messages, two killed drivers
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way, KEEP=1 leaves the system
 #              running with its dashboard, until hopline demo --stop
@@ -19,7 +22,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
   kafka_endpoint kafka_end_to_end open_dialogs kafka_agents kafka_memory)
 
-.PHONY: setup browser test explore soak demo bench $(BENCHES) lock clean
+.PHONY: setup browser test test-containers explore soak faults demo bench $(BENCHES) lock clean
 
 setup: $(STAMP)
 	@$(BIN)/python requirements/check.py
@@ -52,6 +55,12 @@ explore: setup
 soak: setup
 	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1500) \
 	  --messages $(or $(MESSAGES),200000) --seed $(or $(SEED),1)
+
+faults: setup
+	$(BIN)/python -m tests.containers --rate $(or $(RATE),20)
+
+test-containers: setup
+	$(BIN)/pytest --containers -n $(or $(PROCESSES),2) --dist loadfile
 
 recount: setup
 	HOPLINE_MESSAGES=$(or $(MESSAGES),200000) $(BIN)/pytest tests/monitor/test_duckdb.py

@@ -1,4 +1,8 @@
-"""What every test may ask for: a real broker, and names that no other test uses."""
+"""What every test may ask for: a real broker, and names that no other test uses.
+
+With ``--containers`` broker and PostgreSQL are containers of the public images, and only the tests
+that ask for one of them run.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +29,33 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
     return ByFile(config, log)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what chooses the servers."""
+    parser.addoption("--containers", action="store_true", help="run on servers in containers")
+
+
+_SERVERS = {"kafka", "postgres"}
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest, where there are several processes."""
+    if config.getoption("--containers"):
+        items[:] = [i for i in items if _SERVERS & set(getattr(i, "fixturenames", ()))]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: rank(item.nodeid))
 
 
 @pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def kafka(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """Return the bootstrap address of a real broker that the whole session shares."""
+    if request.config.getoption("--containers"):
+        from tests.containers.servers import kafka_container  # nobody else needs Docker
+
+        with kafka_container() as address:
+            yield address
+        return
     broker = Broker(tmp_path_factory.mktemp("kafka"))
     try:
         broker.start()
@@ -44,8 +66,14 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
+def postgres(request: pytest.FixtureRequest) -> Iterator[str]:
     """Return the SQLAlchemy URL of a real PostgreSQL that the whole session shares."""
+    if request.config.getoption("--containers"):
+        from tests.containers.servers import postgres_container
+
+        with postgres_container() as url:
+            yield url
+        return
     try:
         server = Postgres()
     except MissingError as error:

@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from streams.agents.application import HoplineApp
 
 log = logging.getLogger("hopline.ready")
 
 
-def serve(apps: Sequence[HoplineApp], names: Sequence[str]) -> None:
+def serve(
+    apps: Sequence[HoplineApp], names: Sequence[str], ready: Callable[[], None] = lambda: None
+) -> None:
     """Return after SIGTERM or SIGINT, when all have left; raises what one has failed with.
 
-    ``names`` are what the agents are called whose applications these are.
+    ``names`` are what the agents are called whose applications these are. ``ready`` is called when
+    all of them have started.
     """
-    asyncio.run(_serve(apps, names))
+    asyncio.run(_serve(apps, names, ready))
 
 
-async def _serve(apps: Sequence[HoplineApp], names: Sequence[str]) -> None:
+async def _serve(
+    apps: Sequence[HoplineApp], names: Sequence[str], ready: Callable[[], None]
+) -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -30,6 +35,7 @@ async def _serve(apps: Sequence[HoplineApp], names: Sequence[str]) -> None:
             log.info("%s serves %s/%s", app.conf.id, app.instance, app.database)
         for name in names:
             log.info("%s agents: ready", name)
+        ready()
         ends = [stop.wait(), *(app._crashed.wait() for app in apps)]
         waiting = [asyncio.ensure_future(end) for end in ends]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

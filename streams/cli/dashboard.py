@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 from click.core import ParameterSource
 
@@ -10,6 +12,7 @@ from streams.cli.topology_argument import find_folder
 from streams.dashboard import DashboardConfig, serve
 from streams.dashboard.config import new_token
 from streams.kafka import Cluster
+from streams.telemetry import address_of
 
 _DEFAULT = DashboardConfig()
 
@@ -41,6 +44,11 @@ _DEFAULT = DashboardConfig()
     help="Where to listen; 0.0.0.0 is everywhere, and then a token is asked for.",
 )
 @click.option(
+    "--published",
+    metavar="HOST:PORT",
+    help="In a container: where its port is on the host. On loopback no token is asked for.",
+)
+@click.option(
     "--token",
     envvar="HOPLINE_DASHBOARD_TOKEN",
     show_envvar=True,
@@ -54,6 +62,7 @@ def dashboard(
     topology: str | None,
     port: int,
     host: str,
+    published: str | None,
     token: str | None,
     bootstrap: str,
     prefix: str,
@@ -70,14 +79,13 @@ def dashboard(
         store=store,
         host=host,
         port=port,
+        published=address_of(published) if published else None,
         topology=find_folder(topology) if topology is not None else None,
         cluster=_cluster(ctx, bootstrap, prefix),
         token=token,
     )
     if not config.local and not token:
-        config = DashboardConfig(
-            config.store, host, port, config.topology, config.cluster, new_token()
-        )
+        config = replace(config, token=new_token())
     serve(config, lambda address: click.echo(f"The dashboard is at {address}"))
 
 

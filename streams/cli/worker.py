@@ -74,7 +74,7 @@ def worker(
         if not instances:
             raise UsageError("The catalog is empty.", "Run 'hopline apply TOPOLOGY' first.")
     if role == AGENTS:
-        run_agents(cluster, instances, options_of_agents)
+        run_agents(cluster, instances, options_of_agents, settings.http)
         return
     roles = ROLES if role == "both" else (role,)
     process = Process(

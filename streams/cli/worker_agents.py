@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Event
 from typing import Any, TypeVar
 
 import click
@@ -126,8 +129,13 @@ def agent_options(command: F) -> F:
     return command
 
 
-def run_agents(cluster: Cluster, instances: Sequence[str], options: AgentOptions) -> None:
-    """Serve what the agents serve, in these instances (else in all), until SIGTERM."""
+def run_agents(
+    cluster: Cluster, instances: Sequence[str], options: AgentOptions, http: str | None
+) -> None:
+    """Serve what the agents serve, in these instances (else in all), until SIGTERM.
+
+    ``http`` is where /readyz says whether they have started.
+    """
     agents = options.agents()
     from streams.agents.serve import serve  # Faust only where it is asked for
     from streams.agents.stated import applications_of
@@ -141,7 +149,30 @@ def run_agents(cluster: Cluster, instances: Sequence[str], options: AgentOptions
     where = tuple(instances) or tuple(topology.instances)
     makers = {Kind.CONFIGURATION_NOTICE: notice_maker(cluster)}
     apps = [app for a in agents for app in applications_of(a, cluster, topology, where, makers)]
-    serve(apps, [agent.name for agent in agents])
+    with _answering(http) as ready:
+        serve(apps, [agent.name for agent in agents], ready)
+
+
+@contextmanager
+def _answering(http: str | None) -> Iterator[Callable[[], None]]:
+    """Answer requests, where anybody may ask; yields what is to be called when all are ready."""
+    started = Event()
+    if not http:
+        yield started.set
+        return
+    # Prometheus's library only where it is asked for.
+    from streams.telemetry import CONTENT_TYPE, answering, exposition_of, health_answer
+
+    figures = exposition_of(list)
+    missing = "The agents have not started yet."
+    answers = {
+        "/metrics": lambda: (200, CONTENT_TYPE, figures()),
+        "/healthz": lambda: health_answer(()),  # who fails ends the process
+        "/readyz": lambda: health_answer(() if started.is_set() else (missing,)),
+    }
+    with answering(http, answers) as port:
+        logging.getLogger("hopline.ready").info("metrics and health on port %d", port)
+        yield started.set
 
 
 def _classification(text: str) -> Classification:

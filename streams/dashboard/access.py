@@ -2,13 +2,14 @@
 
 On loopback there is no token, but a page of another origin runs in the same browser. It must
 neither be answered under a name of its own that leads to loopback (DNS rebinding: the Host header
-says so) nor open a websocket (the Origin header does).
+says so) nor open a websocket (the Origin header does). In a container whose port is published on
+loopback, its neighbours call it by the container's name, which no page elsewhere can have.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -28,8 +29,8 @@ _ELSEWHERE = "This dashboard answers only requests of its own pages.\n"
 class Access:
     """An ASGI application that lets through to another one whoever may look."""
 
-    def __init__(self, inner: Application, token: str | None) -> None:
-        self._inner, self._token = inner, token
+    def __init__(self, inner: Application, token: str | None, names: Collection[str] = ()) -> None:
+        self._inner, self._token, self._names = inner, token, names
 
     @property
     def app(self) -> Application:
@@ -40,7 +41,7 @@ class Access:
         """Pass a request on, or answer it: 403, 401, or the way to the same page with a cookie."""
         if scope["type"] not in ("http", "websocket"):
             await self._inner(scope, receive, send)
-        elif foreign(headers_of(scope), guarded=self._token is not None):
+        elif foreign(headers_of(scope), self._names, guarded=self._token is not None):
             await _refuse(scope, send, 403, _ELSEWHERE)
         elif self._token is None or self._shown(scope):
             await self._inner(scope, receive, send)
@@ -65,13 +66,17 @@ def headers_of(scope: Scope) -> dict[str, str]:
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
 
 
-def foreign(headers: dict[str, str], *, guarded: bool) -> bool:
-    """Tell whether a request comes from another page, or was led here under a strange name."""
+def foreign(headers: dict[str, str], names: Collection[str], *, guarded: bool) -> bool:
+    """Tell whether a request comes from another page, or was led here under a strange name.
+
+    ``names`` are those under which it may be asked for beside loopback's.
+    """
     host = headers.get("host", "")
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != host:
         return True
-    return not guarded and not is_loopback(urlsplit(f"//{host}").hostname or "")
+    name = urlsplit(f"//{host}").hostname or ""
+    return not guarded and not is_loopback(name) and name not in names
 
 
 def _asked(scope: Scope) -> dict[str, list[str]]:

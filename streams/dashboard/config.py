@@ -20,6 +20,8 @@ class DashboardConfig:
     host: str = "127.0.0.1"
     port: int = 8090
     """0 takes a free one."""
+    published: tuple[str, int] | None = None
+    """Where others find it, if that is elsewhere: a container's port on its host."""
     topology: Path | None = None
     """The folder to show; where None, the cluster's catalog."""
     cluster: Cluster | None = None
@@ -31,8 +33,8 @@ class DashboardConfig:
 
     @property
     def local(self) -> bool:
-        """Tell whether only this machine can reach it."""
-        return is_loopback(self.host)
+        """Tell whether only this machine can reach it; for a container, its host."""
+        return is_loopback(self.published[0] if self.published else self.host)
 
 
 def is_loopback(host: str) -> bool:

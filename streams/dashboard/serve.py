@@ -85,12 +85,13 @@ def application(config: DashboardConfig, context: Context) -> Access:
         # Within a machine it only costs time.
         gzip_middleware_factory=None if config.local else GZipMiddleware,
     )
-    return Access(served, config.token)
+    return Access(served, config.token, {socket.gethostname()} if config.published else ())
 
 
 def address_of(config: DashboardConfig, port: int) -> str:
     """Return where to point a browser, the token included."""
-    host = "127.0.0.1" if config.host in ("0.0.0.0", "::", "") else config.host
+    host, port = config.published or (config.host, port)
+    host = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host
     host = f"[{host}]" if ":" in host else host
     return f"http://{host}:{port}/" + (f"?token={config.token}" if config.token else "")
 

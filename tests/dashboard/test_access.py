@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streams.dashboard.access import Access
-from streams.dashboard.config import is_loopback
+from streams.dashboard.config import DashboardConfig, is_loopback
 
 TOKEN = "s3cret"
 
@@ -18,9 +18,14 @@ async def _inside(scope: MutableMapping[str, Any], receive: Any, send: Any) -> N
 
 
 def ask(
-    token: str | None, *, kind: str = "http", query: str = "", path: str = "/", **headers: str
+    token: str | None,
+    *names: str,
+    kind: str = "http",
+    query: str = "",
+    path: str = "/",
+    **headers: str,
 ) -> MutableMapping[str, Any]:
-    """Return what a request is answered."""
+    """Return what a request is answered; ``names``: what the machine is called."""
     told: list[MutableMapping[str, Any]] = []
 
     async def send(message: MutableMapping[str, Any]) -> None:
@@ -36,7 +41,7 @@ def ask(
         "query_string": query.encode(),
         "headers": [(name.encode(), value.encode()) for name, value in said.items()],
     }
-    answering = Access(_inside, token)(scope, receive, send)
+    answering = Access(_inside, token, names)(scope, receive, send)
     with pytest.raises(StopIteration):  # nothing in it waits, so no event loop is needed
         answering.send(None)  # type: ignore[attr-defined]
     return told[0]
@@ -50,6 +55,12 @@ def test_on_loopback_nothing_is_asked_for(host: str) -> None:
 @pytest.mark.parametrize("host", ["evil.example:8090", "127.0.0.1.evil.example", "", "10.0.0.1"])
 def test_a_strange_name_that_leads_to_loopback_is_refused(host: str) -> None:
     assert ask(None, host=host)["status"] == 403
+
+
+def test_neighbours_call_a_container_by_its_name_and_nobody_else_does() -> None:
+    assert ask(None, "dashboard", host="dashboard:8090")["status"] == 200
+    assert ask(None, "dashboard", host="dashboard.evil.example:8090")["status"] == 403
+    assert ask(None, "dashboard", host="dashboard:8090", origin="http://evil")["status"] == 403
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:9999"])
@@ -93,9 +104,15 @@ def test_the_token_of_an_address_goes_into_a_cookie_and_out_of_the_address() -> 
     assert b"HttpOnly" in headers[b"set-cookie"]
 
 
-@pytest.mark.parametrize(
-    ("host", "local"),
-    [("127.0.0.1", True), ("::1", True), ("LocalHost", True), ("0.0.0.0", False), ("::", False)],
-)
+HOSTS = [("127.0.0.1", True), ("::1", True), ("LocalHost", True), ("0.0.0.0", False), ("::", False)]
+
+
+@pytest.mark.parametrize(("host", "local"), HOSTS)
+def test_where_a_port_is_published_says_who_can_connect(host: str, local: bool) -> None:
+    assert DashboardConfig(host="0.0.0.0", published=(host, 8090)).local is local
+    assert DashboardConfig(host=host).local is local
+
+
+@pytest.mark.parametrize(("host", "local"), HOSTS)
 def test_what_loopback_is(host: str, local: bool) -> None:
     assert is_loopback(host) is local

@@ -63,6 +63,14 @@ def test_where_others_can_connect_a_token_is_asked_for(
         assert seen.complaints == []
 
 
+def test_where_a_port_is_published_on_loopback_no_token_is_asked_for(
+    small: str, tmp_path: Path
+) -> None:
+    where = ("--host", "0.0.0.0", "--port", "0", "--published", "127.0.0.1:4711")
+    with serving("--store", small, *where, log=tmp_path / "log") as address:
+        assert address == "http://127.0.0.1:4711"
+
+
 def test_a_store_goes_away_and_comes_back(seen: Seen, tmp_path: Path) -> None:
     file = tmp_path / "monitor.sqlite"
     url = f"sqlite:///{file}"

@@ -1,0 +1,118 @@
+"""What is done to containers, by Docker and not by the process that suffers it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.containers.compose import Compose, run
+
+_BACK = 300.0
+"""Seconds within which a container that was started must be healthy again."""
+
+Deed = Callable[[Compose, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that happens to the containers of a service; ``words`` as the report has them.
+
+    ``figures``: nobody's messages wait for it, so what it costs is how old the figures become.
+    """
+
+    service: str
+    words: str
+    deed: Deed
+    figures: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Faults that one system meets one after the other; ``span``: seconds from one to the next."""
+
+    name: str
+    title: str
+    faults: Sequence[Fault]
+    span: float
+
+    @property
+    def seconds(self) -> float:
+        """Return how long the load lasts."""
+        return self.span * len(self.faults) + 20
+
+
+def killed(away: float) -> Deed:
+    """Kill with SIGKILL, and start it again after so many seconds."""
+
+    def deed(compose: Compose, service: str) -> None:
+        names = compose.containers(service)
+        run("docker", "kill", "--signal", "KILL", *names)
+        time.sleep(away)
+        run("docker", "start", *names)
+
+    return deed
+
+
+def paused(lasts: float) -> Deed:
+    """Freeze all processes of the container for so many seconds."""
+
+    def deed(compose: Compose, service: str) -> None:
+        names = compose.containers(service)
+        run("docker", "pause", *names)
+        time.sleep(lasts)
+        run("docker", "unpause", *names)
+
+    return deed
+
+
+def restarted(compose: Compose, services: str) -> None:
+    """Let one container after the other drain and begin anew, each when the last one is healthy."""
+    for service in services.split(", "):
+        for name in compose.containers(service):
+            run("docker", "restart", name, timeout=120)
+        until_healthy(compose, service)
+
+
+def scaled(compose: Compose, services: str) -> None:
+    """Run three of each, and one again."""
+    names = services.split(", ")
+    for count in (3, 1):
+        wanted = [word for name in names for word in ("--scale", f"{name}={count}")]
+        compose.up(*names, options=("--no-deps", "--no-recreate", *wanted))
+        time.sleep(15)
+
+
+def until_healthy(compose: Compose, service: str) -> None:
+    """Return when all containers of a service are healthy."""
+    deadline = time.monotonic() + _BACK
+    while set(compose.health(service)) != {"healthy"}:
+        assert time.monotonic() < deadline, f"{service} is not healthy: {compose.logs()}"
+        time.sleep(0.5)
+
+
+KILLED, PAUSED = "killed with SIGKILL, started after 2 s", "paused for 15 s"
+_ROLES = ("kafka", "forwarder", "endpoint", "agents")
+_STORE = ("monitor", "postgres")
+
+
+def _each(words: str, deed: Deed) -> tuple[Fault, ...]:
+    return (
+        *(Fault(service, words, deed) for service in _ROLES),
+        *(Fault(service, words, deed, figures=True) for service in _STORE),
+    )
+
+
+GROUPS = (
+    Group("killed", "Every container is killed", _each(KILLED, killed(2)), 45),
+    Group("paused", "Every container is frozen", _each(PAUSED, paused(15)), 45),
+    Group(
+        "moved",
+        "Restarts and replicas",
+        (
+            Fault("forwarder, endpoint, agents", "rolling restart", restarted),
+            Fault("forwarder, endpoint", "scaled from 1 to 3 to 1", scaled),
+        ),
+        90,
+    ),
+)

@@ -1,0 +1,30 @@
+"""What an image of ours must not hold: tools that built it, caches, other people's files."""
+
+from __future__ import annotations
+
+from tests.containers.compose import run
+
+_LOOK = r"""
+set -u
+for tool in gcc cc make git curl wget pip pip3 javac mvn; do
+  command -v $tool >/dev/null && echo "the tool $tool"
+done
+python -c 'import pip' 2>/dev/null && echo 'the package pip'
+python -c 'import pytest' 2>/dev/null && echo 'packages of the extra dev'
+find / -xdev \( -name .git -o -name .env -o -name '*.pem.key' -o -name id_rsa -o -name .netrc \
+  -o -path /src -o -path '*/.cache/*' -o -path '/var/lib/apt/lists/*_Packages' \
+  -o -path '/tmp/?*' \) -print 2>/dev/null
+[ "$(id -u)" != 0 ] || echo 'it is root who runs'
+touch /opt/hopline/bin/x 2>/dev/null && echo 'a program that its user can change'
+true
+"""
+
+
+def refuse_left_overs(image: str) -> None:
+    """Raise AssertionError where an image holds what only its build needed."""
+    found = run("docker", "run", "--rm", "--entrypoint", "bash", image, "-c", _LOOK).split("\n")
+    found = [line for line in found if line]
+    assert not found, f"{image} holds {', '.join(found[:10])}"
+    java = run("docker", "run", "--rm", "--entrypoint", "bash", image, "-c",
+               "command -v java || true")  # fmt: skip
+    assert bool(java) == ("spark" in image), f"{image}: {java or 'no Java'}"

@@ -1,0 +1,65 @@
+"""The servers that the integration suite runs on, as containers of testcontainers.
+
+Under ``pytest --containers`` the fixtures ``kafka`` and ``postgres`` are these; what asks for
+neither is left out. Published on loopback only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testcontainers.community.postgres import PostgresContainer
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.wait_strategies import LogMessageWaitStrategy
+
+from streams.embedded import KAFKA_VERSION
+from streams.embedded.properties import Node, server_properties
+from tests.containers.compose import free_ports
+
+_INSIDE, _CONTROLLER, _SELF = 9092, 9093, 9094
+_HOST = "127.0.0.1"
+_DATA = Path("/var/lib/kafka/data")
+_PATIENCE = 180
+
+
+class KafkaContainer(DockerContainer):
+    """The public image as the embedded broker is set up, at a port that is chosen beforehand.
+
+    Kafka tells its clients where it is, so it has to know the port on the host before it starts.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(f"apache/kafka:{KAFKA_VERSION}")
+        self.address = f"{_HOST}:{free_ports()['HOPLINE_KAFKA_PORT']}"
+        node = Node(1, (_CONTROLLER,))
+        lines = server_properties(_DATA, _INSIDE, node).splitlines()
+        settings = dict(line.split("=", 1) for line in lines) | {
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,HOST:PLAINTEXT,SELF:PLAINTEXT",
+            "listeners": f"HOST://:{_INSIDE},SELF://{_HOST}:{_SELF},CONTROLLER://{_HOST}:{_CONTROLLER}",
+            "advertised.listeners": f"HOST://{self.address},SELF://{_HOST}:{_SELF}",
+            # It talks to itself, too, and inside the port on the host leads nowhere.
+            "inter.broker.listener.name": "SELF",
+        }
+        for name, value in settings.items():
+            self.with_env("KAFKA_" + name.upper().replace(".", "_"), value)
+        self.ports.update({str(_INSIDE): (_HOST, int(self.address.rpartition(":")[2]))})
+        started = LogMessageWaitStrategy("Kafka Server started")
+        self.waiting_for(started.with_startup_timeout(_PATIENCE))
+
+
+@contextmanager
+def kafka_container() -> Iterator[str]:
+    """Yield the bootstrap address of a broker in a container."""
+    with KafkaContainer() as container:
+        yield container.address
+
+
+@contextmanager
+def postgres_container() -> Iterator[str]:
+    """Yield SQLAlchemy's URL of a PostgreSQL in a container."""
+    container = PostgresContainer("postgres:15-bookworm", driver="psycopg")
+    container.ports.update({str(container.port): (_HOST, None)})
+    with container:
+        yield container.get_connection_url(host=_HOST)

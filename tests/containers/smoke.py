@@ -1,0 +1,99 @@
+"""``python -m tests.containers.smoke``: the default system in containers, looked at once.
+
+From ``docker compose up --wait`` to a load whose last line says that nothing was lost, and to a
+dashboard that shows as many messages. ``.ci/run`` runs it where Docker answers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+
+from tests.containers.compose import Compose, composed, run
+from tests.containers.images import refuse_left_overs
+
+LOAD = "--from ServerA/DatabaseA/InitiatorService --to TargetService --rate 50 --duration 8s"
+WANTED = ("python:3.11-slim-bookworm", "apache/kafka:4.3.1", "postgres:15-bookworm",
+          "prom/prometheus:v2.42.0")  # fmt: skip
+
+_SCRAPED = {"hopline-workers": 3, "hopline-monitor": 1, "hopline-dashboard": 1}
+_PATIENCE = 60.0
+
+
+def main() -> int:
+    """Return 0 where all is as it must be, and where no image can be had."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing that was started is left
+    missing = next((image for image in WANTED if not _is_there(image)), None)
+    if missing is not None:
+        print(f"containers: not tried, because {missing} cannot be pulled")
+        return 0
+    began = time.monotonic()
+    with composed("hopline-smoke", HOPLINE_LOAD_OPTIONS=LOAD) as compose:
+        try:
+            _look(compose)
+        except BaseException:
+            print(compose.logs())
+            raise
+    print(f"containers: up, loaded, verified and shown in {time.monotonic() - began:.0f} s")
+    return 0
+
+
+def _look(compose: Compose) -> None:
+    compose.do("build", timeout=1200)
+    for target in ("worker", "spark"):
+        refuse_left_overs(f"hopline/{target}:local")
+    compose.up()
+    said = compose.do("run", "--rm", "load")
+    print(said)
+    assert said.split()[-2:] == ["nothing", "lost"], said
+    verified = re.search(r"^delivered +([\d,]+)", said, re.M)
+    assert verified is not None
+    wanted = int(verified[1].replace(",", ""))
+    _await(lambda: delivered(compose), wanted, "messages in the store")
+    _await(lambda: _scraped(compose), _SCRAPED, "processes that Prometheus sees")
+    with urllib.request.urlopen(f"http://{compose.address('HOPLINE_DASHBOARD_PORT')}/") as page:
+        assert b"Hopline" in page.read()
+
+
+def delivered(compose: Compose) -> int:
+    """Return how many messages the monitor has seen delivered: what the dashboard shows."""
+    question = "SELECT COALESCE(SUM(count), 0) FROM latency_windows WHERE leg = 0"
+    words = ("exec", "-T", "postgres", "psql", "-U", "hopline", "-Atc", question)
+    return int(compose.do(*words))
+
+
+def _scraped(compose: Compose) -> dict[str, int]:
+    """Return how many processes of each job Prometheus has read figures of."""
+    question = "query?query=sum%20by%20(job)%20(up)"
+    address = f"http://{compose.address('HOPLINE_PROMETHEUS_PORT')}/api/v1/{question}"
+    with urllib.request.urlopen(address) as answer:
+        rows = json.load(answer)["data"]["result"]
+    return {row["metric"]["job"]: int(row["value"][1]) for row in rows}
+
+
+def _await(look: Callable[[], object], wanted: object, what: str) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while (seen := look()) != wanted:
+        assert time.monotonic() < deadline, f"{what}: {seen}, and not {wanted}"
+        time.sleep(1)
+
+
+def _is_there(image: str) -> bool:
+    found = subprocess.run(["docker", "image", "inspect", image], capture_output=True, check=False)
+    if found.returncode == 0:
+        return True
+    try:
+        run("docker", "pull", "--quiet", image, timeout=300)
+    except (AssertionError, subprocess.TimeoutExpired):
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

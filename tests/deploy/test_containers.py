@@ -1,0 +1,80 @@
+"""docker-compose.yml and Dockerfile, as far as they can be read: what they promise is in them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from streams.embedded import KAFKA_VERSION
+from tests.command import said
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docker-compose.yml").read_text("utf-8")
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["services"]
+IMAGES = (ROOT / "Dockerfile").read_text("utf-8")
+TOPOLOGY = ROOT / "deploy" / "containers" / "topology"
+PROFILES = {"load", "two-clusters"}
+KNOBS = dict(re.findall(r"^(HOPLINE_\w+)=(.*)$", (ROOT / ".env").read_text("utf-8"), re.M))
+
+
+def test_every_knob_is_explained_and_every_one_is_used() -> None:
+    asked = set(re.findall(r"\$\{(HOPLINE_\w+)\}", TEXT)) | set(
+        re.findall(r"\[(HOPLINE_\w+)\]", TEXT)
+    )
+    assert asked == set(KNOBS)
+    before = "#"
+    for line in (ROOT / ".env").read_text("utf-8").splitlines():
+        assert not line or line[0] == "#" or before[:1] in ("#", "H"), f"no sentence above {line}"
+        before = line
+
+
+def test_no_service_of_the_default_system_has_a_profile() -> None:
+    default = {name for name, service in SERVICES.items() if "profiles" not in service}
+    assert default == {
+        *("kafka", "apply", "forwarder", "endpoint", "agents"),
+        *("postgres", "monitor", "dashboard", "prometheus"),
+    }
+    assert {p for s in SERVICES.values() for p in s.get("profiles", ())} == PROFILES
+
+
+@pytest.mark.parametrize("name", [name for name, s in SERVICES.items() if "ports" in s])
+def test_nothing_is_published_beyond_loopback(name: str) -> None:
+    for port in SERVICES[name]["ports"]:
+        address = re.sub(r"\$\{(\w+)\}", lambda match: KNOBS[match[1]], port)
+        assert re.fullmatch(r"127\.0\.0\.1:\d+:\d+", address), port
+
+
+def test_only_the_gateways_are_on_both_networks() -> None:
+    both = {n for n, s in SERVICES.items() if {"buyer", "seller"} <= set(s.get("networks", ()))}
+    assert both == {"buyer-gateway", "seller-gateway"}
+
+
+@pytest.mark.parametrize("name", [n for n, s in SERVICES.items() if "build" in s])
+def test_what_is_ours_may_write_nowhere_and_has_no_rights(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["image"].startswith(f"hopline/{service['build']['target']}:")
+
+
+def test_the_broker_is_the_one_that_the_tests_run_on() -> None:
+    images = {s["image"] for n, s in SERVICES.items() if "kafka" in n}
+    assert images == {f"apache/kafka:{KAFKA_VERSION}"}
+
+
+def test_images_are_made_of_locked_versions_by_nobody_special() -> None:
+    assert set(re.findall(r"^FROM (\S+:\S+)", IMAGES, re.M)) == {"python:3.11-slim-bookworm"}
+    *_, worker, spark = IMAGES.split("\nFROM ")
+    assert worker.rstrip().endswith("USER hopline")
+    assert spark.rstrip().endswith("USER hopline")
+    installs = [line for line in IMAGES.split("\nRUN ") if "install --requirement" in line]
+    assert installs and all("PIP_CONSTRAINT=/src/requirements/lock.txt" in i for i in installs)
+
+
+def test_the_topology_that_runs_is_sound() -> None:
+    code, out, err = said("check", TOPOLOGY, "--fail-on", "warning")
+    assert code == 0, out + err
