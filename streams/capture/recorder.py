@@ -10,9 +10,8 @@ from streams.capture.batch import Batch
 from streams.capture.folder import CaptureFolder
 from streams.capture.manifest import Gap, Recording
 from streams.capture.recording import flat
-from streams.kafka import Cluster, Message, Spans, headers_of, read_catalog
+from streams.kafka import Cluster, Message, Spans, read_catalog
 from streams.kafka.follow import topic_names
-from streams.wire import MalformedError
 from streams.wire.evolution import learned_schemas, own_schemas
 
 _PROGRESS_EVERY = 1.0
@@ -129,11 +128,7 @@ def _read(
 
 def columns(messages: Sequence[Message]) -> tuple[Batch, int]:
     """Return records as columns, and of how many the client library cannot read the headers."""
-    try:
-        headers, damaged = [found or () for found in map(_headers, messages)], 0
-    except SystemError:  # the name of one is no text
-        read = [_headers_if_readable(message) for message in messages]
-        headers, damaged = [found or () for found in read], read.count(None)
+    headers, damaged = _headers_of(messages)
     times = list(map(_timestamp, messages))
     return Batch(
         list(map(_topic, messages)),
@@ -147,8 +142,16 @@ def columns(messages: Sequence[Message]) -> tuple[Batch, int]:
     ), damaged
 
 
-def _headers_if_readable(message: Message) -> Any:
-    try:
-        return headers_of(message)
-    except MalformedError:
-        return None
+def _headers_of(messages: Sequence[Message]) -> tuple[list[Any], int]:
+    """Return the headers of each, as ``headers_of`` would, but faster."""
+    found: list[Any] = []
+    reading, damaged = map(_headers, messages), 0
+    while True:
+        try:
+            found.extend(reading)
+        except SystemError:  # a name is no text; asked once more, it would end the interpreter
+            messages[len(found)].set_headers([])
+            found.append(())
+            damaged += 1
+        else:
+            return [headers or () for headers in found], damaged
