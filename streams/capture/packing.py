@@ -16,6 +16,7 @@ from streams.capture.record import Header
 from streams.wire.packing import pack_int, pack_long, pack_string
 
 _NULL, _SOME, _END = b"\x00", b"\x02", b"\x00"
+_END_SOME = _END + _SOME
 _LENGTHS = tuple(pack_long(n) for n in range(1 << 13))
 _LOW = tuple(bytes((n & 0x7F | 0x80, n >> 7 | 0x80)) for n in range(1 << 14))
 """The first two bytes of a number that has more of them."""
@@ -42,38 +43,34 @@ _places: _Memory[tuple[str, int]] = _Memory(
     lambda place: pack_string(place[0]) + pack_int(place[1])
 )
 _names: _Memory[str] = _Memory(lambda name: pack_string(name) + _SOME)
-_times: _Memory[tuple[int, int]] = _Memory(lambda time: pack_long(time[0]) + pack_int(time[1]))
 
 
 def pack(batch: Batch) -> list[bytes]:
     """Return each record's bytes; raises ValueError or TypeError for what is no record."""
     packed = []
-    join, lengths, low, names = b"".join, _LENGTHS, _LOW, _names
-    upper, high = -1, b""
+    join, lengths, low, places, names = b"".join, _LENGTHS, _LOW, _places, _names
+    upper, high, at, of, time = -1, b"", -1, -2, b""
     for topic, partition, offset, timestamp, kind, key, headers, value in zip(*batch, strict=True):
         if offset >> 13 != upper:
             upper = offset >> 13
             high = _high(upper)
+        if timestamp != at or kind != of:
+            at, of, time = timestamp, kind, pack_long(timestamp) + pack_int(kind)
         try:
             parts = [
-                _places[topic, partition],
-                low[offset << 1 & 0x3FFF] + high if high else pack_long(offset),
-                _times[timestamp, kind],
-                _NULL if key is None else _SOME + lengths[len(key)] + key,
-                lengths[len(headers)],
-            ]
+                places[topic, partition], low[offset << 1 & 0x3FFF] if high else pack_long(offset),
+                high, time, _SOME, lengths[len(key)], key, lengths[len(headers)],
+            ]  # fmt: skip
             for name, said in headers:
                 parts += (names[name], lengths[len(said)], said)
             if headers:
-                parts.append(_END)
-            if value is None:
-                parts.append(_NULL)
+                parts += (_END_SOME, lengths[len(value)], value)
             else:
                 parts += (_SOME, lengths[len(value)], value)
-        except (TypeError, IndexError):  # a header without a value, something long, no record
+        except (TypeError, IndexError):  # what is null, or long, or no record at all
             parts = [
-                _places[topic, partition], pack_long(offset), _times[timestamp, kind],
-                _optional(key), _array(headers), _optional(value),
+                places[topic, partition], pack_long(offset), time, _optional(key), _array(headers),
+                _optional(value),
             ]  # fmt: skip
         packed.append(join(parts))
     return packed

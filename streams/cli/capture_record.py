@@ -22,6 +22,7 @@ from streams.errors import UsageError
 from streams.kafka import Cluster
 from streams.kafka.follow import topic_names
 from streams.prose import counted
+from streams.workers.collector import collecting_rarely
 
 BAD_NEWS, INTERRUPTED = 1, 130
 _LEVEL = 1
@@ -69,7 +70,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
         _tell(f"capture: going on behind {counted(total(former.parts).records, 'record')}")
     prefix = cluster.topics.prefix
     metadata = Metadata(Kind.CAPTURED, prefix, order.topology, now, learn_from(cluster))
-    with _interruptible() as stopped:
+    with _interruptible() as stopped, collecting_rarely():
         folder = CaptureFolder(
             order.output, metadata, order.split, resume=former is not None, recording=recording,
             level=_LEVEL,
