@@ -18,6 +18,7 @@ from bench.part import hand_over, options, progress
 from bench.rows import Row, at_least
 from bench.turns import MEASURED, Turn, by_turns, in_a_process, resident, rows_of
 from streams.capture import Kind, Metadata
+from streams.capture.codec import Codec
 from streams.capture.folder import CaptureFolder
 from streams.capture.recorder import record
 from streams.capture.recording import begin
@@ -70,7 +71,7 @@ def capture(cluster: Cluster, count: int) -> tuple[float, float]:
     try:
         metadata = Metadata(Kind.CAPTURED, cluster.topics.prefix, "", 0)
         recording = begin(cluster, topics_of(cluster), {})
-        writer = CaptureFolder(folder, metadata, SPLIT, recording=recording, level=1)
+        writer = CaptureFolder(folder, metadata, SPLIT, recording=recording, codec=Codec.ZSTANDARD)
         with collecting_rarely():
             outcome = record(cluster, writer, recording, monotonic=time.monotonic, stopped=stopped)
         took = time.process_time() - began[0], time.monotonic() - began[1]

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import IO
 
 from streams.capture.batch import Batch, batch_of
+from streams.capture.codec import Codec
 from streams.capture.manifest import (
     MANIFEST,
     Gap,
@@ -27,7 +28,6 @@ from streams.capture.manifest import (
     total,
 )
 from streams.capture.record import Counts, Metadata, Record
-from streams.capture.squeeze import LEVEL
 from streams.capture.writer import CaptureWriter
 from streams.errors import UsageError
 
@@ -39,7 +39,8 @@ class CaptureFolder:
 
     ``resume``: go on with what a former writer has left there; ``positions`` says from where. As a
     context manager it completes the capture unless it is left by an exception; what was complete by
-    then stays. ``recording`` goes into the manifest, ``level`` is deflate's. Raises UsageError for
+    then stays. ``recording`` goes into the manifest, ``codec`` is how
+    parts are compressed. Raises UsageError for
     a folder that holds something, and where nothing can be written; InputError for a manifest that
     cannot be read.
     """
@@ -52,10 +53,10 @@ class CaptureFolder:
         *,
         resume: bool = False,
         recording: Recording | None = None,
-        level: int = LEVEL,
+        codec: Codec = Codec.DEFLATE,
     ) -> None:
         self.path = Path(path)
-        self._split, self._level = split, level
+        self._split, self._codec = split, codec
         self._manifest = Manifest(metadata, recording=recording)
         self.positions: dict[str, dict[int, int]] = {}
         """By topic and partition, the offset behind the last record that is in a complete part or
@@ -93,7 +94,7 @@ class CaptureFolder:
         if self._writer is None:
             name = f"part-{len(self._manifest.parts) + 1:05}.avro"
             metadata = self._manifest.metadata
-            self._writer = CaptureWriter(self.path / name, metadata, level=self._level)
+            self._writer = CaptureWriter(self.path / name, metadata, codec=self._codec)
         self._writer.write_batch(batch)
         for (topic, partition), end in batch.ends.items():
             self.positions.setdefault(topic, {})[partition] = end

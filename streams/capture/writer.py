@@ -1,4 +1,4 @@
-"""Write captures: an Avro object container of ``CapturedRecord``, compressed with deflate.
+"""Write captures: an Avro object container of ``CapturedRecord``, in blocks that are compressed.
 
 A few blocks are in memory, whatever the file's size. The file's metadata has entries, all text::
 
@@ -27,15 +27,16 @@ from typing import IO
 import fastavro
 
 from streams.capture.batch import Batch, batch_of
+from streams.capture.codec import Codec
 from streams.capture.packing import pack
 from streams.capture.record import Counts, Metadata, Record
-from streams.capture.squeeze import LEVEL, Squeezer
+from streams.capture.squeeze import Squeezer
 from streams.errors import UsageError
 from streams.schema import load
 from streams.wire.packing import pack_long
 
 _COUNTS_WIDTH = 256
-_BLOCK_BYTES = 128 * 1024  # before compression: deflate looks back 32 KB
+_BLOCK_BYTES = 128 * 1024  # before compression
 
 
 class CaptureWriter:
@@ -43,11 +44,11 @@ class CaptureWriter:
 
     Until then it is ``<name>.part``, and so it stays when the block is left by an exception: what
     was captured up to there can still be read. A file of that name is replaced only at the end.
-    ``level`` is deflate's, from 1 to 9. Raises UsageError where the file cannot be written.
+    Raises UsageError where the file cannot be written.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], metadata: Metadata, *, level: int = LEVEL
+        self, path: str | os.PathLike[str], metadata: Metadata, *, codec: Codec = Codec.DEFLATE
     ) -> None:
         self.path = Path(path)
         self.counts = Counts()
@@ -59,14 +60,14 @@ class CaptureWriter:
         self._marker = _marker(entries)
         try:
             self._file: IO[bytes] = open(self._part, "w+b")  # noqa: SIM115 - closed by close()
-            fastavro.writer(
-                self._file, load("CapturedRecord"), [], codec="deflate", metadata=dict(entries),
+            fastavro.writer(  # of the header alone
+                self._file, load("CapturedRecord"), [], codec=codec.value, metadata=dict(entries),
                 sync_marker=self._marker,
             )  # fmt: skip
             self._counts_at = self._find_counts()
         except OSError as error:
             raise _unwritable(self.path, error) from error
-        self._squeezer = Squeezer(self._append, level)
+        self._squeezer = Squeezer(self._append, codec)
 
     def _find_counts(self) -> int:
         self._file.flush()

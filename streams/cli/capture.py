@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from streams.capture.codec import Codec
 from streams.capture.recording import Point
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.capture_import import import_
@@ -46,6 +47,10 @@ _POINT = "TIME|[TOPIC[/PARTITION]]@OFFSET"
     "--part-size", default=256, show_default=True, type=click.IntRange(min=1), metavar="MB",
     help="A new file begins behind so much, before compression.",
 )  # fmt: skip
+@click.option(
+    "--codec", default=Codec.ZSTANDARD.value, show_default=True,
+    type=click.Choice([codec.value for codec in Codec]), help="How the files are compressed.",
+)  # fmt: skip
 @timeout_option()
 @format_option()
 @cluster_options
@@ -61,6 +66,7 @@ def capture(
     until: tuple[Point, ...],
     follow: bool,
     part_size: int,
+    codec: str,
     timeout: float,
     format_: str,
     bootstrap: str,
@@ -116,7 +122,7 @@ def capture(
     }
     order = Order(
         output, name, needed, instances, patterns, since, until, words, follow,
-        part_size * 1_000_000,
+        part_size * 1_000_000, Codec(codec),
     )  # fmt: skip
     ctx.exit(show(output, *run(cluster, order, timeout), format_))
 

@@ -13,6 +13,7 @@ from types import FrameType
 
 import click
 
+from streams.capture.codec import Codec
 from streams.capture.folder import CaptureFolder
 from streams.capture.manifest import MANIFEST, Gap, Manifest, Recording, read_manifest, total
 from streams.capture.record import Kind, Metadata
@@ -25,8 +26,6 @@ from streams.prose import counted
 from streams.workers.collector import collecting_rarely
 
 BAD_NEWS, INTERRUPTED = 1, 130
-_LEVEL = 1
-"""Deflate in a hurry: a third of the work, for a tenth more bytes."""
 _MEGABYTE = 1_000_000
 
 
@@ -47,6 +46,7 @@ class Order:
     words: dict[str, str]
     follow: bool
     split: int
+    codec: Codec
 
 
 def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recorded | None]:
@@ -73,7 +73,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
     with _interruptible() as stopped, collecting_rarely():
         folder = CaptureFolder(
             order.output, metadata, order.split, resume=former is not None, recording=recording,
-            level=_LEVEL,
+            codec=order.codec,
         )  # fmt: skip
         outcome = record(
             cluster, folder, recording, monotonic=time.monotonic, stopped=stopped,
