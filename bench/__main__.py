@@ -30,6 +30,7 @@ PARTS = (
     "kafka_end_to_end",
     "open_dialogs",
     "kafka_agents",
+    "capture",
 )
 LONG = ("kafka_memory",)
 

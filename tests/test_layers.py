@@ -16,6 +16,7 @@ PACKAGE = ROOT / "streams"
 LIBRARIES = {
     "aiokafka": {"agents"},  # what Faust reads and writes with
     "avro": {"schema"},
+    "backports": {"capture"},  # zstandard, which Python has from 3.14 on
     "click": {"cli"},
     "confluent_kafka": {"kafka"},
     "elementpath": {"services"},  # XPath

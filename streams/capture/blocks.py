@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import io
 import os
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
 import fastavro
 
+from streams.capture.codec import inflate
+
 MARKER = 16
 _PIECE = 1 << 20
 _LONGEST = 10  # bytes of a number
-_INFLATED = 1 << 28  # bytes; ours are of 128 KB, and of one record where that is longer
 
 
 class Block(NamedTuple):
@@ -107,7 +107,7 @@ class Blocks:
     def _records(self, block: Block) -> list[dict[str, Any]]:
         """Decode a block: behind their number and before a zero, its records are an Avro array."""
         try:
-            data = block.data if self._codec == "null" else _inflated(block.data)
+            data = inflate(self._codec, block.data)
             if not block.records:
                 return []
             array = io.BytesIO(_encoded(block.records) + data + b"\0")
@@ -133,15 +133,6 @@ class Blocks:
             cut = max(0, len(held) - MARKER + 1)
             held, before = held[cut:], before + cut
         return self._size
-
-
-def _inflated(data: bytes) -> bytes:
-    """Inflate a block; raises ValueError for one that would not stop."""
-    inflate = zlib.decompressobj(-15)
-    found = inflate.decompress(data, _INFLATED)
-    if inflate.unconsumed_tail or not inflate.eof:
-        raise ValueError("it is no deflated block of a possible size")
-    return found
 
 
 def _encoded(number: int) -> bytes:

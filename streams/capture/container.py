@@ -17,6 +17,8 @@ from streams.capture.one_file import DAMAGED, read_header, records_of, salvaged
 from streams.capture.record import Counts, Metadata, Record
 from streams.capture.writer import CaptureWriter
 from streams.errors import InputError
+from streams.wire import MalformedError
+from streams.wire.evolution import learn_schemas
 
 __all__ = ["CaptureReader", "CaptureWriter", "Loss", "readers_of"]
 
@@ -49,6 +51,17 @@ class CaptureReader:
         else:
             self.metadata, self.counts, *_ = read_header(self.path)
             self._parts = (None,)
+        self._learn()
+
+    def _learn(self) -> None:
+        """Read from now on, in this process, what is written as the capture's writers wrote."""
+        try:
+            learn_schemas(self.metadata.schemas)
+        except MalformedError as error:
+            raise InputError(
+                f"the capture names a schema that is none: {error}",
+                file=str(self.path), remedy=DAMAGED,
+            ) from error  # fmt: skip
 
     @property
     def files(self) -> tuple[Path, ...]:

@@ -20,6 +20,7 @@ from streams.chance import Chance
 from streams.errors import UsageError
 from streams.protocol.frames import Command, CommandKind
 from streams.wire import Topics, encode_command
+from streams.wire.evolution import own_schemas
 from streams.wire.records import COMMAND
 
 __all__ = ["EPOCH", "ORDER", "ORDER_LINE", "Traffic", "generate", "write_traffic"]
@@ -66,7 +67,7 @@ class _Dialog:
 
 def write_traffic(path: str | os.PathLike[str], traffic: Traffic) -> Counts:
     """Write the traffic as a capture file; returns what it holds."""
-    metadata = Metadata(Kind.GENERATED, traffic.prefix, traffic.topology, EPOCH)
+    metadata = Metadata(Kind.GENERATED, traffic.prefix, traffic.topology, EPOCH, own_schemas())
     with CaptureWriter(path, metadata) as writer:
         for record in generate(traffic):
             writer.write(record)

@@ -1,24 +1,16 @@
-"""Captures in several files: a folder of containers, and a manifest that says what they are.
-
-A capture that grows, from Kafka say, is split by size: a part that is complete is never touched
-again, and the manifest is replaced, never rewritten in place. So after a crash the capture is what
-the manifest says, and ``positions`` where to go on; a file that ends in ``.part`` is rubbish.
-"""
+"""What the manifest of a capture in several files says: its parts, and where they come from."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from streams.capture.record import Counts, Kind, Metadata, Record
-from streams.capture.writer import CaptureWriter
-from streams.errors import InputError, UsageError
+from streams.capture.record import Counts, Kind, Metadata
+from streams.errors import InputError
 
 MANIFEST = "manifest.json"
 _MARK, _VERSION = "hopline_capture", 1
@@ -35,135 +27,59 @@ class Part:
     sha256: str
 
 
+Positions = Mapping[str, Mapping[int, int]]
+"""Offsets by topic and partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Offsets of a partition that were gone before they were read: ``begin`` up to ``end``."""
+
+    topic: str
+    partition: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What is recorded from which Kafka: who goes on with it must mean the same.
+
+    ``asked`` are the command's words, ``topics`` Kafka's ids of the topics, by their names.
+    """
+
+    cluster: str
+    asked: Mapping[str, str]
+    topics: Mapping[str, str]
+    begins: Positions
+    ends: Positions | None = None
+    """Exclusive; None where it is followed until somebody stops it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What a folder holds. ``positions``: by topic and partition, the offset behind the last one.
 
-    ``complete`` is false while somebody still writes, or after he was interrupted.
+    ``complete`` is false while somebody still writes, or after he was interrupted. ``recording`` is
+    missing where a capture is not from Kafka.
     """
 
     metadata: Metadata
     parts: tuple[Part, ...] = ()
-    positions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    positions: Positions = field(default_factory=dict)
     complete: bool = False
+    recording: Recording | None = None
+    gaps: tuple[Gap, ...] = ()
 
     @property
     def counts(self) -> Counts | None:
         """Return what all parts hold together; None for a capture that is not complete."""
-        return _sum(self.parts) if self.complete else None
+        return total(self.parts) if self.complete else None
 
 
-def _sum(parts: tuple[Part, ...]) -> Counts:
-    timed = [part.counts for part in parts if part.counts.first >= 0]
-    return Counts(
-        sum(part.counts.records for part in parts),
-        sum(part.counts.body_bytes for part in parts),
-        min((counts.first for counts in timed), default=-1),
-        max((counts.last for counts in timed), default=-1),
-    )
-
-
-class CaptureFolder:
-    """Write a capture as a folder; a new part begins behind ``split`` bytes of records.
-
-    ``resume``: go on with what a former writer has left there; ``positions`` says from where. As a
-    context manager it completes the capture unless it is left by an exception; what was complete by
-    then stays. Raises UsageError for a folder that holds something, and where nothing can be
-    written; InputError for a manifest that cannot be read.
-    """
-
-    def __init__(
-        self, path: str | os.PathLike[str], metadata: Metadata, split: int, *, resume: bool = False
-    ) -> None:
-        self.path = Path(path)
-        self._split, self._bytes = split, 0
-        self._metadata = metadata
-        self._parts: tuple[Part, ...] = ()
-        self.positions: dict[str, dict[int, int]] = {}
-        """By topic and partition, the offset behind the last record that is in a complete part or
-        was written since."""
-        self._writer: CaptureWriter | None = None
-        if resume and (self.path / MANIFEST).exists():
-            self._take_up(read_manifest(self.path))
-        else:
-            _make(self.path)
-        self._note(complete=False)
-
-    def _take_up(self, manifest: Manifest) -> None:
-        self._metadata, self._parts = manifest.metadata, manifest.parts
-        self.positions = {topic: dict(of) for topic, of in manifest.positions.items()}
-
-    @property
-    def counts(self) -> Counts:
-        """Return what was written so far, by former writers too."""
-        current = self._writer
-        held = () if current is None else (Part("", current.counts, 0, ""),)
-        return _sum((*self._parts, *held))
-
-    def write(self, record: Record) -> None:
-        """Append one record."""
-        if self._writer is None:
-            name = f"part-{len(self._parts) + 1:05}.avro"
-            self._writer, self._bytes = CaptureWriter(self.path / name, self._metadata), 0
-        self._writer.write(record)
-        self.positions.setdefault(record.topic, {})[record.partition] = record.offset + 1
-        self._bytes += len(record.value or b"") + len(record.key or b"") + 100
-        self._bytes += sum(len(name) + len(value or b"") for name, value in record.headers)
-        if self._bytes >= self._split:
-            self.finish_part()
-
-    def finish_part(self) -> None:
-        """Complete the part at hand, so that whoever goes on begins behind it."""
-        if self._writer is not None:
-            writer, self._writer = self._writer, None
-            writer.close()
-            size = writer.path.stat().st_size
-            part = Part(writer.path.name, writer.counts, size, digest(writer.path))
-            self._parts = (*self._parts, part)
-        self._note(complete=False)
-
-    def close(self) -> None:
-        """Complete the capture."""
-        self.finish_part()
-        self._note(complete=True)
-
-    def _note(self, *, complete: bool) -> None:
-        manifest = Manifest(self._metadata, self._parts, self.positions, complete)
-        path = self.path / MANIFEST
-        try:
-            draft = path.with_name(MANIFEST + ".part")
-            draft.write_text(json.dumps(_encoded(manifest), indent=2) + "\n", encoding="utf-8")
-            os.replace(draft, path)
-        except OSError as error:
-            raise UsageError(
-                f"{path}: the file cannot be written: {error.strerror}",
-                "Give a folder with room and the right to write there.",
-            ) from error
-
-    def __enter__(self) -> CaptureFolder:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.close()
-        elif self._writer is not None:
-            self._writer.__exit__(kind, error, trace)
-
-
-def _make(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} holds something already", "Name a new or an empty folder.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"{folder}: the folder cannot be made: {error.strerror}", "Name another one."
-        ) from error
+def total(parts: Iterable[Part]) -> Counts:
+    """Return what parts hold together."""
+    return sum((part.counts for part in parts), Counts())
 
 
 def digest(path: Path) -> str:
@@ -191,8 +107,9 @@ def read_manifest(folder: Path) -> Manifest:
         ) from error  # fmt: skip
 
 
-def _encoded(manifest: Manifest) -> dict[str, Any]:
-    return {
+def encoded(manifest: Manifest) -> str:
+    """Return the manifest's text."""
+    found: dict[str, Any] = {
         _MARK: _VERSION,
         **asdict(manifest.metadata),
         "kind": manifest.metadata.kind.value,
@@ -201,17 +118,19 @@ def _encoded(manifest: Manifest) -> dict[str, Any]:
             {"file": p.file, **asdict(p.counts), "size": p.size, "sha256": p.sha256}
             for p in manifest.parts
         ],
-        "positions": {
-            topic: {str(partition): offset for partition, offset in of.items()}
-            for topic, of in manifest.positions.items()
-        },
+        "positions": manifest.positions,
+        "gaps": [asdict(gap) for gap in manifest.gaps],
     }
+    if manifest.recording is not None:
+        found["recording"] = asdict(manifest.recording)
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
 def _decoded(found: Mapping[str, Any]) -> Manifest:
     metadata = Metadata(
-        Kind(found["kind"]), str(found["prefix"]), str(found["topology"]), int(found["created"])
-    )
+        Kind(found["kind"]), str(found["prefix"]), str(found["topology"]), int(found["created"]),
+        tuple(map(str, found.get("schemas", ()))),
+    )  # fmt: skip
     parts = tuple(
         Part(
             _plain(part["file"]),
@@ -221,11 +140,33 @@ def _decoded(found: Mapping[str, Any]) -> Manifest:
         )
         for part in found["parts"]
     )
-    positions = {
+    gaps = tuple(
+        Gap(str(gap["topic"]), int(gap["partition"]), int(gap["begin"]), int(gap["end"]))
+        for gap in found.get("gaps", ())
+    )
+    recording = found.get("recording")
+    return Manifest(
+        metadata, parts, _positions(found["positions"]), bool(found["complete"]),
+        None if recording is None else _recording(recording), gaps,
+    )  # fmt: skip
+
+
+def _recording(found: Mapping[str, Any]) -> Recording:
+    ends = found["ends"]
+    return Recording(
+        str(found["cluster"]),
+        {str(name): str(value) for name, value in found["asked"].items()},
+        {str(name): str(value) for name, value in found["topics"].items()},
+        _positions(found["begins"]),
+        None if ends is None else _positions(ends),
+    )
+
+
+def _positions(found: Mapping[str, Any]) -> Positions:
+    return {
         str(topic): {int(partition): int(offset) for partition, offset in of.items()}
-        for topic, of in found["positions"].items()
+        for topic, of in found.items()
     }
-    return Manifest(metadata, parts, positions, bool(found["complete"]))
 
 
 def _plain(name: Any) -> str:

@@ -121,12 +121,20 @@ def _metadata(path: Path, entries: Mapping[str, str]) -> Metadata:
             entries["hopline.prefix"],
             entries["hopline.topology"],
             int(entries["hopline.created"]),
+            schemas_in(json.loads(entries.get("hopline.schemas", "[]"))),
         )
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise InputError(
             f"the file's metadata is not a capture's: {said(error)}",
             file=str(path), remedy=NO_CAPTURE,
         ) from error  # fmt: skip
+
+
+def schemas_in(found: Any) -> tuple[str, ...]:
+    """Return schemas from decoded JSON; raises ValueError where they are something else."""
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise ValueError("the schemas are no list of texts")
+    return tuple(found)
 
 
 def _counts(path: Path, text: str) -> Counts | None:

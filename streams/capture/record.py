@@ -6,7 +6,7 @@ pairs (keys may repeat, values may be null), and null is not the same as empty.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
 __all__ = ["Counts", "Header", "Kind", "Metadata", "Record", "TimestampType"]
@@ -53,12 +53,16 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a file says about itself: topics' ``prefix``, topology's name, epoch milliseconds."""
+    """What a file says about itself: topics' ``prefix``, topology's name, epoch milliseconds.
+
+    ``schemas``: those under which headers and values may be written, as Avro's canonical JSON.
+    """
 
     kind: Kind
     prefix: str
     topology: str
     created: int
+    schemas: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +76,13 @@ class Counts:
     body_bytes: int = 0
     first: int = -1
     last: int = -1
+
+    def __add__(self, other: Counts) -> Counts:
+        """Return what both are together."""
+        begins = [first for first in (self.first, other.first) if first >= 0]
+        return Counts(
+            self.records + other.records,
+            self.body_bytes + other.body_bytes,
+            min(begins, default=-1),
+            max(self.last, other.last),
+        )

@@ -1,12 +1,13 @@
-"""Write captures: an Avro object container of ``CapturedRecord``, compressed with deflate.
+"""Write captures: an Avro object container of ``CapturedRecord``, in blocks that are compressed.
 
-One block is in memory, whatever the file's size. The file's metadata has five entries, all text::
+A few blocks are in memory, whatever the file's size. The file's metadata has entries, all text::
 
     hopline.counts      JSON, padded with spaces to a fixed width; blank until the file is complete
     hopline.kind        captured | generated | imported
     hopline.prefix      the topics' prefix
     hopline.topology    the topology's name
     hopline.created     epoch milliseconds
+    hopline.schemas     JSON: the Avro schemas that headers and values may be written under
 
 The header stands at the beginning, but what is counted is known at the end: so the writer leaves
 room and fills it in when it closes. A reader that meets a filled-in count holds it against what it
@@ -23,14 +24,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from fastavro.write import Writer
+import fastavro
 
+from streams.capture.batch import Batch, batch_of
+from streams.capture.codec import Codec
+from streams.capture.packing import pack
 from streams.capture.record import Counts, Metadata, Record
+from streams.capture.squeeze import Squeezer
 from streams.errors import UsageError
 from streams.schema import load
+from streams.wire.packing import pack_long
 
 _COUNTS_WIDTH = 256
-_BLOCK_BYTES = 128 * 1024  # before compression: deflate looks back 32 KB
+_BLOCK_BYTES = 128 * 1024  # before compression
 
 
 class CaptureWriter:
@@ -41,31 +47,27 @@ class CaptureWriter:
     Raises UsageError where the file cannot be written.
     """
 
-    def __init__(self, path: str | os.PathLike[str], metadata: Metadata) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], metadata: Metadata, *, codec: Codec = Codec.DEFLATE
+    ) -> None:
         self.path = Path(path)
+        self.counts = Counts()
+        """What was written so far."""
         self._part = self.path.with_name(self.path.name + ".part")
-        self._records = self._body_bytes = 0
-        self._first = self._last = -1
-        entries = {
-            "hopline.counts": " " * _COUNTS_WIDTH,
-            "hopline.kind": metadata.kind.value,
-            "hopline.prefix": metadata.prefix,
-            "hopline.topology": metadata.topology,
-            "hopline.created": str(metadata.created),
-        }
+        self._block: list[bytes] = []
+        self._block_bytes = self._passed_bytes = 0
+        entries = _entries(metadata)
+        self._marker = _marker(entries)
         try:
             self._file: IO[bytes] = open(self._part, "w+b")  # noqa: SIM115 - closed by close()
+            fastavro.writer(  # of the header alone
+                self._file, load("CapturedRecord"), [], codec=codec.value, metadata=dict(entries),
+                sync_marker=self._marker,
+            )  # fmt: skip
+            self._counts_at = self._find_counts()
         except OSError as error:
             raise _unwritable(self.path, error) from error
-        self._writer = Writer(
-            self._file,
-            load("CapturedRecord"),
-            codec="deflate",
-            sync_interval=_BLOCK_BYTES,
-            metadata=dict(entries),
-            sync_marker=_marker(entries),
-        )
-        self._counts_at = self._find_counts()
+        self._squeezer = Squeezer(self._append, codec)
 
     def _find_counts(self) -> int:
         self._file.flush()
@@ -75,46 +77,63 @@ class CaptureWriter:
         return at
 
     @property
-    def counts(self) -> Counts:
-        """Return what was written so far."""
-        return Counts(self._records, self._body_bytes, self._first, self._last)
+    def size(self) -> int:
+        """Return the bytes of the records so far, not compressed."""
+        return self._passed_bytes + self._block_bytes
 
     def write(self, record: Record) -> None:
         """Append one record."""
+        self.write_batch(batch_of((record,)))
+
+    def write_batch(self, batch: Batch) -> None:
+        """Append records that came together: several times as fast as one after the other."""
+        packed = pack(batch)
+        self.counts += batch.counts
+        for raw in packed:
+            self._block.append(raw)
+            self._block_bytes += len(raw)
+            if self._block_bytes >= _BLOCK_BYTES:
+                self._end_block()
+
+    def _end_block(self) -> None:
+        if not self._block:
+            return
+        self._passed_bytes += self._block_bytes
+        records, data = len(self._block), b"".join(self._block)
+        self._block, self._block_bytes = [], 0
         try:
-            self._writer.write(
-                {
-                    "topic": record.topic,
-                    "partition": record.partition,
-                    "offset": record.offset,
-                    "timestamp": record.timestamp,
-                    "timestamp_type": int(record.timestamp_type),
-                    "key": record.key,
-                    "headers": [{"key": key, "value": value} for key, value in record.headers],
-                    "value": record.value,
-                }
-            )
+            self._squeezer.add(records, data)
         except OSError as error:
             raise _unwritable(self.path, error) from error
-        self._records += 1
-        self._body_bytes += len(record.value or b"")
-        if record.timestamp >= 0:
-            self._last = max(self._last, record.timestamp)
-            self._first = record.timestamp if self._first < 0 else self._first
-            self._first = min(self._first, record.timestamp)
+
+    def _append(self, records: int, data: bytes) -> None:
+        self._file.write(pack_long(records) + pack_long(len(data)))
+        self._file.write(data)
+        self._file.write(self._marker)
 
     def close(self) -> None:
         """Complete the file: last block, counts, name."""
         counts = self.counts
         text = json.dumps({name: getattr(counts, name) for name in Counts.__slots__})
         try:
-            self._writer.flush()
+            self._end_block()
+            self._squeezer.finish()
             self._file.seek(self._counts_at)
             self._file.write(text.ljust(_COUNTS_WIDTH).encode("ascii"))
+            self._file.flush()
+            os.fsync(self._file.fileno())  # before anything says that it is there
             self._file.close()
             os.replace(self._part, self.path)
         except OSError as error:
             raise _unwritable(self.path, error) from error
+
+    def leave(self) -> None:
+        """Stop before the end: what was written can be read as far as it goes."""
+        try:
+            self._end_block()
+            self._squeezer.finish()
+        finally:
+            self._file.close()
 
     def __enter__(self) -> CaptureWriter:
         return self
@@ -127,11 +146,21 @@ class CaptureWriter:
     ) -> None:
         if kind is None:
             self.close()
-            return
-        try:
-            self._writer.flush()
-        finally:
-            self._file.close()
+        else:
+            self.leave()
+
+
+def _entries(metadata: Metadata) -> dict[str, str]:
+    entries = {
+        "hopline.counts": " " * _COUNTS_WIDTH,
+        "hopline.kind": metadata.kind.value,
+        "hopline.prefix": metadata.prefix,
+        "hopline.topology": metadata.topology,
+        "hopline.created": str(metadata.created),
+    }
+    if metadata.schemas:
+        entries["hopline.schemas"] = json.dumps(metadata.schemas)
+    return entries
 
 
 def _marker(entries: Mapping[str, str]) -> bytes:

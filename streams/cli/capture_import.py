@@ -22,6 +22,7 @@ from streams.cli.topology_argument import TopologyArgument
 from streams.cli.value_text import shorten
 from streams.errors import UsageError
 from streams.prose import counted, listed
+from streams.wire.evolution import own_schemas
 
 _BAD_NEWS = 1
 _SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".xml", ".parquet")
@@ -124,7 +125,7 @@ def import_(
     name = "" if topology is None else Path(topology).resolve().name
     counts = import_foreign(
         list(_sources(sources)), reader, between, homes, output,
-        Metadata(Kind.IMPORTED, prefix, name, time.time_ns() // 1_000_000),
+        Metadata(Kind.IMPORTED, prefix, name, time.time_ns() // 1_000_000, own_schemas()),
         ends=log is not None and not leave_open,
     )  # fmt: skip
     if format_ == "json":

@@ -141,6 +141,7 @@ EXTRAS = {
     "faust": "run",
     "aiokafka": "run",
     "fastavro": "run",
+    "backports": "run",
     "jgo": "run",
     "jmespath": "run",
     "sqlalchemy": "run",

@@ -11,6 +11,7 @@ from streams.protocol import Command, Status
 from streams.simulator import START, Simulation
 from streams.simulator.records import TopicRecord, topic_records
 from streams.wire import Topics, encode_event, encode_status
+from streams.wire.evolution import own_schemas
 from streams.wire.records import (
     INSIDE,
     ORIGIN,
@@ -39,7 +40,7 @@ def write_run(path: Path, run: Simulation, topology: str) -> int:
         latest[topic] = at = max(latest[topic], record.timestamp)
         ordered.append((at, _RANKS.index(record.kind), topic, record.offset, record))
     ordered.sort(key=lambda item: item[:4])
-    metadata = Metadata(Kind.GENERATED, TOPICS.prefix, topology, START)
+    metadata = Metadata(Kind.GENERATED, TOPICS.prefix, topology, START, own_schemas())
     with CaptureWriter(path, metadata) as writer:
         for *_, topic, offset, record in ordered:
             key, value, headers = _wire(record)

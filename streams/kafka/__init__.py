@@ -24,6 +24,7 @@ from streams.kafka.lag import (
     Lags,
     Notes,
     Offsets,
+    await_committed,
     read_begins,
     read_ends,
     read_highs,
@@ -43,8 +44,9 @@ from streams.kafka.reader import (
     read_live,
     watermarks,
 )
+from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stated import refuse_secrets, stated_cluster
-from streams.kafka.topics import Mismatch, compare, create, demand, topic_id
+from streams.kafka.topics import Mismatch, compare, create, demand, topic_id, topic_ids
 from streams.kafka.transactor import AbortedError, Outgoing, Transactor
 from streams.kafka.trim import first_since, trim
 
@@ -70,11 +72,14 @@ __all__ = [
     "Notes",
     "Offsets",
     "Outgoing",
+    "Overtaken",
     "Patience",
     "Producer",
+    "Spans",
     "StuckError",
     "TopicPartition",
     "Transactor",
+    "await_committed",
     "change_for",
     "compare",
     "create",
@@ -101,6 +106,7 @@ __all__ = [
     "specs_of",
     "stated_cluster",
     "topic_id",
+    "topic_ids",
     "trim",
     "watermarks",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import (
@@ -76,9 +77,17 @@ def create(cluster: Cluster, specs: Iterable[TopicSpec], replication: int = -1) 
 
 def topic_id(cluster: Cluster, topic: str) -> uuid.UUID:
     """Return Kafka's id of a topic: one that is made anew under the same name has another."""
+    return topic_ids(cluster, [topic])[topic]
+
+
+def topic_ids(cluster: Cluster, topics: Sequence[str]) -> dict[str, uuid.UUID]:
+    """Return Kafka's ids of topics, as :func:`topic_id`."""
     admin = cluster.admin()
-    found = admin.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT)
-    known = found[topic].result().topic_id
+    found = admin.describe_topics(TopicCollection(list(topics)), request_timeout=_TIMEOUT)
+    return {topic: _guid(future.result().topic_id) for topic, future in found.items()}
+
+
+def _guid(known: Any) -> uuid.UUID:
     high, low = known.get_most_significant_bits(), known.get_least_significant_bits()
     return uuid.UUID(int=(high % 2**64 << 64) + low % 2**64)
 

@@ -25,6 +25,7 @@ from streams.errors import InputError
 from streams.monitor.captures import REMEDY, demand_all, escaped
 from streams.monitor.session import cause_of
 from streams.schema import load
+from streams.wire.evolution import learn_schemas, learned_schemas
 from streams.wire.state import POSITIONS_KEY
 
 Sum = TypeVar("Sum")
@@ -158,7 +159,7 @@ def sum_dialogs(
 
 def _parts(source: Heard) -> RDD[tuple[bytes, Any]]:
     records = _without_bodies(source.records, source.prefix)
-    return records.rdd.mapPartitions(partial(_listen, source.listener))
+    return records.rdd.mapPartitions(partial(_listen, source.listener, learned_schemas()))
 
 
 def _without_bodies(frame: DataFrame, prefix: str) -> DataFrame:
@@ -181,7 +182,10 @@ def _without_bodies(frame: DataFrame, prefix: str) -> DataFrame:
     )
 
 
-def _listen(listener: Listener, rows: Iterable[Any]) -> Iterator[tuple[bytes, Any]]:
+def _listen(
+    listener: Listener, schemas: Sequence[str], rows: Iterable[Any]
+) -> Iterator[tuple[bytes, Any]]:
+    learn_schemas(schemas)  # an executor has read no catalog and no capture's header
     for topic, partition, offset, timestamp, key, names, values, value, digest in rows:
         headers = [
             (name, None if raw is None else bytes(raw))

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streams.errors import InputError
 from streams.monitor.session import batch_session, cause_of
 from streams.schema import load
+from streams.wire.evolution import learn_schemas, learned_schemas
 
 Headers = tuple[tuple[str, bytes | None], ...]
 Row = TypeVar("Row")
@@ -87,7 +88,7 @@ def _parts(spark: SparkSession, source: Source) -> RDD[tuple[str, Any]]:
     reading = spark.read.format("avro").option("avroSchema", _schema())
     frame = reading.load(escaped(source.path)).select("topic", "key", "headers")
     _demand_complete(frame, source)
-    return frame.rdd.mapPartitions(partial(_read, source.ear))
+    return frame.rdd.mapPartitions(partial(_read, source.ear, learned_schemas()))
 
 
 def _schema() -> str:
@@ -96,7 +97,8 @@ def _schema() -> str:
     return json.dumps({**schema, "fields": [f for f in schema["fields"] if f["name"] in _READ]})
 
 
-def _read(ear: Ear, rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+def _read(ear: Ear, schemas: Sequence[str], rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    learn_schemas(schemas)  # an executor has read no catalog and no capture's header
     for topic, key, headers in rows:
         pairs = ((h.key, None if h.value is None else bytes(h.value)) for h in headers)
         yield from ear.read(topic, None if key is None else bytes(key), tuple(pairs))

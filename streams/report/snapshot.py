@@ -7,18 +7,13 @@ Beyond the last stable offset nothing is read: an open transaction is waited for
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Offsets, read_begins, read_ends, read_highs
+from streams.kafka import Cluster, Offsets, await_committed, read_begins, read_ends, read_highs
 from streams.report.read import counts_of
 from streams.report.sites import Sites, queues
 from streams.topology import Topology, homes_of
-
-_LOOK = 0.1
-"""Seconds between two looks for the end of open transactions."""
 
 Range = tuple[int, int]
 """The first offset and the one behind the last."""
@@ -63,28 +58,11 @@ def _events(cluster: Cluster, _: Topology) -> list[str]:
 
 
 def _snapshot(cluster: Cluster, topology: Topology, ends: Offsets, timeout: float) -> Snapshot:
-    _await(cluster, ends, timeout)
+    await_committed(cluster, ends, timeout)
     begins = read_begins(cluster, _topics(ends))
     ranges = {where: (begins.get(where, 0), end) for where, end in ends.items()}
     sites = Sites.of(topology, cluster.topics.prefix, counts_of(cluster, topology))
     return Snapshot(sites, {where: (b, e) for where, (b, e) in ranges.items() if b < e})
-
-
-def _await(cluster: Cluster, ends: Offsets, timeout: float) -> None:
-    """Return when everything before these ends is committed or aborted."""
-    deadline = time.monotonic() + timeout
-    while True:
-        stable = read_ends(cluster, _topics(ends))
-        open_ = [where for where, end in ends.items() if stable.get(where, end) < end]
-        if not open_:
-            return
-        if time.monotonic() > deadline:
-            topic, partition = min(open_)
-            raise SurroundingsError(
-                f"A transaction has been open in {topic}/{partition} for {timeout:.0f} s.",
-                "Try again when it has timed out.",
-            )
-        time.sleep(_LOOK)
 
 
 def _topics(places: Offsets) -> Sequence[str]:

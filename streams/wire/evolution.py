@@ -12,14 +12,20 @@ it reads: each one says, in a header, which schemas of the envelope that cluster
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from streams.schema import load
 from streams.topology import catalog_key, split_key
 from streams.wire import codecs, metric, state, statements
 from streams.wire.records import HOP, MESSAGE, ROUTE, Headers
-from streams.wire.single_object import MARKER, PREFIX_LENGTH, Codec, prefix_of
+from streams.wire.single_object import (
+    MARKER,
+    PREFIX_LENGTH,
+    Codec,
+    MalformedError,
+    prefix_of,
+)
 
 KIND = "schema"
 _CODECS: dict[str, Codec] = {
@@ -69,6 +75,38 @@ def learn(key: str, schema: Any) -> None:
     codec = _CODECS.get(split_key(key)[3].split(".")[0])
     if codec is not None:
         codec.announce(schema)
+
+
+# --- in captures ---------------------------------------------------------------------------------
+
+
+_CAPTURED = {**_CODECS, codecs.CATALOG_OBJECT.name: codecs.CATALOG_OBJECT}
+
+
+def own_schemas() -> tuple[str, ...]:
+    """Return the schemas that this version writes, as Avro's canonical JSON."""
+    return tuple(codec.known[0] for codec in _CAPTURED.values())
+
+
+def learned_schemas() -> tuple[str, ...]:
+    """Return what else this process can read: what catalogs and captures have said so far."""
+    return tuple(schema for codec in _CAPTURED.values() for schema in codec.known[1:])
+
+
+def learn_schemas(texts: Iterable[str]) -> None:
+    """Read records under schemas that these two returned somewhere, sometime.
+
+    What we have no use for is passed over. Raises MalformedError where one is no schema.
+    """
+    for text in texts:
+        try:
+            schema = json.loads(text)
+            name = str(schema["name"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise MalformedError(f"no schema: {text[:60]}") from error
+        codec = _CAPTURED.get(name.rpartition(".")[2])
+        if codec is not None:
+            codec.announce(schema)
 
 
 # --- across clusters -----------------------------------------------------------------------------

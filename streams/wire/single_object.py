@@ -35,10 +35,14 @@ class UnknownSchemaError(MalformedError):
     """The fingerprint belongs to no schema that this reader knows."""
 
 
+def canonical_form(schema: Any) -> str:
+    """Return a schema as JSON with nothing but what decides how records are written."""
+    return str(fastavro.schema.to_parsing_canonical_form(schema))
+
+
 def prefix_of(schema: Any) -> bytes:
     """Return the ten bytes that every record of a schema begins with."""
-    canonical = fastavro.schema.to_parsing_canonical_form(schema)
-    digest = fastavro.schema.fingerprint(canonical, "CRC-64-AVRO")
+    digest = fastavro.schema.fingerprint(canonical_form(schema), "CRC-64-AVRO")
     return MARKER + bytes.fromhex(digest)
 
 
@@ -65,6 +69,11 @@ class Codec:
         except (SchemaParseException, ValueError, LookupError, TypeError) as error:
             raise MalformedError(f"{self.name}: no schema: {error}") from error
         return prefix
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Return the schemas that are read, our own first, as :func:`canonical_form`."""
+        return tuple(map(canonical_form, self._writers.values()))
 
     def knows(self, raw: bytes | None) -> bool:
         """Tell whether bytes say that they were written under a schema of this record."""

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams.capture import CaptureReader, Record, readers_of
-from streams.capture.manifest import MANIFEST, CaptureFolder
+from streams.capture.folder import CaptureFolder
+from streams.capture.manifest import MANIFEST
 from streams.errors import InputError, UsageError
 from tests.capture.test_container import METADATA, record, written
 

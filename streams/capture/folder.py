@@ -1,0 +1,204 @@
+"""Write a capture as a folder of containers with a manifest.
+
+A capture that grows, from Kafka say, is split by size: a part that is complete is never touched
+again, and the manifest is replaced, never rewritten in place. So after a crash the capture is what
+the manifest says, and ``positions`` where to go on; a file that ends in ``.part`` is rubbish.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from streams.capture.batch import Batch, batch_of
+from streams.capture.codec import Codec
+from streams.capture.manifest import (
+    MANIFEST,
+    Gap,
+    Manifest,
+    Part,
+    Recording,
+    digest,
+    encoded,
+    read_manifest,
+    total,
+)
+from streams.capture.record import Counts, Metadata, Record
+from streams.capture.writer import CaptureWriter
+from streams.errors import UsageError
+
+_LOCK = ".lock"
+
+
+class CaptureFolder:
+    """Write a capture as a folder; a new part begins behind ``split`` bytes of records.
+
+    ``resume``: go on with what a former writer has left there; ``positions`` says from where. As a
+    context manager it completes the capture unless it is left by an exception; what was complete by
+    then stays. ``recording`` goes into the manifest, ``codec`` is how
+    parts are compressed. Raises UsageError for
+    a folder that holds something, and where nothing can be written; InputError for a manifest that
+    cannot be read.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        metadata: Metadata,
+        split: int,
+        *,
+        resume: bool = False,
+        recording: Recording | None = None,
+        codec: Codec = Codec.DEFLATE,
+    ) -> None:
+        self.path = Path(path)
+        self._split, self._codec = split, codec
+        self._manifest = Manifest(metadata, recording=recording)
+        self.positions: dict[str, dict[int, int]] = {}
+        """By topic and partition, the offset behind the last record that is in a complete part or
+        was written since."""
+        self._writer: CaptureWriter | None = None
+        self._lock: IO[bytes] | None = None
+        if resume and (self.path / MANIFEST).exists():
+            self._manifest = read_manifest(self.path)
+            self._lock = _locked(self.path)
+            self.positions = {topic: dict(of) for topic, of in self._manifest.positions.items()}
+            for rubbish in self.path.glob("*.part"):
+                rubbish.unlink(missing_ok=True)
+        else:
+            _make(self.path)
+            self._lock = _locked(self.path)
+        self._note(complete=False)
+
+    @property
+    def manifest(self) -> Manifest:
+        """Return what the manifest says."""
+        return self._manifest
+
+    @property
+    def counts(self) -> Counts:
+        """Return what was written so far, by former writers too."""
+        so_far = total(self._manifest.parts)
+        return so_far if self._writer is None else so_far + self._writer.counts
+
+    def write(self, record: Record) -> None:
+        """Append one record."""
+        self.write_batch(batch_of((record,)))
+
+    def write_batch(self, batch: Batch) -> None:
+        """Append records that came together; they are not parted."""
+        if self._writer is None:
+            name = f"part-{len(self._manifest.parts) + 1:05}.avro"
+            metadata = self._manifest.metadata
+            self._writer = CaptureWriter(self.path / name, metadata, codec=self._codec)
+        self._writer.write_batch(batch)
+        for (topic, partition), end in batch.ends.items():
+            self.positions.setdefault(topic, {})[partition] = end
+        if self._writer.size >= self._split:
+            self.finish_part()
+
+    def miss(self, gap: Gap) -> None:
+        """Note that records were gone before they could be written, and go on behind them."""
+        self.finish_part()
+        self.positions.setdefault(gap.topic, {})[gap.partition] = gap.end
+        self._manifest = replace(self._manifest, gaps=(*self._manifest.gaps, gap))
+        self._note(complete=False)
+
+    def name_schemas(self, schemas: tuple[str, ...]) -> None:
+        """Name schemas beside those that are named, from the next part on."""
+        metadata = self._manifest.metadata
+        both = tuple(dict.fromkeys((*metadata.schemas, *schemas)))
+        self._manifest = replace(self._manifest, metadata=replace(metadata, schemas=both))
+
+    def finish_part(self) -> None:
+        """Complete the part at hand, so that whoever goes on begins behind it."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            writer.close()
+            size = writer.path.stat().st_size
+            part = Part(writer.path.name, writer.counts, size, digest(writer.path))
+            self._manifest = replace(self._manifest, parts=(*self._manifest.parts, part))
+        self._note(complete=False)
+
+    def close(self) -> None:
+        """Complete the capture."""
+        self.finish_part()
+        self._note(complete=True)
+        self._unlock()
+
+    def leave(self) -> None:
+        """Let the folder go as it is; does nothing more to one that is complete."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            writer.leave()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            (self.path / _LOCK).unlink(missing_ok=True)
+            self._lock = None
+
+    def _note(self, *, complete: bool) -> None:
+        self._manifest = replace(
+            self._manifest, positions={t: dict(of) for t, of in self.positions.items()},
+            complete=complete,
+        )  # fmt: skip
+        path = self.path / MANIFEST
+        draft = path.with_name(MANIFEST + ".part")
+        try:
+            with draft.open("w", encoding="utf-8") as file:
+                file.write(encoded(self._manifest))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, path)
+        except OSError as error:
+            raise UsageError(
+                f"{path}: the file cannot be written: {error.strerror}",
+                "Give a folder with room and the right to write there.",
+            ) from error
+
+    def __enter__(self) -> CaptureFolder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.leave()
+
+
+def _make(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(p.name != _LOCK for p in folder.iterdir())):
+        raise UsageError(f"{folder} holds something already", "Name a new or an empty folder.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: the folder cannot be made: {error.strerror}", "Name another one."
+        ) from error
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    """Keep others from writing there until the file is closed; raises UsageError where one does."""
+    file = (folder / _LOCK).open("wb")
+    if sys.platform != "win32":
+        import fcntl
+
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise UsageError(
+                f"{folder}: another process writes a capture there", "Name another folder."
+            ) from None
+    return file

@@ -1,0 +1,157 @@
+"""Record what is in Kafka: the loop between the client library and a folder of containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streams.capture.batch import Batch
+from streams.capture.folder import CaptureFolder
+from streams.capture.manifest import Gap, Recording
+from streams.capture.recording import flat
+from streams.kafka import Cluster, Message, Spans, read_catalog
+from streams.kafka.follow import topic_names
+from streams.wire.evolution import learned_schemas, own_schemas
+
+_PROGRESS_EVERY = 1.0
+_PART_AT_LEAST_EVERY = 300.0
+"""Seconds after which a part that is followed is completed: what is in one, nobody can trim."""
+
+# The methods themselves: by way of ``map`` they are several times as fast, and checked as well.
+_topic: Callable[[Message], Any] = Message.topic
+_partition: Callable[[Message], Any] = Message.partition
+_offset: Callable[[Message], Any] = Message.offset
+_timestamp: Callable[[Message], Any] = Message.timestamp
+_key: Callable[[Message], Any] = Message.key
+_value: Callable[[Message], Any] = Message.value
+_headers: Callable[[Message], Any] = Message.headers
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a recording is; ``left`` are offsets, ``rate`` records per second since the last."""
+
+    records: int
+    left: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """How a recording went: ``records`` of this time, and how many lacked readable headers."""
+
+    records: int
+    seconds: float
+    unreadable: int
+    complete: bool
+
+
+def learn_from(cluster: Cluster) -> tuple[str, ...]:
+    """Return the schemas under which the cluster's records may be written, and our own."""
+    if cluster.topics.catalog in topic_names(cluster):
+        read_catalog(cluster)  # learns what it announces
+    return (*own_schemas(), *learned_schemas())
+
+
+def record(
+    cluster: Cluster,
+    folder: CaptureFolder,
+    recording: Recording,
+    *,
+    monotonic: Callable[[], float],
+    stopped: Callable[[], bool],
+    report: Callable[[Progress], None] = lambda _: None,
+    missed: Callable[[Gap], None] = lambda _: None,
+    patience: float = 30.0,
+) -> Recorded:
+    """Write what is recorded into the folder, and complete it: at the ends, or when ``stopped``.
+
+    A recording that has ends and is stopped before them is left as it is, for whoever goes on.
+    """
+    started = monotonic()
+    try:
+        records, unreadable, complete = _read(
+            cluster, folder, recording, monotonic, stopped, report, missed, patience
+        )
+        if complete:
+            folder.close()
+        else:
+            folder.finish_part()
+    finally:
+        folder.leave()
+    return Recorded(records, monotonic() - started, unreadable, complete)
+
+
+def _read(
+    cluster: Cluster,
+    folder: CaptureFolder,
+    recording: Recording,
+    monotonic: Callable[[], float],
+    stopped: Callable[[], bool],
+    report: Callable[[Progress], None],
+    missed: Callable[[Gap], None],
+    patience: float,
+) -> tuple[int, int, bool]:
+    """Return how many records were written, of how many the headers lack, and whether all were."""
+    begins = flat(recording.begins) | {
+        place: at for place, at in flat(folder.positions).items() if place[0] in recording.begins
+    }
+    ends = None if recording.ends is None else flat(recording.ends)
+    spans = Spans(cluster, begins, ends, patience)
+    told = part_since = monotonic()
+    records = unreadable = before = 0
+    try:
+        while not spans.done and not stopped():
+            messages = spans.read()
+            if messages:
+                batch, damaged = columns(messages)
+                folder.write_batch(batch)
+                records, unreadable = records + len(messages), unreadable + damaged
+            while spans.overtaken:
+                gone = spans.overtaken.pop(0)
+                gap = Gap(gone.topic, gone.partition, gone.begin, gone.end)
+                folder.miss(gap)
+                missed(gap)
+            now = monotonic()
+            if now - told >= _PROGRESS_EVERY:
+                report(Progress(records, spans.left, (records - before) / (now - told)))
+                told, before = now, records
+            if ends is None and now - part_since >= _PART_AT_LEAST_EVERY:
+                folder.finish_part()
+                folder.name_schemas(learn_from(cluster))
+                part_since = now
+        return records, unreadable, ends is None or spans.done
+    finally:
+        spans.close()
+
+
+def columns(messages: Sequence[Message]) -> tuple[Batch, int]:
+    """Return records as columns, and of how many the client library cannot read the headers."""
+    headers, damaged = _headers_of(messages)
+    times = list(map(_timestamp, messages))
+    return Batch(
+        list(map(_topic, messages)),
+        list(map(_partition, messages)),
+        list(map(_offset, messages)),
+        [at for _, at in times],
+        [kind - 1 for kind, _ in times],  # the library counts from none, Kafka from CreateTime
+        list(map(_key, messages)),
+        headers,
+        list(map(_value, messages)),
+    ), damaged
+
+
+def _headers_of(messages: Sequence[Message]) -> tuple[list[Any], int]:
+    """Return the headers of each, as ``headers_of`` would, but faster."""
+    found: list[Any] = []
+    reading, damaged = map(_headers, messages), 0
+    while True:
+        try:
+            found.extend(reading)
+        except SystemError:  # a name is no text; asked once more, it would end the interpreter
+            messages[len(found)].set_headers([])
+            found.append(())
+            damaged += 1
+        else:
+            return [headers or () for headers in found], damaged

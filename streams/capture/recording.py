@@ -1,0 +1,237 @@
+"""What of a cluster is recorded: which topics, from which offsets, up to which.
+
+Ends are taken in an order in which nothing can lack its cause: what endpoints have committed, then
+queues and all that follows from commands, then commands, then events. So whoever verifies a capture
+of a system that runs finds what its state says to be settled (``streams.report.snapshot``).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from streams.capture.manifest import Manifest, Positions, Recording
+from streams.errors import SurroundingsError, UsageError
+from streams.kafka import (
+    Cluster,
+    Offsets,
+    await_committed,
+    first_since,
+    read_begins,
+    read_ends,
+    read_highs,
+    topic_ids,
+)
+from streams.prose import listed
+from streams.wire.place import place_of
+
+NOT_UNASKED = ("presence", "metric")
+"""What processes say of themselves, every second; captured where it is named."""
+_OPEN = 60.0
+"""Seconds that an open transaction is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A moment (epoch milliseconds), or an offset of all partitions, of a topic's, or of one."""
+
+    moment: int | None = None
+    offset: int = 0
+    topic: str | None = None
+    partition: int | None = None
+
+    def __str__(self) -> str:
+        if self.moment is not None:
+            return str(self.moment)
+        partition = "" if self.partition is None else f"/{self.partition}"
+        return f"{self.topic or ''}{partition}@{self.offset}"
+
+    def means(self, topic: str, partition: int) -> bool:
+        """Tell whether it says something of a partition."""
+        return self.topic in (None, topic) and self.partition in (None, partition)
+
+
+def choose(
+    cluster: Cluster,
+    existing: Mapping[str, int],
+    *,
+    needed: Collection[str] | None = None,
+    instances: Collection[str] = (),
+    patterns: Sequence[str] = (),
+) -> list[str]:
+    """Return the names of the topics to record; ``needed`` are those of a topology.
+
+    Raises UsageError where an instance or a pattern means none, SurroundingsError where the cluster
+    lacks a topic that is needed.
+    """
+    places = {name: place_of(name, cluster.topics) for name in sorted(existing)}
+    ours = {name: place for name, place in places.items() if place is not None}
+    if needed is not None:
+        ours = {name: place for name, place in ours.items() if name in needed}
+        missing = sorted(n for n in set(needed) - set(ours) if not n.startswith(_unasked(cluster)))
+        if missing:
+            more = f" ({len(missing) - 1} more like it)" if missing[1:] else ""
+            raise SurroundingsError(
+                f"Topic {missing[0]} does not exist{more}.",
+                "Run 'hopline apply TOPOLOGY' to create it, or leave --topology out.",
+            )
+    if patterns:
+        named = list(places if needed is None else ours)
+        chosen = {n for p in patterns for n in _matching(named, p, cluster.topics.prefix)}
+        ours = {name: place for name, place in ours.items() if name in chosen}
+        others = chosen - set(ours)
+    else:
+        ours = {name: place for name, place in ours.items() if place.kind not in NOT_UNASKED}
+        others = set()
+    for instance in instances:
+        if instance not in {place.instance for place in ours.values()}:
+            known = sorted({place.instance for place in ours.values() if place.instance})
+            raise UsageError(
+                f"there are no topics of an instance '{instance}'",
+                f"Known: {listed(known, 9)}." if known else "Is it another --prefix?",
+            )
+    if instances:
+        others, ours = set(), {n: p for n, p in ours.items() if p.instance in instances}
+    if not ours and not others:
+        raise UsageError(
+            f"there are no topics with the prefix '{cluster.topics.prefix}'",
+            "Run 'hopline apply TOPOLOGY', or name another prefix with --prefix.",
+        )
+    return sorted({*ours, *others})
+
+
+def _unasked(cluster: Cluster) -> tuple[str, ...]:
+    return tuple(cluster.topics.prefix + kind for kind in NOT_UNASKED)
+
+
+def _matching(names: Collection[str], pattern: str, prefix: str) -> list[str]:
+    found = [
+        n for n in names if any(fnmatch.fnmatchcase(n, p) for p in (pattern, prefix + pattern))
+    ]
+    if not found:
+        raise UsageError(
+            f"no topic matches '{pattern}'", "Write it as 'queue.*', say; hopline tail lists them."
+        )
+    return found
+
+
+def begin(
+    cluster: Cluster,
+    topics: Sequence[str],
+    asked: Mapping[str, str],
+    *,
+    since: Sequence[Point] = (),
+    until: Sequence[Point] = (),
+    follow: bool = False,
+) -> Recording:
+    """Return what is to be recorded from now on.
+
+    Without ``since`` a partition begins where its log does, without ``until`` it ends where it ends
+    now, or never if it is followed. Raises UsageError for a point that no partition has.
+    """
+    ids = {topic: str(found) for topic, found in topic_ids(cluster, topics).items()}
+    highs = _highs(cluster, topics)
+    begins = _at(cluster, since, read_begins(cluster, topics), highs, "--from")
+    for place, offset in begins.items():
+        if offset > highs[place]:
+            raise UsageError(
+                f"{place[0]}/{place[1]} has no offset {offset:,} yet: it ends at {highs[place]:,}",
+                "Name a smaller one with --from.",
+            )
+    ends = None
+    if not follow:
+        ends = _at(cluster, until, highs, highs, "--to")
+        ends = {place: min(end, highs[place]) for place, end in ends.items()}
+        await_committed(cluster, ends, _OPEN)
+    upto = None if ends is None else nested(ends)
+    return Recording(cluster_id(cluster), dict(asked), ids, nested(begins), upto)
+
+
+def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bool) -> Recording:
+    """Return how a recording goes on that was interrupted, or is followed again.
+
+    ``wanted`` is what the command would begin now. Raises UsageError where it is another one, or
+    its topics are.
+    """
+    known = manifest.recording
+    if known is None:
+        raise UsageError("the capture in the folder was not recorded", "Name another folder.")
+    if known.cluster != wanted.cluster:
+        raise UsageError("the capture is of another Kafka cluster", "Name another folder.")
+    for name in sorted({*known.asked, *wanted.asked}):
+        before, now = known.asked.get(name, ""), wanted.asked.get(name, "")
+        if before != now:
+            raise UsageError(
+                f"the folder's capture was made with {name} {before or '(nothing)'}, "
+                f"and this is {now or '(nothing)'}",
+                "Say the same again to go on with it, or name another folder.",
+            )
+    for topic, found in known.topics.items():
+        if wanted.topics.get(topic) != found:
+            raise UsageError(
+                f"the topic {topic} was made anew since the capture was begun",
+                "Record it into another folder.",
+            )
+    begins = {**wanted.begins, **known.begins}
+    ends = None if follow else known.ends or wanted.ends
+    if ends is not None:
+        begins = {topic: begins[topic] for topic in ends}
+    return Recording(known.cluster, known.asked, {**wanted.topics, **known.topics}, begins, ends)
+
+
+def cluster_id(cluster: Cluster) -> str:
+    """Return what a cluster calls itself."""
+    return str(cluster.admin().list_topics(timeout=30).cluster_id)
+
+
+def flat(positions: Positions) -> Offsets:
+    """Return offsets by (topic, partition)."""
+    return {(topic, p): offset for topic, of in positions.items() for p, offset in of.items()}
+
+
+def nested(offsets: Offsets) -> Positions:
+    """Return offsets by topic, then partition, in their order."""
+    found: dict[str, dict[int, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        found.setdefault(topic, {})[partition] = offset
+    return found
+
+
+def _highs(cluster: Cluster, topics: Sequence[str]) -> Offsets:
+    """Return where topics end, so that nothing that was taken lacks its cause."""
+    found: Offsets = {}
+    steps: tuple[tuple[tuple[str, ...], Callable[[Cluster, Sequence[str]], Offsets]], ...] = (
+        (("dialog",), read_ends),
+        (("queue",), read_highs),
+        (("in", "ack", "txq", "out", "result"), read_highs),
+        (("cmd",), read_highs),
+    )
+    left = list(topics)
+    for kinds, read in steps:
+        prefixes = tuple(f"{cluster.topics.prefix}{kind}." for kind in kinds)
+        now = [topic for topic in left if topic.startswith(prefixes)]
+        left = [topic for topic in left if topic not in now]
+        found |= read(cluster, now)
+    return found | read_highs(cluster, left)
+
+
+def _at(
+    cluster: Cluster, points: Sequence[Point], default: Offsets, highs: Offsets, option: str
+) -> Offsets:
+    found, said = dict(default), set()
+    for point in points:
+        meant = [place for place in highs if point.means(*place)]
+        if not meant:
+            where = f"{point.topic}" + ("" if point.partition is None else f"/{point.partition}")
+            raise UsageError(
+                f"{option} names {where}, which is not recorded",
+                "Name a topic with its prefix, and a partition that it has.",
+            )
+        if point.moment is None:
+            found.update((place, point.offset) for place in meant)
+        else:
+            first = first_since(cluster, meant, point.moment)
+            found.update((place, first.get(place, highs[place])) for place in meant)
+        said.update(meant)
+    return found

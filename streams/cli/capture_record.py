@@ -1,0 +1,192 @@
+"""``hopline capture``: what is in Kafka, as files."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from streams.capture.codec import Codec
+from streams.capture.folder import CaptureFolder
+from streams.capture.manifest import MANIFEST, Gap, Manifest, Recording, read_manifest, total
+from streams.capture.record import Kind, Metadata
+from streams.capture.recorder import Progress, Recorded, learn_from, record
+from streams.capture.recording import Point, begin, choose, go_on
+from streams.errors import UsageError
+from streams.kafka import Cluster
+from streams.kafka.follow import topic_names
+from streams.prose import counted
+from streams.workers.collector import collecting_rarely
+
+BAD_NEWS, INTERRUPTED = 1, 130
+_MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What somebody wants to be recorded, as the options say it.
+
+    ``needed`` are the topics of ``topology``, None where none was named.
+    """
+
+    output: Path
+    topology: str
+    needed: frozenset[str] | None
+    instances: tuple[str, ...]
+    patterns: tuple[str, ...]
+    since: tuple[Point, ...]
+    until: tuple[Point, ...]
+    words: dict[str, str]
+    follow: bool
+    split: int
+    codec: Codec
+
+
+def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recorded | None]:
+    """Record; returns the manifest, and how it went: None where it was complete before."""
+    former = _former(order.output)
+    if former is not None and former.complete and not order.follow:
+        return former, None
+    now = time.time_ns() // 1_000_000
+    if any(point.moment is not None and point.moment > now for point in order.until):
+        raise UsageError("--to lies in the future", "Record with --follow, and stop it then.")
+    cluster.wait(timeout, _tell)
+    topics = choose(
+        cluster, topic_names(cluster, timeout), needed=order.needed, instances=order.instances,
+        patterns=order.patterns,
+    )  # fmt: skip
+    recording = begin(
+        cluster, topics, order.words, since=order.since, until=order.until, follow=order.follow
+    )
+    if former is not None:
+        recording = go_on(cluster, former, recording, follow=order.follow)
+        _tell(f"capture: going on behind {counted(total(former.parts).records, 'record')}")
+    prefix = cluster.topics.prefix
+    metadata = Metadata(Kind.CAPTURED, prefix, order.topology, now, learn_from(cluster))
+    with _interruptible() as stopped, collecting_rarely():
+        folder = CaptureFolder(
+            order.output, metadata, order.split, resume=former is not None, recording=recording,
+            codec=order.codec,
+        )  # fmt: skip
+        outcome = record(
+            cluster, folder, recording, monotonic=time.monotonic, stopped=stopped,
+            report=_reporter(recording), missed=_missed, patience=timeout,
+        )  # fmt: skip
+    return folder.manifest, outcome
+
+
+def _former(folder: Path) -> Manifest | None:
+    return read_manifest(folder) if (folder / MANIFEST).exists() else None
+
+
+def _reporter(recording: Recording) -> Callable[[Progress], None]:
+    def report(progress: Progress) -> None:
+        line = f"capture: {progress.records:,} records, {progress.rate:,.0f}/s"
+        if recording.ends is not None:
+            line += f", {progress.left:,} offsets left"
+            if progress.rate >= 1:
+                line += f", about {progress.left / progress.rate:,.0f} s"
+        _tell(line)
+
+    return report
+
+
+def _missed(gap: Gap) -> None:
+    _tell(_gap(gap))
+
+
+def _gap(gap: Gap) -> str:
+    return (
+        f"{gap.topic}/{gap.partition}: offsets {gap.begin:,} to {gap.end - 1:,} were gone before "
+        f"they were read: at most {counted(gap.end - gap.begin, 'record')} lost"
+    )
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Let the first SIGINT or SIGTERM ask for a clean stop; a second one acts as ever."""
+    asked = False
+
+    def ask(_: int, __: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+        restore()
+
+    def restore() -> None:
+        signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGTERM, terminate)
+
+    interrupt, terminate = signal.signal(signal.SIGINT, ask), signal.signal(signal.SIGTERM, ask)
+    try:
+        yield lambda: asked
+    finally:
+        restore()
+
+
+def show(output: Path, manifest: Manifest, outcome: Recorded | None, format_: str) -> int:
+    """Say how it went; returns the exit code."""
+    if format_ == "json":
+        click.echo(json.dumps(_as_json(output, manifest, outcome), ensure_ascii=False))
+    else:
+        for line in _lines(output, manifest, outcome):
+            click.echo(line)
+    if outcome is not None and not outcome.complete:
+        return INTERRUPTED
+    return BAD_NEWS if manifest.gaps or (outcome and outcome.unreadable) else 0
+
+
+def _as_json(output: Path, manifest: Manifest, outcome: Recorded | None) -> dict[str, object]:
+    counts = total(manifest.parts)
+    return {
+        "folder": str(output),
+        "complete": manifest.complete,
+        "records": counts.records,
+        "topics": len(manifest.positions),
+        "parts": len(manifest.parts),
+        "size": sum(part.size for part in manifest.parts),
+        "first": counts.first,
+        "last": counts.last,
+        "recorded": 0 if outcome is None else outcome.records,
+        "seconds": 0.0 if outcome is None else round(outcome.seconds, 3),
+        "unreadable": 0 if outcome is None else outcome.unreadable,
+        "gaps": [
+            {"topic": g.topic, "partition": g.partition, "begin": g.begin, "end": g.end}
+            for g in manifest.gaps
+        ],
+    }
+
+
+def _lines(output: Path, manifest: Manifest, outcome: Recorded | None) -> Iterator[str]:
+    counts = total(manifest.parts)
+    size = sum(part.size for part in manifest.parts) / _MEGABYTE
+    topics = counted(len(manifest.positions), "topic")
+    what = (
+        f"{counted(counts.records, 'record')} of {topics} in "
+        f"{counted(len(manifest.parts), 'part')}, {size:,.1f} MB"
+    )
+    if outcome is None:
+        yield f"{output} is complete already: {what}. With --follow it goes on."
+        return
+    rate = outcome.records / max(outcome.seconds, 1e-9)
+    if outcome.complete:
+        yield f"{output}: {what}; {outcome.seconds:,.1f} s, {rate:,.0f}/s"
+    else:
+        yield f"{output}: stopped with {what}. The same command goes on with it."
+    if outcome.unreadable:
+        yield (
+            f"{counted(outcome.unreadable, 'record')} without headers: the name of one is no "
+            "UTF-8, and the client library reads none of them"
+        )
+    for gap in manifest.gaps[:20]:
+        yield _gap(gap)
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)

@@ -1,0 +1,166 @@
+"""Reading spans of many partitions in bulk: each from one offset up to another, or for ever."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from streams.errors import SurroundingsError
+from streams.kafka.cluster import Cluster, Message
+from streams.kafka.lag import Offsets
+from streams.kafka.reader import watermarks
+
+_BATCH = 1_000
+"""Records at a time: so few that a processor's caches hold them."""
+_SLICE = 0.2
+"""Seconds in the client library at a time, so that an interrupt is served."""
+# The methods themselves: a call by way of ``map`` is several times as fast so.
+_error: Callable[[Message], Any] = Message.error
+_topic: Callable[[Message], Any] = Message.topic
+_partition: Callable[[Message], Any] = Message.partition
+_offset: Callable[[Message], Any] = Message.offset
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """Offsets of a partition that were let go before they were read: ``begin`` up to ``end``."""
+
+    topic: str
+    partition: int
+    begin: int
+    end: int
+
+
+@dataclass(slots=True)
+class Spans:
+    """Reads partitions side by side, committed records only, in whatever order they come.
+
+    ``positions`` says where each goes on, at first where it begins; ``ends`` where it is to end
+    (exclusive), and without them nothing ends. ``patience``: seconds without any record after which
+    a broker is asked for a sign of life.
+    """
+
+    cluster: Cluster
+    positions: Offsets
+    ends: Mapping[Place, int] | None = None
+    patience: float = 30.0
+    overtaken: list[Overtaken] = field(default_factory=list)
+    """What was gone when it was to be read, in the order in which that was found."""
+    _open: set[Place] = field(init=False)
+    _heard_at: float = field(init=False)
+    _consumer: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._consumer = self.cluster.consumer(
+            f"{self.cluster.topics.prefix}capture",
+            enable_partition_eof=True,
+            fetch_queue_backoff_ms=20,  # else a full queue is drained and then waited for
+            queued_max_messages_kbytes=32 << 10,
+        )
+        ends = self.ends
+        self._open = {
+            place for place, at in self.positions.items() if ends is None or at < ends[place]
+        }
+        self._heard_at = time.monotonic()
+        self._consumer.assign([TopicPartition(*p, self.positions[p]) for p in sorted(self._open)])
+
+    @property
+    def done(self) -> bool:
+        """Tell whether every partition has been read to its end."""
+        return not self._open
+
+    @property
+    def left(self) -> int:
+        """Return how many offsets are still to be read; 0 where there are no ends."""
+        ends = self.ends
+        return 0 if ends is None else sum(ends[p] - self.positions[p] for p in self._open)
+
+    def read(self) -> list[Message]:
+        """Return the next records, perhaps none; waits no longer than 0.2 s.
+
+        Raises SurroundingsError where Kafka gives no sign of life, KafkaException where it refuses.
+        """
+        first = self._consumer.poll(_SLICE)
+        if first is None:
+            self._demand_life()
+            return []
+        self._heard_at = time.monotonic()
+        batch = [first, *self._consumer.consume(_BATCH, 0)]
+        if any(map(_error, batch)):
+            batch = [message for message in batch if not self._took_error(message)]
+        return self._within(batch)
+
+    def _within(self, batch: list[Message]) -> list[Message]:
+        """Note how far partitions have come; leave out what lies behind their ends."""
+        places = zip(map(_topic, batch), map(_partition, batch), strict=True)
+        latest = dict(zip(places, map(_offset, batch), strict=True))
+        ends, over = self.ends, False
+        for place, offset in latest.items():
+            self.positions[place] = offset + 1
+            if ends is not None and offset + 1 >= ends[place]:
+                over = over or offset >= ends[place]
+                self._end(place)
+        if not over or ends is None:
+            return batch
+        return [m for m in batch if _offset(m) < ends[_topic(m), _partition(m)]]
+
+    def _end(self, place: Place) -> None:
+        if self.ends is not None:
+            self.positions[place] = self.ends[place]
+        if place in self._open:
+            self._open.discard(place)
+            self._consumer.pause([TopicPartition(*place)])
+
+    def _took_error(self, message: Message) -> bool:
+        error = message.error()
+        if error is None:
+            return False
+        place = (message.topic() or "", message.partition() or 0)
+        if error.code() == KafkaError._PARTITION_EOF:
+            if self.ends is not None and (message.offset() or 0) >= self.ends[place]:
+                self._end(place)
+        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+            self._go_on(place)
+        else:
+            raise KafkaException(error)
+        return True
+
+    def _go_on(self, place: Place) -> None:
+        """Go on where the log begins now; who trimmed it was faster than we."""
+        low, _ = watermarks(self._consumer, *place)
+        at = self.positions[place]
+        if low <= at:
+            raise SurroundingsError(
+                f"{place[0]}/{place[1]} has no offset {at:,}: its log ends before.",
+                "The topic was made anew; record it into another folder.",
+            )
+        end = low if self.ends is None else min(low, self.ends[place])
+        self.overtaken.append(Overtaken(*place, at, end))
+        self.positions[place] = end
+        if self.ends is not None and end >= self.ends[place]:
+            self._end(place)
+            return
+        self._consumer.incremental_unassign([TopicPartition(*place)])
+        self._consumer.incremental_assign([TopicPartition(*place, low)])
+
+    def _demand_life(self) -> None:
+        if time.monotonic() - self._heard_at < self.patience:
+            return
+        place = min(self._open)
+        try:
+            self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=self.patience)
+        except KafkaException as error:
+            raise SurroundingsError(
+                f"Topic {place[0]} cannot be read: no answer for {self.patience:.0f} s."
+            ) from error
+        self._heard_at = time.monotonic()
+
+    def close(self) -> None:
+        """Let the broker go."""
+        self._consumer.close()
