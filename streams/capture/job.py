@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from streams.errors import UsageError
 from streams.kafka import (
     AbortedError,
     Cluster,
+    KafkaError,
     KafkaException,
     Outgoing,
     TopicPartition,
@@ -33,6 +35,14 @@ from streams.kafka import (
 __all__ = ["Job", "Refusal", "Standing", "demand_name"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_PASSING = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+)
+"""What a broker says whose groups have only just been made, or are being moved."""
+_AGAIN = 0.2
 _TRIES = 3
 """How often a transaction is tried that was aborted for a reason that may pass."""
 
@@ -46,9 +56,9 @@ class Standing(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An item that Kafka will never take: its place in the plan, from 0, and why."""
+    """An item that Kafka will never take: its place in the batch, from 0, and why."""
 
-    position: int
+    item: int
     reason: str
 
 
@@ -93,10 +103,7 @@ class Job:
         self.standing = known or Standing(0, 0, now)
 
     def _known(self) -> Standing | None:
-        try:
-            [mark] = self._observer.committed([self._mark], timeout=self._timeout)
-        except KafkaException as error:
-            raise self._cluster.unreachable(error, self._timeout) from error
+        mark = self._mark_kept()
         if mark.offset < 0 or not mark.metadata:
             return None
         said = json.loads(mark.metadata)
@@ -106,6 +113,18 @@ class Job:
                 "Give --job another name, or the same capture and the same options as before.",
             )
         return Standing(mark.offset, said["refused"], said["began"])
+
+    def _mark_kept(self) -> TopicPartition:
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                [mark] = self._observer.committed([self._mark], timeout=self._timeout)
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                    raise self._cluster.unreachable(error, self._timeout) from error
+                self._observer.poll(_AGAIN)  # a pause that keeps the client's callbacks served
+            else:
+                return mark
 
     def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
         """Produce the next items, one record each; returns those that Kafka will never take.
@@ -121,10 +140,10 @@ class Job:
                 raise
             if len(records) > 1:
                 half = len(records) // 2
-                return self.commit(records[:half]) + self.commit(records[half:])
-            refusal = Refusal(self.standing.position, error.refused)
+                first, second = self.commit(records[:half]), self.commit(records[half:])
+                return [*first, *(Refusal(n + half, reason) for n, reason in second)]
             self._commit((), passed=1)
-            return [refusal]
+            return [Refusal(0, error.refused)]
         return []
 
     def _commit(self, records: Sequence[Outgoing], *, passed: int = 0) -> None:
