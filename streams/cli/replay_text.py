@@ -16,7 +16,7 @@ from streams.errors import text_of
 
 SHOWN = 10
 """Dialogs that fared otherwise, of those that are listed; JSON has more."""
-_NAME = 15
+_NAME = 17
 _OUTCOMES = {
     "same": "same database, same way",
     "moves": "arrived at another database",
@@ -121,7 +121,7 @@ def outcome_text(rerun: Rerun, work: Job, outcome: Replayed) -> Iterator[str]:
     yield (
         f"{'Stopped: ' if outcome.stopped else ''}{outcome.delivered:,} of {rerun.commands:,} "
         f"commands delivered, {outcome.dialogs:,} dialogs, {outcome.seconds:.1f} s, "
-        f"{rate_of(outcome):,.0f}/s"
+        f"{rate_of(outcome):,.0f}/s{_earlier(work, outcome)}"
     )
     if outcome.failed or outcome.unconfirmed:
         yield f"{outcome.failed:,} failed, {outcome.unconfirmed:,} not confirmed"
@@ -137,6 +137,11 @@ def outcome_text(rerun: Rerun, work: Job, outcome: Replayed) -> Iterator[str]:
             f"job {work.name}: {work.standing.position:,} of {rerun.commands:,} records are done; "
             f"the same command with --job {work.name} goes on"
         )
+
+
+def _earlier(work: Job, outcome: Replayed) -> str:
+    before = work.standing.position - outcome.delivered - outcome.failed
+    return f"; {before:,} were there before" if work.resumed else ""
 
 
 def rate_of(outcome: Replayed) -> float:
