@@ -8,6 +8,8 @@
 #              writes its part of docs/faults.md; RATE=N messages a second
 # make test-containers  the tests that need Kafka or PostgreSQL, on both in containers
 # make recount the monitor's figures against DuckDB's, 200,000 messages, two killed drivers
+# make replay  100,000 messages replayed beside the captured run, MESSAGES=N; under the same topology
+#              and under changed ones
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way, KEEP=1 leaves the system
 #              running with its dashboard, until hopline demo --stop
 # make bench   what everything costs, one table in 20 minutes; ROUNDS=N changes how exactly
@@ -22,7 +24,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
   kafka_endpoint kafka_end_to_end open_dialogs kafka_agents kafka_memory capture)
 
-.PHONY: setup browser test test-containers explore soak faults demo bench $(BENCHES) lock clean
+.PHONY: setup browser test test-containers explore soak faults recount replay demo bench $(BENCHES) \
+  lock clean
 
 setup: $(STAMP)
 	@$(BIN)/python requirements/check.py
@@ -64,6 +67,9 @@ test-containers: setup
 
 recount: setup
 	HOPLINE_MESSAGES=$(or $(MESSAGES),200000) $(BIN)/pytest tests/monitor/test_duckdb.py
+
+replay: setup
+	HOPLINE_REPLAY=$(or $(MESSAGES),100000) $(BIN)/pytest -n0 tests/cli/test_replay_again.py
 
 demo: setup
 	$(BIN)/hopline demo $(if $(filter-out 0,$(SABOTAGE)),--sabotage) $(if $(filter-out 0,$(KEEP)),--keep)

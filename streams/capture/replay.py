@@ -1,44 +1,37 @@
 """Do again what applications did: the thin loop that sends a plan and says how it went.
 
-Time, the pause and the destination are arguments. The loop decides nothing: what goes when is in
-:mod:`streams.capture.schedule`.
+Open loop: a record that could not go when it was due goes at once, the ones behind it are not put
+off, and how late it was is told. Time, the pause and the destination are arguments. The loop
+decides nothing: what goes when is in :mod:`streams.capture.schedule`, as what in
+:mod:`streams.capture.restate`, and that it goes once in :mod:`streams.capture.job`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from streams.capture.record import Header
-from streams.capture.schedule import Due, stamped
+from streams.capture.job import Refusal
+from streams.capture.schedule import Due
 from streams.errors import SurroundingsError
+from streams.kafka import AbortedError, FencedError, Outgoing
 
-__all__ = ["Clock", "Progress", "Rejection", "Replayed", "Sink", "replay"]
+__all__ = ["LATE", "Clock", "Progress", "Rejection", "Replayed", "Sink", "replay"]
 
-_SLICE = 0.1  # seconds: the longest pause, so that a signal and a failed delivery are seen soon
+LATE = 0.1
+"""A record that goes as many seconds after it was due, or more, counts as late."""
+_SLICE = 0.1  # seconds: the longest pause, so that a signal is seen soon
 _PROGRESS_EVERY = 1.0
 _LISTED = 20  # rejections that are described; all are counted
+_MOST, _MOST_BYTES = 1_000, 4 << 20  # of one batch
 
 
 class Sink(Protocol):
-    """Where records go. Failed deliveries are told to ``on_error`` from within any call here."""
+    """Where records go, a batch at a time, in their order: :class:`streams.capture.job.Job`."""
 
-    def produce(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        headers: tuple[Header, ...],
-        on_error: Callable[[str], None],
-    ) -> None:
-        """Hand over one record; raises SurroundingsError where nothing is taken any more."""
-
-    def poll(self) -> None:
-        """Serve the reports of deliveries that have arrived; does not wait."""
-
-    def flush(self) -> int:
-        """Wait for all deliveries, but not for ever; returns how many stay unconfirmed."""
+    def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
+        """Produce all of them but those that are returned; raises SurroundingsError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +45,16 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a replay is; ``rate`` in records per second since the last report."""
+    """How far a replay is; ``rate`` in records per second since the last report.
+
+    ``at`` is when the latest record was due, in seconds of the plan; None without times.
+    """
 
     sent: int
     dialogs: int
     failed: int
     rate: float
+    at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +71,9 @@ class Rejection:
 class Replayed:
     """How a replay went: ``sent`` = delivered + ``failed`` + ``unconfirmed``.
 
-    ``behind`` is by how many seconds the latest record missed its time (0 without times);
-    ``rejections`` describes the first failures; ``broken`` says why the destination took no more.
+    ``behind`` is by how many seconds the latest record missed its time (0 without times), ``late``
+    how many missed it by :data:`LATE` or more; ``rejections`` describes the first failures;
+    ``broken`` says why the destination took no more.
     """
 
     sent: int
@@ -87,6 +85,7 @@ class Replayed:
     stopped: bool
     rejections: tuple[Rejection, ...]
     broken: str | None = None
+    late: int = 0
 
     @property
     def delivered(self) -> int:
@@ -99,6 +98,10 @@ class Replayed:
         return not (self.failed or self.unconfirmed or self.broken)
 
 
+Restate = Callable[[Due, int], Outgoing]
+"""Makes the record of what is due, at an instant in epoch milliseconds."""
+
+
 @dataclass(slots=True)
 class _Tally:
     started: float
@@ -106,9 +109,22 @@ class _Tally:
     sent: int = 0
     reported: int = 0
     failed: int = 0
+    unconfirmed: int = 0
     behind: float = 0.0
-    dialogs: set[bytes | None] = field(default_factory=set)
+    late: int = 0
+    at: float | None = None
+    dialogs: set[tuple[int, bytes | None]] = field(default_factory=set)
     rejections: list[Rejection] = field(default_factory=list)
+
+    def sending(self, batch: Sequence[Due], now: float) -> None:
+        self.sent += len(batch)
+        for due in batch:
+            self.dialogs.add((due.loop, due.record.key))
+            self.at = due.at
+            if due.at is not None:
+                behind = now - self.started - due.at
+                self.behind = max(self.behind, behind)
+                self.late += behind >= LATE
 
     def reject(self, due: Due, reason: str) -> None:
         self.failed += 1
@@ -117,16 +133,10 @@ class _Tally:
             text = None if key is None else key.decode("utf-8", "backslashreplace")
             self.rejections.append(Rejection(due.number, due.record.topic, text, reason))
 
-    def sending(self, due: Due, now: float) -> None:
-        self.sent += 1
-        self.dialogs.add(due.record.key)
-        if due.at is not None:
-            self.behind = max(self.behind, now - self.started - due.at)
-
     def progress(self, now: float) -> Progress:
         rate = (self.sent - self.reported) / max(now - self.reported_at, 1e-9)
         self.reported, self.reported_at = self.sent, now
-        return Progress(self.sent, len(self.dialogs), self.failed, rate)
+        return Progress(self.sent, len(self.dialogs), self.failed, rate, self.at)
 
 
 def replay(
@@ -134,64 +144,98 @@ def replay(
     sink: Sink,
     clock: Clock,
     *,
+    restate: Restate,
     stopped: Callable[[], bool] = lambda: False,
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Replayed:
-    """Send what is due when it is due, until the end or until ``stopped``; wait for deliveries."""
-    now = clock.monotonic()
-    tally = _Tally(now, now)
-    broken = None
-    try:
-        for due in dues:
-            if not _wait(due, sink, clock, tally, stopped, report):
-                break
-            _send(due, sink, clock, tally)
-    except SurroundingsError as error:
-        broken = str(error)
-    unconfirmed = sink.flush()
-    now = clock.monotonic()
+    """Send what is due when it is due, until the end or until ``stopped``.
+
+    Time begins with the first record, so that what is taken up does not hurry to make up for the
+    time in which nobody was there.
+    """
+    loop = _Loop(iter(dues), sink, clock, restate, stopped, report)
+    broken = loop.run()
+    now, tally = clock.monotonic(), loop.tally
     report(tally.progress(now))
     return Replayed(
         tally.sent,
         tally.failed,
-        unconfirmed,
+        tally.unconfirmed,
         len(tally.dialogs),
-        now - tally.started,
+        now - loop.begun,
         tally.behind,
         stopped(),
         tuple(tally.rejections),
         broken,
+        tally.late,
     )
 
 
-def _wait(
-    due: Due,
-    sink: Sink,
-    clock: Clock,
-    tally: _Tally,
-    stopped: Callable[[], bool],
-    report: Callable[[Progress], None],
-) -> bool:
-    """Pause until the record is due; returns false where the replay is to stop."""
-    while not stopped():
-        now = clock.monotonic()
-        if now - tally.reported_at >= _PROGRESS_EVERY:
-            report(tally.progress(now))
-        left = 0.0 if due.at is None else tally.started + due.at - now
-        if left <= 0:
-            return True
-        sink.poll()
-        clock.pause(min(left, _SLICE))
-    return False
+class _Loop:
+    def __init__(
+        self,
+        dues: Iterator[Due],
+        sink: Sink,
+        clock: Clock,
+        restate: Restate,
+        stopped: Callable[[], bool],
+        report: Callable[[Progress], None],
+    ) -> None:
+        self._dues, self._sink, self._clock, self._restate = dues, sink, clock, restate
+        self._stopped, self._report = stopped, report
+        self.begun = now = clock.monotonic()
+        self.tally = _Tally(now, now)
+        self._next = next(dues, None)
+        if self._next is not None and self._next.at is not None:
+            self.tally.started = now - self._next.at
 
+    def run(self) -> str | None:
+        """Send batch by batch; returns why no more is taken, if so."""
+        try:
+            while self._wait():
+                now = self._clock.monotonic()
+                self._send(list(self._batch(now - self.tally.started)), now)
+        except SurroundingsError as error:
+            return str(error)
+        return None
 
-def _send(due: Due, sink: Sink, clock: Clock, tally: _Tally) -> None:
-    record, now = due.record, clock.monotonic()
-    sink.produce(
-        record.topic,
-        record.key,
-        record.value,
-        stamped(record.headers, clock.epoch()),
-        lambda reason: tally.reject(due, reason),
-    )
-    tally.sending(due, now)
+    def _wait(self) -> bool:
+        """Pause until a record is due; returns false where the replay is to stop."""
+        tally, clock = self.tally, self._clock
+        while self._next is not None and not self._stopped():
+            now = clock.monotonic()
+            if now - tally.reported_at >= _PROGRESS_EVERY:
+                self._report(tally.progress(now))
+            left = 0.0 if self._next.at is None else tally.started + self._next.at - now
+            if left <= 0:
+                return True
+            clock.pause(min(left, _SLICE))
+        return False
+
+    def _batch(self, now: float) -> Iterator[Due]:
+        """Yield what is due by ``now``, as much as one transaction shall hold; one at least."""
+        size = 0
+        for n in range(_MOST):
+            due = self._next
+            early = n > 0 and due is not None and due.at is not None and due.at > now
+            if due is None or early or size > _MOST_BYTES:
+                return
+            size += len(due.record.value or b"")
+            self._next = next(self._dues, None)
+            yield due
+
+    def _send(self, batch: Sequence[Due], now: float) -> None:
+        epoch, tally = self._clock.epoch(), self.tally
+        records = [self._restate(due, epoch) for due in batch]
+        first = tally.sent
+        tally.sending(batch, now)
+        try:
+            refused = self._sink.commit(records)
+        except (AbortedError, FencedError):  # nothing of it happened
+            tally.sent = first
+            raise
+        except SurroundingsError:
+            tally.unconfirmed = len(batch)
+            raise
+        for refusal in refused:
+            tally.reject(batch[refusal.item], refusal.reason)

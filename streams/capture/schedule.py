@@ -7,34 +7,40 @@ The rules:
    that goes back within a dialog, or is missing, counts as the dialog's latest one so far.
 3. Times are relative to the earliest command of the file, divided by the speed. Dialogs that a
    file has one after the other, partition by partition, are interleaved again by time.
+4. With a rate, commands go in that order, evenly; at once, in the order of the file.
+5. A loop begins when the one before it is through.
+
+So the same file and the same order make the same plan: a place in it says all that was done.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from math import isfinite
 
-from streams.capture.record import Header, Record
-from streams.errors import UsageError
-from streams.wire import MalformedError
-from streams.wire.records import CAUSE, is_moved
-from streams.wire.records import COMMAND as COMMAND_HEADER
-from streams.wire.statements import COMMAND
+from streams.capture.look import time_text
+from streams.capture.record import Record
+from streams.errors import InputError, UsageError
+from streams.wire.records import LARGEST_BODY, is_moved
 from streams.wire.topics import MAX_LENGTH
 
-__all__ = ["Contents", "Due", "contents_of", "plan", "renamed", "stamped"]
+__all__ = ["Contents", "Due", "contents_of", "demand_time", "looped", "plan", "renamed"]
 
 _WINDOW = 10_000  # records in memory while they are put into the order of their times
+LONGEST = 31 * 86_400.0
+"""Seconds that a replay may have to last; beyond, a clock was wrong when the file was made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
     """What a file holds for a replay; ``topics`` has the number of commands of each.
 
-    ``first`` and ``last`` are epoch milliseconds, 0 where no command has a timestamp.
+    ``first`` and ``last`` are epoch milliseconds, 0 where no command has a timestamp;
+    ``first_at`` and ``last_at`` the numbers of these records, from 1. ``large`` is how many bodies
+    are beyond what Kafka takes.
     """
 
     commands: int
@@ -43,34 +49,47 @@ class Contents:
     topics: tuple[tuple[str, int], ...]
     first: int
     last: int
+    first_at: int = field(default=0, compare=False)
+    last_at: int = field(default=0, compare=False)
+    large: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it took."""
+        return (self.last - self.first) / 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
     """A record and when to send it: seconds after the start, None without waiting.
 
-    ``number`` is the record's place in the file, from 1.
+    ``number`` is the record's place in the file, from 1; ``loop`` counts from 0.
     """
 
     at: float | None
     number: int
     record: Record
+    loop: int = 0
 
 
 def contents_of(records: Iterable[Record], prefix: str) -> Contents:
     """Count what a replay of the records would send."""
     topics: Counter[str] = Counter()
     dialogs: set[bytes | None] = set()
-    skipped, first, last = 0, -1, -1
-    for record in records:
+    skipped, large = 0, 0
+    first = last = first_at = last_at = -1
+    for number, record in enumerate(records, 1):
         if not _is_command(record, prefix):
             skipped += 1
             continue
         topics[record.topic] += 1
         dialogs.add(record.key)
+        large += len(record.value or b"") > LARGEST_BODY
         if record.timestamp >= 0:
-            first = record.timestamp if first < 0 else min(first, record.timestamp)
-            last = max(last, record.timestamp)
+            if first < 0 or record.timestamp < first:
+                first, first_at = record.timestamp, number
+            if record.timestamp > last:
+                last, last_at = record.timestamp, number
     return Contents(
         topics.total(),
         len(dialogs),
@@ -78,28 +97,68 @@ def contents_of(records: Iterable[Record], prefix: str) -> Contents:
         tuple(sorted(topics.items())),
         max(first, 0),
         max(last, 0),
+        first_at,
+        last_at,
+        large,
     )
 
 
+def demand_time(found: Contents, speed: float, file: str) -> None:
+    """Raise InputError where the times of a file cannot be meant: nobody waits that long."""
+    lasts = found.seconds / speed
+    if lasts <= LONGEST:
+        return
+    raise InputError(
+        f"the commands' times lie {found.seconds / 86_400:,.0f} days apart, so the replay would "
+        f"last {lasts / 86_400:,.0f} days: record {found.first_at} is of {_instant(found.first)}, "
+        f"record {found.last_at} of {_instant(found.last)}",
+        file=file,
+        remedy="Give --rate or --asap, a higher --speed, or cut it with 'hopline capture slice'.",
+    )
+
+
+def _instant(milliseconds: int) -> str:
+    return time_text(milliseconds) or f"{milliseconds} ms"
+
+
 def plan(
-    records: Iterable[Record], *, prefix: str, to_prefix: str, first: int, speed: float | None
+    records: Iterable[Record],
+    *,
+    prefix: str,
+    to_prefix: str,
+    first: int,
+    speed: float | None,
+    rate: float | None = None,
 ) -> Iterator[Due]:
     """Yield the commands in the order in which to send them; ``speed`` None means at once.
 
     ``prefix`` is the topics' in the records, ``to_prefix`` the one to send to, ``first`` the
-    earliest timestamp. Raises UsageError for a speed that is none or a topic without a new name.
+    earliest timestamp, ``rate`` commands a second, whatever their times. Raises UsageError for a
+    speed or a rate that is none, or a topic without a new name.
     """
-    if speed is not None and not (isfinite(speed) and speed > 0):
-        raise UsageError(f"{speed} is no speed", "give a number above 0, such as 2 or 0.5")
+    for value, what in ((speed, "speed"), (rate, "rate")):
+        if value is not None and not (isfinite(value) and value > 0):
+            raise UsageError(f"{value} is no {what}", "give a number above 0, such as 2 or 0.5")
     moves = prefix != to_prefix
     commands = (
         (number, _moved(record, prefix, to_prefix) if moves else record)
         for number, record in enumerate(records, 1)
         if _is_command(record, prefix)
     )
+    if rate is not None:
+        ordered = _in_time(commands, first, 1.0)
+        return (replace(due, at=n / rate) for n, due in enumerate(ordered))
     if speed is None:
         return (Due(None, number, record) for number, record in commands)
     return _in_time(commands, first, speed)
+
+
+def looped(make: Callable[[], Iterable[Due]], loops: int, lasts: float) -> Iterator[Due]:
+    """Yield a plan so many times; ``lasts`` is how many seconds it takes."""
+    for loop in range(loops):
+        for due in make():
+            at = None if due.at is None else due.at + loop * lasts
+            yield due if not loop else replace(due, at=at, loop=loop)
 
 
 def _in_time(commands: Iterable[tuple[int, Record]], first: int, speed: float) -> Iterator[Due]:
@@ -134,26 +193,6 @@ def renamed(topic: str, prefix: str, to_prefix: str) -> str:
             f"replay with --prefix {prefix}",
         )
     return to_prefix + topic.removeprefix(prefix)
-
-
-def stamped(headers: tuple[Header, ...], now: int) -> tuple[Header, ...]:
-    """Return the headers with the command issued ``now`` (epoch milliseconds), the rest as it was.
-
-    What cannot be read as a command stays as it is: applications send such records too. Without its
-    cause: a replay says something else than what was said, and shall not be taken for it.
-    """
-    return tuple(
-        (key, _stamp(value, now) if key == COMMAND_HEADER and value is not None else value)
-        for key, value in headers
-        if key != CAUSE
-    )
-
-
-def _stamp(value: bytes, now: int) -> bytes:
-    try:
-        return COMMAND.encode(COMMAND.decode(value) | {"issued_at": now})
-    except MalformedError:
-        return value
 
 
 def _is_command(record: Record, prefix: str) -> bool:

@@ -49,6 +49,12 @@ _DEFAULT = MonitorConfig(bootstrap="")
     help="Copies no further apart are told by cause; what has not come by then is missing.",
 )
 @click.option(
+    "--job",
+    metavar="ID",
+    help="Look at the dialogs of this replay, and at no others, into a store of its own. "
+    "[default: at all but those that replays gave new ids]",
+)
+@click.option(
     "--keep",
     metavar="DAYS",
     type=click.FloatRange(min=0, min_open=True),
@@ -79,6 +85,7 @@ def monitor(
     checkpoint: Path,
     window: int,
     horizon: int,
+    job: str | None,
     keep: float | None,
     until_idle: float | None,
     ready_file: Path | None,
@@ -97,6 +104,7 @@ def monitor(
         checkpoint=checkpoint,
         window=window,
         horizon=horizon,
+        job=job,
         keep=keep,
         until_idle=until_idle,
         ready_file=ready_file,

@@ -4,37 +4,118 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+import secrets
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from datetime import UTC, datetime
+from itertools import islice
 from types import FrameType
 
 import click
 
+from streams.capture.closing import close
+from streams.capture.compare import Comparison
 from streams.capture.container import CaptureReader
-from streams.capture.destination import KafkaSink, demand_topics
-from streams.capture.replay import Clock, Progress, Replayed
+from streams.capture.destination import demand_topics
+from streams.capture.forecast import Naming, count, sides_of
+from streams.capture.job import Job, demand_name
+from streams.capture.replay import Clock, Replayed
 from streams.capture.replay import replay as run
-from streams.capture.schedule import Contents, Due, contents_of, plan, renamed
+from streams.capture.rerun import Rerun
+from streams.capture.schedule import Contents, contents_of, renamed
 from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
 from streams.cli.options import cluster_of
+from streams.cli.replay_text import (
+    compared_text,
+    forecast_json,
+    forecast_text,
+    outcome_json,
+    outcome_text,
+    progress_text,
+)
 from streams.cli.settings import config_option, properties_option, setting_option
-from streams.errors import InputError
+from streams.cli.topology_argument import TopologyArgument
+from streams.errors import InputError, SurroundingsError
+from streams.kafka import Cluster, read_catalog
+from streams.topology import Topology
 
 _BAD_NEWS, _INTERRUPTED = 1, 130
 
 
+class _Number(click.ParamType):
+    """A number that may have its unit behind it: ``10x``, ``500/s``."""
+
+    def __init__(self, name: str, unit: str) -> None:
+        self.name, self._unit = name, unit
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        text = re.sub(f"{re.escape(self._unit)}$", "", str(value).strip())
+        try:
+            return float(text)
+        except ValueError:
+            self.fail(f"{value!r} is no {self.name}; write 10 or 10{self._unit}.", param, ctx)
+
+
 @click.command()
-@click.argument("file", type=click.Path())
+@click.argument("file", metavar="CAPTURE", type=click.Path())
 @setting_option("", "bootstrap")
 @properties_option
 @config_option
 @click.option("--prefix", help="Prefix of the topics to send to. [default: the file's own]")
-@click.option("--speed", type=float, help="2 is twice as fast, 0.5 half as fast. [default: 1]")
+@click.option(
+    "--topology",
+    type=TopologyArgument(),
+    metavar="T",
+    help="What the cluster works by; the routing core foretells with it where messages go. "
+    "[default: the cluster's catalog]",
+)
+@click.option(
+    "--speed",
+    type=_Number("speed", "x"),
+    help="2 or 2x is twice as fast, 0.5 half as fast. [default: 1]",
+)
+@click.option(
+    "--rate", type=_Number("rate", "/s"), metavar="N/s", help="Commands a second, evenly."
+)
 @click.option("--asap", is_flag=True, help="Do not wait at all.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, and produce nothing.")
+@click.option(
+    "--job",
+    metavar="ID",
+    help="Go on with this job where it is, or begin it under this name. [default: a new one]",
+)
+@click.option(
+    "--loop",
+    "loops",
+    default=1,
+    show_default=True,
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Do it so many times, with new conversations each time.",
+)
+@click.option(
+    "--keep-conversations/--new-conversations",
+    "keep",
+    default=None,
+    help="Conversations keep their ids, or get new ones that follow from the job. "
+    "[default: keep; new with --loop]",
+)
+@click.option(
+    "--settle",
+    "quiet",
+    default="10s",
+    show_default=True,
+    type=DURATION,
+    help="Before the closing report, wait for deliveries until nothing new has come for so long; "
+    "0 for no report.",
+)
 @click.option(
     "--timeout",
     default="30s",
@@ -49,32 +130,82 @@ def replay(
     file: str,
     bootstrap: str,
     prefix: str | None,
+    topology: Topology | None,
     speed: float | None,
+    rate: float | None,
     asap: bool,
+    dry_run: bool,
+    job: str | None,
+    loops: int,
+    keep: bool | None,
+    quiet: int,
     timeout: int,
     format_: str,
 ) -> None:
     """Send the commands of a capture again, each dialog in its order and at its pace.
 
-    The file is read to its end before the first record goes out, so a damaged one sends nothing.
-    Conversations keep their ids: replay to a cluster that has none of these dialogs yet.
+    The capture is read to its end before the first record goes out, so a damaged one sends nothing.
+    What was sent is committed together with how far the job is: killed at any moment, the same
+    command with --job ID goes on, and nothing is there twice. In the end, deliveries are held
+    against those of the captured run, and against what the routing core foretells.
+
+    Conversations keep their ids, so replay to a cluster that has none of these dialogs yet; or give
+    them new ones, which also tell the monitor and 'hopline verify' that they are no live ones.
+
+    \b
+    hopline replay friday --topology new --dry-run
+    hopline replay friday --topology new --speed 10x
+    hopline replay friday --rate 500/s --loop 3 --job load
     """
-    if asap and speed is not None:
-        raise click.UsageError("--speed and --asap contradict each other: give one of them.")
+    if sum((asap, speed is not None, rate is not None)) > 1:
+        raise click.UsageError("--speed, --rate and --asap contradict each other: give one.")
+    if keep and loops > 1:
+        raise click.UsageError("Each loop needs new conversations: leave --keep-conversations out.")
     # What fails is told record by record; librdkafka would add a line per attempt to connect.
     logging.getLogger("hopline.librdkafka").setLevel(logging.CRITICAL)
     reader = CaptureReader(file)
-    own = reader.metadata.prefix
-    target = own if prefix is None else prefix
-    found = _commands(reader)
+    naming = Naming(demand_name(job or _new_job()), keep is False or loops > 1, loops)
+    pace = None if asap or rate is not None else 1.0 if speed is None else speed
+    target = reader.metadata.prefix if prefix is None else prefix
+    rerun = Rerun(reader, _commands(reader), target, pace, rate, naming)
+    dues = rerun.dues()
+    if dry_run:
+        _foretell(rerun, topology, bootstrap, timeout / 1000, format_)
+        return
     cluster = cluster_of(bootstrap, target)
-    pace = None if asap else 1.0 if speed is None else speed
-    dues = plan(reader, prefix=own, to_prefix=target, first=found.first, speed=pace)
     cluster.wait(timeout / 1000, _tell)
-    demand_topics(cluster, [renamed(name, own, target) for name, _ in found.topics], timeout / 1000)
-    outcome = _send(dues, KafkaSink(cluster, timeout / 1000), found.commands)
-    _show(file, found, outcome, format_)
-    ctx.exit(_BAD_NEWS if not outcome.good else _INTERRUPTED if outcome.stopped else 0)
+    topics = _topics(rerun)
+    demand_topics(cluster, topics, timeout / 1000)
+    work = Job(
+        cluster, naming.job, plan=rerun.digest(), anchor=topics[0], now=_epoch(),
+        timeout=timeout / 1000,
+    )  # fmt: skip
+    before, found = work.standing.position, None
+    if work.resumed:
+        _tell(f"replay: job {work.name} goes on behind {before:,} of {rerun.commands:,} records")
+    with _interruptible() as stopped:
+        outcome = run(
+            islice(dues, before, None),
+            work,
+            Clock(time.monotonic, _epoch, time.sleep),
+            restate=rerun.restate,
+            stopped=stopped,
+            report=lambda progress: _tell(progress_text(rerun, before, progress)),
+        )
+        if outcome.good and not outcome.stopped and quiet:
+            found = _closed(rerun, cluster, work, topology, quiet / 1000, stopped)
+    work.close()
+    _show(rerun, work, outcome, found, format_)
+    bad = not outcome.good or (found is not None and not found.good)
+    ctx.exit(_INTERRUPTED if outcome.stopped and outcome.good else _BAD_NEWS if bad else 0)
+
+
+def _new_job() -> str:
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _epoch() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _commands(reader: CaptureReader) -> Contents:
@@ -88,19 +219,52 @@ def _commands(reader: CaptureReader) -> Contents:
     return found
 
 
-def _send(dues: Iterable[Due], sink: KafkaSink, total: int) -> Replayed:
-    clock = Clock(time.monotonic, lambda: time.time_ns() // 1_000_000, time.sleep)
-    width = len(f"{total:,}")
+def _topics(rerun: Rerun) -> list[str]:
+    own = rerun.reader.metadata.prefix
+    return [renamed(name, own, rerun.prefix) for name, _ in rerun.found.topics]
 
-    def report(progress: Progress) -> None:
-        failed = f", {progress.failed:,} failed" if progress.failed else ""
-        _tell(
-            f"replay: {progress.sent:>{width},} of {total:,} records, {progress.rate:,.0f}/s, "
-            f"{progress.dialogs:,} dialogs{failed}"
-        )
 
-    with _interruptible() as stopped:
-        return run(dues, sink, clock, stopped=stopped, report=report)
+def _foretell(
+    rerun: Rerun, topology: Topology | None, bootstrap: str, timeout: float, format_: str
+) -> None:
+    if topology is None:
+        cluster = cluster_of(bootstrap, rerun.prefix)
+        try:
+            cluster.wait(timeout, _tell)
+        except SurroundingsError as error:
+            remedy = "Give --topology, which needs no Kafka; or start the cluster."
+            raise SurroundingsError(error.message, remedy) from error
+        topology = _live(cluster)
+    forecast = None
+    if topology is not None:
+        forecast = count(sides_of(rerun.reader, rerun.naming, topology, time.time()))
+    about = rerun, forecast, _topics(rerun)
+    click.echo(json.dumps(forecast_json(*about)) if format_ == "json" else forecast_text(*about))
+
+
+def _live(cluster: Cluster) -> Topology | None:
+    """Return the topology of a cluster's catalog; None where it has none."""
+    try:
+        return read_catalog(cluster).topology
+    except SurroundingsError:
+        return None
+
+
+def _closed(
+    rerun: Rerun, cluster: Cluster, work: Job, topology: Topology | None, quiet: float,
+    stopped: Callable[[], bool],
+) -> Comparison | None:  # fmt: skip
+    return close(
+        rerun,
+        cluster,
+        topology or _live(cluster),
+        began=work.standing.began,
+        quiet=quiet,
+        stopped=stopped,
+        report=lambda arrived, wanted: _tell(
+            f"replay: {arrived:,} of {wanted:,} messages have arrived"
+        ),
+    )
 
 
 @contextmanager
@@ -120,17 +284,11 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _show(file: str, found: Contents, outcome: Replayed, format_: str) -> None:
+def _show(
+    rerun: Rerun, work: Job, outcome: Replayed, found: Comparison | None, format_: str
+) -> None:
     if format_ == "json":
-        result = {
-            "file": file,
-            "commands": found.commands,
-            "skipped": found.skipped,
-            "delivered": outcome.delivered,
-            **asdict(outcome),
-            "rate": _rate(outcome),
-        }
-        click.echo(json.dumps(result))
+        click.echo(json.dumps(outcome_json(rerun, work, outcome, found)))
         return
     for one in outcome.rejections:
         _tell(f"record {one.number} ({one.topic}, {one.conversation}) was rejected: {one.reason}")
@@ -138,26 +296,10 @@ def _show(file: str, found: Contents, outcome: Replayed, format_: str) -> None:
         _tell(f"... and {outcome.failed - len(outcome.rejections):,} more")
     if outcome.broken:
         _tell(outcome.broken)
-    for line in _summary(found, outcome):
+    for line in outcome_text(rerun, work, outcome):
         click.echo(line)
-
-
-def _summary(found: Contents, outcome: Replayed) -> Iterator[str]:
-    yield (
-        f"{'Stopped: ' if outcome.stopped else ''}{outcome.delivered:,} of {found.commands:,} "
-        f"commands delivered, {outcome.dialogs:,} dialogs, {outcome.seconds:.1f} s, "
-        f"{_rate(outcome):,.0f}/s"
-    )
-    if outcome.failed or outcome.unconfirmed:
-        yield f"{outcome.failed:,} failed, {outcome.unconfirmed:,} not confirmed"
-    if outcome.behind > 1:
-        yield f"up to {outcome.behind:.1f} s behind the times of the capture"
-    if found.skipped:
-        yield f"{found.skipped:,} other records skipped: only commands are replayed"
-
-
-def _rate(outcome: Replayed) -> float:
-    return round(outcome.delivered / max(outcome.seconds, 1e-9), 1)
+    if found is not None:
+        click.echo(compared_text(found))
 
 
 def _tell(line: str) -> None:

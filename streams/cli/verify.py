@@ -16,6 +16,7 @@ from streams.kafka import Cluster
 from streams.live.verify import Asked, Verified, verify_captures, verify_clusters
 from streams.monitor import batch_session
 from streams.report import Span
+from streams.report.whose import LIVE, Whose
 
 _BAD_NEWS = 1
 _LOG = Path(".hopline/verify/spark.log")
@@ -26,6 +27,10 @@ _LOG = Path(".hopline/verify/spark.log")
     "--from", "first", type=INSTANT, metavar="TIME", help="Messages handed over from then on."
 )
 @click.option("--to", "end", type=INSTANT, metavar="TIME", help="Messages handed over before.")
+@click.option(
+    "--job", metavar="ID", help="Only dialogs that this replay began. [default: everybody's]"
+)
+@click.option("--live", is_flag=True, help="Only dialogs that no replay began.")
 @click.option(
     "--also",
     multiple=True,
@@ -59,6 +64,8 @@ def verify(
     ctx: click.Context,
     first: int | None,
     end: int | None,
+    job: str | None,
+    live: bool,
     also: tuple[str, ...],
     captures: tuple[Path, ...],
     limit: int,
@@ -81,7 +88,9 @@ def verify(
     The exit code is 1 where there is any exception. docs/verify.md says how it accounts, and what
     nobody can know.
     """
-    asked = Asked(Span(first, end), limit)
+    if live and job:
+        raise UsageError("--job and --live contradict each other.", "Give one of them.")
+    asked = Asked(Span(first, end), limit, Whose(LIVE if live else job))
     if captures and also:
         raise UsageError("--capture reads no cluster, and --also names one.", "Leave one out.")
     if captures:

@@ -24,6 +24,7 @@ def verified_text(verified: Verified) -> str:
     ledger = account.ledger
     lines = [
         _row("accepted", f"{ledger.accepted:,} messages in {account.dialogs:,} dialogs"),
+        *(_row("  replayed", f"{n:,} by {job}") for job, n in sorted(account.replayed.items())),
         _row("delivered", f"{ledger.delivered:,} at the locked target"),
         _row("still waiting", _fates(ledger, WAITING)),
         _row("discarded", _fates(ledger, DISCARDED)),

@@ -182,7 +182,7 @@ def _replay_and_kill(
     children.start(
         "replay",
         *("replay", str(traffic), "--bootstrap", bootstrap),
-        *("--speed", str(stage.options.speed)),
+        *("--speed", str(stage.options.speed), "--settle", "0"),
     )
     killed: Killed | None = None
 

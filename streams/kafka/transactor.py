@@ -24,17 +24,40 @@ _STEP = 5.0
 _LEAST = 0.1
 
 
+_REFUSED = (
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.INVALID_MSG_SIZE,
+    KafkaError.RECORD_LIST_TOO_LARGE,
+    KafkaError.INVALID_RECORD,
+    KafkaError.INVALID_TIMESTAMP,
+)
+"""What Kafka, or its client, says of a record that it will never take."""
+
+
 class Outgoing(NamedTuple):
-    """A record on its way to a topic; its key places it."""
+    """A record on its way to a topic.
+
+    Its key places it unless ``partition`` does (-1: the key); ``timestamp`` in epoch milliseconds,
+    0 for now.
+    """
 
     topic: str
-    key: bytes
+    key: bytes | None
     value: bytes | None
     headers: Headers
+    partition: int = -1
+    timestamp: int = 0
 
 
 class AbortedError(SurroundingsError):
-    """Nothing of the transaction happened."""
+    """Nothing of the transaction happened.
+
+    ``refused`` says why where Kafka will never take one of its records, and is empty else.
+    """
+
+    def __init__(self, message: str, remedy: str, refused: str = "") -> None:
+        super().__init__(message, remedy)
+        self.refused = refused
 
 
 class Transactor:
@@ -96,9 +119,11 @@ class Transactor:
             self._certainly(lambda: self._producer.commit_transaction(_STEP))
         except KafkaException as error:
             self._abort()
+            cause = error.args[0]
             raise AbortedError(
-                f"Kafka has taken nothing of a transaction: {error.args[0].str()}.",
+                f"Kafka has taken nothing of a transaction: {cause.str()}.",
                 "It can be tried again. Unknown topic: run 'hopline apply TOPOLOGY'.",
+                cause.str() if cause.code() in _REFUSED else "",
             ) from error
 
     def _send(self, offsets: list[TopicPartition], member: Any, until: float) -> None:
@@ -119,6 +144,8 @@ class Transactor:
                     key=record.key,
                     value=record.value,
                     headers=record.headers,  # type: ignore[arg-type]
+                    partition=record.partition,
+                    timestamp=record.timestamp,
                 )
                 return
             except BufferError:

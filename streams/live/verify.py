@@ -32,6 +32,7 @@ from streams.report.gather import Gatherer
 from streams.report.read import begins_of
 from streams.report.sites import Sites
 from streams.report.snapshot import take_snapshots
+from streams.report.whose import EVERYBODY, Whose
 from streams.topology import Topology
 from streams.wire import MalformedError
 from streams.wire.state import decode_positions
@@ -39,10 +40,11 @@ from streams.wire.state import decode_positions
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which messages are to be verified, and how many exceptions are listed."""
+    """Which messages of whose dialogs are to be verified, how many exceptions are listed."""
 
     span: Span = ALWAYS
     limit: int = 10_000
+    whose: Whose = EVERYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def _judged(
         return Account()
     trimmed, refused = begins(), frozenset[bytes]()
     while True:
-        judge = Judge(Gatherer(sites, now, asked.span, refused), trimmed, asked.limit)
+        judge = Judge(Gatherer(sites, now, asked.span, refused), trimmed, asked.limit, asked.whose)
         account = sum_dialogs(sources, judge.judge, judge.plus)
         before, trimmed = trimmed, begins()
         late = trimmed != before and not account.ledger.balanced

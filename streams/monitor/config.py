@@ -41,6 +41,8 @@ class MonitorConfig:
     and a message that has not arrived after so long is missing."""
     trigger: int = 1_000
     """Time between the beginnings of two batches."""
+    job: str | None = None
+    """Of dialogs with ids that a replay gave them, only this job's; where None, none of them."""
     keep: float | None = None
     """The store lets go what is about a time so many days ago; nothing where None."""
     until_idle: float | None = None
@@ -56,7 +58,9 @@ class MonitorConfig:
         Window and watermark are part of the state's meaning, offsets belong to one cluster: with
         others the queries begin anew instead of going on wrongly.
         """
+        parts: tuple[object, ...]
         parts = (cluster, self.prefix, self.window, self.late, self.horizon, QUERIES_VERSION)
+        parts += () if self.job is None else (self.job,)
         digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
         return self.checkpoint.absolute() / digest
 
@@ -67,4 +71,5 @@ class MonitorConfig:
             "prefix": self.prefix,
             "window": f"{self.window} ms",
             "form": STORE_FORM,
+            "job": self.job or "",
         }

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from streams.monitor import dialogs, duplicates, gaps, latency, lifecycle, read
+from streams.monitor import dialogs, duplicates, gaps, latency, lifecycle, read, whose
 from streams.monitor.config import MonitorConfig
 from streams.monitor.learned import OWN, Schemas
 from streams.monitor.sink import (
@@ -27,6 +27,7 @@ from streams.monitor.state_sink import MOST, StateSink
 from streams.wire import Topics
 from streams.wire.records import MESSAGE
 
+_SIGNS = ("presence",)
 _NEVER = "(?!)"
 """A pattern that no name fits."""
 
@@ -93,7 +94,8 @@ class Records:
     def raw(self, *kinds: str) -> DataFrame:
         """Return the records (``read.RAW``) of some kinds of topics."""
         config = self.config
-        return read.stream(self.spark, config.bootstrap, read.topics_of(config.prefix, *kinds))
+        found = read.stream(self.spark, config.bootstrap, read.topics_of(config.prefix, *kinds))
+        return whose.only(found, config.job) if kinds != _SIGNS else found
 
     def none(self) -> DataFrame:
         """Return the records of no topic at all."""
@@ -102,7 +104,8 @@ class Records:
     def state(self) -> DataFrame:
         """Return the records of dialogs and events (``dialogs.DIALOG_RAW``), some at a time."""
         config, pattern = self.config, read.topics_of(self.config.prefix, "dialog", "event")
-        return read.stream(self.spark, config.bootstrap, pattern, dialogs.DIALOG_RAW, most=MOST)
+        found = read.stream(self.spark, config.bootstrap, pattern, dialogs.DIALOG_RAW, most=MOST)
+        return whose.only(found, config.job)
 
     def envelopes(self, raw: DataFrame) -> DataFrame:
         """Return what the envelopes of records say (``read.ENVELOPE``)."""
@@ -130,6 +133,6 @@ def _sightings(records: Records, now: Column) -> DataFrame:
         lifecycle.of_events(records.events(), now),
     ]
     # The source is always there, because a checkpoint has the same sources for ever.
-    signs = records.raw("presence") if config.until_idle is None else records.none()
+    signs = records.raw(*_SIGNS) if config.until_idle is None else records.none()
     seen.append(lifecycle.heartbeats(signs, now))
     return reduce(DataFrame.unionByName, seen)

@@ -16,8 +16,9 @@ from streams.report.begins import Begins
 from streams.report.facts import Missing
 from streams.report.gather import Facts, Gatherer, refused_shared
 from streams.report.ledger import Fault, Ledger
-from streams.report.parts import Part, is_shared
+from streams.report.parts import Part, is_dialog, is_shared
 from streams.report.reasons import DISCARDED, WAITING, Fate
+from streams.report.whose import EVERYBODY, LIVE, Whose, job_of
 
 _FAULTS = list(Fault)
 
@@ -36,6 +37,8 @@ class Account:
     drops: Counter[int] = field(default_factory=Counter)
     delays: Counter[int] = field(default_factory=Counter)
     refused: set[bytes] = field(default_factory=set)
+    replayed: Counter[str] = field(default_factory=Counter)
+    """Messages that were accepted from replays, by their jobs."""
 
     def add(self, other: Account, limit: int) -> None:
         """Take in the account of other dialogs, with ``limit`` exceptions at most."""
@@ -45,6 +48,7 @@ class Account:
         self.drops.update(other.drops)
         self.delays.update(other.delays)
         self.refused |= other.refused
+        self.replayed.update(other.replayed)
 
     @property
     def exceptions(self) -> list[tuple[Fault, Missing]]:
@@ -60,6 +64,7 @@ class Account:
             "verdict": ledger.verdict,
             "dialogs": self.dialogs,
             "accepted": ledger.accepted,
+            "replayed": dict(sorted(self.replayed.items())),
             "delivered": ledger.delivered,
             "waiting": _fates(ledger, WAITING),
             "discarded": _fates(ledger, DISCARDED),
@@ -85,6 +90,7 @@ class Judge:
     gatherer: Gatherer
     begins: Begins
     limit: int
+    whose: Whose = EVERYBODY
 
     def judge(self, dialogs: Iterable[tuple[bytes, Iterable[Part]]]) -> Account:
         """Return the account of these dialogs; one at a time is in memory."""
@@ -102,11 +108,19 @@ class Judge:
         if is_shared(dialog):
             refused = refused_shared(parts)
             return Account(refused={refused} if refused else set())
+        job = LIVE
+        if is_dialog(dialog):
+            parts = list(parts)
+            job = job_of(uuid.UUID(bytes=dialog), parts)
+        if not self.whose.counts(job):
+            return Account()
         facts = Facts(begins=self.begins)
         self.gatherer.add(facts, dialog, parts)
         ledger = facts.balance(self.gatherer.span)
         concerned = bool(ledger.accepted or ledger.unsaid or ledger.faults)
-        return Account(ledger, int(concerned), facts.duplicates, facts.drops, facts.delays)
+        replayed = Counter({job: ledger.accepted} if job and ledger.accepted else {})
+        copies = facts.duplicates, facts.drops, facts.delays
+        return Account(ledger, int(concerned), *copies, replayed=replayed)
 
 
 def _fates(ledger: Ledger, fates: Iterable[Fate]) -> dict[str, int]:

@@ -35,9 +35,10 @@ from streams.report.parts import (
 )
 from streams.report.sites import Sites
 from streams.wire import MalformedError, decode_event
+from streams.wire.job import JOB
 from streams.wire.partition import partition_of
 from streams.wire.place import TopicPlace
-from streams.wire.records import Headers, is_moved, read_command, read_queued
+from streams.wire.records import Headers, header_of, is_moved, read_command, read_queued
 from streams.wire.state import POSITIONS_KEY, StateKey, decode_key
 
 Heard = tuple[bytes, Part]
@@ -122,7 +123,8 @@ class Ear:
         elif command.kind is CommandKind.BEGIN:
             lifetime = (command.lifetime or 0) * 1000
             expires_at = lifetime and record.stored_at + lifetime
-            yield command.conversation.bytes, Began(command.command_id.bytes, expires_at)
+            job = (header_of(record.headers, JOB) or b"").decode("utf-8", "replace")
+            yield command.conversation.bytes, Began(command.command_id.bytes, expires_at, job)
         elif command.kind is CommandKind.END and read:
             yield command.conversation.bytes, Ended(*about, _how(command), command.cause)
 

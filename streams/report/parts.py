@@ -28,6 +28,11 @@ def is_shared(key: bytes) -> bool:
     return len(key) == _ID + 1
 
 
+def is_dialog(key: bytes) -> bool:
+    """Tell whether a key is a dialog's id."""
+    return len(key) == _ID
+
+
 class Sent(NamedTuple):
     """A SEND on one conversation, with what tells its body apart."""
 
@@ -43,10 +48,14 @@ class Sent(NamedTuple):
 
 
 class Began(NamedTuple):
-    """A BEGIN; ``expires_at`` is 0 where the lifetime is the longest."""
+    """A BEGIN; ``expires_at`` is 0 where the lifetime is the longest.
+
+    ``job`` is the replay that said it, empty where an application did.
+    """
 
     command_id: bytes
     expires_at: int
+    job: str = ""
 
 
 class Ended(NamedTuple):

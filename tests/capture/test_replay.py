@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pytest
 
 from streams.capture import Record, TimestampType
-from streams.capture.record import Header
-from streams.capture.replay import Clock, Progress, Replayed, replay
+from streams.capture.job import Refusal
+from streams.capture.replay import Clock, Progress, Replayed
+from streams.capture.replay import replay as loop
 from streams.capture.schedule import Due
 from streams.errors import SurroundingsError
+from streams.kafka import AbortedError, FencedError, Outgoing
 
 
 class Time:
@@ -26,37 +31,29 @@ class Time:
 
 
 class Memory:
-    """A destination that remembers; ``reject`` names values that it refuses when it is polled."""
+    """A destination that remembers; ``reject`` names values that it refuses."""
 
     def __init__(self, time: Time, reject: frozenset[bytes] = frozenset()) -> None:
         self.time = time
         self.reject = reject
         self.sent: list[tuple[float, bytes | None]] = []
-        self.pending: list[Callable[[], None]] = []
-        self.unconfirmed = 0
-        self.full_after: int | None = None
+        self.broken: SurroundingsError | None = None
+        self.full_after = 0
 
-    def produce(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        headers: tuple[Header, ...],
-        on_error: Callable[[str], None],
-    ) -> None:
-        if self.full_after is not None and len(self.sent) >= self.full_after:
-            raise SurroundingsError("Kafka takes no more.")
-        self.sent.append((self.time.now - 100.0, value))
-        if value in self.reject:
-            self.pending.append(lambda: on_error("too large"))
+    def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
+        if self.broken is not None and len(self.sent) >= self.full_after:
+            raise self.broken
+        self.sent += [(self.time.now - 100.0, record.value) for record in records]
+        wrong = (n for n, record in enumerate(records) if record.value in self.reject)
+        return [Refusal(n, "too large") for n in wrong]
 
-    def poll(self) -> None:
-        while self.pending:
-            self.pending.pop()()
 
-    def flush(self) -> int:
-        self.poll()
-        return self.unconfirmed
+def said(due: Due, now: int) -> Outgoing:
+    return Outgoing(due.record.topic, due.record.key, due.record.value, [("at", b"%d" % now)])
+
+
+def replay(dues: Iterable[Due], sink: Memory, clock: Clock, **more: Any) -> Replayed:
+    return loop(dues, sink, clock, restate=said, **more)
 
 
 def due(at: float | None, n: int, key: bytes | None = b"k") -> Due:
@@ -102,7 +99,26 @@ def test_what_is_late_is_sent_at_once_and_told() -> None:
 
     outcome = replay(dues(), Memory(time), time.clock)
     assert time.pauses == []
-    assert outcome.behind == 4
+    assert (outcome.behind, outcome.late) == (4, 1)
+
+
+def test_what_is_taken_up_begins_now_and_hurries_nowhere() -> None:
+    time = Time()
+    outcome = replay([due(500, 0), due(500.5, 1)], Memory(time), time.clock)
+    assert (outcome.behind, round(outcome.seconds, 6)) == (0, 0.5)
+
+
+def test_batches_are_bounded() -> None:
+    time = Time()
+    sizes: list[int] = []
+
+    class Counting(Memory):
+        def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
+            sizes.append(len(records))
+            return super().commit(records)
+
+    replay([due(None, n) for n in range(2_500)], Counting(time), time.clock)
+    assert sizes == [1_000, 1_000, 500]
 
 
 def test_every_rejected_record_is_counted_and_the_first_are_named() -> None:
@@ -124,14 +140,6 @@ def test_a_rejection_names_the_record() -> None:
     assert (one.number, one.topic, one.conversation) == (2, "t", "\\xffid")
 
 
-def test_what_is_not_confirmed_is_no_success() -> None:
-    time = Time()
-    sink = Memory(time)
-    sink.unconfirmed = 2
-    outcome = replay([due(0, n) for n in range(3)], sink, time.clock)
-    assert (outcome.delivered, outcome.unconfirmed, outcome.good) == (1, 2, False)
-
-
 def test_a_stop_ends_with_what_was_sent() -> None:
     time = Time()
     sink = Memory(time)
@@ -143,13 +151,25 @@ def test_a_stop_ends_with_what_was_sent() -> None:
     assert time.now < 103.7
 
 
-def test_a_broken_destination_ends_with_what_was_sent() -> None:
+@pytest.mark.parametrize(
+    "error, sent, unconfirmed",
+    [
+        (SurroundingsError("Kafka takes no more."), 4, 1),
+        (AbortedError("Kafka takes no more.", ""), 3, 0),
+        (FencedError("Kafka takes no more."), 3, 0),
+    ],
+)
+def test_a_broken_destination_ends_with_what_was_sent(
+    error: SurroundingsError, sent: int, unconfirmed: int
+) -> None:
+    """What was aborted has not happened; of anything else nobody knows."""
     time = Time()
     sink = Memory(time)
-    sink.full_after = 3
-    outcome = replay([due(0, n) for n in range(10)], sink, time.clock)
-    assert outcome.broken == "Kafka takes no more."
-    assert (outcome.sent, outcome.good) == (3, False)
+    sink.broken, sink.full_after = error, 3
+    outcome = replay([due(n, n) for n in range(10)], sink, time.clock)
+    assert outcome.broken is not None and outcome.broken.startswith("Kafka takes no more.")
+    assert (outcome.sent, outcome.unconfirmed, outcome.good) == (sent, unconfirmed, False)
+    assert outcome.delivered == 3
 
 
 def test_progress_is_told_about_once_a_second_and_at_the_end() -> None:

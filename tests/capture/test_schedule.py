@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-import uuid
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.capture import Record, TimestampType
-from streams.capture.generate import Traffic, generate
-from streams.capture.schedule import Contents, Due, contents_of, plan, renamed, stamped
-from streams.errors import UsageError
-from streams.wire import decode_command
+from streams.capture.schedule import (
+    Contents,
+    Due,
+    contents_of,
+    demand_time,
+    looped,
+    plan,
+    renamed,
+)
+from streams.errors import InputError, UsageError
 
 
 def record(key: str, at: int, n: int = 0, topic: str = "ssb.cmd.A") -> Record:
@@ -109,23 +114,33 @@ def test_what_is_no_speed(speed: float) -> None:
         plan([], prefix="", to_prefix="", first=0, speed=speed)
 
 
-def test_a_command_is_issued_now_and_otherwise_unchanged() -> None:
-    for one in generate(Traffic(dialogs=3, messages=9)):
-        conversation = uuid.UUID(int=1)
-        before = decode_command(one.header("sb-command"), conversation, None, 0)
-        headers = stamped((("x", None), *one.headers, ("x", b"")), 42)
-        assert [key for key, _ in headers] == ["x", "sb-command", "x"]
-        assert (headers[0][1], headers[2][1]) == (None, b"")
-        after = decode_command(headers[1][1], conversation, None, 0)
-        assert after == before._replace(issued_at=42)
+@pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
+def test_what_is_no_rate(rate: float) -> None:
+    with pytest.raises(UsageError, match="no rate"):
+        plan([], prefix="", to_prefix="", first=0, speed=None, rate=rate)
 
 
-def test_a_replayed_command_has_no_cause() -> None:
-    """Else the second replay into the same topics would be passed over as said before."""
-    said, caused = ("sb-command", b"garbage"), ("sb-cause", b"")
-    assert stamped((said, caused), 42) == (said,)
+def test_a_rate_is_even_and_keeps_the_order_of_times() -> None:
+    records = [record("a", 9_000), record("b", 1_000), record("a", 9_500)]
+    dues = plan(records, prefix="ssb.", to_prefix="ssb.", first=1_000, speed=None, rate=4.0)
+    assert times(list(dues)) == [("b", 0.0), ("a", 0.25), ("a", 0.5)]
 
 
-def test_what_is_no_command_stays_as_it_is() -> None:
-    headers = (("sb-command", b"garbage"), ("sb-command", None), ("sb-command", b""))
-    assert stamped(headers, 42) == headers
+def test_a_loop_begins_when_the_one_before_it_is_through() -> None:
+    records = [record("a", 1_000), record("a", 3_000)]
+    dues = list(looped(lambda: planned(records), 3, 2.0))
+    assert [(due.at, due.loop, due.number) for due in dues] == [
+        (0.0, 0, 1), (2.0, 0, 2), (2.0, 1, 1), (4.0, 1, 2), (4.0, 2, 1), (6.0, 2, 2),
+    ]  # fmt: skip
+    assert [due.at for due in looped(lambda: planned(records, None), 2, 0.0)] == [None] * 4
+
+
+def test_times_that_nobody_can_mean_are_refused_with_the_records_that_have_them() -> None:
+    found = contents_of([record("a", 1_767_600_000_000), record("a", 253_402_300_799_000)], "ssb.")
+    with pytest.raises(InputError, match="record 2 of 9999-12-31T23:59:59") as caught:
+        demand_time(found, 1.0, "t.avro")
+    assert "--rate" in caught.value.remedy
+    demand_time(found, 1e6, "t.avro")
+    far = contents_of([record("a", 0), record("a", 1 << 62)], "ssb.")
+    with pytest.raises(InputError, match=f"record 2 of {1 << 62} ms"):
+        demand_time(far, 1.0, "t.avro")

@@ -18,7 +18,9 @@ from streams.report.ear import Ear, Record
 from streams.report.gather import Gatherer
 from streams.report.parts import Part
 from streams.report.sites import Sites
+from streams.report.whose import EVERYBODY, LIVE, Whose
 from streams.wire import encode_event
+from streams.wire.job import JOB, renewed, tag_of
 from streams.wire.records import MOVED, Wire, command_record, queue_record
 
 ONE, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
@@ -38,11 +40,14 @@ class Log:
         at = len(self.records)
         self.records.append(Record(topic, 0, at, 1_000 * at, key, headers, value, digest))
 
-    def say(self, kind: CommandKind, *, on: uuid.UUID = ONE, **said: Any) -> Command:
+    def say(
+        self, kind: CommandKind, *, on: uuid.UUID = ONE, job: bytes = b"", **said: Any
+    ) -> Command:
         """Write a command; of a SEND its body."""
         number = uuid.UUID(int=1_000 + len(self.records))
         command = Command(on, said.pop("id", number), kind, "DatabaseA", **said)
-        self.add(CMD, command_record(command), command.body or b"")
+        key, value, headers = command_record(command)
+        self.add(CMD, (key, value, headers + [(JOB, job)] * bool(job)), command.body or b"")
         return command
 
     def deliver(self, command: Command, sequence: int, on: uuid.UUID = ONE) -> None:
@@ -58,12 +63,12 @@ class Log:
         value = encode_event({**event, "conversation": str(on), "from_initiator": True, **told})
         self.add(EVENT, (b"", value, []))
 
-    def account(self, span: Span = ALWAYS) -> Account:
+    def account(self, span: Span = ALWAYS, whose: Whose = EVERYBODY) -> Account:
         """Return what is found; dialogs that were refused on others are judged again."""
         refused = frozenset[bytes]()
         while True:
             gatherer = Gatherer(Sites("ssb."), 1_000_000, span, refused)
-            found = Judge(gatherer, Begins(), 100).judge(self._heard().items())
+            found = Judge(gatherer, Begins(), 100, whose).judge(self._heard().items())
             if found.refused <= refused:
                 return found
             refused = frozenset(found.refused)
@@ -178,3 +183,20 @@ def test_sums_of_some_dialogs_are_those_of_all() -> None:
     dialogs = list(log._heard().items())
     parts = [judge.judge(dialogs[:2]), judge.judge(dialogs[2:])]
     assert judge.plus(*parts).to_json() == judge.judge(dialogs).to_json()
+
+
+def test_what_a_replay_says_is_told_apart_from_what_applications_say() -> None:
+    """By its BEGIN; by the id that the replay gave the dialog where the log begins later."""
+    log, late = Log(), renewed(ONE, "nightly", 0)
+    for on, job in ((ONE, b""), (OTHER, b"nightly"), (late, b"nightly")):
+        if on != late:
+            log.say(BEGIN, on=on, job=job, from_service="a", to_service="b")
+        log.say(SEND, on=on, job=job, body=b"x")
+    everybody = log.account()
+    tag = tag_of("nightly")
+    assert (everybody.dialogs, everybody.replayed) == (3, {"nightly": 1, tag: 1})
+    assert everybody.to_json()["replayed"] == {"nightly": 1, tag: 1}
+    live, nightly = log.account(whose=Whose(LIVE)), log.account(whose=Whose("nightly"))
+    assert (live.dialogs, live.ledger.accepted, live.replayed) == (1, 1, {})
+    assert (nightly.dialogs, nightly.ledger.accepted) == (2, 2)
+    assert log.account(whose=Whose("weekly")).dialogs == 0

@@ -1,0 +1,102 @@
+"""What a topology would do with a replay, by the routing core: which databases take what.
+
+The same code that judges captures for ``hopline diff`` (:mod:`streams.capture.judge`), asked with
+one topology instead of two, and about the conversations that the replay would have.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
+
+from streams.capture.container import CaptureReader
+from streams.capture.group import group
+from streams.capture.judge import Judge, Standing
+from streams.capture.talks import UNREADABLE, Said, merge
+from streams.topology import Topology
+from streams.wire.job import renewed
+
+__all__ = ["Forecast", "Naming", "Side", "count", "sides_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Which conversations a job makes of those of a capture, in each of its loops."""
+
+    job: str = ""
+    new: bool = False
+    loops: int = 1
+
+    def of(self, conversation: str, loop: int) -> str:
+        """Return the id that a captured dialog has in a loop, from 0."""
+        if not self.new or conversation == UNREADABLE:
+            return conversation
+        return str(renewed(uuid.UUID(conversation), self.job, loop))
+
+
+class Side(NamedTuple):
+    """A side of a dialog that the replay has: its old and its new id, and how many SENDs.
+
+    ``places`` are the databases (``instance/database``) that would take them, one of them each;
+    None where nothing can be said, ``standing`` then says why.
+    """
+
+    original: str
+    replayed: str
+    from_initiator: bool
+    messages: int
+    places: tuple[str, ...] | None
+    standing: Standing
+
+
+def sides_of(
+    reader: CaptureReader, naming: Naming, topology: Topology | None, now: float
+) -> Iterator[Side]:
+    """Yield each side of each dialog, loop by loop; ``now`` in epoch seconds.
+
+    Without a topology nothing is foretold, and nobody is known.
+    """
+    judge = Judge(topology or Topology(), topology or Topology(), now)
+    ear = judge.ear(reader.metadata.prefix)
+    heard = (ear.read(record.topic, record.key, record.headers) for record in reader)
+    original = ""
+
+    def named() -> Iterator[Said]:
+        nonlocal original
+        for original, talk in group(chain.from_iterable(heard), merge):
+            for loop in range(naming.loops):
+                yield naming.of(original, loop), talk
+
+    for row in judge.rows(named()):
+        places = row.after if row.standing is Standing.JUDGED else None
+        side = row.from_initiator, row.messages, places, row.standing
+        yield Side(original, row.conversation, *side)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Messages by where they would go (none: nowhere), and those of which nothing can be said."""
+
+    places: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    unjudged: Mapping[Standing, int] = field(default_factory=dict)
+
+    @property
+    def messages(self) -> int:
+        """Return how many messages there are."""
+        return sum(self.places.values()) + sum(self.unjudged.values())
+
+
+def count(sides: Iterable[Side]) -> Forecast:
+    """Count the messages of sides."""
+    places: Counter[tuple[str, ...]] = Counter()
+    unjudged: Counter[Standing] = Counter()
+    for side in sides:
+        if side.places is None:
+            unjudged[side.standing] += side.messages
+        else:
+            places[side.places] += side.messages
+    return Forecast(dict(places), dict(unjudged))

@@ -1,0 +1,166 @@
+"""A replay's job: what it produces and how far it is, committed together.
+
+A job is a name and a plan: items in an order that is the same whenever the plan is made again. Its
+position, how many of them are settled, is an offset that commits in one Kafka transaction with the
+records (docs/decisions/0017). So whoever takes the job up goes on behind what was committed, and
+nothing is produced twice, whatever was killed and when::
+
+    1. begin, produce a batch      Kafka aborts: the same batch again
+    2. send the position           as after 1
+    3. commit                      the batch is there, and the position is behind it
+
+The transactional id is the job's. Who takes a job up ends what its predecessor had open, and the
+predecessor, should it still run, is fenced: it can commit nothing any more.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from streams.errors import UsageError
+from streams.kafka import (
+    AbortedError,
+    Cluster,
+    KafkaError,
+    KafkaException,
+    Outgoing,
+    TopicPartition,
+    Transactor,
+)
+
+__all__ = ["Job", "Refusal", "Standing", "demand_name"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_PASSING = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+)
+"""What a broker says whose groups have only just been made, or are being moved."""
+_AGAIN = 0.2
+_TRIES = 3
+"""How often a transaction is tried that was aborted for a reason that may pass."""
+
+
+class Standing(NamedTuple):
+    """How far a job is: items that are settled, of these refused; when it began (epoch ms)."""
+
+    position: int
+    refused: int
+    began: int
+
+
+class Refusal(NamedTuple):
+    """An item that Kafka will never take: its place in the batch, from 0, and why."""
+
+    item: int
+    reason: str
+
+
+def demand_name(name: str) -> str:
+    """Return the name of a job; raises UsageError for one that cannot be."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"'{name}' is no name of a job",
+            "Take letters, digits, '.', '_' and '-', beginning with a letter or a digit, "
+            "100 at most.",
+        )
+    return name
+
+
+class Job:
+    """Produce the items of a plan once each, in their order. For one thread.
+
+    ``plan`` is a short text that is another one for another plan; ``anchor`` a topic of the
+    cluster at which the position is kept, the same one whenever the job is taken up; ``now`` is in
+    epoch milliseconds. A job that was begun is taken up: ``standing`` says where. Raises UsageError
+    where the name stands for another plan, SurroundingsError where Kafka does not answer.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        name: str,
+        *,
+        plan: str,
+        anchor: str,
+        now: int,
+        timeout: float = 30.0,
+    ) -> None:
+        self.name, self._plan, self._timeout = demand_name(name), plan, timeout
+        self._cluster = cluster
+        self._mark = TopicPartition(anchor, 0)
+        # In this order: nobody else can commit any more, then Kafka says how far the job is.
+        self._transactor = Transactor(cluster, f"replay.{name}", timeout=timeout)
+        self._observer = cluster.consumer(f"{cluster.topics.prefix}replay.{name}")
+        known = self._known()
+        self.resumed = known is not None
+        self.standing = known or Standing(0, 0, now)
+
+    def _known(self) -> Standing | None:
+        mark = self._mark_kept()
+        if mark.offset < 0 or not mark.metadata:
+            return None
+        said = json.loads(mark.metadata)
+        if said["plan"] != self._plan:
+            raise UsageError(
+                f"the job {self.name} is known, and replays something else",
+                "Give --job another name, or the same capture and the same options as before.",
+            )
+        return Standing(mark.offset, said["refused"], said["began"])
+
+    def _mark_kept(self) -> TopicPartition:
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                [mark] = self._observer.committed([self._mark], timeout=self._timeout)
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                    raise self._cluster.unreachable(error, self._timeout) from error
+                self._observer.poll(_AGAIN)  # a pause that keeps the client's callbacks served
+            else:
+                return mark
+
+    def commit(self, records: Sequence[Outgoing]) -> list[Refusal]:
+        """Produce the next items, one record each; returns those that Kafka will never take.
+
+        A refused record is passed over, and its neighbours go through. Raises FencedError where
+        another process has taken the job up, and other SurroundingsErrors where Kafka is gone; then
+        ``standing`` is what was committed for certain.
+        """
+        try:
+            self._commit(records)
+        except AbortedError as error:
+            if not error.refused:
+                raise
+            if len(records) > 1:
+                half = len(records) // 2
+                first, second = self.commit(records[:half]), self.commit(records[half:])
+                return [*first, *(Refusal(n + half, reason) for n, reason in second)]
+            self._commit((), passed=1)
+            return [Refusal(0, error.refused)]
+        return []
+
+    def _commit(self, records: Sequence[Outgoing], *, passed: int = 0) -> None:
+        position, refused, began = self.standing
+        after = Standing(position + len(records) + passed, refused + passed, began)
+        said = {"plan": self._plan, "refused": after.refused, "began": began}
+        mark = TopicPartition(self._mark.topic, 0, after.position, json.dumps(said))
+        member = self._observer.consumer_group_metadata()
+        for attempt in range(1, _TRIES + 1):
+            try:
+                self._transactor.commit(records, [mark], member)
+                break
+            except AbortedError as error:
+                if error.refused or attempt == _TRIES:
+                    raise
+        self.standing = after
+
+    def close(self) -> None:
+        """Let the broker go."""
+        self._observer.close()

@@ -1,0 +1,76 @@
+"""One replay as a whole: what is asked for, as a plan of which every place can be found again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streams.capture.container import CaptureReader
+from streams.capture.forecast import Naming
+from streams.capture.manifest import digest
+from streams.capture.restate import Restatement
+from streams.capture.schedule import Contents, Due, demand_time, looped, plan
+from streams.kafka import Outgoing
+
+__all__ = ["Rerun"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """What to replay (``found`` is what ``reader`` holds), under which prefix, how fast, as whom.
+
+    ``speed`` and ``rate`` are those of :func:`streams.capture.schedule.plan`.
+    """
+
+    reader: CaptureReader
+    found: Contents
+    prefix: str
+    speed: float | None
+    rate: float | None
+    naming: Naming
+
+    @property
+    def commands(self) -> int:
+        """Return how many records the plan has, all loops together."""
+        return self.found.commands * self.naming.loops
+
+    @property
+    def seconds(self) -> float | None:
+        """Return how long all of it lasts; None where nothing waits."""
+        return None if self._lasts is None else self._lasts * self.naming.loops
+
+    @property
+    def _lasts(self) -> float | None:
+        if self.rate is not None:
+            return self.found.commands / self.rate
+        return None if self.speed is None else self.found.seconds / self.speed
+
+    def dues(self) -> Iterator[Due]:
+        """Yield the plan; raises InputError for times that nobody can mean, and UsageError."""
+        self._made()  # so that what is wrong is told now
+        if self.speed is not None and self.rate is None:
+            demand_time(self.found, self.speed, str(self.reader.path))
+        return looped(self._made, self.naming.loops, self._lasts or 0.0)
+
+    def _made(self) -> Iterator[Due]:
+        return plan(
+            self.reader,
+            prefix=self.reader.metadata.prefix,
+            to_prefix=self.prefix,
+            first=self.found.first,
+            speed=self.speed,
+            rate=self.rate,
+        )
+
+    def restate(self, due: Due, now: int) -> Outgoing:
+        """Return the record to produce for what is due, at ``now`` (epoch milliseconds)."""
+        again = Restatement(self.naming.job, self.naming.new)
+        return again.apply(due.record, due.loop, now)
+
+    def digest(self) -> str:
+        """Return what tells this plan from another one; how fast it goes makes none of it."""
+        files = [digest(file) for file in self.reader.files]
+        in_time = self.speed is not None or self.rate is not None
+        about = (*files, self.prefix, in_time, self.naming.new, self.naming.loops)
+        return hashlib.sha256(repr(about).encode()).hexdigest()[:32]

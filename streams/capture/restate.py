@@ -1,0 +1,94 @@
+"""A captured command as the one that a replay gives: said now, by a job, of a new dialog or not."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from streams.capture.record import Header, Record
+from streams.kafka import Outgoing
+from streams.wire import MalformedError
+from streams.wire.job import JOB, renewed
+from streams.wire.records import CAUSE, conversation_of, key_of
+from streams.wire.records import COMMAND as COMMAND_HEADER
+from streams.wire.statements import COMMAND
+
+__all__ = ["Restatement"]
+
+_REMEMBERED = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Restatement:
+    """How a job says again what was said; ``new``: of dialogs with new ids.
+
+    The ids follow from the job, the loop (from 0) and the old ids, so that a job that is taken up
+    makes the same ones.
+    """
+
+    job: str
+    new: bool = False
+
+    def apply(self, record: Record, loop: int, now: int) -> Outgoing:
+        """Return the record to produce, issued ``now`` (epoch milliseconds).
+
+        What cannot be read as a command stays as it is: applications send such records too. Without
+        its cause: a replay says something else than what was said, and shall not be taken for it.
+        """
+        new = loop if self.new else None
+        try:
+            headers, key = _restated(record, self.job, new, now)
+        except MalformedError:
+            headers, key = _kept(record), record.key
+        return Outgoing(record.topic, key, record.value, headers)
+
+
+def _kept(record: Record) -> list[Header]:
+    return [header for header in record.headers if header[0] != CAUSE]
+
+
+def _restated(
+    record: Record, job: str, loop: int | None, now: int
+) -> tuple[list[Header], bytes | None]:
+    said = [value for name, value in record.headers if name == COMMAND_HEADER]
+    if not said or said[-1] is None:
+        raise MalformedError("no command")
+    fields = COMMAND.decode(said[-1]) | {"issued_at": now}
+    key = record.key
+    if loop is not None:
+        key = key_of(_new(conversation_of(key), job, loop))
+        fields |= _renewed(fields, job, loop)
+    raw = COMMAND.encode(fields)
+    headers = [
+        (name, raw if name == COMMAND_HEADER else value)
+        for name, value in _kept(record)
+        if name != JOB
+    ]
+    return [*headers, (JOB, job.encode("ascii"))], key
+
+
+def _renewed(fields: Mapping[str, Any], job: str, loop: int) -> dict[str, Any]:
+    """Return the fields that name a conversation, a group or the command itself, with new ids."""
+
+    def text(known: str | None) -> str | None:
+        return str(_new(_guid(known), job, loop)) if known else known
+
+    return {
+        "command_id": _new(uuid.UUID(bytes=fields["command_id"]), job, loop).bytes,
+        "related": text(fields["related"]),
+        "group": text(fields["group"]),
+        "also": [text(known) for known in fields["also"]],
+    }
+
+
+def _guid(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(text)
+    except ValueError as error:
+        raise MalformedError(f"'{text}' is no id") from error
+
+
+_new = lru_cache(_REMEMBERED)(renewed)

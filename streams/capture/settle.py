@@ -1,0 +1,116 @@
+"""Read along what becomes of a replay, until everything has arrived or nothing new comes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from streams.capture.arrivals import Arrived, Told, hear
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+    first_since,
+    headers_of,
+    read_begins,
+    read_highs,
+)
+from streams.kafka.follow import topic_names
+from streams.wire import MalformedError
+from streams.wire.place import place_of
+
+__all__ = ["has_queues", "settle", "trimmed"]
+
+_SLICE = 0.2  # seconds in the client library at a time, so that a signal is served
+_AT_ONCE = 1_000
+_EARLIER = 60_000
+"""Milliseconds by which a worker's clock may be behind this one's."""
+
+
+def has_queues(cluster: Cluster) -> bool:
+    """Tell whether anything can arrive in this cluster at all."""
+    return any(kind == "queue" for _, kind in _topics(cluster))
+
+
+def trimmed(cluster: Cluster, began: int) -> tuple[str, ...]:
+    """Return the queues that may have let go what came since ``began``: nobody sees it there."""
+    begins = read_begins(cluster, [topic for topic, kind in _topics(cluster) if kind == "queue"])
+    shorter = {place: begin for place, begin in begins.items() if begin > 0}
+    since = first_since(cluster, shorter, began - _EARLIER)
+    return tuple(sorted({p[0] for p in shorter if since.get(p, shorter[p]) <= shorter[p]}))
+
+
+def settle(
+    cluster: Cluster,
+    began: int,
+    take: Callable[[Arrived | Told], None],
+    complete: Callable[[], bool],
+    *,
+    quiet: float,
+    stopped: Callable[[], bool],
+    report: Callable[[], None],
+) -> bool:
+    """Give ``take`` what queues and events say since ``began`` (epoch milliseconds).
+
+    Ends when it is ``complete``, when nothing new has come for ``quiet`` seconds, or when it is
+    ``stopped``; tells whether it was complete. ``report`` is called about once a second.
+    """
+    consumer = _reader(cluster, began)
+    last = told = time.monotonic()
+    try:
+        while not stopped():
+            found = [one for message in _read(consumer) for one in _heard(message, cluster)]
+            for one in found:
+                take(one)
+            now = time.monotonic()
+            last = now if found else last
+            if not found and complete():
+                return True
+            if now - last > quiet:
+                return False
+            if now - told >= 1:
+                told = now
+                report()
+        return False
+    finally:
+        consumer.close()
+
+
+def _topics(cluster: Cluster) -> Iterator[tuple[str, str]]:
+    try:
+        found = topic_names(cluster)
+    except KafkaException as error:
+        raise cluster.unreachable(error, 30) from error
+    for topic in found:
+        place = place_of(topic, cluster.topics)
+        if place is not None and place.kind in ("queue", "event"):
+            yield topic, place.kind
+
+
+def _reader(cluster: Cluster, began: int) -> Consumer:
+    ends = read_highs(cluster, [topic for topic, _ in _topics(cluster)])
+    # In this order: what comes between the two is in the second, or behind the first.
+    since = ends | first_since(cluster, ends, began - _EARLIER)
+    consumer = cluster.consumer(f"{cluster.topics.prefix}replay", auto_offset_reset="earliest")
+    consumer.assign([TopicPartition(*place, offset) for place, offset in since.items()])
+    return consumer
+
+
+def _read(consumer: Consumer) -> Iterator[Message]:
+    for message in consumer.consume(_AT_ONCE, _SLICE):
+        error = message.error()
+        if error is None:
+            yield message
+        elif error.fatal() or error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise KafkaException(error)
+
+
+def _heard(message: Message, cluster: Cluster) -> Iterator[Arrived | Told]:
+    value = message.value()
+    with suppress(MalformedError):
+        raw = value.encode() if isinstance(value, str) else value
+        yield from hear(message.topic() or "", tuple(headers_of(message)), raw, cluster.topics)

@@ -1,0 +1,234 @@
+"""What ``hopline replay`` prints, for people and for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from streams.capture.compare import Comparison, Differing, Latency
+from streams.capture.forecast import Forecast
+from streams.capture.job import Job
+from streams.capture.judge import Standing
+from streams.capture.replay import LATE, Progress, Replayed
+from streams.capture.rerun import Rerun
+from streams.errors import text_of
+
+SHOWN = 10
+"""Dialogs that fared otherwise, of those that are listed; JSON has more."""
+_NAME = 17
+_OUTCOMES = {
+    "same": "same database, same way",
+    "moves": "arrived at another database",
+    "way": "arrived at the same database by another way",
+    "stops": "arrived then, and not now",
+    "begins": "arrived now, and not then",
+    "neither": "arrived neither then nor now",
+}
+_STANDINGS = {
+    Standing.UNKNOWN_SENDER: "from a sender that the topology does not have",
+    Standing.NO_BEGIN: "of dialogs whose BEGIN is not in the capture",
+    Standing.UNREADABLE: "unreadable",
+}
+
+
+# --- Before --------------------------------------------------------------------------------------
+
+
+def forecast_text(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]) -> str:
+    """Return what a replay would produce, where, and what would become of it."""
+    found, loops = rerun.found, rerun.naming.loops
+    lasts = "at once" if rerun.seconds is None else f"in {span(rerun.seconds)}"
+    many = f", {loops:,} times" if loops > 1 else ""
+    ids = "new ids" if rerun.naming.new else "their own ids"
+    lines = [
+        f"Would produce {rerun.commands:,} commands {lasts}: "
+        f"{found.dialogs:,} dialogs{many}, with {ids}",
+        *(f"  {n * loops:>12,}  {t}" for t, (_, n) in zip(topics, found.topics, strict=True)),
+    ]
+    if found.skipped:
+        lines.append(
+            f"  {found.skipped:>12,}  other records are skipped: only commands are replayed"
+        )
+    if found.large:
+        lines.append(f"  {found.large:>12,}  bodies are larger than Kafka takes")
+    if forecast is None:
+        return "\n".join([*lines, "Where they would go is not known: give --topology."])
+    lines.append(f"Where their {forecast.messages:,} messages would go:")
+    ranked = sorted(forecast.places.items(), key=lambda item: (-item[1], item[0]))
+    lines += [f"  {n:>12,}  {' or '.join(at) or 'nowhere'}" for at, n in ranked]
+    lines += [f"  {n:>12,}  not known: {_STANDINGS[s]}" for s, n in forecast.unjudged.items()]
+    return "\n".join(lines)
+
+
+def forecast_json(rerun: Rerun, forecast: Forecast | None, topics: Sequence[str]) -> dict[str, Any]:
+    """Return the same for scripts."""
+    found, naming = rerun.found, rerun.naming
+    answer: dict[str, Any] = {
+        "dry_run": True,
+        "file": str(rerun.reader.path),
+        "job": naming.job,
+        "commands": rerun.commands,
+        "dialogs": found.dialogs * naming.loops,
+        "skipped": found.skipped,
+        "large": found.large,
+        "seconds": rerun.seconds,
+        "topics": {t: n * naming.loops for t, (_, n) in zip(topics, found.topics, strict=True)},
+    }
+    if forecast is not None:
+        ranked = sorted(forecast.places.items(), key=lambda item: (-item[1], item[0]))
+        answer["messages"] = forecast.messages
+        answer["forecast"] = [{"at": list(at), "messages": n} for at, n in ranked]
+        answer["unjudged"] = {s.name.lower(): n for s, n in forecast.unjudged.items()}
+    return answer
+
+
+# --- Meanwhile -----------------------------------------------------------------------------------
+
+
+def progress_text(rerun: Rerun, before: int, progress: Progress) -> str:
+    """Return how far a replay is; ``before`` records were done when it was taken up."""
+    total, sent = rerun.commands, before + progress.sent
+    failed = f", {progress.failed:,} failed" if progress.failed else ""
+    return (
+        f"replay: {sent:>{len(f'{total:,}')},} of {total:,} records, {progress.rate:,.0f}/s, "
+        f"{progress.dialogs:,} dialogs{failed}{_left(rerun, progress, total - sent)}, "
+        f"job {rerun.naming.job}"
+    )
+
+
+def _left(rerun: Rerun, progress: Progress, records: int) -> str:
+    if not records or not progress.sent:
+        return ""
+    if rerun.seconds is not None and progress.at is not None:
+        return f", {span(max(rerun.seconds - progress.at, 0))} left"
+    return f", {span(records / progress.rate)} left" if progress.rate else ""
+
+
+def span(seconds: float) -> str:
+    """Return a length of time as a person says it: ``12 s``, ``3 min``, ``2.5 h``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
+
+
+# --- After ---------------------------------------------------------------------------------------
+
+
+def outcome_text(rerun: Rerun, work: Job, outcome: Replayed) -> Iterator[str]:
+    """Yield what was sent, line by line."""
+    skipped = rerun.found.skipped
+    yield (
+        f"{'Stopped: ' if outcome.stopped else ''}{outcome.delivered:,} of {rerun.commands:,} "
+        f"commands delivered, {outcome.dialogs:,} dialogs, {outcome.seconds:.1f} s, "
+        f"{rate_of(outcome):,.0f}/s{_earlier(work, outcome)}"
+    )
+    if outcome.failed or outcome.unconfirmed:
+        yield f"{outcome.failed:,} failed, {outcome.unconfirmed:,} not confirmed"
+    if outcome.late:
+        yield (
+            f"{outcome.late:,} late by {LATE * 1000:.0f} ms or more, "
+            f"up to {outcome.behind:.1f} s behind the times of the capture"
+        )
+    if skipped:
+        yield f"{skipped:,} other records skipped: only commands are replayed"
+    if work.standing.position < rerun.commands:
+        yield (
+            f"job {work.name}: {work.standing.position:,} of {rerun.commands:,} records are done; "
+            f"the same command with --job {work.name} goes on"
+        )
+
+
+def _earlier(work: Job, outcome: Replayed) -> str:
+    before = work.standing.position - outcome.delivered - outcome.failed
+    return f"; {before:,} were there before" if work.resumed else ""
+
+
+def rate_of(outcome: Replayed) -> float:
+    """Return delivered records a second."""
+    return round(outcome.delivered / max(outcome.seconds, 1e-9), 1)
+
+
+def outcome_json(
+    rerun: Rerun, work: Job, outcome: Replayed, found: Comparison | None
+) -> dict[str, Any]:
+    """Return all of it for scripts."""
+    compared = None if found is None else {**asdict(found), "differences": found.differences}
+    return {
+        "file": str(rerun.reader.path),
+        "job": work.name,
+        "resumed": work.resumed,
+        "position": work.standing.position,
+        "commands": rerun.found.commands,
+        "skipped": rerun.found.skipped,
+        "delivered": outcome.delivered,
+        **asdict(outcome),
+        "rate": rate_of(outcome),
+        "comparison": compared,
+    }
+
+
+def compared_text(found: Comparison) -> str:
+    """Return the closing report."""
+    lines = [_row("messages", f"{found.messages:,}, {found.arrived:,} arrived")]
+    if found.original:
+        lines.append(
+            _row("differences", f"{found.differences:,} messages, beside the captured run")
+        )
+        lines += _outcomes(found.outcomes)
+        lines += [f"  {_differing(one)}" for one in found.dialogs[:SHOWN]]
+        if len(found.dialogs) > SHOWN:
+            lines.append("  ... and more of them: --format json")
+    else:
+        lines.append(_row("differences", "the capture has no queues: nothing to compare with"))
+    lines += [
+        _row("foretold", _foretold(found.foretold)),
+        _row("latency", _latency(found.latency)),
+    ]
+    if found.original:
+        lines.append(_row("  captured", _latency(found.latency_before)))
+    lines.append(_row("in a queue twice", f"{found.twice:,}{_beside(found, found.twice_before)}"))
+    for what in ("removed", "dropped", "delayed"):
+        now, then = found.copies.get(what, {}), found.copies_before.get(what, {})
+        if now or then:
+            lines.append(_row(f"copies {what}", f"{_numbers(now)}{_beside(found, _numbers(then))}"))
+    for topic in found.trimmed:
+        lines.append(f"{topic} has been trimmed: what was received there already is not seen.")
+    if not found.settled:
+        lines.append("Not everything has arrived that should; nothing new came for a while.")
+    return "\n".join(lines)
+
+
+def _row(name: str, value: str) -> str:
+    return f"{name:<{_NAME}} {value}"
+
+
+def _outcomes(outcomes: Mapping[str, int]) -> Iterator[str]:
+    return (f"  {outcomes[k]:>12,}  {text}" for k, text in _OUTCOMES.items() if k in outcomes)
+
+
+def _differing(one: Differing) -> str:
+    side = "initiator" if one.from_initiator else "target"
+    renamed = "" if one.original == one.replayed else f" (now {one.replayed})"
+    what = ", ".join(f"{n:,} {name}" for name, n in one.outcomes.items())
+    return f"{one.original}{renamed}  {side}'s: {what}"
+
+
+def _foretold(foretold: Mapping[str, int]) -> str:
+    as_, other, unknown = (foretold.get(name, 0) for name in ("as", "other", "unknown"))
+    if not as_ + other:
+        return "nothing: no topology is known"
+    left = f"; of {unknown:,} nothing can be said" if unknown else ""
+    return f"{as_:,} fared as the routing core foretells, {other:,} otherwise{left}"
+
+
+def _latency(ms: Latency) -> str:
+    return f"p50 {ms.p50:,} ms, p95 {ms.p95:,} ms, p99 {ms.p99:,} ms, at most {ms.max:,} ms"
+
+
+def _beside(found: Comparison, before: int | str) -> str:
+    return f" (captured: {before})" if found.original else ""
+
+
+def _numbers(counts: Mapping[int, int]) -> str:
+    return ", ".join(f"{n:,} x {number}, {text_of(number)}" for number, n in counts.items()) or "0"

@@ -1,0 +1,43 @@
+"""Whose traffic is looked at: what applications do, or what one replay does again.
+
+A replay that gives its dialogs new ids marks them (:mod:`streams.wire.job`). The id is in the key
+of whatever is about a dialog, or in a header of a queue's record, so nothing is decoded for this.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streams.wire.job import tag_of
+from streams.wire.records import CONVERSATION
+
+_ID = "(?:^|/)([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(?:/|$)"
+_LENGTH, _VERSION_AT, _TAG = 36, 15, 8
+_REPLAYED = "8"
+
+
+def only(raw: DataFrame, job: str | None) -> DataFrame:
+    """Return the records (with ``key`` and maybe ``headers``) of one job's dialogs.
+
+    Without a job: all but those of any job's dialogs, and what is about no dialog, too.
+    """
+    key = F.regexp_extract(F.lower(F.col("key").cast("string")), _ID, 1)
+    if "headers" not in raw.columns:
+        return raw.where(_is_of(key, job))
+    # In a queue the key is the group's id, and a header says which dialog's.
+    named = F.filter("headers", lambda header: header["key"] == CONVERSATION)
+    digits = F.lower(F.hex(F.get(F.reverse(named), F.lit(0))["value"]))
+    parts = (F.substring(digits, begin, length) for begin, length in _PARTS)
+    in_header = F.concat_ws("-", *parts)
+    return raw.where(_is_of(F.when(F.length(in_header) == _LENGTH, in_header).otherwise(key), job))
+
+
+_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+
+
+def _is_of(conversation: Column, job: str | None) -> Column:
+    replayed = F.substring(conversation, _VERSION_AT, 1) == _REPLAYED
+    if job is None:
+        return ~F.coalesce(replayed, F.lit(False))
+    return replayed & (F.substring(conversation, -_TAG, _TAG) == tag_of(job))

@@ -1,0 +1,36 @@
+"""Whose dialogs are accounted for: those of applications, those of one replay, or all."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from streams.report.parts import Began, Part
+from streams.wire.job import tag_in, tag_of
+
+LIVE = ""
+"""The job of what applications say themselves."""
+
+
+def job_of(dialog: uuid.UUID, parts: Iterable[Part]) -> str:
+    """Return the replay that a dialog is of, from the parts that are known of it.
+
+    Its BEGIN says it. Where logs begin later the id has the job's tag, if the replay gave it.
+    """
+    jobs = [part.job for part in parts if isinstance(part, Began)]
+    return min(jobs) if jobs else tag_in(dialog) or LIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """The dialogs that count: of ``job`` (:data:`LIVE` for applications'), or all where None."""
+
+    job: str | None = None
+
+    def counts(self, job: str) -> bool:
+        """Tell whether a dialog of that replay counts."""
+        return self.job is None or job == self.job or (self.job != LIVE and job == tag_of(self.job))
+
+
+EVERYBODY = Whose()

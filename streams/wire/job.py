@@ -1,0 +1,35 @@
+"""Which replay a statement, or a dialog, is from: what keeps it apart from what applications do.
+
+Every command of a replay carries the header ``sb-job``, the job's name. A dialog that gets a new id
+carries the job in that id, and so in every record and figure that names the dialog, whoever writes
+it: it is a version-8 GUID (RFC 9562: "vendor-specific"), of which nobody else makes one here, and
+its last eight digits are the job's tag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+
+JOB = "sb-job"
+_TAG = 4  # bytes
+_VERSION, _VARIANT = 8, 0b10
+
+
+def tag_of(job: str) -> str:
+    """Return the eight hexadecimal digits with which the ids of a job's dialogs end."""
+    return hashlib.blake2b(job.encode(), digest_size=_TAG).hexdigest()
+
+
+def renewed(known: uuid.UUID, job: str, loop: int) -> uuid.UUID:
+    """Return the id that a job gives to what had another one, in its ``loop``-th run, from 0."""
+    said = f"{job}/{loop}/{known}".encode()
+    raw = bytearray(hashlib.blake2b(said, digest_size=16 - _TAG).digest())
+    raw[6] = raw[6] & 0x0F | _VERSION << 4
+    raw[8] = raw[8] & 0x3F | _VARIANT << 6
+    return uuid.UUID(bytes=bytes(raw) + bytes.fromhex(tag_of(job)))
+
+
+def tag_in(conversation: uuid.UUID) -> str | None:
+    """Return the tag of the job that gave a dialog its id; None for every other dialog."""
+    return conversation.hex[-2 * _TAG :] if conversation.version == _VERSION else None

@@ -1,0 +1,82 @@
+"""A replay's job on a real broker: whatever happens to its process, every record is there once."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from streams.capture.job import Job, Refusal
+from streams.errors import UsageError
+from streams.kafka import Cluster, FencedError, Outgoing, create, read_all
+from streams.wire import Topics
+from streams.wire.specs import TopicSpec
+
+LARGE = 200_000
+
+
+def made(kafka: str, prefix: str) -> tuple[Cluster, str]:
+    cluster, topic = Cluster(kafka, Topics(prefix)), f"{prefix}cmd.A"
+    create(cluster, [TopicSpec(topic, "cmd", 2, {"max.message.bytes": "100000"})])
+    return cluster, topic
+
+
+def job(cluster: Cluster, topic: str, *, plan: str = "plan", now: int = 5) -> Job:
+    return Job(cluster, "nightly", plan=plan, anchor=topic, now=now)
+
+
+def said(topic: str, *values: bytes) -> list[Outgoing]:
+    return [Outgoing(topic, b"k", value, []) for value in values]
+
+
+def test_whoever_takes_a_job_up_goes_on_where_it_is_and_the_predecessor_is_fenced(
+    kafka: str, unique: str
+) -> None:
+    cluster, topic = made(kafka, unique)
+    first = job(cluster, topic)
+    assert (first.resumed, first.standing) == (False, (0, 0, 5))
+    assert first.commit(said(topic, b"1", b"2")) == []
+    second = job(cluster, topic, now=99)
+    assert (second.resumed, second.standing) == (True, (2, 0, 5))
+    with pytest.raises(FencedError):
+        first.commit(said(topic, b"lost"))
+    assert second.commit(said(topic, b"3")) == []
+    assert second.standing.position == 3
+    assert [message.value() for message in read_all(cluster, topic)] == [b"1", b"2", b"3"]
+    first.close()
+    second.close()
+
+
+def test_what_kafka_never_takes_is_passed_over_and_its_neighbours_go_through(
+    kafka: str, unique: str
+) -> None:
+    cluster, topic = made(kafka, unique)
+    one = job(cluster, topic)
+    refused = one.commit(said(topic, b"1", b"2", os.urandom(LARGE), b"4", b"5"))
+    assert refused == [Refusal(2, refused[0].reason)]
+    assert "too large" in refused[0].reason
+    assert one.standing == (5, 1, 5)
+    one.close()
+    again = job(cluster, topic)
+    assert again.standing == (5, 1, 5)
+    assert again.commit([Outgoing(topic, None, None, [("h", None)], 1, 1_000)]) == []
+    again.close()
+    read = list(read_all(cluster, topic))
+    assert [m.value() for m in read if m.key()] == [b"1", b"2", b"4", b"5"]
+    [raw] = [m for m in read if not m.key()]
+    assert (raw.partition(), raw.timestamp()[1], raw.value()) == (1, 1_000, None)
+
+
+def test_a_name_that_stands_for_another_plan_is_refused(kafka: str, unique: str) -> None:
+    cluster, topic = made(kafka, unique)
+    one = job(cluster, topic)
+    one.commit(said(topic, b"1"))
+    one.close()
+    with pytest.raises(UsageError, match="replays something else"):
+        job(cluster, topic, plan="other")
+
+
+@pytest.mark.parametrize("name", ["", ".x", "a b", "a/b", "x" * 101])
+def test_names_that_cannot_be(name: str) -> None:
+    with pytest.raises(UsageError, match="is no name of a job"):
+        Job(Cluster("127.0.0.1:1"), name, plan="", anchor="t", now=0)
