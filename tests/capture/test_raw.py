@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from streams.kafka import Cluster, create, topic_ids
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from tests.cli.test_capture import APPEND, AT, by_place, captured
+from tests.command import said
 from tests.running import eventually
 
 MANY = [("h", None), ("h", b""), ("a", b"1"), ("h", b"\xff\0")]
@@ -139,3 +141,38 @@ def test_another_prefix_and_too_few_partitions(tmp_path: Path, kafka: str, uniqu
     with pytest.raises(SurroundingsError, match=r"has 1 partitions, and .* partition 2"):
         demand_room(there, plan, resumed=False)
     assert plan.name != plan_raw(reader, unique).name
+
+
+def test_the_command_says_what_it_does(tmp_path: Path, kafka: str, unique: str) -> None:
+    cluster = Cluster(kafka, Topics(unique))
+    create(cluster, specs(cluster.topics))
+    written(cluster)
+    captured(cluster, tmp_path / "c")
+    count = plan_raw(CaptureReader(tmp_path / "c"), unique).records
+    words = "replay", tmp_path / "c", "--raw", "--bootstrap", kafka
+    code, _, err = said(*words)
+    assert (code, "empty topics only" in " ".join(err.split())) == (2, True), err
+    copy = Cluster(kafka, Topics(f"t{uuid.uuid4().hex[:12]}."))
+    create(copy, specs(copy.topics))
+    there = "--prefix", copy.topics.prefix
+    code, out, err = said(*words, *there, "--dry-run")
+    assert (code, f"{count} records would be put back into 3 topics:" in out) == (0, True), err
+    for now in (count, 0):
+        code, out, err = said(*words, *there, "--job", "once", "--format", "json")
+        assert code == 0, err
+        told = json.loads(out)
+        assert (told["records"], told["done"], told["now"]) == (count, count, now)
+    code, out, _ = said(*words, *there, "--job", "once")
+    assert code == 0
+    assert f"{count} records are put back into 3 topics (job once)." in out
+    assert "with the time of now: their topic stamps them." in out
+    assert "Left out, because a cluster has its own:" in out
+    captured(copy, tmp_path / "copy", "--topic", "cmd.*")
+    renamed = [
+        replace(one, topic=one.topic.replace(unique, copy.topics.prefix))
+        for one in CaptureReader(tmp_path / "c")
+        if one.topic == cluster.topics.cmd("A")
+    ]
+    assert comparable(list(CaptureReader(tmp_path / "copy"))) == comparable(renamed)
+    code, _, err = said(*words, "--asap")
+    assert (code, "--raw goes with" in err) == (2, True)
