@@ -20,15 +20,17 @@ from tests.cli.test_capture import APPEND, AT, by_place, captured
 from tests.command import said
 from tests.running import eventually
 
+KEPT = {"retention.ms": "-1"}
+"""The records are of a January that may be long ago."""
 MANY = [("h", None), ("h", b""), ("a", b"1"), ("h", b"\xff\0")]
 
 
 def specs(topics: Topics) -> list[TopicSpec]:
     return [
-        TopicSpec(topics.cmd("A"), "cmd", 3, {}),
-        TopicSpec(topics.queue("A", "D", "Q"), "queue", 1, {}),
-        TopicSpec(topics.event, "event", 1, APPEND),
-        TopicSpec(topics.catalog, "catalog", 1, {}),
+        TopicSpec(topics.cmd("A"), "cmd", 3, KEPT),
+        TopicSpec(topics.queue("A", "D", "Q"), "queue", 1, KEPT),
+        TopicSpec(topics.event, "event", 1, {**KEPT, **APPEND}),
+        TopicSpec(topics.catalog, "catalog", 1, KEPT),
     ]
 
 
@@ -57,7 +59,8 @@ def wipe(cluster: Cluster) -> None:
     wanted = specs(cluster.topics)
     names = [spec.name for spec in wanted]
     before = topic_ids(cluster, names)
-    for future in cluster.admin().delete_topics(names).values():
+    admin = cluster.admin()  # kept: who lets go of it cancels what it was asked
+    for future in admin.delete_topics(names).values():
         future.result()
 
     def anew() -> bool:
