@@ -29,6 +29,7 @@ from streams.capture.schedule import Contents, contents_of, renamed
 from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
 from streams.cli.options import cluster_of
+from streams.cli.replay_raw import replay_raw
 from streams.cli.replay_text import (
     compared_text,
     forecast_json,
@@ -85,6 +86,11 @@ class _Number(click.ParamType):
     "--rate", type=_Number("rate", "/s"), metavar="N/s", help="Commands a second, evenly."
 )
 @click.option("--asap", is_flag=True, help="Do not wait at all.")
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Put all records back exactly where they were, into topics that are empty.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and produce nothing.")
 @click.option(
     "--job",
@@ -134,6 +140,7 @@ def replay(
     speed: float | None,
     rate: float | None,
     asap: bool,
+    raw: bool,
     dry_run: bool,
     job: str | None,
     loops: int,
@@ -156,7 +163,12 @@ def replay(
     hopline replay friday --topology new --dry-run
     hopline replay friday --topology new --speed 10x
     hopline replay friday --rate 500/s --loop 3 --job load
+    hopline replay friday --raw --prefix copy.
     """
+    if raw:
+        if asap or topology or loops > 1 or (speed, rate, keep) != (None, None, None):
+            raise click.UsageError("--raw goes with --prefix, --job and --dry-run, and no other.")
+        _raw(ctx, CaptureReader(file), bootstrap, prefix, job, dry_run, timeout, format_)
     if sum((asap, speed is not None, rate is not None)) > 1:
         raise click.UsageError("--speed, --rate and --asap contradict each other: give one.")
     if keep and loops > 1:
@@ -198,6 +210,19 @@ def replay(
     _show(rerun, work, outcome, found, format_)
     bad = not outcome.good or (found is not None and not found.good)
     ctx.exit(_INTERRUPTED if outcome.stopped and outcome.good else _BAD_NEWS if bad else 0)
+
+
+def _raw(
+    ctx: click.Context, reader: CaptureReader, bootstrap: str, prefix: str | None,
+    job: str | None, dry_run: bool, timeout: int, format_: str,
+) -> None:  # fmt: skip
+    cluster = cluster_of(bootstrap, reader.metadata.prefix if prefix is None else prefix)
+    with _interruptible() as stopped:
+        code = replay_raw(
+            reader, cluster, job=job, dry_run=dry_run, timeout=timeout / 1000, stopped=stopped,
+            format_=format_,
+        )  # fmt: skip
+    ctx.exit(code)
 
 
 def _new_job() -> str:

@@ -1,0 +1,167 @@
+"""Put records back exactly: topic, partition, key, headers, value, and their timestamp.
+
+For topics that are empty, so that a capture of them has the same records in the same order within
+each partition. Two things are Kafka's own: offsets, since the end of a transaction takes one, too,
+and the timestamps of topics that stamp what they append. Left out is what belongs to the cluster
+that is running: its ``catalog``, which ``hopline apply`` writes, and what processes say of
+themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from streams.capture.container import CaptureReader
+from streams.capture.job import Job
+from streams.capture.manifest import digest
+from streams.capture.record import Record, TimestampType
+from streams.capture.schedule import renamed
+from streams.errors import SurroundingsError, UsageError
+from streams.kafka import Cluster, Outgoing, read_begins, read_highs
+from streams.kafka.follow import topic_names
+
+LEFT_OUT = ("catalog", "presence", "metric")
+_RECORDS, _BYTES = 5_000, 4 << 20
+"""How much is produced in one transaction at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawPlan:
+    """What is put back: records and highest partition of each topic, by its name to be.
+
+    ``stamped`` records have a time that their topic gave them; ``left`` counts by topic what stays
+    out. ``name`` is another one for another capture or prefix.
+    """
+
+    name: str
+    topics: dict[str, int]
+    partitions: dict[str, int]
+    stamped: int
+    left: dict[str, int]
+
+    @property
+    def records(self) -> int:
+        """Return how many records there are to put back."""
+        return sum(self.topics.values())
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """How it went: ``done`` of the plan's records are settled, of these ``refused`` by Kafka."""
+
+    done: int
+    now: int
+    refused: tuple[tuple[Record, str], ...]
+    stopped: bool
+
+
+def plan_raw(reader: CaptureReader, to_prefix: str) -> RawPlan:
+    """Read a capture to its end, which finds what is damaged, and count what is put back."""
+    prefix = reader.metadata.prefix
+    topics: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    partitions: dict[str, int] = {}
+    stamped = 0
+    for record in reader:
+        if is_left_out(record, prefix):
+            left[record.topic] += 1
+            continue
+        topic = renamed(record.topic, prefix, to_prefix)
+        topics[topic] += 1
+        partitions[topic] = max(partitions.get(topic, 0), record.partition)
+        stamped += record.timestamp_type is TimestampType.LOG_APPEND_TIME
+    return RawPlan(_name(reader, to_prefix), dict(topics), partitions, stamped, dict(left))
+
+
+def is_left_out(record: Record, prefix: str) -> bool:
+    """Tell whether a record belongs to a running cluster and not to its traffic."""
+    return record.topic in {prefix + kind for kind in LEFT_OUT}
+
+
+def _name(reader: CaptureReader, to_prefix: str) -> str:
+    found = hashlib.sha256(to_prefix.encode())
+    for file in reader.files:
+        found.update(digest(file).encode())
+    return f"raw {found.hexdigest()[:32]}"
+
+
+def demand_room(cluster: Cluster, plan: RawPlan, *, resumed: bool) -> None:
+    """Raise unless every topic exists with its partitions and, at the beginning, is empty.
+
+    SurroundingsError where one is missing, UsageError where one has other records.
+    """
+    existing = topic_names(cluster)
+    for topic, highest in sorted(plan.partitions.items()):
+        if existing.get(topic, 0) <= highest:
+            has = f"has {existing[topic]} partitions" if topic in existing else "does not exist"
+            raise SurroundingsError(
+                f"Topic {topic} {has}, and records belong into partition {highest}.",
+                "Run 'hopline apply TOPOLOGY' to create it as it was.",
+            )
+    if resumed:
+        return
+    begins, highs = (read(cluster, sorted(plan.topics)) for read in (read_begins, read_highs))
+    used = sorted(place for place, high in highs.items() if high > begins[place])
+    if used:
+        topic, partition = used[0]
+        more = f" ({len(used) - 1} more like it)" if used[1:] else ""
+        raise UsageError(
+            f"{topic}/{partition} holds records already{more}, and records are put back into "
+            "empty topics only",
+            "Name another cluster, another --prefix, or the job that has begun it: --job.",
+        )
+
+
+def put_back(
+    reader: CaptureReader,
+    job: Job,
+    to_prefix: str,
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+    report: Callable[[int], None] = lambda _: None,
+) -> PutBack:
+    """Produce what is not settled yet, in the order of the capture; ``report`` is told how far.
+
+    A record and the position behind it are committed together, so nothing is there twice, whoever
+    is killed and when.
+    """
+    began = job.standing.position
+    refused: list[tuple[Record, str]] = []
+    prefix = reader.metadata.prefix
+    meant = (record for record in reader if not is_left_out(record, prefix))
+    for batch in _batches(islice(meant, began, None)):
+        if stopped():
+            break
+        outgoing = [_outgoing(record, prefix, to_prefix) for record in batch]
+        refused += ((batch[number], reason) for number, reason in job.commit(outgoing))
+        report(job.standing.position)
+    done = job.standing.position
+    return PutBack(done, done - began, tuple(refused), stopped())
+
+
+def _outgoing(record: Record, prefix: str, to_prefix: str) -> Outgoing:
+    own = record.timestamp_type is TimestampType.CREATE_TIME and record.timestamp > 0
+    return Outgoing(
+        renamed(record.topic, prefix, to_prefix), record.key, record.value, list(record.headers),
+        record.partition, record.timestamp if own else 0,
+    )  # fmt: skip
+
+
+def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
+    batch: list[Record] = []
+    size = 0
+    for record in records:
+        batch.append(record)
+        size += len(record.value or b"") + len(record.key or b"")
+        if len(batch) == _RECORDS or size >= _BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+__all__ = ["LEFT_OUT", "PutBack", "RawPlan", "demand_room", "plan_raw", "put_back"]
