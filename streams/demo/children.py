@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -70,8 +71,7 @@ class Children:
     def kill(self, name: str) -> int:
         """Kill a child with SIGKILL, for good; returns its process id."""
         child = self._running.pop(name)
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        _kill(child)
         return child.pid
 
     def stop(self, *names: str, timeout: float = 20) -> None:
@@ -84,5 +84,16 @@ class Children:
             try:
                 child.wait(timeout)
             except subprocess.TimeoutExpired:
-                os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
+                _kill(child)
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill a child with all that it has started, and wait until it is gone.
+
+    Not by ``Popen.wait``: where Ctrl-C comes while a child is asked whether it has ended, Popen may
+    keep its lock for ever, and would wait for that.
+    """
+    os.killpg(child.pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):  # somebody has waited for it before
+        os.waitpid(child.pid, 0)
+    child.returncode = -signal.SIGKILL
