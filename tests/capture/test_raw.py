@@ -13,12 +13,13 @@ from streams.capture import CaptureReader, Record, TimestampType
 from streams.capture.job import Job
 from streams.capture.raw import RawPlan, demand_room, plan_raw, put_back
 from streams.errors import SurroundingsError, UsageError
-from streams.kafka import Cluster, create, topic_ids
+from streams.kafka import Cluster, KafkaException, create, read_highs, topic_ids
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from tests.cli.test_capture import APPEND, AT, by_place, captured
 from tests.command import said
 from tests.running import eventually
+from tests.workers.rig import pause
 
 KEPT = {"retention.ms": "-1"}
 """The records are of a January that may be long ago."""
@@ -67,7 +68,14 @@ def wipe(cluster: Cluster) -> None:
         create(cluster, wanted)
         return not set(topic_ids(cluster, names).values()) & set(before.values())
 
+    def led() -> bool:
+        try:
+            return bool(read_highs(cluster, names))
+        except KafkaException:  # a topic is there before its leader is
+            return pause()
+
     eventually(anew, "new topics")
+    eventually(led, "their leaders")
 
 
 def begun(cluster: Cluster, plan: RawPlan, name: str = "job") -> Job:
