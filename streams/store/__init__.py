@@ -19,7 +19,7 @@ from streams.store.message_rows import (
     MissingMessage,
 )
 from streams.store.missing import Missing, Whereabouts
-from streams.store.quantiles import Histogram, merged, percentile
+from streams.store.quantiles import Histogram, merged, percentile, percentiles
 from streams.store.report import (
     COPY_COLUMNS,
     LATENCY_DIMENSIONS,
@@ -101,5 +101,6 @@ __all__ = [
     "drops_of",
     "merged",
     "percentile",
+    "percentiles",
     "roll_up",
 ]

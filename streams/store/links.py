@@ -9,7 +9,7 @@ from functools import partial
 
 import sqlalchemy as sa
 
-from streams.store.quantiles import Histogram, merged, percentile
+from streams.store.quantiles import Histogram, merged, percentiles
 from streams.store.rollup import Columns, read_latencies
 from streams.store.sampled import looked_at, samples_at, samples_in
 from streams.store.state_rows import HeldSample, LinkSample, SignSample
@@ -90,7 +90,7 @@ def _link(
     routed: bool,
 ) -> Link:
     count = counted or sum(n for _, n in passed)
-    p50, p95, p99 = (percentile(passed, s) if passed else None for s in (0.50, 0.95, 0.99))
+    p50, p95, p99 = percentiles(passed) if passed else (None, None, None)
     keeps = held if sign is not None and not sign.up else None
     return Link(
         instance=pair[0],
@@ -112,7 +112,7 @@ def _link(
 
 def _histograms(store: Store, start: int, end: int, of: str | None) -> dict[Pair, Histogram]:
     found: dict[Pair, list[Histogram]] = defaultdict(list)
-    for row in read_latencies(store, (start, end), partial(_touching, of)):
+    for row in read_latencies(store, (start, end), partial(_legs, of, end)):
         pair = _pair(row.leg_from, row.leg_to)
         if pair[0] != pair[1]:
             found[pair].append(row.histogram)
@@ -120,9 +120,11 @@ def _histograms(store: Store, start: int, end: int, of: str | None) -> dict[Pair
 
 
 def _counts(store: Store, start: int, end: int) -> dict[Pair, int]:
-    ends = (LATENCY.c.leg_from, LATENCY.c.leg_to)
-    total = sa.func.sum(LATENCY.c["count"]).label("total")
-    asked = sa.select(*ends, total).where(_within(start, end)).group_by(*ends)
+    columns = LATENCY.c
+    ends = (columns.leg_from, columns.leg_to)
+    total = sa.func.sum(columns["count"]).label("total")
+    within = _legs(None, end, columns) & (columns.window_start >= start)
+    asked = sa.select(*ends, total).where(within).group_by(*ends)
     found: dict[Pair, int] = defaultdict(int)
     for row in store.ask(asked):
         pair = _pair(row["leg_from"], row["leg_to"])
@@ -131,16 +133,16 @@ def _counts(store: Store, start: int, end: int) -> dict[Pair, int]:
     return found
 
 
-def _touching(of: str | None, columns: Columns) -> sa.ColumnElement[bool]:
+def _legs(of: str | None, end: int, columns: Columns) -> sa.ColumnElement[bool]:
+    """Return the condition of windows that are over by ``end`` and are about links, maybe of one.
+
+    The first leg is from the command to the sender's own forwarder.
+    """
+    links = (columns.leg > 1) & (columns.window_end <= end)
     if of is None:
-        return columns.leg > 1
+        return links
     ends = (columns.leg_from, columns.leg_to)
-    return (columns.leg > 1) & sa.or_(*(end.startswith(of, autoescape=True) for end in ends))
-
-
-def _within(start: int, end: int) -> sa.ColumnElement[bool]:
-    columns = LATENCY.c
-    return (columns.leg > 1) & (columns.window_start >= start) & (columns.window_end <= end)
+    return links & sa.or_(*(name.startswith(of, autoescape=True) for name in ends))
 
 
 def _pair(one: str, other: str) -> Pair:

@@ -36,3 +36,8 @@ def percentile(histogram: Histogram, share: float) -> float:
     low = histogram[bisect_right(ends, math.floor(position))][0]
     high = histogram[bisect_right(ends, math.ceil(position))][0]
     return low + (high - low) * (position - math.floor(position))
+
+
+def percentiles(histogram: Histogram) -> tuple[float, float, float]:
+    """Return the three that are told of latencies: p50, p95 and p99. Raises as the above."""
+    return percentile(histogram, 0.50), percentile(histogram, 0.95), percentile(histogram, 0.99)

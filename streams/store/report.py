@@ -12,7 +12,7 @@ from streams.errors import Number
 from streams.store.kinds import KINDS
 from streams.store.message_rows import CopiedMessage, Gap
 from streams.store.missing import Missing, count_missing, find_missing
-from streams.store.quantiles import merged, percentile
+from streams.store.quantiles import merged, percentiles
 from streams.store.rollup import Condition, read_latencies
 from streams.store.rows import Cause, EventWindow, LatencyWindow, MalformedWindow, Repeat
 from streams.store.store import Store
@@ -187,13 +187,14 @@ def _summaries(rows: Sequence[LatencyWindow], by: Sequence[str]) -> tuple[Latenc
 
 def _summary(key: tuple[str, ...], rows: Sequence[LatencyWindow]) -> LatencySummary:
     histogram = merged(row.histogram for row in rows)
+    p50, p95, p99 = percentiles(histogram)
     return LatencySummary(
         key,
         count=sum(row.count for row in rows),
         attempts=sum(row.attempts for row in rows),
         min=min(row.min for row in rows),
         max=max(row.max for row in rows),
-        p50=percentile(histogram, 0.50),
-        p95=percentile(histogram, 0.95),
-        p99=percentile(histogram, 0.99),
+        p50=p50,
+        p95=p95,
+        p99=p99,
     )

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from streams.store.kinds import KINDS
-from streams.store.quantiles import merged, percentile
+from streams.store.quantiles import merged, percentiles
 from streams.store.rows import LatencyStretch, LatencyWindow
 from streams.store.store import Store
 from streams.store.tables import LATENCY, STRETCH, STRETCHES
@@ -117,6 +117,7 @@ def _rolled(store: Store) -> int:
 
 def _together(rows: list[LatencyWindow]) -> LatencyStretch:
     histogram = merged(row.histogram for row in rows)
+    p50, p95, p99 = percentiles(histogram)
     begins = rows[0].window_start // STRETCH * STRETCH
     values = {name: getattr(rows[0], name) for name in _WAY}
     return LatencyStretch(
@@ -127,8 +128,8 @@ def _together(rows: list[LatencyWindow]) -> LatencyStretch:
         attempts=sum(row.attempts for row in rows),
         min=min(row.min for row in rows),
         max=max(row.max for row in rows),
-        p50=percentile(histogram, 0.50),
-        p95=percentile(histogram, 0.95),
-        p99=percentile(histogram, 0.99),
+        p50=p50,
+        p95=p95,
+        p99=p99,
         histogram=histogram,
     )

@@ -104,3 +104,15 @@ def test_windows_that_are_as_long_are_left_alone(store: Store) -> None:
     long = replace(window(START, 5, 1), window_end=START + STRETCH)
     store.write("deliveries", "run", 0, [long])
     assert roll_up(store, SETTLED) == 0
+
+
+def test_a_window_that_is_not_over_is_of_no_link_yet(store: Store) -> None:
+    """With percentiles or without, and where a time is long enough for stretches or not."""
+    crossing = window(END - WINDOW // 2, 5, 7, leg=2, leg_from="ServerA", leg_to="ServerB/D")
+    store.write("deliveries", "run", 0, [crossing])
+    for start in (START, END - WINDOW):
+        for latency in (True, False):
+            links = Situation(store).links(start, END, latency=latency)
+            assert sum(link.count for link in links) == 0
+            links = Situation(store).links(start, END + WINDOW, latency=latency)
+            assert sum(link.count for link in links) == 7

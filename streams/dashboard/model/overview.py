@@ -21,10 +21,8 @@ from streams.store import (
     Store,
     drops_of,
     merged,
-    percentile,
+    percentiles,
 )
-
-SHARES = (0.50, 0.95, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +191,7 @@ def quantiles_of(rows: Sequence[LatencyWindow]) -> Quantiles:
     if not rows:
         return Quantiles(0)
     histogram = merged(row.histogram for row in rows)
-    p50, p95, p99 = (percentile(histogram, share) for share in SHARES)
+    p50, p95, p99 = percentiles(histogram)
     return Quantiles(sum(r.count for r in rows), p50, p95, p99, max(r.max for r in rows))
 
 
