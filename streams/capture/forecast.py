@@ -10,12 +10,11 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import NamedTuple
 
 from streams.capture.container import CaptureReader
 from streams.capture.group import group
-from streams.capture.judge import Judge, Standing
+from streams.capture.judge import Judge, Standing, heard
 from streams.capture.talks import UNREADABLE, Said, merge
 from streams.topology import Topology
 from streams.wire.job import renewed
@@ -61,13 +60,11 @@ def sides_of(
     Without a topology nothing is foretold, and nobody is known.
     """
     judge = Judge(topology or Topology(), topology or Topology(), now)
-    ear = judge.ear(reader.metadata.prefix)
-    heard = (ear.read(record.topic, record.key, record.headers) for record in reader)
     original = ""
 
     def named() -> Iterator[Said]:
         nonlocal original
-        for original, talk in group(chain.from_iterable(heard), merge):
+        for original, talk in group(heard(reader, judge), merge):
             for loop in range(naming.loops):
                 yield naming.of(original, loop), talk
 

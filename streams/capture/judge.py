@@ -127,11 +127,12 @@ def judge_captures(files: Iterable[Path], judge: Judge) -> Iterator[Row]:
     Raises InputError for what is no complete capture.
     """
     readers = [CaptureReader(file) for file in files]
-    said = chain.from_iterable(_heard(reader, judge) for reader in readers)
+    said = chain.from_iterable(heard(reader, judge) for reader in readers)
     yield from judge.rows(group(said, merge))
 
 
-def _heard(reader: CaptureReader, judge: Judge) -> Iterator[Said]:
+def heard(reader: CaptureReader, judge: Judge) -> Iterator[Said]:
+    """Yield what the records of a capture say of dialogs, in their order."""
     ear = judge.ear(reader.metadata.prefix)
     for record in reader:
         yield from ear.read(record.topic, record.key, record.headers)

@@ -65,9 +65,9 @@ def plan_raw(reader: CaptureReader, to_prefix: str) -> RawPlan:
     topics: Counter[str] = Counter()
     left: Counter[str] = Counter()
     partitions: dict[str, int] = {}
-    stamped = 0
+    stamped, outside = 0, _left_out(prefix)
     for record in reader:
-        if is_left_out(record, prefix):
+        if record.topic in outside:
             left[record.topic] += 1
             continue
         topic = renamed(record.topic, prefix, to_prefix)
@@ -77,9 +77,9 @@ def plan_raw(reader: CaptureReader, to_prefix: str) -> RawPlan:
     return RawPlan(_name(reader, to_prefix), dict(topics), partitions, stamped, dict(left))
 
 
-def is_left_out(record: Record, prefix: str) -> bool:
-    """Tell whether a record belongs to a running cluster and not to its traffic."""
-    return record.topic in {prefix + kind for kind in LEFT_OUT}
+def _left_out(prefix: str) -> frozenset[str]:
+    """Return the topics whose records belong to a running cluster and not to its traffic."""
+    return frozenset(prefix + kind for kind in LEFT_OUT)
 
 
 def _name(reader: CaptureReader, to_prefix: str) -> str:
@@ -132,7 +132,8 @@ def put_back(
     began = job.standing.position
     refused: list[tuple[Record, str]] = []
     prefix = reader.metadata.prefix
-    meant = (record for record in reader if not is_left_out(record, prefix))
+    outside = _left_out(prefix)
+    meant = (record for record in reader if record.topic not in outside)
     for batch in _batches(islice(meant, began, None)):
         if stopped():
             break

@@ -6,10 +6,8 @@ import json
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -19,6 +17,7 @@ from streams.capture.manifest import MANIFEST, Gap, Manifest, Recording, read_ma
 from streams.capture.record import Kind, Metadata
 from streams.capture.recorder import Progress, Recorded, learn_from, record
 from streams.capture.recording import Point, begin, choose, go_on
+from streams.cli.interruptible import interruptible
 from streams.errors import UsageError
 from streams.kafka import Cluster
 from streams.kafka.follow import topic_names
@@ -70,7 +69,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
         _tell(f"capture: going on behind {counted(total(former.parts).records, 'record')}")
     prefix = cluster.topics.prefix
     metadata = Metadata(Kind.CAPTURED, prefix, order.topology, now, learn_from(cluster))
-    with _interruptible() as stopped, collecting_rarely():
+    with interruptible(signal.SIGINT, signal.SIGTERM) as stopped, collecting_rarely():
         folder = CaptureFolder(
             order.output, metadata, order.split, resume=former is not None, recording=recording,
             codec=order.codec,
@@ -107,27 +106,6 @@ def _gap(gap: Gap) -> str:
         f"{gap.topic}/{gap.partition}: offsets {gap.begin:,} to {gap.end - 1:,} were gone before "
         f"they were read: at most {counted(gap.end - gap.begin, 'record')} lost"
     )
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Let the first SIGINT or SIGTERM ask for a clean stop; a second one acts as ever."""
-    asked = False
-
-    def ask(_: int, __: FrameType | None) -> None:
-        nonlocal asked
-        asked = True
-        restore()
-
-    def restore() -> None:
-        signal.signal(signal.SIGINT, interrupt)
-        signal.signal(signal.SIGTERM, terminate)
-
-    interrupt, terminate = signal.signal(signal.SIGINT, ask), signal.signal(signal.SIGTERM, ask)
-    try:
-        yield lambda: asked
-    finally:
-        restore()
 
 
 def show(output: Path, manifest: Manifest, outcome: Recorded | None, format_: str) -> int:

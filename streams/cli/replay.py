@@ -8,11 +8,9 @@ import re
 import secrets
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import islice
-from types import FrameType
 
 import click
 
@@ -28,6 +26,7 @@ from streams.capture.rerun import Rerun
 from streams.capture.schedule import Contents, contents_of, renamed
 from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
+from streams.cli.interruptible import interruptible
 from streams.cli.options import cluster_of
 from streams.cli.replay_raw import replay_raw
 from streams.cli.replay_text import (
@@ -195,7 +194,7 @@ def replay(
     before, found = work.standing.position, None
     if work.resumed:
         _tell(f"replay: job {work.name} goes on behind {before:,} of {rerun.commands:,} records")
-    with _interruptible() as stopped:
+    with interruptible(signal.SIGINT) as stopped:
         outcome = run(
             islice(dues, before, None),
             work,
@@ -217,7 +216,7 @@ def _raw(
     job: str | None, dry_run: bool, timeout: int, format_: str,
 ) -> None:  # fmt: skip
     cluster = cluster_of(bootstrap, reader.metadata.prefix if prefix is None else prefix)
-    with _interruptible() as stopped:
+    with interruptible(signal.SIGINT) as stopped:
         code = replay_raw(
             reader, cluster, job=job, dry_run=dry_run, timeout=timeout / 1000, stopped=stopped,
             format_=format_,
@@ -290,23 +289,6 @@ def _closed(
             f"replay: {arrived:,} of {wanted:,} messages have arrived"
         ),
     )
-
-
-@contextmanager
-def _interruptible() -> Iterator[Callable[[], bool]]:
-    """Let the first SIGINT ask for a clean stop; a second one interrupts as ever."""
-    asked = False
-
-    def ask(_: int, __: FrameType | None) -> None:
-        nonlocal asked
-        asked = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield lambda: asked
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _show(

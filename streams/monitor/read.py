@@ -94,10 +94,10 @@ def envelopes(
     headers = raw.select(
         "topic",
         F.col("timestamp").alias("stored_at"),
-        _header("sb-route").alias("route"),
-        _header("sb-message").alias("message"),
-        _header("sb-hop").alias("hop"),
-        _header("sb-conversation").alias("conversation"),
+        header("sb-route").alias("route"),
+        header("sb-message").alias("message"),
+        header("sb-hop").alias("hop"),
+        header("sb-conversation").alias("conversation"),
         "key",
     )
     decoded = headers.select(
@@ -182,7 +182,7 @@ def flagged(*flags: Flag) -> Column:
     return F.col("flags").bitwiseAND(int(reduce(or_, flags))) != 0
 
 
-def uuid_text(column: str) -> Column:
+def uuid_text(column: str | Column) -> Column:
     """Return the usual text of a UUID's 16 bytes; null where there are not 16."""
     digits = F.lower(F.hex(column))
     parts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
@@ -208,9 +208,9 @@ def _readable(frame: DataFrame, reason: Column, columns: Mapping[str, Column]) -
     return known.select("topic", "stored_at", "reason", *kept)
 
 
-def _header(name: str) -> Column:
-    # A list of headers may hold a name twice or not at all: the last (as everywhere), or null.
-    named = F.filter("headers", lambda header: header["key"] == name)
+def header(name: str) -> Column:
+    """Return the value of the last header of a name (as everywhere); null where there is none."""
+    named = F.filter("headers", lambda one: one["key"] == name)
     return F.get(F.reverse(named), 0)["value"]
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from streams.monitor.read import header, uuid_text
 from streams.wire.job import tag_of
 from streams.wire.records import CONVERSATION
 
 _ID = "(?:^|/)([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(?:/|$)"
-_LENGTH, _VERSION_AT, _TAG = 36, 15, 8
+_VERSION_AT, _TAG = 15, 8
 _REPLAYED = "8"
 
 
@@ -26,14 +27,7 @@ def only(raw: DataFrame, job: str | None) -> DataFrame:
     if "headers" not in raw.columns:
         return raw.where(_is_of(key, job))
     # In a queue the key is the group's id, and a header says which dialog's.
-    named = F.filter("headers", lambda header: header["key"] == CONVERSATION)
-    digits = F.lower(F.hex(F.get(F.reverse(named), F.lit(0))["value"]))
-    parts = (F.substring(digits, begin, length) for begin, length in _PARTS)
-    in_header = F.concat_ws("-", *parts)
-    return raw.where(_is_of(F.when(F.length(in_header) == _LENGTH, in_header).otherwise(key), job))
-
-
-_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+    return raw.where(_is_of(F.coalesce(uuid_text(header(CONVERSATION)), key), job))
 
 
 def _is_of(conversation: Column, job: str | None) -> Column:

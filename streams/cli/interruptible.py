@@ -1,0 +1,32 @@
+"""Signals that ask a command for a clean stop."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def interruptible(*signals: signal.Signals) -> Iterator[Callable[[], bool]]:
+    """Let the first of some signals ask for a stop; a second one acts as ever.
+
+    What is yielded tells whether one has come.
+    """
+    asked = False
+
+    def ask(_: int, __: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+        restore()
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    before = {number: signal.signal(number, ask) for number in signals}
+    try:
+        yield lambda: asked
+    finally:
+        restore()
