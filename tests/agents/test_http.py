@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import re
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 from streams.resources import topologies_dir
 from tests.agents.rig import worker
+from tests.health import get
 from tests.running import eventually, running
 from tests.workers.rig import pause
 
 DIRECTORY = topologies_dir() / "dynamic_routing" / "directory.yaml"
-
-
-def get(port: str, path: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
 
 
 def test_agents_say_when_they_are_ready(kafka: str, unique: str, tmp_path: Path) -> None:

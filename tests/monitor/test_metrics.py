@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from streams.errors import UsageError
 from streams.monitor.metrics import serving
 from streams.monitor.watch import Watch
 from streams.store import Store
-
-Samples = dict[tuple[str, ...], float]
-
-
-def get(port: int, path: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
-
-
-def metrics(port: int) -> Samples:
-    code, text = get(port, "/metrics")
-    assert code == 200
-    return {
-        (sample.name, *sorted(sample.labels.values())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
+from tests.health import get, metrics
 
 
 @dataclass(frozen=True)

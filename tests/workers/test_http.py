@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, TopicPartition, deploy
@@ -23,30 +20,9 @@ from streams.wire import encode_catalog_object
 from streams.workers import ROLES, Plan, Process
 from streams.workers.http import serving
 from streams.workers.metrics import FIGURES
+from tests.health import Samples, get, metrics
 from tests.running import DEADLINE, WorkerThread, eventually
 from tests.workers.rig import Gate, Hook, HookedCluster, Rig, pause
-
-Samples = dict[tuple[str, ...], float]
-
-
-def get(port: int, path: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=DEADLINE) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
-
-
-def metrics(port: int) -> Samples:
-    """Return the samples by name and labels."""
-    code, text = get(port, "/metrics")
-    assert code == 200
-    return {
-        (sample.name, *sorted(sample.labels.values())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
 
 
 @contextmanager
