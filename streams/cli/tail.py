@@ -117,8 +117,10 @@ def choose(
     elif wanted in existing:
         chosen = [wanted]
     else:
+        # Another estate on the same brokers is not meant: '*' is all that begins with the prefix.
         patterns = (wanted, topics.prefix + wanted)
-        chosen = [n for n in ours if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
+        mine = [name for name in ours if name.startswith(topics.prefix)]
+        chosen = [n for n in mine if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
         if not chosen:
             raise _unknown(wanted, [n for n, p in ours.items() if p is not None], topics.prefix)
     return [(name, existing[name]) for name in chosen]
