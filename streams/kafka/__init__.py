@@ -1,5 +1,6 @@
 """The only importer of confluent_kafka: clusters, clients, topics, the catalog."""
 
+from streams.kafka.acls import create_acls
 from streams.kafka.catalog import (
     CatalogState,
     Change,
@@ -78,6 +79,7 @@ __all__ = [
     "change_for",
     "compare",
     "create",
+    "create_acls",
     "demand",
     "deploy",
     "first_since",
