@@ -176,3 +176,21 @@ def test_a_property_wins_over_what_is_set_here_by_default(monkeypatch: pytest.Mo
     assert given[0]["acks"] == "all"
     assert given[1]["session.timeout.ms"] == "8000"
     assert given[1]["isolation.level"] == "read_committed"
+
+
+def test_a_secret_is_no_flag(folder: Path) -> None:
+    """Everybody could see it in the list of processes; nothing of it is printed either."""
+    refused = show("--kafka", "sasl.password=geheim")
+    assert refused.exit_code == 2 and "geheim" not in refused.output
+    assert "HOPLINE_KAFKA_SASL_PASSWORD, or --kafka sasl.password.file=FILE" in refused.stderr
+    mistyped = show("--kafka", "sasl.password:geheim")
+    assert mistyped.exit_code == 2 and "geheim" not in mistyped.output
+
+
+def test_a_secret_may_be_in_a_file(folder: Path) -> None:
+    (folder / "secret").write_text("geheim\n")
+    assert cluster_by("--kafka", "sasl.password.file=secret").properties == {
+        "sasl.password": "geheim"
+    }
+    rows = shown(HOPLINE_KAFKA_SASL_PASSWORD_FILE="secret")
+    assert rows["kafka.sasl.password"] == ("***", "HOPLINE_KAFKA_SASL_PASSWORD_FILE")
