@@ -5,8 +5,9 @@ from __future__ import annotations
 import fnmatch
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
@@ -15,8 +16,9 @@ from streams.cli.options import cluster_options
 from streams.cli.parts import clusters_of_parts, part_option
 from streams.cli.topology_argument import TopologyArgument
 from streams.errors import UsageError
-from streams.kafka import create_acls
+from streams.kafka import create_acls, set_passwords
 from streams.live.parts import Part, parts_of
+from streams.settings import Sourced, read_secret
 from streams.topology import Topology
 from streams.wire import Topics
 from streams.wire.roles import Granted, Role, roles_of
@@ -41,9 +43,15 @@ _HEAD = """\
     default="User:{role}",
     show_default=True,
     metavar="TEXT",
-    help="Who a role is to Kafka; {role} stands for its name. By certificates: 'User:CN={role}'.",
+    help="Who a role is to Kafka: {role} stands for its name, {kind} for the part before the dot.",
 )
 @click.option("--apply", "wanted", is_flag=True, help="Create them on the cluster.")
+@click.option(
+    "--passwords",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="With --apply: let users log in by SCRAM-SHA-512; FOLDER/USER holds a password.",
+)
 @timeout_option()
 @format_option()
 @cluster_options
@@ -53,6 +61,7 @@ def acl(
     chosen_roles: tuple[str, ...],
     principal: str,
     wanted: bool,
+    passwords: Path | None,
     timeout: float,
     format_: str,
     bootstrap: str,
@@ -69,10 +78,13 @@ def acl(
     hopline acl hub --role 'forwarder.*'
     hopline acl hub --apply --bootstrap localhost:9093
     """
-    if "{role}" not in principal:
+    if "{role}" not in principal and "{kind}" not in principal:
         raise UsageError(
-            f"--principal '{principal}' gives all roles one user.", "Write {role} where it belongs."
+            f"--principal '{principal}' gives all roles one user.",
+            "Write {role} where it belongs, or {kind} where a user works for all instances.",
         )
+    if passwords is not None and not wanted:
+        raise UsageError("--passwords are set with --apply.", "Add --apply.")
     found = [
         _Found(part, principal, _fitting(topology, part, prefix, chosen_roles))
         for part in parts_of(topology, chosen)
@@ -95,6 +107,8 @@ def acl(
     for each in found:
         cluster = clusters[each.part.name]
         cluster.wait(timeout, lambda text: click.echo(text, err=True))
+        if passwords is not None:
+            set_passwords(cluster, _passwords(passwords, map(each.user, each.roles)))
         count = create_acls(cluster, [(each.user(r), g) for r in each.roles for g in r.grants])
         if format_ == "text":
             click.echo(f"{count} entries for {len(each.roles)} roles at {cluster.bootstrap}")
@@ -110,7 +124,7 @@ class _Found:
 
     def user(self, role: Role) -> str:
         """Return who a role is to Kafka."""
-        return self.principal.replace("{role}", role.name)
+        return self.principal.replace("{role}", role.name).replace("{kind}", role.kind)
 
 
 def _fitting(whole: Topology, part: Part, prefix: str, patterns: Sequence[str]) -> tuple[Role, ...]:
@@ -120,6 +134,19 @@ def _fitting(whole: Topology, part: Part, prefix: str, patterns: Sequence[str]) 
         for role in roles_of(part.topology, topics, whole, part.name)
         if not patterns or any(fnmatch.fnmatchcase(role.name, p) for p in patterns)
     )
+
+
+def _passwords(folder: Path, principals: Iterable[str]) -> dict[str, str]:
+    """Return the passwords of those users who have one in the folder; raises UsageError."""
+    users = {principal.removeprefix("User:") for principal in principals}
+    files = {user: Sourced(folder / user, str(folder)) for user in sorted(users)
+             if (folder / user).is_file()}  # fmt: skip
+    if not files:
+        raise UsageError(
+            f"{folder} has the password of no user: {', '.join(sorted(users)[:3])} ...",
+            "A file is called like the user, without User:.",
+        )
+    return {user: str(read_secret(user, file).value) for user, file in files.items()}
 
 
 def _lines(each: _Found) -> Iterator[str]:

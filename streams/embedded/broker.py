@@ -189,7 +189,8 @@ class Broker:
         text = server_properties(self.data.log_dir, port, node, self._beside)
         self.data.properties.write_text(text, encoding="ascii")
         main = ["kafka.Kafka", str(self.data.properties)]
-        command = _java(java, [*self._jvm, *_LOGGING, *options], jars, main)
+        told = [*self._jvm, *_LOGGING, *self._beside.java, *options]
+        command = _java(java, told, jars, main)
         self._child = spawn(command, self.data.log_file)
         running = Running(self._child.pid, port, cluster, time.time())
         self.data.record(running)

@@ -50,11 +50,13 @@ class Node:
 class Beside:
     """What a broker has beside its plain listener, which stays for those who look after it.
 
-    ``listeners``: more ports, by security protocol; ``properties`` of Kafka's, which win.
+    ``listeners``: more ports, by security protocol; ``properties`` of Kafka's, which win; ``java``:
+    options of its Java.
     """
 
     listeners: Mapping[str, int] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)  # with passwords
+    java: tuple[str, ...] = ()
 
 
 NOTHING = Beside()

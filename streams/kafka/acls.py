@@ -1,8 +1,8 @@
-"""Kafka's access control lists: creating what roles need."""
+"""Kafka's users and access control lists: creating what roles need."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
@@ -11,6 +11,10 @@ from confluent_kafka.admin import (
     AclPermissionType,
     ResourcePatternType,
     ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialAlteration,
+    UserScramCredentialUpsertion,
 )
 
 from streams.errors import SurroundingsError
@@ -19,6 +23,7 @@ from streams.wire.grants import Operation, Resource
 from streams.wire.roles import Granted
 
 _TIMEOUT = 30.0
+_ITERATIONS = 8192
 _RESOURCES = {
     Resource.TOPIC: ResourceType.TOPIC,
     Resource.GROUP: ResourceType.GROUP,
@@ -48,6 +53,24 @@ def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int
                 "cluster.",
             ) from error
     return len(bindings)
+
+
+def set_passwords(cluster: Cluster, passwords: Mapping[str, str]) -> None:
+    """Let users log in by SCRAM-SHA-512 with these passwords, and no longer with former ones."""
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _ITERATIONS)
+    asked: list[UserScramCredentialAlteration] = [
+        UserScramCredentialUpsertion(user, info, password.encode())
+        for user, password in passwords.items()
+    ]
+    admin = cluster.admin()
+    for user, future in admin.alter_user_scram_credentials(asked).items():
+        try:
+            future.result()
+        except KafkaException as error:
+            raise SurroundingsError(
+                f"Kafka does not set the password of {user}: {error.args[0].str()}.",
+                "Whoever sets it must be allowed to Alter the cluster.",
+            ) from error
 
 
 def binding_of(principal: str, grant: Granted, operation: Operation) -> AclBinding:

@@ -146,6 +146,13 @@ class Cluster:
 
     def unreachable(self, error: KafkaException, timeout: float) -> SurroundingsError:
         """Return what tells a user that nothing answered for ``timeout`` seconds."""
+        refused = "" if "debug" in self.properties else self._outage().refused
+        if refused:
+            return SurroundingsError(
+                f"Kafka at {self.bootstrap} lets nobody in: {refused}"
+                f" (gave up after {timeout:g} s).",
+                "`hopline config show` says what security.protocol, sasl.* and ssl.* are, and why.",
+            )
         return SurroundingsError(
             f"Kafka at {self.bootstrap} cannot be reached: {_reason(error)}"
             f" (gave up after {timeout:g} s).",

@@ -25,7 +25,7 @@ from streams.settings.properties import (
     unknown_variables,
     variable_of,
 )
-from streams.settings.secrets import SUFFIX, is_filed, with_files_read
+from streams.settings.secrets import SUFFIX, is_filed, read_secret, with_files_read
 
 __all__ = [
     "ADDRESS",
@@ -48,6 +48,7 @@ __all__ = [
     "is_secret",
     "property_variable",
     "property_variables",
+    "read_secret",
     "read_settings",
     "setting_of",
     "settings_of",

@@ -31,11 +31,12 @@ def with_files_read(properties: Mapping[str, Sourced]) -> dict[str, Sourced]:
     found = {name: sourced for name, sourced in properties.items() if not is_filed(name)}
     for name, sourced in properties.items():
         if is_filed(name):
-            found.setdefault(name.removesuffix(SUFFIX), _read(name, sourced))
+            found.setdefault(name.removesuffix(SUFFIX), read_secret(name, sourced))
     return found
 
 
-def _read(name: str, sourced: Sourced) -> Sourced:
+def read_secret(name: str, sourced: Sourced) -> Sourced:
+    """Return what the file says that ``sourced`` names; ``name`` is what it is for."""
     path = Path(str(sourced.value))
     try:
         text = path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")

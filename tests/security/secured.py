@@ -6,7 +6,9 @@ topology is a user of SCRAM with a password of its own, over TLS.
 
 from __future__ import annotations
 
+import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,21 +20,22 @@ from confluent_kafka.admin import (
     AclPermissionType,
     ResourcePatternType,
     ResourceType,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
 )
 
 from streams.embedded import Beside, Broker
 from streams.embedded.probe import free_ports
 from streams.kafka import Cluster
-from streams.kafka.acls import binding_of, create_acls
+from streams.kafka.acls import binding_of, create_acls, set_passwords
 from streams.wire import Topics
 from streams.wire.grants import Operation
 from streams.wire.roles import Granted, Role
 
 ROOT = Path(__file__).parents[2]
 SCRAM = "SCRAM-SHA-512"
+_ASKED = re.compile(
+    r"Principal = User:(\S+) is (Allowed|Denied) operation = (\w+) from host = \S+ "
+    r"on resource = (\w+):LITERAL:(.*?) for request"
+)
 _LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
 
@@ -54,6 +57,36 @@ class Secured:
     def plain(self) -> str:
         """Return the address at which everything is allowed."""
         return self.broker.bootstrap
+
+    def asked(self, user: str) -> Counter[tuple[bool, str, str, Operation]]:
+        """Return what a user has asked for: allowed, kind and name of the resource, operation.
+
+        Kafka's authorizer says it in the broker's log.
+        """
+        log = self.broker.data.log_file.read_text(encoding="utf-8", errors="replace")
+        return Counter(
+            (m[2] == "Allowed", m[4], m[5], Operation[m[3]])
+            for m in _ASKED.finditer(log)
+            if m[1] == user and m[3] in Operation.__members__
+        )
+
+    def unused(self, role: Role) -> set[tuple[str, str]]:
+        """Return what a role may do and has not done, as (resource's name, operation)."""
+        asked = [(name, operation) for ok, _, name, operation in self.asked(role.name) if ok]
+        return {
+            (grant.name, operation.value)
+            for grant in role.grants
+            for operation in grant.operations
+            if not any(
+                done is operation
+                and (name.startswith(grant.name) if grant.prefixed else name == grant.name)
+                for name, done in asked
+            )
+        }
+
+    def refused(self, user: str) -> set[tuple[str, str]]:
+        """Return what a user was refused, as (resource's name, operation)."""
+        return {(name, operation.value) for ok, _, name, operation in self.asked(user) if not ok}
 
     @property
     def authority(self) -> str:
@@ -80,13 +113,7 @@ class Secured:
 
     def add_users(self, users: Iterable[str]) -> None:
         """Let users log in with their passwords."""
-        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-        asked = [
-            UserScramCredentialUpsertion(user, info, password_of(user).encode()) for user in users
-        ]
-        admin = self.admin("").admin()
-        for future in admin.alter_user_scram_credentials(asked).values():
-            future.result()
+        set_passwords(self.admin(""), {user: password_of(user) for user in users})
 
     def grant(self, roles: Iterable[Role]) -> None:
         """Let roles do what they may."""
@@ -139,6 +166,7 @@ def secured_broker(folder: Path, *clients: str) -> Iterator[Secured]:
             "listener.name.ssl.ssl.client.auth": "required",
             "ssl.principal.mapping.rules": "RULE:^CN=([^,]+)$/$1/",
         },
+        ("-Dorg.slf4j.simpleLogger.log.kafka.authorizer.logger=debug",),
     )
     with Broker(folder / "kafka", beside=beside) as broker:
         yield Secured(broker, f"127.0.0.1:{sasl}", f"127.0.0.1:{tls}", certificates)
