@@ -144,6 +144,12 @@ class Cluster:
             else:
                 return
 
+    def remedy(self, usual: str) -> str:
+        """Return what to do where a topic is not there: Kafka hides what somebody may not see."""
+        if "security.protocol" not in self.properties:
+            return usual
+        return f"{usual} Or this user may not see it: `hopline acl TOPOLOGY` says what a role may."
+
     def unreachable(self, error: KafkaException, timeout: float) -> SurroundingsError:
         """Return what tells a user that nothing answered for ``timeout`` seconds."""
         refused = "" if "debug" in self.properties else self._outage().refused

@@ -222,12 +222,16 @@ ROLES: Mapping[str, RoleKind] = {
         ),
     ),
     "replay": RoleKind(
-        "says again what a capture says was said",
+        "says again what a capture says was said, and sees what comes of it",
         (
             _CATALOG,
-            _topic("cmd", On.EVERY, "Write", "statements, again"),
-            _topic("result", On.EVERY, "Read", "the answers to them"),
+            _topic("cmd", On.EVERY, "Read Write", "statements, again; how far a job is"),
+            _topic("queue", On.EVERY, "Read", "what is delivered"),
+            _topic("event", On.CLUSTER, "Read", "what happens"),
+            _group("replay", On.CLUSTER, "Describe", "the name under which it reads"),
+            _group("replay.", On.EVERY, "Read", "how far a job is"),
             _NAMED,
+            _transactions("replay.", On.EVERY, "statements and how far it is, as one"),
         ),
     ),
     "foreign": RoleKind(

@@ -22,9 +22,16 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 @pytest.fixture(scope="package")
 def system(secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """Return a system whose parts are users of their own, after a dialog."""
+    """Return a system whose parts are users of their own, after a dialog that is trimmed already.
+
+    And after another one, of which everything is there.
+    """
     folder = tmp_path_factory.mktemp("system")
     with guarded(secured, f"t{uuid.uuid4().hex[:12]}.", folder) as made:
+        made.work(keep=0.0)
         made.talk()
         eventually(lambda: made.trimmed() or pause(), "every topic is trimmed")
+        made.rest()
+        made.work()
+        made.talk()
         yield made

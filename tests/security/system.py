@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from streams.client import Client, Exchange, Receiver
-from streams.kafka import Cluster, deploy, read_begins
+from streams.kafka import Cluster, deploy, read_begins, read_catalog
 from streams.protocol import Limits
 from streams.topology import Topology, load
 from streams.wire import Topics
@@ -47,6 +47,7 @@ class Guarded:
 
     secured: Secured
     prefix: str
+    folder: Path
     topology: Topology
     roles: dict[str, Role]
     workers: list[WorkerThread] = field(default_factory=list)
@@ -60,13 +61,23 @@ class Guarded:
         """Return the names of the topics."""
         return Topics(self.prefix)
 
-    def work(self, role: str, instance: str) -> None:
-        """Start a worker as its role's user; it trims at once whatever may go."""
-        plan = Plan((role,), (instance,), keep=0.0)
-        process = Process(
-            self.cluster(f"{role}.{instance}"), plan, limits=Limits(), timeout=DEADLINE
-        )
-        self.workers.append(WorkerThread(process))
+    def work(self, keep: float | None = None) -> None:
+        """Start all workers as their roles' users; topics keep what is done with for ``keep``."""
+        for instance in self.topology.instances:
+            for role in ROLES:
+                cluster = self.cluster(f"{role}.{instance}")
+                read_catalog(cluster)  # as the command does to learn the instances
+                plan = Plan((role,), (instance,), keep=keep)
+                process = Process(cluster, plan, limits=Limits(), timeout=DEADLINE)
+                self.workers.append(WorkerThread(process))
+
+    def rest(self) -> None:
+        """Stop all workers; raises what one has failed with."""
+        workers, self.workers = self.workers, []
+        for worker in workers:
+            worker.process.stop()
+        for worker in workers:
+            worker.stop()
 
     def check(self) -> None:
         """Raise what a worker has failed with."""
@@ -117,21 +128,18 @@ class Guarded:
 
 @contextmanager
 def guarded(secured: Secured, prefix: str, folder: Path) -> Iterator[Guarded]:
-    """Apply the topology as ``apply``, and run its workers as their roles."""
+    """Apply the topology as ``apply``."""
     (folder / "topology.yaml").write_text(TOPOLOGY, encoding="utf-8")
     topology = load(folder, time.time())
     roles = {role.name: role for role in roles_of(topology, Topics(prefix), topology, "")}
     secured.add_users(roles)
     secured.grant(roles.values())
-    system = Guarded(secured, prefix, topology, roles)
+    system = Guarded(secured, prefix, folder, topology, roles)
     deploy(system.cluster("apply"), topology)
-    with ExitStack() as stack:
-        for instance in topology.instances:
-            for role in ROLES:
-                system.work(role, instance)
-                stack.callback(system.workers[-1].process.stop)
+    try:
         yield system
+    except BaseException:
         for worker in system.workers:
             worker.process.stop()
-        for worker in system.workers:
-            worker.stop()
+        raise
+    system.rest()
