@@ -127,9 +127,9 @@ class Guarded:
 
 
 @contextmanager
-def guarded(secured: Secured, prefix: str, folder: Path) -> Iterator[Guarded]:
+def guarded(secured: Secured, prefix: str, folder: Path, text: str = TOPOLOGY) -> Iterator[Guarded]:
     """Apply the topology as ``apply``."""
-    (folder / "topology.yaml").write_text(TOPOLOGY, encoding="utf-8")
+    (folder / "topology.yaml").write_text(text, encoding="utf-8")
     topology = load(folder, time.time())
     roles = {role.name: role for role in roles_of(topology, Topics(prefix), topology, "")}
     secured.add_users(roles)

@@ -86,7 +86,7 @@ def test_a_worker_that_may_not_is_told_and_tells_no_password(
 ) -> None:
     """With everything that librdkafka has to say."""
     words = ("worker", "endpoint", "--instance", "ServerA", "--timeout", "5", "--verbose")
-    refused = as_user(system, "monitor", tmp_path, *words, "--kafka", "debug=security,broker,conf")
+    refused = as_user(system, "monitor", tmp_path, *words, "--kafka", "debug=all")
     assert refused.code == 3
     assert "hopline acl" in refused.stderr
 
