@@ -43,7 +43,8 @@ _HEAD = """\
     default="User:{role}",
     show_default=True,
     metavar="TEXT",
-    help="Who a role is to Kafka: {role} stands for its name, {kind} for the part before the dot.",
+    help="Who a role is to Kafka: {role} stands for its name, {kind} for the part before the dot. "
+    "Without either the roles of --role are one user.",
 )
 @click.option("--apply", "wanted", is_flag=True, help="Create them on the cluster.")
 @click.option(
@@ -78,10 +79,11 @@ def acl(
     hopline acl hub --role 'forwarder.*'
     hopline acl hub --apply --bootstrap localhost:9093
     """
-    if "{role}" not in principal and "{kind}" not in principal:
+    if not chosen_roles and "{role}" not in principal and "{kind}" not in principal:
         raise UsageError(
             f"--principal '{principal}' gives all roles one user.",
-            "Write {role} where it belongs, or {kind} where a user works for all instances.",
+            "Write {role} where it belongs, or {kind} where a user works for all instances; or say "
+            "with --role which roles are meant.",
         )
     if passwords is not None and not wanted:
         raise UsageError("--passwords are set with --apply.", "Add --apply.")
