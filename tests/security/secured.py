@@ -36,6 +36,7 @@ _ASKED = re.compile(
     r"Principal = User:(\S+) is (Allowed|Denied) operation = (\w+) from host = \S+ "
     r"on resource = (\w+):LITERAL:(.*?) for request"
 )
+_OPERATIONS = {operation.value.upper(): operation for operation in Operation}
 _LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
 
@@ -65,9 +66,9 @@ class Secured:
         """
         log = self.broker.data.log_file.read_text(encoding="utf-8", errors="replace")
         return Counter(
-            (m[2] == "Allowed", m[4], m[5], Operation[m[3]])
+            (m[2] == "Allowed", m[4], m[5], _OPERATIONS[m[3].upper()])
             for m in _ASKED.finditer(log)
-            if m[1] == user and m[3] in Operation.__members__
+            if m[1] == user and m[3].upper() in _OPERATIONS
         )
 
     def unused(self, role: Role) -> set[tuple[str, str]]:
