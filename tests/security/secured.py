@@ -85,9 +85,13 @@ class Secured:
             )
         }
 
-    def refused(self, user: str) -> set[tuple[str, str]]:
-        """Return what a user was refused, as (resource's name, operation)."""
-        return {(name, operation.value) for ok, _, name, operation in self.asked(user) if not ok}
+    def refused(self, user: str, prefix: str) -> set[tuple[str, str]]:
+        """Return what a user was refused in one system, as (resource's name, operation)."""
+        return {
+            (name, operation.value)
+            for ok, _, name, operation in self.asked(user)
+            if not ok and name.startswith(prefix)
+        }
 
     @property
     def authority(self) -> str:

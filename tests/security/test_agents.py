@@ -65,6 +65,6 @@ def test_an_agent_answers_with_just_what_its_role_may(routed: Guarded, tmp_path:
         assert agent.wait(DEADLINE) == 0, log.read_text()
     finally:
         agent.kill()
-    assert routed.secured.refused(ROUTER) == set()
+    assert routed.secured.refused(ROUTER, routed.prefix) == set()
     assert routed.secured.unused(routed.roles[ROUTER]) == set()
     assert "geheim" not in log.read_text()

@@ -24,7 +24,7 @@ def test_verify_reads_with_java_and_with_librdkafka(system: Guarded, tmp_path: P
     done = as_user(system, "verify", tmp_path, "verify", "--master", "local[1]", "--format", "json")
     assert done.code == 0, done.stderr
     assert json.loads(done.stdout)["verdict"] == "nothing lost, as far back as the logs go"
-    assert system.secured.refused("verify") == set()
+    assert system.secured.refused("verify", system.prefix) == set()
     assert system.secured.unused(system.roles["verify"]) == set()
     assert [line for line in done.processes if "java" in line], "Spark's Java was looked at too"
 
@@ -54,7 +54,7 @@ def test_the_monitor_watches(system: Guarded, tmp_path: Path) -> None:
     assert done.code == 0, done.stderr
     with Store.open(url, create=False) as store:
         assert stored(store, LatencyWindow)
-    assert system.secured.refused("monitor") == set()
+    assert system.secured.refused("monitor", system.prefix) == set()
     # What forwarders hold in memory is read only where one holds something.
     held = {(f"{system.prefix}txq.", "Read")}
     assert system.secured.unused(system.roles["monitor"]) == held
@@ -78,7 +78,7 @@ def test_what_else_people_run(
     folder = str(system.folder)
     done = as_user(system, user, tmp_path, *(w.replace("{topology}", folder) for w in words))
     assert done.code == 0, done.stderr
-    assert system.secured.refused(user) == set()
+    assert system.secured.refused(user, system.prefix) == set()
 
 
 def test_a_worker_that_may_not_is_told_and_tells_no_password(

@@ -23,7 +23,7 @@ def test_a_worker_uses_all_that_it_may_and_asks_for_no_more(
     user = f"{role}.{instance}"
     moved = {(system.topics.name(kind, instance), "Write") for kind in MOVES}
     assert system.secured.unused(system.roles[user]) == (moved if role == "endpoint" else set())
-    assert system.secured.refused(user) == set()
+    assert system.secured.refused(user, system.prefix) == set()
 
 
 @pytest.mark.parametrize("user", [INITIATOR, TARGET])
@@ -37,4 +37,4 @@ def test_an_application_uses_all_that_it_may_and_asks_for_no_more(
         TARGET: {(system.topics.result("ServerB"), "Read")},
     }
     assert unused == alone[user]
-    assert system.secured.refused(user) == set()
+    assert system.secured.refused(user, system.prefix) == set()
