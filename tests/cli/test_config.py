@@ -194,3 +194,14 @@ def test_a_secret_may_be_in_a_file(folder: Path) -> None:
     }
     rows = shown(HOPLINE_KAFKA_SASL_PASSWORD_FILE="secret")
     assert rows["kafka.sasl.password"] == ("***", "HOPLINE_KAFKA_SASL_PASSWORD_FILE")
+
+
+def test_what_secures_a_connection_is_looked_at_together(folder: Path) -> None:
+    """SASL alone would be Kerberos, a key alone no pair."""
+    words = ("security.protocol=sasl_ssl", "sasl.mechanisms=SCRAM-SHA-512", "sasl.username=u")
+    flags = [word for each in words for word in ("--kafka", each)]
+    (folder / "secret").write_text("geheim\n")
+    cluster = cluster_by(*flags, "--kafka", "sasl.password.file=secret")
+    assert cluster.properties["security.protocol"] == "sasl_ssl"
+    with pytest.raises(UsageError, match=r"--kafka: .*mechanism"):
+        cluster_by("--kafka", "security.protocol=sasl_ssl", "--kafka", "sasl.mechanisms=X")
