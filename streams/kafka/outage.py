@@ -68,6 +68,7 @@ class Outage:
         began, pause = time.monotonic(), threading.Event()
         try:
             if self._answers(_LOOK):
+                self.refused = ""
                 # One of several brokers, or what a client that is seldom polled says late.
                 log.info("Kafka at %s: %s", self._bootstrap, text)
                 pause.wait(EVERY)

@@ -49,7 +49,7 @@ def test_verify_with_a_key_instead_of_a_password(system: Guarded, tmp_path: Path
 
 def test_the_monitor_watches(system: Guarded, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/monitor.sqlite"
-    words = ("monitor", "--until-idle", "2", "--master", "local[2]", "--store", url)
+    words = ("monitor", "--until-idle", "3", "--master", "local[2]", "--store", url)
     done = as_user(system, "monitor", tmp_path, *words, "--checkpoint", str(tmp_path / "c"))
     assert done.code == 0, done.stderr
     with Store.open(url, create=False) as store:
