@@ -104,13 +104,14 @@ def acl(
                 click.echo(line)
     if not wanted:
         return
+    known = {} if passwords is None else _passwords(passwords, found)
     parts = clusters_of_parts(topology, chosen, bootstrap, prefix)
     clusters = {part.name: cluster for part, cluster in parts}
     for each in found:
         cluster = clusters[each.part.name]
         cluster.wait(timeout, lambda text: click.echo(text, err=True))
-        if passwords is not None:
-            set_passwords(cluster, _passwords(passwords, map(each.user, each.roles)))
+        mine = {each.user(role).removeprefix("User:") for role in each.roles}
+        set_passwords(cluster, {user: text for user, text in known.items() if user in mine})
         count = create_acls(cluster, [(each.user(r), g) for r in each.roles for g in r.grants])
         if format_ == "text":
             click.echo(f"{count} entries for {len(each.roles)} roles at {cluster.bootstrap}")
@@ -138,9 +139,9 @@ def _fitting(whole: Topology, part: Part, prefix: str, patterns: Sequence[str]) 
     )
 
 
-def _passwords(folder: Path, principals: Iterable[str]) -> dict[str, str]:
+def _passwords(folder: Path, found: Iterable[_Found]) -> dict[str, str]:
     """Return the passwords of those users who have one in the folder; raises UsageError."""
-    users = {principal.removeprefix("User:") for principal in principals}
+    users = {each.user(role).removeprefix("User:") for each in found for role in each.roles}
     files = {user: Sourced(folder / user, str(folder)) for user in sorted(users)
              if (folder / user).is_file()}  # fmt: skip
     if not files:

@@ -62,6 +62,8 @@ def set_passwords(cluster: Cluster, passwords: Mapping[str, str]) -> None:
         UserScramCredentialUpsertion(user, info, password.encode())
         for user, password in passwords.items()
     ]
+    if not asked:
+        return
     admin = cluster.admin()
     for user, future in admin.alter_user_scram_credentials(asked).items():
         try:
