@@ -136,6 +136,7 @@ class Cluster:
             try:
                 admin.list_topics(timeout=step)
             except KafkaException as error:
+                admin.poll(0)  # what librdkafka says of the reason is handed over
                 waited += step
                 if waited >= timeout:
                     raise self.unreachable(error, timeout) from error

@@ -66,9 +66,9 @@ class Secured:
         """
         log = self.broker.data.log_file.read_text(encoding="utf-8", errors="replace")
         return Counter(
-            (m[2] == "Allowed", m[4], m[5], _OPERATIONS[m[3].upper()])
+            (m[2] == "Allowed", m[4], m[5], _OPERATIONS[m[3].replace("_", "").upper()])
             for m in _ASKED.finditer(log)
-            if m[1] == user and m[3].upper() in _OPERATIONS
+            if m[1] == user and m[3].replace("_", "").upper() in _OPERATIONS
         )
 
     def unused(self, role: Role) -> set[tuple[str, str]]:

@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from streams.client import Client, Exchange, Receiver
-from streams.kafka import Cluster, deploy, read_begins, read_catalog
+from streams.kafka import Cluster, deploy, read_all, read_begins, read_catalog
 from streams.protocol import Limits
 from streams.topology import Topology, load
-from streams.wire import Topics
+from streams.wire import Topics, decode_event
 from streams.wire.roles import Role, roles_of
 from streams.workers import ROLES, Plan, Process
 from tests.running import DEADLINE, WorkerThread, eventually
@@ -27,7 +28,9 @@ instances:
         broker_id: DatabaseA
         queues: {InitiatorQueue: {group: initiator-readers}}
         services: {InitiatorService: {queue: InitiatorQueue}}
-        routes: [{name: ToB, service_name: TargetService, address: 'tcp://ServerB:4022'}]
+        routes:
+          - {name: ToB, service_name: TargetService, address: 'tcp://ServerB:4022'}
+          - {name: Astray, service_name: Nowhere, address: 'tcp://ServerB:4022'}
   ServerB:
     address: tcp://ServerB:4022
     databases:
@@ -96,8 +99,9 @@ class Guarded:
                 [asked] = eventually(lambda: exchange.receive(1.0), "the question arrives")
                 assert asked.body == b"question"
                 exchange.send(asked.conversation, b"answer")
-                exchange.end(asked.conversation)
                 exchange.commit()
+            with Client(self.cluster(TARGET), timeout=DEADLINE) as client_there:
+                client_there.end(asked.conversation, wait=True)
             mine = ("ServerA", "DatabaseA", "InitiatorQueue", "initiator-readers")
             with Receiver(self.cluster(INITIATOR), *mine) as receiver:
                 found: list[bytes] = []
@@ -111,6 +115,19 @@ class Guarded:
                 assert found[0] == b"answer"
                 receiver.commit()
             client.end(dialog, wait=True)
+            for service, refuses in (("Nobody", "ServerA"), ("Nowhere", "ServerB")):
+                astray = client.begin("ServerA", "DatabaseA", "InitiatorService", service)
+                client.send(astray, b"x", wait=True)
+                eventually(partial(self._tells, refuses, service), f"{refuses} refuses it")
+                client.end(astray, cleanup=True, wait=True)
+
+    def _tells(self, instance: str, service: str) -> bool:
+        """Tell whether an instance has told of a copy for a service that it did not pass on."""
+        self.check()
+        events = map(
+            decode_event, (m.value() for m in read_all(self.cluster("observer"), self.topics.event))
+        )
+        return any(e["instance"] == instance and e["to_service"] == service for e in events)
 
     def trimmed(self) -> bool:
         """Tell whether every topic of messages was shortened, so all of them were done with."""

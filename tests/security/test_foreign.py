@@ -46,15 +46,21 @@ def prefix_of(whole: Topology, name: str) -> str:
     return prefix
 
 
-@contextmanager
-def working(secured: Secured, whole: Topology, name: str) -> Iterator[Role]:
-    """Run a cluster's workers, with a user for the other; yields who comes from there."""
-    share, other = share_of(whole, name), NAMES[name]
-    cluster = secured.admin(prefix_of(whole, name))
+def invited(secured: Secured, whole: Topology, name: str) -> Role:
+    """Return who comes to a cluster from the other one; there is a user then, and topics."""
+    share, cluster = share_of(whole, name), secured.admin(prefix_of(whole, name))
     deploy(cluster, share)
     [guest] = (r for r in roles_of(share, cluster.topics, whole, name) if r.kind == "foreign")
     secured.add_users([guest.name])
     secured.grant([guest])
+    return guest
+
+
+@contextmanager
+def working(secured: Secured, whole: Topology, name: str) -> Iterator[None]:
+    """Run a cluster's workers."""
+    share, other = share_of(whole, name), NAMES[name]
+    cluster = secured.admin(prefix_of(whole, name))
     mine = secured.properties(f"foreign.{name}")
     variables = {variable_of(other, key): value for key, value in mine.items()}
     process = Process(
@@ -65,7 +71,7 @@ def working(secured: Secured, whole: Topology, name: str) -> Iterator[Role]:
     )
     worker = WorkerThread(process)
     try:
-        yield guest
+        yield
     finally:
         worker.stop()
 
@@ -73,7 +79,8 @@ def working(secured: Secured, whole: Topology, name: str) -> Iterator[Role]:
 def test_dialogs_cross_with_one_topic_to_write_and_no_message_to_read(
     secured: Secured, whole: Topology
 ) -> None:
-    with working(secured, whole, "buyer") as seller, working(secured, whole, "seller") as buyer:
+    seller, buyer = (invited(secured, whole, name) for name in ("buyer", "seller"))
+    with working(secured, whole, "buyer"), working(secured, whole, "seller"):
         buys = secured.admin(prefix_of(whole, "buyer"))
         sells = secured.admin(prefix_of(whole, "seller"))
         with Client(buys, timeout=DEADLINE) as client:
