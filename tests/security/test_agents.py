@@ -20,14 +20,14 @@ from tests.security.system import INITIATOR, TOPOLOGY, Guarded, guarded
 from tests.workers.rig import pause
 
 ROUTER = "agent.router.ServerB.DatabaseB"
-SERVICES, ROUTE = "{TargetService: {queue: TargetQueue}}", "routes: [{name: ToB,"
+SERVICES, ROUTE = "{TargetService: {queue: TargetQueue}}", "- {name: ToB,"
 WITH_ROUTER = (
     TOPOLOGY.replace(
         SERVICES, SERVICES[:-1] + ", DataDependentRouting: {queue: RoutingQueue}}"
     ).replace(
         ROUTE,
-        "routes: [{name: ToRouter, service_name: DataDependentRouting, "
-        "address: 'tcp://ServerB:4022'}, {name: ToB,",
+        "- {name: ToRouter, service_name: DataDependentRouting, address: 'tcp://ServerB:4022'}\n"
+        "          - {name: ToB,",
     )
     + "agents: {router: {runs: data-dependent-routing}}\n"
 )

@@ -23,7 +23,7 @@ def test_verify_reads_with_java_and_with_librdkafka(system: Guarded, tmp_path: P
     """Spark's source is Java: it gets the same user, by other names."""
     done = as_user(system, "verify", tmp_path, "verify", "--master", "local[1]", "--format", "json")
     assert done.code == 0, done.stderr
-    assert json.loads(done.stdout)["verdict"] == "nothing lost, as far back as the logs go"
+    assert json.loads(done.stdout)["verdict"].startswith("nothing lost")
     assert system.secured.refused("verify", system.prefix) == set()
     assert system.secured.unused(system.roles["verify"]) == set()
     assert [line for line in done.processes if "java" in line], "Spark's Java was looked at too"
