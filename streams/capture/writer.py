@@ -50,7 +50,10 @@ class CaptureWriter:
     def __init__(
         self, path: str | os.PathLike[str], metadata: Metadata, *, codec: Codec = Codec.DEFLATE
     ) -> None:
-        self.path = Path(path)
+        named = Path(path)
+        self.path = named.resolve() if named.is_symlink() else named  # the link itself stays
+        if self.path.exists() and not self.path.is_file():
+            raise UsageError(f"{path} is no file, and is not replaced", "Name a file to write.")
         self.counts = Counts()
         """What was written so far."""
         self._part = self.path.with_name(self.path.name + ".part")

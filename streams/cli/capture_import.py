@@ -102,7 +102,8 @@ def import_(
     Parquet, of any size.
 
     INSTANCE is where a recording is from if it does not say that itself; without it the file's
-    name. The exit code is 1 where something could not be mapped; it is told by kind, with counts.
+    name. The exit code is 1 where something could not be mapped, or nothing was found; what could
+    not be is told by kind, with counts.
 
     \b
       hopline capture import ServerA=broker_events.xml --output friday.avro
@@ -135,7 +136,7 @@ def import_(
     else:
         for line in _text(output, counts, report):
             click.echo(line)
-    ctx.exit(0 if report.good else _BAD_NEWS)
+    ctx.exit(0 if report.good and counts.records else _BAD_NEWS)
 
 
 def _log(

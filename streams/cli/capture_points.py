@@ -6,8 +6,8 @@ import re
 
 import click
 
-from streams.capture.foreign.cells import instant
 from streams.capture.recording import Point
+from streams.cli.instant import moment_of
 
 _OFFSET = re.compile(r"(?:(?P<topic>[\w.-]+?)(?:/(?P<partition>\d+))?)?@(?P<offset>\d+)")
 
@@ -29,7 +29,7 @@ class PointType(click.ParamType):
             partition = match["partition"]
             at = None if partition is None else int(partition)
             return Point(None, int(match["offset"]), match["topic"], at)
-        moment = instant(text)
+        moment = moment_of(text)
         if moment is None:
             self.fail(
                 f"{text!r} is neither a time (2026-01-05T09:00:00Z) nor an offset (@1500, "

@@ -12,12 +12,12 @@ import click
 from streams.capture import CaptureReader, CaptureWriter, Counts, Record
 from streams.capture.choose import Choice, choose
 from streams.capture.edit import OURS, Done, Edit, Editor
-from streams.capture.foreign.cells import instant
 from streams.capture.foreign.findings import conversation_named
 from streams.capture.look import Look, look
 from streams.capture.mask import rule_of
 from streams.capture.where import condition_of
 from streams.cli.answer_options import format_option
+from streams.cli.instant import INSTANT
 from streams.errors import UsageError
 from streams.prose import counted, listed
 from streams.wire import Topics
@@ -25,28 +25,11 @@ from streams.wire import Topics
 _BAD_NEWS = 1
 
 
-class _Instant(click.ParamType):
-    """A point in time: ISO 8601, UTC unless it says otherwise; its value is epoch milliseconds."""
-
-    name = "time"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Return the milliseconds of a text such as ``2026-01-05T09:00:00Z``."""
-        if isinstance(value, int):
-            return value
-        at = instant(str(value))
-        if at is None:
-            self.fail(f"{value!r} is no time; write it like 2026-01-05T09:00:00Z.", param, ctx)
-        return at
-
-
 @click.command("slice", short_help="A part of a capture, without what must not travel.")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="File to write.")
-@click.option("--from", "begin", type=_Instant(), help="Records from then on.")
-@click.option("--to", "end", type=_Instant(), help="Records before then.")
+@click.option("--from", "begin", type=INSTANT, help="Records from then on.")
+@click.option("--to", "end", type=INSTANT, help="Records before then.")
 @click.option("--conversation", "ids", multiple=True, metavar="ID", help="These dialogs.")
 @click.option("--service", "services", multiple=True, help="Dialogs from or to these services.")
 @click.option("--instance", "instances", multiple=True, help="Records of these instances.")

@@ -7,6 +7,17 @@ from datetime import UTC, datetime
 import click
 
 
+def moment_of(text: str) -> int | None:
+    """Return the epoch milliseconds of a text such as ``2026-11-03T12:03:04Z``, None of others."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
 class Instant(click.ParamType):
     """A parameter type; its value is epoch milliseconds."""
 
@@ -18,13 +29,10 @@ class Instant(click.ParamType):
         """Return the milliseconds of a text such as ``2026-11-03T12:03:04Z``."""
         if isinstance(value, int):
             return value
-        try:
-            moment = datetime.fromisoformat(str(value).strip())
-        except ValueError:
+        moment = moment_of(str(value))
+        if moment is None:
             self.fail(f"{value!r} is no moment; write it like 2026-11-03T12:03:04.", param, ctx)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return round(moment.timestamp() * 1000)
+        return moment
 
 
 INSTANT = Instant()

@@ -125,6 +125,20 @@ def test_the_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["c"]
 
 
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    for place in (tmp_path, Path("/dev/null")):
+        with pytest.raises(UsageError, match="is no file, and is not replaced"):
+            CaptureWriter(place, METADATA)
+
+
+def test_a_link_goes_on_leading_to_the_file(tmp_path: Path) -> None:
+    link, file = tmp_path / "link", tmp_path / "file"
+    link.symlink_to(file)
+    with CaptureWriter(link, METADATA) as writer:
+        writer.write(record(1))
+    assert link.is_symlink() and list(CaptureReader(file)) == [record(1)]
+
+
 def test_what_was_written_before_an_exception_can_be_read(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), CaptureWriter(tmp_path / "c", METADATA) as writer:
         writer.write(record(0))

@@ -199,7 +199,8 @@ def test_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--from", "noon"), "is no time; write it like 2026-01-05T09:00:00Z"),
+        (("--from", "noon"), "is no moment; write it like 2026-11-03T12:03:04"),
+        (("--from", "2027"), "is no moment; write it like 2026-11-03T12:03:04"),
         (("--rename-service", "Store"), "'Store' renames nothing"),
         (("--drop-header", "sb-command"), "without the header sb-command nobody reads"),
         (("--mask", "Customer"), "'Customer' is no rule for masking"),

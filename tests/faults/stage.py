@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import shutil
 import threading
 import time
 from collections import defaultdict
@@ -177,6 +178,9 @@ class Stage:
         broker = self._broker(fault)
         with self._powers[fault.victim]:
             if broker.condition() is not Condition.RUNNING:
+                log = broker.data.log_file  # rewritten at every start: what it said before says why
+                with log.open("rb") as said, (log.parent / "before.log").open("ab") as before:
+                    shutil.copyfileobj(said, before)
                 broker.start()
 
     def _broker(self, fault: Fault) -> Broker:
