@@ -35,7 +35,7 @@ from streams.workers import ROLES, Plan, Process
 
 T = TypeVar("T")
 
-DEADLINE = 60.0
+DEADLINE = 150.0
 """Seconds that anything may take on a busy machine; a healthy system needs a fraction of them."""
 _BEGINNING = -2
 

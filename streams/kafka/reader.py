@@ -82,7 +82,8 @@ def next_of(consumer: Consumer, topic: str, partition: int) -> Message:
     raise SurroundingsError(
         f"Topic {topic} cannot be read: Kafka answers, and has given nothing of it for "
         f"{_STILL * PATIENCE:.0f} s.",
-        "Somebody may have left a transaction open; try again when it has timed out.",
+        "Somebody may have left a transaction open; try again when it has timed out. "
+        "One that never does is found by `kafka-transactions.sh find-hanging`.",
     )
 
 
