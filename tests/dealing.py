@@ -2,15 +2,16 @@
 
 ``make test`` runs two processes (`pytest -n 2 --dist loadfile`), each with a broker of its own. The
 tests of a file share what is dear to make, so they stay together, and so do those of a folder that
-share a Spark session or a browser. A process that begins something long when the other one has
-nothing left would be waited for: hence the order. `pytest tests/x` knows nothing of this.
+share a Spark session, a browser or a guarded broker. A process that begins something long when the
+other one has nothing left would be waited for: hence the order. `pytest tests/x` knows nothing of
+this.
 """
 
 from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-FOLDERS = ("tests/dashboard/", "tests/monitor/")
+FOLDERS = ("tests/dashboard/", "tests/monitor/", "tests/security/")
 """Those that stay together."""
 
 LONGEST = (
@@ -20,6 +21,7 @@ LONGEST = (
     "tests/demo/test_demo.py",
     "tests/parity/test_parity.py",
     "tests/dashboard/",
+    "tests/security/",
 )
 """What takes longer than a minute, the longest first."""
 

@@ -24,6 +24,7 @@ from typing import Any, NoReturn, cast
 
 import faust
 
+from streams.agents.access import faust_credentials
 from streams.agents.activation import Activation, activation_event
 from streams.agents.attempt import Handler
 from streams.agents.dialog import NotConfirmedError
@@ -32,7 +33,7 @@ from streams.agents.server import Server
 from streams.errors import UsageError
 from streams.kafka import Cluster
 from streams.protocol import Command
-from streams.settings import setting_of
+from streams.settings import property_variables, setting_of, with_files_read
 from streams.wire import Topics
 from streams.wire.records import command_record
 
@@ -180,8 +181,9 @@ def hopline_app(
     ``name`` is the reading group, and part of the commands' ids: another name reads the queues from
     their beginnings and says everything anew. ``member`` names this process among the group's, the
     same at every start: one that was killed goes on at once. ``bootstrap`` and ``prefix`` are
-    HOPLINE_BOOTSTRAP and HOPLINE_PREFIX if not given; ``properties`` are librdkafka's, for what is
-    not Faust's (catalog, settings of queues), whose own are ``broker_credentials``.
+    HOPLINE_BOOTSTRAP and HOPLINE_PREFIX if not given. ``properties`` are librdkafka's: by them the
+    catalog is read, and of TLS and SASL what Faust needs is taken. Without any, variables such as
+    HOPLINE_KAFKA_SASL_PASSWORD_FILE say them.
     """
     if options.get("processing_guarantee") not in (None, "at_least_once"):
         raise UsageError(
@@ -189,8 +191,10 @@ def hopline_app(
             "Leave processing_guarantee out: what an agent says has effect once without it.",
         )
     servers = bootstrap or _setting("bootstrap")
-    cluster = Cluster(servers, Topics(prefix or _setting("prefix")), properties or {})
+    known = _properties() if properties is None else properties
+    cluster = Cluster(servers, Topics(prefix or _setting("prefix")), known)
     defaults = {
+        "broker_credentials": faust_credentials(cluster.properties),
         "broker": [f"aiokafka://{server}" for server in servers.split(",")],
         "broker_session_timeout": _SESSION,
         "consumer_group_instance_id": member,
@@ -204,6 +208,11 @@ def hopline_app(
     )
     app.counts_alike = "topic_partitions" not in options
     return app
+
+
+def _properties() -> dict[str, str]:
+    said = with_files_read(dict(property_variables(os.environ)))
+    return {name: str(sourced.value) for name, sourced in said.items()}
 
 
 def _setting(name: str) -> str:

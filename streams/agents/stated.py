@@ -12,7 +12,7 @@ from streams.agents.application import HoplineApp
 from streams.agents.routing import routing_app
 from streams.kafka import Cluster
 from streams.services import make_classifier
-from streams.settings import setting_of
+from streams.settings import property_variable, setting_of
 from streams.topology import Agent, Kind, Topology
 
 Place = tuple[str, str]
@@ -80,6 +80,8 @@ def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
     """Import what somebody has written; it finds the cluster where a process of its own would."""
     os.environ[setting_of("", "bootstrap").variable] = cluster.bootstrap
     os.environ[setting_of("", "prefix").variable] = cluster.topics.prefix
+    for name, value in cluster.properties.items():
+        os.environ[property_variable(name)] = value
     try:
         found = importlib.metadata.EntryPoint(agent.name, agent.runs.text, "hopline").load()
     except Exception as error:  # whatever a module does when it is imported

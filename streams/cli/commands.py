@@ -111,6 +111,7 @@ COMMANDS: dict[str, Entry] = {
     "topics": Entry(
         "streams.cli.topics:topics", Section.KAFKA, "The topics that a topology needs."
     ),
+    "acl": Entry("streams.cli.acl:acl", Section.KAFKA, "What each role may do on Kafka: its ACLs."),
     "kafka": Entry(
         "streams.cli.kafka:kafka", Section.KAFKA, "Start, stop or ask about a Kafka broker here."
     ),

@@ -124,7 +124,14 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         if type(error).__name__ != "KafkaException":  # by name: --help must not import the client
             raise
         cause = error.args[0] if error.args else error
-        _fail(ctx, f"Kafka: {cause.str() if hasattr(cause, 'str') else cause}", 3)
+        told = cause.str() if hasattr(cause, "str") else cause
+        _fail(ctx, f"Kafka: {told}{_remedy(cause)}", 3)
+
+
+def _remedy(cause: Any) -> str:
+    if not (hasattr(cause, "name") and cause.name().endswith("_AUTHORIZATION_FAILED")):
+        return ""
+    return "\n  `hopline acl TOPOLOGY` says what each role may do."
 
 
 def _drop_output() -> None:

@@ -10,15 +10,14 @@ from types import FrameType
 import click
 
 from streams.cli.duration import DURATION
-from streams.cli.settings import config_option, section_options
+from streams.cli.options import cluster_of, cluster_options
 from streams.monitor import MonitorConfig, run
 
 _DEFAULT = MonitorConfig(bootstrap="")
 
 
 @click.command()
-@section_options("")
-@config_option
+@cluster_options
 @click.option(
     "--store",
     default=_DEFAULT.store,
@@ -99,6 +98,7 @@ def monitor(
     config = MonitorConfig(
         bootstrap=bootstrap,
         prefix=prefix,
+        properties=cluster_of(bootstrap, prefix).properties,
         store=store,
         master=master,
         checkpoint=checkpoint,

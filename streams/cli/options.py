@@ -22,6 +22,7 @@ from streams.wire import Topics
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_TOGETHER = ("security.", "sasl.", "ssl.")
 DEFAULT_PREFIX = str(setting_of("", "prefix").default)
 
 prefix_option = setting_option("", "prefix")
@@ -35,10 +36,13 @@ def cluster_options(command: F) -> F:
 def cluster_of(bootstrap: str, prefix: str) -> Cluster:
     """Return the cluster that options and settings name; raises UsageError where one cannot be."""
     found = sourced_properties(click.get_current_context())
+    secured = {n: s for n, s in found.items() if n.startswith(_TOGETHER)}
     for name, sourced in found.items():
-        with _worded(sourced.source):
-            Cluster(bootstrap, properties={name: sourced.value}).admin()
-    with _worded("[kafka]"):  # what is wrong only together
+        if name not in secured:
+            with _worded(sourced.source):
+                Cluster(bootstrap, properties={name: sourced.value}).admin()
+    # What is wrong only together; TLS and SASL mean nothing otherwise.
+    with _worded(", ".join(sorted({s.source for s in secured.values()})) or "[kafka]"):
         cluster = Cluster(bootstrap, Topics(prefix), {n: s.value for n, s in found.items()})
         if found:
             cluster.admin()

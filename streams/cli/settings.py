@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
@@ -14,21 +15,27 @@ from click.core import ParameterSource
 from streams.errors import InputError, UsageError
 from streams.settings import (
     NOTHING,
+    SUFFIX,
     Credentials,
     Setting,
     SettingsFile,
     Sourced,
     credentials_of,
     demand_safe,
+    is_filed,
+    is_secret,
+    property_variable,
     property_variables,
     read_settings,
     setting_of,
     settings_of,
+    with_files_read,
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_FILE = "hopline.toml"
+_NAME = re.compile(r"[\w.-]*")
 _PATH, _FILE, _PROPERTIES = "hopline.path", "hopline.file", "hopline.properties"
 
 
@@ -149,10 +156,23 @@ def _note_properties(ctx: click.Context, _: click.Parameter, given: tuple[str, .
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise click.BadParameter(f"'{text}' is not NAME=VALUE.")
+            # No more of it than a name: what follows may be a password.
+            raise click.BadParameter(f"'{_NAME.match(text)[0]}' is not NAME=VALUE.")  # type: ignore[index]
         demand_safe([name], "--kafka")
+        _refuse_shown(name)
         found[name] = Sourced(value, "--kafka")
-    ctx.meta[_PROPERTIES] = found
+    ctx.meta[_PROPERTIES] = with_files_read(found)
+
+
+def _refuse_shown(name: str) -> None:
+    """Raise UsageError for a secret on a command line, which every user of the machine can see."""
+    if not is_secret(name) or is_filed(name):
+        return
+    file = f", or --kafka {name}{SUFFIX}=FILE" if is_filed(f"{name}{SUFFIX}") else ""
+    raise UsageError(
+        f"--kafka: {name} would be in the list of processes, for everybody to see.",
+        f"Set {property_variable(name)}{file}, or write it into [kafka] of {DEFAULT_FILE}.",
+    )
 
 
 properties_option = click.option(
@@ -168,10 +188,11 @@ properties_option = click.option(
 
 def sourced_properties(ctx: click.Context) -> dict[str, Sourced]:
     """Return librdkafka's properties as they are set, each with its source."""
-    found = dict(settings_file(ctx).properties)
-    for name, sourced in property_variables(os.environ):
+    found = with_files_read(settings_file(ctx).properties)
+    said = dict(property_variables(os.environ))
+    for name, sourced in said.items():
         demand_safe([name], sourced.source)
-        found[name] = sourced
+    found.update(with_files_read(said))
     found.update(ctx.meta.get(_PROPERTIES, {}))
     return found
 

@@ -10,13 +10,16 @@ import click
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.instant import INSTANT
 from streams.cli.options import cluster_of, cluster_options
+from streams.cli.settings import credentials
 from streams.cli.verify_text import verified_text
 from streams.errors import UsageError
-from streams.kafka import Cluster
+from streams.kafka import Cluster, stated_cluster
 from streams.live.verify import Asked, Verified, verify_captures, verify_clusters
-from streams.monitor import batch_session
+from streams.monitor import batch_session, source_options
 from streams.report import Span
 from streams.report.whose import LIVE, Whose
+from streams.topology import Cluster as Stated
+from streams.wire import Topics
 
 _BAD_NEWS = 1
 _LOG = Path(".hopline/verify/spark.log")
@@ -34,8 +37,8 @@ _LOG = Path(".hopline/verify/spark.log")
 @click.option(
     "--also",
     multiple=True,
-    metavar="HOST:PORT",
-    help="Another cluster, where dialogs cross between clusters. May be repeated.",
+    metavar="NAME|HOST:PORT",
+    help="Another cluster, where dialogs cross: of [clusters.NAME], or in plain text. Repeatable.",
 )
 @click.option(
     "--capture",
@@ -109,18 +112,21 @@ def verify(
 def _clusters(
     addresses: tuple[str, ...], prefix: str, timeout: float, master: str, asked: Asked
 ) -> Verified:
-    clusters: list[Cluster] = [cluster_of(address, prefix) for address in addresses]
+    own, *others = addresses
+    clusters = [cluster_of(own, prefix), *(_other(name, Topics(prefix)) for name in others)]
     for cluster in clusters:  # before Spark starts, which takes longer
-        _demand_plain(cluster)
+        source_options(cluster)
         cluster.wait(timeout, lambda text: click.echo(text, err=True))
     with batch_session(master=master, log=_LOG, name="hopline verify") as spark:
         return verify_clusters(spark, clusters, asked)
 
 
-def _demand_plain(cluster: Cluster) -> None:
-    protocol = cluster.properties.get("security.protocol", "plaintext")
-    if protocol.casefold() != "plaintext":
-        raise UsageError(
-            f"Spark is given no credentials, and {cluster.bootstrap} is reached by {protocol}.",
-            "Verify captures of its topics: --capture FILE.",
-        )
+def _other(named: str, home: Topics) -> Cluster:
+    """Return another cluster: by its name in the settings, or by an address that anybody may ask.
+
+    What [kafka] says is for one's own, and is never shown to another.
+    """
+    found = credentials(click.get_current_context())
+    return (
+        stated_cluster(Stated(named), home, found) if found.named(named) else Cluster(named, home)
+    )

@@ -32,14 +32,14 @@ class Answers:
         self._topic = cluster.topics.result(instance)
         # An instance that nobody has applied is told at once.
         partitions_of(cluster, self._topic, timeout=timeout)
-        self._consumer = self._listening(cluster, reply_to, timeout)
+        self._consumer = self._listening(cluster, timeout)
         self._waiting: dict[uuid.UUID, ResultRecord | None] = {}
         self._changed = Condition()
         self._polled = False
         self.trouble = ""
 
-    def _listening(self, cluster: Cluster, reply_to: str, timeout: float) -> Consumer:
-        consumer = cluster.consumer(reply_to)
+    def _listening(self, cluster: Cluster, timeout: float) -> Consumer:
+        consumer = cluster.consumer(f"{cluster.topics.prefix}reader")
         try:
             _, high = watermarks(consumer, self._topic, 0, timeout=timeout)
         except KafkaException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import (
     CatalogState,
     Cluster,
+    KafkaError,
     KafkaException,
     TopicPartition,
     change_for,
@@ -19,7 +21,13 @@ from streams.kafka import (
 from streams.topology import Queue, Topology, hosts_of, queue_named
 from streams.wire import encode_event
 
+log = logging.getLogger("hopline.client")
+
 _ATTEMPTS = 5
+_FORBIDDEN = (
+    "%s/%s: the queue %s is poisoned, and is off here only: this user may not write the catalog. "
+    "Turn it off for all (hopline queue off), and on again when it is mended."
+)
 
 
 class QueueSettings:
@@ -60,14 +68,18 @@ class QueueSettings:
     def disable(self) -> None:
         """Turn a poisoned queue off for everybody; who does it tells it (event 143).
 
-        Raises SurroundingsError where others change the catalog again and again meanwhile.
+        Who may not write the catalog turns it off for himself, and warns. Raises SurroundingsError
+        where others change the catalog again and again meanwhile.
         """
         for left in reversed(range(_ATTEMPTS)):
             try:
                 if self._disable():
                     self._tell()
                 break
-            except (SurroundingsError, KafkaException):  # somebody else was faster
+            except (SurroundingsError, KafkaException) as error:  # somebody else was faster
+                if _is_forbidden(error):
+                    log.warning(_FORBIDDEN, *self._where)
+                    break
                 if not left:
                     raise
         self.status = False
@@ -100,6 +112,15 @@ class QueueSettings:
         }
         producer.produce(self._cluster.topics.event, value=encode_event(told))
         producer.flush(30)
+
+
+def _is_forbidden(error: SurroundingsError | KafkaException) -> bool:
+    code = error.args[0].code() if isinstance(error, KafkaException) else None
+    return code in (
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    )
 
 
 def _queue(topology: Topology, home: str, database: str, queue: str) -> Queue | None:

@@ -9,11 +9,13 @@ from streams.embedded.brokers import Brokers
 from streams.embedded.cache import cache_dir
 from streams.embedded.jars import KAFKA_VERSION, SPARK_VERSION, kafka_jars, spark_jars
 from streams.embedded.java import Java, find_java
+from streams.embedded.properties import Beside
 from streams.embedded.state import Condition, Running, default_data_dir
 
 __all__ = [
     "KAFKA_VERSION",
     "SPARK_VERSION",
+    "Beside",
     "Broker",
     "Brokers",
     "Condition",

@@ -19,7 +19,7 @@ from streams.embedded.jars import kafka_jars
 from streams.embedded.java import Java, find_java
 from streams.embedded.probe import HOST, free_ports, is_free
 from streams.embedded.process import end, environment, spawn, wait_until
-from streams.embedded.properties import Node, server_properties
+from streams.embedded.properties import NOTHING, Beside, Node, server_properties
 from streams.embedded.state import Condition, DataDir, Running, is_locked
 from streams.errors import SurroundingsError, UsageError
 
@@ -60,15 +60,18 @@ class Broker:
         node: Node | None = None,
         cluster: str = "",
         lasting: bool = False,
+        beside: Beside = NOTHING,
     ) -> None:
         """Name the data folder, and the port to listen on: 0 takes a free one.
 
         One of several brokers is a ``node`` among them, all of one ``cluster``. A ``lasting`` one
         is meant to run for long: it costs more in its first millions of records, and less then.
+        ``beside`` has listeners with TLS and SASL, say, and what belongs to them.
         """
         self.data = DataDir(data.absolute())
         self.port = port
         self._node, self._cluster = node, cluster or new_cluster()
+        self._beside = beside
         self._jvm = _BROKER_JVM if lasting else [*_BROKER_JVM, _FIRST_COMPILER]
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -183,10 +186,11 @@ class Broker:
         chosen, controller = free_ports(2)
         port = self.port or chosen
         node = self._node or Node(1, (controller,))
-        text = server_properties(self.data.log_dir, port, node)
+        text = server_properties(self.data.log_dir, port, node, self._beside)
         self.data.properties.write_text(text, encoding="ascii")
         main = ["kafka.Kafka", str(self.data.properties)]
-        command = _java(java, [*self._jvm, *_LOGGING, *options], jars, main)
+        told = [*self._jvm, *_LOGGING, *self._beside.java, *options]
+        command = _java(java, told, jars, main)
         self._child = spawn(command, self.data.log_file)
         running = Running(self._child.pid, port, cluster, time.time())
         self.data.record(running)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from streams.embedded.probe import HOST
@@ -11,7 +12,6 @@ from streams.errors import UsageError
 _FIXED = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
     # Only `apply` creates topics; a misspelt name must not become one.
     "auto.create.topics.enable": "false",
     "offsets.topic.num.partitions": "4",
@@ -46,7 +46,23 @@ class Node:
     controllers: tuple[int, ...]
 
 
-def server_properties(log_dir: Path, port: int, node: Node) -> str:
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a broker has beside its plain listener, which stays for those who look after it.
+
+    ``listeners``: more ports, by security protocol; ``properties`` of Kafka's, which win; ``java``:
+    options of its Java.
+    """
+
+    listeners: Mapping[str, int] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)  # with passwords
+    java: tuple[str, ...] = ()
+
+
+NOTHING = Beside()
+
+
+def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOTHING) -> str:
     """Return the file's text. Loopback only; ``log_dir`` is where Kafka keeps its data.
 
     The quorum's voters are static: their address is then configuration, and a data folder can be
@@ -60,14 +76,19 @@ def server_properties(log_dir: Path, port: int, node: Node) -> str:
         )
     count, own = len(node.controllers), node.controllers[node.number - 1]
     voters = (f"{n}@{HOST}:{p}" for n, p in enumerate(node.controllers, 1))
+    listeners = {"PLAINTEXT": port, "CONTROLLER": own, **beside.listeners}
     settings = {
         **_FIXED,
         "node.id": str(node.number),
         **{f"{topic}.replication.factor": str(count) for topic in _COPIES},
         **{name: str(max(1, count - 1)) for name in _IN_SYNC},
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{own}",
+        "listeners": ",".join(f"{name}://{HOST}:{at}" for name, at in listeners.items()),
+        "listener.security.protocol.map": ",".join(
+            f"{name}:{'PLAINTEXT' if name == 'CONTROLLER' else name}" for name in listeners
+        ),
         "controller.quorum.voters": ",".join(voters),
         "log.dir": log_dir.as_posix(),
+        **beside.properties,
     }
     return "".join(f"{name}={_escape(value)}\n" for name, value in settings.items())
 

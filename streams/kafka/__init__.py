@@ -1,5 +1,6 @@
 """The only importer of confluent_kafka: clusters, clients, topics, the catalog."""
 
+from streams.kafka.acls import create_acls, set_passwords
 from streams.kafka.catalog import (
     CatalogState,
     Change,
@@ -83,6 +84,7 @@ __all__ = [
     "change_for",
     "compare",
     "create",
+    "create_acls",
     "demand",
     "deploy",
     "first_since",
@@ -103,6 +105,7 @@ __all__ = [
     "read_notes_of",
     "read_positions",
     "refuse_secrets",
+    "set_passwords",
     "specs_of",
     "stated_cluster",
     "topic_id",

@@ -136,6 +136,7 @@ class Cluster:
             try:
                 admin.list_topics(timeout=step)
             except KafkaException as error:
+                admin.poll(0)  # what librdkafka says of the reason is handed over
                 waited += step
                 if waited >= timeout:
                     raise self.unreachable(error, timeout) from error
@@ -144,8 +145,21 @@ class Cluster:
             else:
                 return
 
+    def remedy(self, usual: str) -> str:
+        """Return what to do where a topic is not there: Kafka hides what somebody may not see."""
+        if "security.protocol" not in self.properties:
+            return usual
+        return f"{usual} Or this user may not see it: `hopline acl TOPOLOGY` says what a role may."
+
     def unreachable(self, error: KafkaException, timeout: float) -> SurroundingsError:
         """Return what tells a user that nothing answered for ``timeout`` seconds."""
+        refused = "" if "debug" in self.properties else self._outage().refused
+        if refused:
+            return SurroundingsError(
+                f"Kafka at {self.bootstrap} lets nobody in: {refused}"
+                f" (gave up after {timeout:g} s).",
+                "`hopline config show` says what security.protocol, sasl.* and ssl.* are, and why.",
+            )
         return SurroundingsError(
             f"Kafka at {self.bootstrap} cannot be reached: {_reason(error)}"
             f" (gave up after {timeout:g} s).",

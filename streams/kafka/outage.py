@@ -8,6 +8,7 @@ told; the other lines are not.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ EVERY = 10.0
 _LOOK = 2.0
 _FORGET = 60.0
 """Seconds without any such line after which nobody is left who waits for the cluster."""
+_LOGIN = re.compile("SASL|SSL|security\\.protocol")
 _CONNECTION = ("FAIL ", "ERROR ")
 """What librdkafka begins its lines about connections with; any other line is passed on."""
 
@@ -42,6 +44,8 @@ class Outage:
         self._lock = threading.Lock()
         self._watched = False
         self._heard_at = 0.0
+        self.refused = ""
+        """Why a broker that answers lets nobody in, if so: nothing else says it."""
 
     def log(self, level: int, message: str, *args: object) -> None:
         """Take a line of librdkafka's."""
@@ -51,6 +55,8 @@ class Outage:
         if not text.startswith(_CONNECTION):
             _lines.log(level, text)
             return
+        if _LOGIN.search(text):
+            self.refused = _reason(text)
         with self._lock:
             self._heard_at = time.monotonic()
             if self._watched:
@@ -62,12 +68,12 @@ class Outage:
         began, pause = time.monotonic(), threading.Event()
         try:
             if self._answers(_LOOK):
+                self.refused = ""
                 # One of several brokers, or what a client that is seldom polled says late.
                 log.info("Kafka at %s: %s", self._bootstrap, text)
                 pause.wait(EVERY)
                 return
-            reason = text.rpartition("]: ")[2]  # without the client and its thread
-            _told.error("Kafka at %s is away: %s", self._bootstrap, reason)
+            _told.error("Kafka at %s is away: %s", self._bootstrap, _reason(text))
             while not self._answers(EVERY):
                 now = time.monotonic()
                 if now - self._heard_at > _FORGET:
@@ -89,3 +95,8 @@ class Outage:
                 return True
             except KafkaException:
                 pause.wait(min(0.5, left))
+
+
+def _reason(text: str) -> str:
+    """Return a line of librdkafka's without the client and its thread."""
+    return text.rpartition("]: ")[2]

@@ -31,7 +31,8 @@ def partitions_of(cluster: Cluster, topic: str, *, timeout: float = 30) -> list[
         raise cluster.unreachable(error, timeout) from error
     if metadata is None or metadata.error is not None:
         raise SurroundingsError(
-            f"Topic {topic} does not exist.", "Run 'hopline apply TOPOLOGY' to create it."
+            f"Topic {topic} does not exist.",
+            cluster.remedy("Run 'hopline apply TOPOLOGY' to create it."),
         )
     return sorted(metadata.partitions)
 

@@ -139,5 +139,5 @@ def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
     others = f" ({more} more like it)" if more else ""
     raise SurroundingsError(
         f"Topic {first.topic} {first.what}{others}.",
-        "Run 'hopline apply TOPOLOGY', which creates and corrects topics.",
+        cluster.remedy("Run 'hopline apply TOPOLOGY', which creates and corrects topics."),
     )

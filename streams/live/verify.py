@@ -20,6 +20,7 @@ from streams.monitor import (
     Surveyed,
     capture_records,
     kafka_records,
+    source_options,
     sum_dialogs,
     survey_capture,
     survey_slice,
@@ -67,7 +68,7 @@ def verify_clusters(spark: SparkSession, clusters: Sequence[Cluster], asked: Ask
     sites = reduce(Sites.joined, (snapshot.sites for snapshot in snapshots))
     sources = []
     for cluster, snapshot in zip(clusters, snapshots, strict=True):
-        read = Slice(cluster.bootstrap, snapshot.ranges)
+        read = Slice(source_options(cluster), snapshot.ranges)
         if read.ranges:
             state = survey_slice(spark, read.only(cluster.topics.dialog("")))
             ear = Ear(snapshot.sites, _read((each, snapshot.sites) for each in state))

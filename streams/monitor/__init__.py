@@ -6,6 +6,7 @@ the store. The only importer of pyspark.
 
 from pyspark.sql import SparkSession
 
+from streams.monitor.access import source_options
 from streams.monitor.batch import (
     Container,
     Heard,
@@ -38,6 +39,7 @@ __all__ = [
     "kafka_records",
     "open_session",
     "run",
+    "source_options",
     "sum_dialogs",
     "survey_capture",
     "survey_slice",

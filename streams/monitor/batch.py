@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -46,15 +46,18 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What of a cluster is read: from one offset up to another, by topic and partition."""
+    """What of a cluster is read: from one offset up to another, by topic and partition.
 
-    bootstrap: str
+    ``access`` is of :func:`streams.monitor.access.source_options`.
+    """
+
+    access: Mapping[str, str] = field(repr=False)
     ranges: Mapping[tuple[str, int], tuple[int, int]]
 
     def only(self, beginning: str) -> Slice:
         """Return the topics whose names begin so."""
         kept = {where: r for where, r in self.ranges.items() if where[0].startswith(beginning)}
-        return Slice(self.bootstrap, kept)
+        return Slice(self.access, kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def kafka_records(spark: SparkSession, read: Slice) -> DataFrame:
         partitions[topic].append(partition)
         begins[topic][str(partition)], ends[topic][str(partition)] = begin, end
     options = {
-        "kafka.bootstrap.servers": read.bootstrap,
+        **read.access,
         "kafka.isolation.level": "read_committed",
         "kafka.allow.auto.create.topics": "false",
         "assign": json.dumps(partitions),

@@ -6,16 +6,20 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streams.errors import SurroundingsError
+from streams.kafka import Cluster
+from streams.monitor.access import java_properties
 
 TIMEOUT_MS = 15_000
 
 
-def cluster_id(spark: SparkSession, bootstrap: str, *, timeout_ms: int = TIMEOUT_MS) -> str:
+def cluster_id(spark: SparkSession, cluster: Cluster, *, timeout_ms: int = TIMEOUT_MS) -> str:
     """Return the id of the cluster; raises SurroundingsError where none answers."""
+    asked = java_properties(cluster)
     jvm = spark._jvm
     assert jvm is not None
     properties = jvm.java.util.Properties()
-    properties.setProperty("bootstrap.servers", bootstrap)
+    for name, value in asked.items():
+        properties.setProperty(name, value)
     properties.setProperty("default.api.timeout.ms", str(timeout_ms))
     properties.setProperty("request.timeout.ms", str(timeout_ms))
     try:
@@ -29,6 +33,6 @@ def cluster_id(spark: SparkSession, bootstrap: str, *, timeout_ms: int = TIMEOUT
         while cause.getCause() is not None:
             cause = cause.getCause()
         raise SurroundingsError(
-            f"No Kafka cluster answers at {bootstrap}: {cause.getMessage()}",
+            f"No Kafka cluster answers at {cluster.bootstrap}: {cause.getMessage()}",
             "Is it running? Is --bootstrap HOST:PORT right?",
         ) from error

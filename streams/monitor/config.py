@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from streams.kafka import Cluster
 from streams.store import MONITOR_STORE
+from streams.wire import Topics
 
 FOLDER = Path(".hopline/monitor")
 """Where the checkpoint is unless told otherwise, beside the store."""
@@ -26,6 +29,8 @@ class MonitorConfig:
     """``host:port`` of the Kafka cluster."""
     prefix: str = "ssb."
     """What the names of all topics begin with."""
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """librdkafka's properties of the cluster, with passwords."""
     store: str = MONITOR_STORE
     """SQLAlchemy URL of the database that is written."""
     master: str = "local[2]"
@@ -51,6 +56,11 @@ class MonitorConfig:
     """Touched when all queries run."""
     http: str | None = None
     """``HOST:PORT`` of /metrics, /healthz and /readyz, a port alone on loopback; None for none."""
+
+    @property
+    def kafka(self) -> Cluster:
+        """Return the cluster that is watched."""
+        return Cluster(self.bootstrap, Topics(self.prefix), self.properties)
 
     def checkpoint_for(self, cluster: str) -> Path:
         """Return the folder for what these settings make of a cluster.

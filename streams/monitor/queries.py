@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
 
@@ -10,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
 from streams.monitor import dialogs, duplicates, gaps, latency, lifecycle, read, whose
+from streams.monitor.access import source_options
 from streams.monitor.config import MonitorConfig
 from streams.monitor.learned import OWN, Schemas
 from streams.monitor.sink import (
@@ -91,20 +93,25 @@ class Records:
     config: MonitorConfig
     schemas: Schemas
 
+    @property
+    def access(self) -> Mapping[str, str]:
+        """Return the options by which the cluster is reached."""
+        return source_options(self.config.kafka)
+
     def raw(self, *kinds: str) -> DataFrame:
         """Return the records (``read.RAW``) of some kinds of topics."""
         config = self.config
-        found = read.stream(self.spark, config.bootstrap, read.topics_of(config.prefix, *kinds))
+        found = read.stream(self.spark, self.access, read.topics_of(config.prefix, *kinds))
         return whose.only(found, config.job) if kinds != _SIGNS else found
 
     def none(self) -> DataFrame:
         """Return the records of no topic at all."""
-        return read.stream(self.spark, self.config.bootstrap, _NEVER)
+        return read.stream(self.spark, self.access, _NEVER)
 
     def state(self) -> DataFrame:
         """Return the records of dialogs and events (``dialogs.DIALOG_RAW``), some at a time."""
         config, pattern = self.config, read.topics_of(self.config.prefix, "dialog", "event")
-        found = read.stream(self.spark, config.bootstrap, pattern, dialogs.DIALOG_RAW, most=MOST)
+        found = read.stream(self.spark, self.access, pattern, dialogs.DIALOG_RAW, most=MOST)
         return whose.only(found, config.job)
 
     def envelopes(self, raw: DataFrame) -> DataFrame:

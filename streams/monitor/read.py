@@ -52,7 +52,7 @@ EVENTS: Writers = {EVENT.prefix: load("Event")}
 
 def stream(
     spark: SparkSession,
-    bootstrap: str,
+    access: Mapping[str, str],
     pattern: str,
     columns: Sequence[str] = RAW,
     *,
@@ -60,13 +60,14 @@ def stream(
 ) -> DataFrame:
     """Return the records of all topics whose names match a Java pattern, from the earliest on.
 
-    A batch has ``most`` of them at most, if that is said.
+    ``access`` is of :func:`streams.monitor.access.source_options`. A batch has ``most`` of them at
+    most, if that is said.
 
     A pattern and not a name: a topic may come into being later, and every queue is one.
     ``failOnDataLoss`` is off because queue topics shrink behind their readers.
     """
     options = {
-        "kafka.bootstrap.servers": bootstrap,
+        **access,
         "kafka.isolation.level": "read_committed",
         "kafka.allow.auto.create.topics": "false",
         "subscribePattern": pattern,

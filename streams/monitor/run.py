@@ -25,7 +25,6 @@ from streams.monitor.sink import Target
 from streams.monitor.upkeep import Upkeep
 from streams.monitor.watch import Watch
 from streams.store import Store
-from streams.wire import Topics
 
 _LOOK_S = 0.25
 _SAY_S = 5.0
@@ -65,11 +64,11 @@ def run(
 def _monitor(
     config: MonitorConfig, spark: SparkSession, store: Store, stop: Event, say: Say
 ) -> None:
-    cluster = cluster_id(spark, config.bootstrap)
+    kafka = config.kafka
+    cluster = cluster_id(spark, kafka)
     store.claim(config.claims(cluster))
     checkpoint = config.checkpoint_for(cluster)
     checkpoint.mkdir(parents=True, exist_ok=True)
-    kafka = Cluster(config.bootstrap, Topics(config.prefix))
     defined = queries(spark, config, _target(kafka, store, say), learn(kafka))
     started: list[StreamingQuery] = []
     eye = Eye(kafka)

@@ -45,6 +45,9 @@ SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     # A query with nothing to read says so once a second: its figures are as of then.
     "spark.sql.streaming.noDataProgressEventInterval": "1000",
+    # What Spark says of options, in plans and logs, has no password and no key in it.
+    "spark.redaction.regex": "(?i)secret|password|token|jaas|keystore|url",
+    "spark.sql.redaction.options.regex": "(?i)secret|password|token|jaas|keystore|url",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

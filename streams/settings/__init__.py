@@ -20,10 +20,12 @@ from streams.settings.properties import (
     Sourced,
     demand_safe,
     is_secret,
+    property_variable,
     property_variables,
     unknown_variables,
     variable_of,
 )
+from streams.settings.secrets import SUFFIX, is_filed, read_secret, with_files_read
 
 __all__ = [
     "ADDRESS",
@@ -31,6 +33,7 @@ __all__ = [
     "NO_CREDENTIALS",
     "REFUSED",
     "SECTIONS",
+    "SUFFIX",
     "ClusterSettings",
     "Credentials",
     "LogFormat",
@@ -41,11 +44,15 @@ __all__ = [
     "WorkerSettings",
     "credentials_of",
     "demand_safe",
+    "is_filed",
     "is_secret",
+    "property_variable",
     "property_variables",
+    "read_secret",
     "read_settings",
     "setting_of",
     "settings_of",
     "unknown_variables",
     "variable_of",
+    "with_files_read",
 ]

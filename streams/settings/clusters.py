@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from streams.settings.file import SettingsFile
 from streams.settings.properties import Sourced, cluster_variables, demand_safe, folded
+from streams.settings.secrets import with_files_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,11 @@ def credentials_of(file: SettingsFile, environment: Mapping[str, str]) -> Creden
     """Return what a settings file and variables say; a variable wins. Raises UsageError."""
     found: dict[str, dict[str, Sourced]] = {}
     for name, properties in file.clusters.items():
-        found.setdefault(folded(name), {}).update(properties)
+        found.setdefault(folded(name), {}).update(with_files_read(properties))
+    said: dict[str, dict[str, Sourced]] = {}
     for name, key, sourced in cluster_variables(environment):
         demand_safe([key], sourced.source, elsewhere=True)
-        found.setdefault(folded(name), {})[key] = sourced
+        said.setdefault(folded(name), {})[key] = sourced
+    for name, variables in said.items():
+        found.setdefault(name, {}).update(with_files_read(variables))
     return Credentials(found)

@@ -120,6 +120,11 @@ def cluster_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str
             yield cluster, _property_of(name), Sourced(value, variable)
 
 
+def property_variable(name: str) -> str:
+    """Return the variable that sets a property of the cluster that a command talks to."""
+    return f"{_VARIABLE}{name.upper().replace('.', '_')}"
+
+
 def variable_of(cluster: str, name: str) -> str:
     """Return the variable that sets a property of another cluster."""
     return f"{_ELSEWHERE}{folded(cluster)}__{name.upper().replace('.', '_')}"

@@ -22,6 +22,7 @@ from streams.protocol import Limits
 from streams.routing import SYSTEM_SERVICE
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire.evolution import written_schemas
+from streams.wire.grants import checked_kinds
 from streams.wire.specs import QueueSpec, cluster_specs, home_specs, instance_specs
 from streams.workers.collector import collecting_rarely
 from streams.workers.control import Control
@@ -200,14 +201,14 @@ class Process:
             )
         for failure in control.abroad.failures():
             raise UsageError(failure)
-        topics = self._cluster.topics
+        topics, used = self._cluster.topics, checked_kinds(self._plan.roles)
         specs = list(cluster_specs(topics))
         for name in names:
             queues = _queues(world, name)
             specs += instance_specs(topics, name, queues.pop(name), world.partitions[name])
             for pair, held in queues.items():
                 specs += home_specs(topics, pair, held, world.partitions[name])
-        demand(self._cluster, specs)
+        demand(self._cluster, (spec for spec in specs if spec.kind in used))
         if not all(map(control.has, written_schemas())):
             raise SurroundingsError(
                 "The catalog does not have the schemas that this version writes.",

@@ -26,6 +26,7 @@ from streams.kafka import (
 )
 from streams.node import Transaction
 from streams.wire.state import Positions
+from streams.wire.topics import escape
 from streams.workers.inputs import Inputs
 from streams.workers.output import Output
 from streams.workers.slot import UNNAMED, Slot
@@ -57,7 +58,8 @@ class Transactions:
         self._cluster = cluster
         self._slot = slot
         self._instance = home
-        self._id = f"{cluster.topics.prefix}endpoint.{home}.{slot.name or UNNAMED}"
+        # Escaped, so that who may use those of one instance may use no other's.
+        self._id = f"{cluster.topics.prefix}endpoint.{escape(home)}.{slot.name or UNNAMED}"
         self._inputs = inputs
         self._stop = stop
         self._patience = Patience()

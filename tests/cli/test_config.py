@@ -176,3 +176,32 @@ def test_a_property_wins_over_what_is_set_here_by_default(monkeypatch: pytest.Mo
     assert given[0]["acks"] == "all"
     assert given[1]["session.timeout.ms"] == "8000"
     assert given[1]["isolation.level"] == "read_committed"
+
+
+def test_a_secret_is_no_flag(folder: Path) -> None:
+    """Everybody could see it in the list of processes; nothing of it is printed either."""
+    refused = show("--kafka", "sasl.password=geheim")
+    assert refused.exit_code == 2 and "geheim" not in refused.output
+    assert "HOPLINE_KAFKA_SASL_PASSWORD, or --kafka sasl.password.file=FILE" in refused.stderr
+    mistyped = show("--kafka", "sasl.password:geheim")
+    assert mistyped.exit_code == 2 and "geheim" not in mistyped.output
+
+
+def test_a_secret_may_be_in_a_file(folder: Path) -> None:
+    (folder / "secret").write_text("geheim\n")
+    assert cluster_by("--kafka", "sasl.password.file=secret").properties == {
+        "sasl.password": "geheim"
+    }
+    rows = shown(HOPLINE_KAFKA_SASL_PASSWORD_FILE="secret")
+    assert rows["kafka.sasl.password"] == ("***", "HOPLINE_KAFKA_SASL_PASSWORD_FILE")
+
+
+def test_what_secures_a_connection_is_looked_at_together(folder: Path) -> None:
+    """SASL alone would be Kerberos, a key alone no pair."""
+    words = ("security.protocol=sasl_ssl", "sasl.mechanisms=SCRAM-SHA-512", "sasl.username=u")
+    flags = [word for each in words for word in ("--kafka", each)]
+    (folder / "secret").write_text("geheim\n")
+    cluster = cluster_by(*flags, "--kafka", "sasl.password.file=secret")
+    assert cluster.properties["security.protocol"] == "sasl_ssl"
+    with pytest.raises(UsageError, match=r"--kafka: .*mechanism"):
+        cluster_by("--kafka", "security.protocol=sasl_ssl", "--kafka", "sasl.mechanisms=X")

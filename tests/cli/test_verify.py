@@ -69,7 +69,15 @@ def test_exceptions_in_words_are_cut_and_counted() -> None:
     [
         (["--from", "yesterday"], "is no moment"),
         (["--capture", "x.avro", "--also", "other:9092"], "Leave one out"),
-        (["--kafka", "security.protocol=ssl"], "--capture FILE"),
+        (
+            [
+                "--kafka",
+                "security.protocol=ssl",
+                "--kafka",
+                "enable.ssl.certificate.verification=false",
+            ],
+            "Java's Kafka client always verifies certificates",
+        ),
     ],
 )
 def test_wrong_use_is_told_before_anything_starts(arguments: list[str], said: str) -> None:

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streams.errors import SurroundingsError, UsageError
+from streams.kafka import Cluster
 from streams.monitor import MonitorConfig, open_session, run
 from streams.monitor.cluster import cluster_id
 from streams.store import Report, Row, Store
@@ -109,7 +110,7 @@ def test_a_store_of_other_figures_is_refused(spark: SparkSession, config: Monito
 
 def test_a_cluster_that_does_not_answer_is_told(spark: SparkSession) -> None:
     with pytest.raises(SurroundingsError, match=r"No Kafka cluster answers at 127\.0\.0\.1:1:"):
-        cluster_id(spark, "127.0.0.1:1", timeout_ms=500)
+        cluster_id(spark, Cluster("127.0.0.1:1"), timeout_ms=500)
 
 
 def test_java_that_is_missing_is_one_clear_sentence(

@@ -1,0 +1,89 @@
+"""Kafka's users and access control lists: creating what roles need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialAlteration,
+    UserScramCredentialUpsertion,
+)
+
+from streams.errors import SurroundingsError
+from streams.kafka.cluster import Cluster
+from streams.wire.grants import Operation, Resource
+from streams.wire.roles import Granted
+
+_TIMEOUT = 30.0
+_ITERATIONS = 8192
+_RESOURCES = {
+    Resource.TOPIC: ResourceType.TOPIC,
+    Resource.GROUP: ResourceType.GROUP,
+    Resource.TRANSACTIONAL_ID: ResourceType.TRANSACTIONAL_ID,
+}
+
+
+def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int:
+    """Create what is granted to principals, from every host; returns how many entries.
+
+    Those that exist already stay. Raises SurroundingsError where the cluster refuses.
+    """
+    bindings = [
+        binding_of(principal, grant, operation)
+        for principal, grant in granted
+        for operation in grant.operations
+    ]
+    admin = cluster.admin()  # while it is held, the answers can come
+    for binding, future in admin.create_acls(bindings, request_timeout=_TIMEOUT).items():
+        try:
+            future.result()
+        except KafkaException as error:
+            raise SurroundingsError(
+                f"Kafka does not grant {binding.name} to {binding.principal}: "
+                f"{error.args[0].str()}.",
+                "It needs an authorizer (authorizer.class.name) and a user who may Alter the "
+                "cluster.",
+            ) from error
+    return len(bindings)
+
+
+def set_passwords(cluster: Cluster, passwords: Mapping[str, str]) -> None:
+    """Let users log in by SCRAM-SHA-512 with these passwords, and no longer with former ones."""
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _ITERATIONS)
+    asked: list[UserScramCredentialAlteration] = [
+        UserScramCredentialUpsertion(user, info, password.encode())
+        for user, password in passwords.items()
+    ]
+    if not asked:
+        return
+    admin = cluster.admin()
+    for user, future in admin.alter_user_scram_credentials(asked).items():
+        try:
+            future.result()
+        except KafkaException as error:
+            raise SurroundingsError(
+                f"Kafka does not set the password of {user}: {error.args[0].str()}.",
+                "Whoever sets it must be allowed to Alter the cluster.",
+            ) from error
+
+
+def binding_of(principal: str, grant: Granted, operation: Operation) -> AclBinding:
+    """Return one entry of the list, as Kafka's client takes it."""
+    pattern = ResourcePatternType.PREFIXED if grant.prefixed else ResourcePatternType.LITERAL
+    return AclBinding(
+        _RESOURCES[grant.resource],
+        grant.name,
+        pattern,
+        principal,
+        "*",
+        AclOperation[operation.name],
+        AclPermissionType.ALLOW,
+    )

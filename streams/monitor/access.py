@@ -1,0 +1,134 @@
+"""How Java's Kafka client reaches a cluster that librdkafka's properties are known of.
+
+Spark reads with Java's client, which calls the same things otherwise. What it cannot do, or does in
+another way, is refused and never left out: a connection would be less safe than was asked for.
+Certificates and keys are handed over as texts, so executors on other machines need no files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from streams.errors import UsageError
+from streams.kafka import Cluster
+
+_LOGIN = "org.apache.kafka.common.security"
+_MODULES = {
+    "PLAIN": f"{_LOGIN}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_LOGIN}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_LOGIN}.scram.ScramLoginModule",
+}
+"""What logs in by each mechanism that both clients know in the same way."""
+_OF_LOGIN = frozenset({"sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password"})
+_OF_KEY = frozenset({"ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location",
+                     "ssl.key.pem", "ssl.key.password"})  # fmt: skip
+_OF_STORE = frozenset({"ssl.keystore.location", "ssl.keystore.password"})
+_AUTHORITY = frozenset({"ssl.ca.location", "ssl.ca.pem"})
+_NAMES = {"https": "https", "none": ""}
+"""Whether a broker's certificate must bear its name."""
+_REMEDY = "Verify captures of its topics (--capture FILE), or use TLS with SCRAM, PLAIN or a key."
+
+
+def source_options(cluster: Cluster) -> dict[str, str]:
+    """Return the options by which Spark's Kafka source reaches a cluster."""
+    return {f"kafka.{name}": value for name, value in java_properties(cluster).items()}
+
+
+def java_properties(cluster: Cluster) -> dict[str, str]:
+    """Return the properties by which Java's client reaches a cluster; some hold passwords.
+
+    Raises UsageError for what it cannot do, or where a file cannot be read.
+    """
+    given = {n: v for n, v in cluster.properties.items() if n.startswith(("sasl.", "ssl."))}
+    protocol = cluster.properties.get("security.protocol", "plaintext").upper()
+    found = {"bootstrap.servers": cluster.bootstrap, "security.protocol": protocol}
+    if protocol.startswith("SASL_"):
+        found |= _login(given)
+    else:
+        given = {n: v for n, v in given.items() if not n.startswith("sasl.")}
+    if protocol.endswith("SSL"):
+        _demand_verified(cluster.properties)
+        found |= _tls(given)
+    else:
+        given = {n: v for n, v in given.items() if not n.startswith("ssl.")}
+    known = _OF_LOGIN | _OF_KEY | _OF_STORE | _AUTHORITY | {"ssl.endpoint.identification.algorithm"}
+    for name in sorted(given.keys() - known):
+        raise _refuse(f"Spark's Kafka client knows no {name}")
+    return found
+
+
+def _login(given: Mapping[str, str]) -> dict[str, str]:
+    said = given.get("sasl.mechanisms", given.get("sasl.mechanism", "GSSAPI"))
+    module = _MODULES.get(said.upper())
+    if module is None:
+        raise _refuse(f"Spark is given no credentials of the mechanism {said}")
+    values = {
+        "username": given.get("sasl.username", ""),
+        "password": given.get("sasl.password", ""),
+    }
+    words = (f"{name}={_quoted(value)}" for name, value in values.items())
+    return {
+        "sasl.mechanism": said.upper(),
+        "sasl.jaas.config": f"{module} required {' '.join(words)};",
+    }
+
+
+def _quoted(value: str) -> str:
+    """Write a text as JAAS reads it: it knows a backslash, and ends at a quote."""
+    if "\n" in value or "\r" in value:
+        raise UsageError("A user or password of two lines is none.", "Look at its file.")
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _tls(given: Mapping[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    authority = _pem(given, "ssl.ca")
+    if authority:
+        found |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authority}
+    chain, key = _pem(given, "ssl.certificate"), _pem(given, "ssl.key")
+    if key and chain:
+        # As a text Java knows a key by its first line: it must be PKCS #8.
+        if "BEGIN PRIVATE KEY" not in key and "BEGIN ENCRYPTED PRIVATE KEY" not in key:
+            raise UsageError(
+                "Spark's Kafka client reads keys of PKCS #8 only.",
+                "Write ssl.key.location anew: openssl pkcs8 -topk8 -in KEY -out NEW.",
+            )
+        found |= {"ssl.keystore.type": "PEM", "ssl.keystore.key": key,
+                  "ssl.keystore.certificate.chain": chain}  # fmt: skip
+        if "ssl.key.password" in given:
+            found["ssl.key.password"] = given["ssl.key.password"]
+    elif "ssl.keystore.location" in given:  # librdkafka knows PKCS #12 only
+        found |= {n: given[n] for n in sorted(_OF_STORE & given.keys())}
+        found["ssl.keystore.type"] = "PKCS12"
+    name = given.get("ssl.endpoint.identification.algorithm", "https").lower()
+    found["ssl.endpoint.identification.algorithm"] = _NAMES.get(name, name)
+    return found
+
+
+def _pem(given: Mapping[str, str], name: str) -> str:
+    """Return certificates or a key as a text, from a property or from the file that one names."""
+    text = given.get(f"{name}.pem")
+    if text is not None:
+        return text
+    location = given.get(f"{name}.location")
+    if location is None:
+        return ""
+    try:
+        return Path(location).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no PEM"
+        raise UsageError(
+            f"{name}.location: {location} cannot be read: {why}.",
+            "Spark's Kafka client needs one file in PEM.",
+        ) from None
+
+
+def _demand_verified(properties: Mapping[str, str]) -> None:
+    if properties.get("enable.ssl.certificate.verification", "true").lower() == "false":
+        raise _refuse("Java's Kafka client always verifies certificates")
+
+
+def _refuse(why: str) -> UsageError:
+    return UsageError(f"{why}.", _REMEDY)

@@ -1,0 +1,248 @@
+"""The roles of a topology with their grants: the table of :mod:`streams.wire.grants`, filled in.
+
+A resource is named as it is, or by what its name begins with (``prefixed``): the endpoint worker
+of an instance may write any queue of that instance, also one that is made later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from streams.topology import (
+    DEFAULT_SERVICES,
+    Agent,
+    Database,
+    Instance,
+    Kind,
+    Topology,
+    clusters_of,
+    home_of,
+    next_instances,
+    pairs_of,
+    queue_of,
+    queues_of,
+    share_of,
+)
+from streams.wire.grants import EXTRA, ROLES, On, Operation, Resource, Row
+from streams.wire.topics import Topics, escape
+
+_ONE_EACH = ("apply", "outbox", "monitor", "verify", "observer", "trace", "replay")
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """Some operations on one resource, or on all whose names begin so (``prefixed``)."""
+
+    resource: Resource
+    name: str
+    operations: tuple[Operation, ...]
+    why: str
+    prefixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Somebody who may do just this; ``name`` is that of the user, without ``User:``."""
+
+    name: str
+    kind: str
+    says: str
+    grants: tuple[Granted, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a role works. ``own``: what the names of its groups and transactions begin with."""
+
+    name: str
+    homes: tuple[str, ...] = ()
+    instance: str | None = None
+    next: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    own: str = ""
+
+
+def roles_of(topology: Topology, topics: Topics, whole: Topology, cluster: str) -> Iterator[Role]:
+    """Yield the roles of one cluster's share; ``cluster`` is "" where ``whole`` is not divided."""
+    for instance in topology.instances.values():
+        yield from _of_instance(topology, topics, instance)
+    for home, database in _databases(topology):
+        for service in database.services:
+            yield _application(topics, home, database, service)
+    for agent in topology.agents.values():
+        yield from _agents(topology, topics, agent)
+    groups = _reading_groups(d for _, d in _databases(topology))
+    for kind in _ONE_EACH:
+        yield _role(topics, kind, _Place(kind, groups=groups))
+    yield from _foreign(topics, whole, cluster)
+
+
+def _of_instance(topology: Topology, topics: Topics, instance: Instance) -> Iterator[Role]:
+    pairs = [p for p in pairs_of(topology).values() if instance in p.partners]
+    homes = (instance.name, *(pair.name for pair in pairs))
+    databases = tuple(instance.databases.values())
+    place = _Place(
+        escape(instance.name),
+        homes,
+        instance.name,
+        tuple(n for n in next_instances(topology, instance) if n in topology.instances),
+        tuple(_queues(topics, instance.name, databases)),
+        _reading_groups(databases),
+    )
+    for kind in ("forwarder", "endpoint"):
+        yield _role(topics, kind, place)
+
+
+def _databases(topology: Topology) -> Iterator[tuple[str, Database]]:
+    """Yield every database with its home; of a mirrored one what one of the partners says."""
+    found: dict[tuple[str, str], Database] = {}
+    for instance in topology.instances.values():
+        for database in instance.databases.values():
+            found.setdefault((home_of(instance.name, database), database.name), database)
+    for (home, _), database in found.items():
+        yield home, database
+
+
+def _queues(topics: Topics, instance: str, databases: Iterable[Database]) -> Iterator[str]:
+    for database in databases:
+        for queue in queues_of(database):
+            yield topics.queue(home_of(instance, database), database.name, queue.name)
+
+
+def _reading_groups(databases: Iterable[Database]) -> tuple[str, ...]:
+    named = (queue.group for d in databases for queue in queues_of(d))
+    return tuple(dict.fromkeys(group for group in named if group is not None))
+
+
+def _application(topics: Topics, home: str, database: Database, service: str) -> Role:
+    queue = queue_of(database, service)
+    assert queue is not None, "the service is the database's"
+    name = ".".join(map(escape, (home, database.name, service)))
+    place = _Place(
+        name,
+        (home,),
+        queues=(topics.queue(home, database.name, queue.name),),
+        groups=() if queue.group is None else (queue.group,),
+        own=f"application.{name}",
+    )
+    return _role(topics, "application", place)
+
+
+def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Role]:
+    """Yield an agent's role; an application of somebody's own has those of its services."""
+    if agent.kind is None or agent.service is None:
+        return
+    for home, database in _databases(topology):
+        queue = queue_of(database, agent.service)
+        if queue is None:
+            continue
+        place = _Place(
+            ".".join(map(escape, (agent.name, home, database.name))),
+            (home,),
+            queues=(topics.queue(home, database.name, queue.name),),
+            own=group_of(agent, topics, home, database.name),
+        )
+        yield _role(topics, "agent", place, _extra(agent))
+
+
+def _extra(agent: Agent) -> tuple[Row, ...]:
+    """Return what the agent's kind needs; who only redirects keeps no table."""
+    keeps_nothing = agent.setting("redirect") is not None
+    return () if agent.kind is None or keeps_nothing else EXTRA[agent.kind.value]
+
+
+def _foreign(topics: Topics, whole: Topology, cluster: str) -> Iterator[Role]:
+    for other in clusters_of(whole) if cluster else ():
+        known = share_of(whole, other).neighbours.values() if other != cluster else ()
+        gateways = tuple(n.name for n in known if n.cluster == cluster)
+        if gateways:
+            yield _role(topics, "foreign", _Place(escape(other), next=gateways))
+
+
+def group_of(agent: Agent, topics: Topics, instance: str, database: str) -> str:
+    """Return the group under which an agent that comes with Hopline reads."""
+    if agent.kind is Kind.CONFIGURATION_NOTICE:
+        return topics.name("configuration", instance, database)
+    named = agent.service or ""
+    is_default = named == DEFAULT_SERVICES[Kind.DATA_DEPENDENT_ROUTING]
+    return topics.name("routing", instance, database, *(() if is_default else (named,)))
+
+
+# --- filling in ----------------------------------------------------------------------------------
+
+
+def _role(topics: Topics, kind: str, place: _Place, extra: tuple[Row, ...] = ()) -> Role:
+    of = ROLES[kind]
+    name = kind if place.name == kind else f"{kind}.{place.name}"
+    found: dict[tuple[Resource, str, bool], Granted] = {}
+    for row in (*of.rows, *extra):
+        for named, begins in _resources(topics, row, place):
+            resource, prefixed = (named, begins) if named else ("*", False)
+            key = row.resource, resource, prefixed
+            before = found.get(key)
+            operations = (*before.operations, *row.operations) if before else row.operations
+            why = f"{before.why}; {row.why}" if before else row.why
+            found[key] = Granted(
+                row.resource, resource, tuple(dict.fromkeys(operations)), why, prefixed
+            )
+    return Role(name, kind, of.says, tuple(found.values()))
+
+
+def _resources(topics: Topics, row: Row, place: _Place) -> Iterator[tuple[str, bool]]:
+    """Yield the names that a row stands for at a place, and whether names only begin so."""
+    if row.resource is Resource.TOPIC:
+        yield from _topics(topics, row, place)
+        return
+    prefix = topics.prefix
+    match row.on:
+        case On.CLUSTER:
+            yield f"{prefix}{row.name}", False
+        case On.EVERY:
+            yield f"{prefix}{row.name}", True
+        case On.OWN:
+            yield (place.own if row.resource is Resource.GROUP else f"{prefix}{row.name}{place.own}"
+                   ), row.resource is not Resource.GROUP  # fmt: skip
+        case On.PLACE:
+            yield from ((group, False) for group in place.groups)
+            if not place.groups and place.own:
+                yield place.own, True
+        case _:
+            for home in place.homes:
+                yield from _of_home(row, f"{prefix}{row.name}.", home, place)
+
+
+def _of_home(row: Row, begins: str, home: str, place: _Place) -> Iterator[tuple[str, bool]]:
+    if row.resource is Resource.TRANSACTIONAL_ID:  # one for each slot
+        yield f"{begins}{escape(home)}.", True
+        return
+    yield f"{begins}{home}", False
+    if home != place.instance and row.name == "forwarder" and Operation.READ in row.operations:
+        yield f"{begins}{home}.", True  # one for each epoch of the pair
+
+
+def _topics(topics: Topics, row: Row, place: _Place) -> Iterator[tuple[str, bool]]:
+    match row.on:
+        case On.CLUSTER:
+            yield topics.name(row.name), False
+        case On.EVERY:
+            yield f"{topics.prefix}{row.name}." if row.name else topics.prefix, True
+        case On.NEXT:
+            yield from ((topics.name(row.name, home), False) for home in place.next)
+        case On.PLACE:
+            yield from ((queue, False) for queue in place.queues)
+        case On.OWN:
+            yield f"{place.own}-", True
+        case On.HOME if row.name == "queue":
+            yield from _queue_topics(topics, place)
+        case On.HOME:
+            homes = place.homes if row.name != "txq" else (place.instance or "",)
+            yield from ((topics.name(row.name, home), False) for home in homes)
+
+
+def _queue_topics(topics: Topics, place: _Place) -> Iterator[tuple[str, bool]]:
+    begins = [f"{topics.name('queue', home)}." for home in place.homes]
+    yield from ((each, True) for each in begins)
+    hashed = (queue for queue in place.queues if not queue.startswith(tuple(begins)))
+    yield from ((queue, False) for queue in hashed)

@@ -1,0 +1,102 @@
+"""Commands as the users of their roles: they work, ask for no more, and tell no password."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from streams.store import LatencyWindow, Store
+from tests.monitor.recount import stored
+from tests.security.leaks import Done, environment, run
+from tests.security.system import Guarded
+
+
+def as_user(system: Guarded, user: str, folder: Path, *words: str) -> Done:
+    done = run(folder, environment(system.secured, user, system.prefix, folder), *words)
+    done.demand_silence()
+    return done
+
+
+def test_verify_reads_with_java_and_with_librdkafka(system: Guarded, tmp_path: Path) -> None:
+    """Spark's source is Java: it gets the same user, by other names."""
+    done = as_user(system, "verify", tmp_path, "verify", "--master", "local[1]", "--format", "json")
+    assert done.code == 0, done.stderr
+    assert json.loads(done.stdout)["verdict"].startswith("nothing lost")
+    assert system.secured.refused("verify", system.prefix) == set()
+    assert system.secured.unused(system.roles["verify"]) == set()
+    assert [line for line in done.processes if "java" in line], "Spark's Java was looked at too"
+
+
+def test_verify_with_a_key_instead_of_a_password(system: Guarded, tmp_path: Path) -> None:
+    certificates = system.secured.certificates
+    variables = {
+        "HOPLINE_BOOTSTRAP": system.secured.tls,
+        "HOPLINE_PREFIX": system.prefix,
+        "HOPLINE_KAFKA_SECURITY_PROTOCOL": "ssl",
+        "HOPLINE_KAFKA_SSL_CA_LOCATION": system.secured.authority,
+        "HOPLINE_KAFKA_SSL_CERTIFICATE_LOCATION": str(certificates / "verify.crt"),
+        "HOPLINE_KAFKA_SSL_KEY_LOCATION": str(certificates / "verify.key"),
+    }
+    done = run(tmp_path, variables, "verify", "--master", "local[1]", "--format", "json")
+    assert done.code == 0, done.stderr
+    key = (certificates / "verify.key").read_text().splitlines()[1]
+    for text in (done.stdout, done.stderr, *done.processes):
+        assert key not in text
+    assert key not in (tmp_path / ".hopline/verify/spark.log").read_text()
+
+
+def test_the_monitor_watches(system: Guarded, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/monitor.sqlite"
+    words = ("monitor", "--until-idle", "3", "--master", "local[2]", "--store", url)
+    done = as_user(system, "monitor", tmp_path, *words, "--checkpoint", str(tmp_path / "c"))
+    assert done.code == 0, done.stderr
+    with Store.open(url, create=False) as store:
+        assert stored(store, LatencyWindow)
+    assert system.secured.refused("monitor", system.prefix) == set()
+    # What forwarders hold in memory is read only where one holds something.
+    held = {(f"{system.prefix}txq.", "Read")}
+    assert system.secured.unused(system.roles["monitor"]) == held
+
+
+@pytest.mark.parametrize(
+    ("user", "words"),
+    [
+        ("observer", ("query", "sys.conversation_endpoints")),
+        ("observer", ("query", "sys.dm_broker_forwarded_messages")),
+        ("observer", ("tail",)),
+        ("apply", ("apply", "{topology}", "--dry-run")),
+        ("apply", ("topics", "{topology}", "--check")),
+        ("trace", ("trace", "--from", "ServerA/DatabaseA/InitiatorService", "--to",
+                   "TargetService")),
+    ],
+)  # fmt: skip
+def test_what_else_people_run(
+    system: Guarded, tmp_path: Path, user: str, words: tuple[str, ...]
+) -> None:
+    folder = str(system.folder)
+    done = as_user(system, user, tmp_path, *(w.replace("{topology}", folder) for w in words))
+    assert done.code == 0, done.stderr
+    assert system.secured.refused(user, system.prefix) == set()
+
+
+def test_a_worker_that_may_not_is_told_and_tells_no_password(
+    system: Guarded, tmp_path: Path
+) -> None:
+    """With everything that librdkafka has to say."""
+    words = ("worker", "endpoint", "--instance", "ServerA", "--timeout", "5", "--verbose")
+    refused = as_user(system, "monitor", tmp_path, *words, "--kafka", "debug=all")
+    assert refused.code == 3
+    assert "hopline acl" in refused.stderr
+
+
+def test_a_wrong_password_is_told_and_which_one_it_was_is_not(
+    system: Guarded, tmp_path: Path
+) -> None:
+    variables = environment(system.secured, "verify", system.prefix, tmp_path)
+    Path(variables["HOPLINE_KAFKA_SASL_PASSWORD_FILE"]).write_text("geheim-verkehrt")
+    done = run(tmp_path, variables, "query", "sys.routes", "--timeout", "5")
+    done.demand_silence()
+    assert done.code == 3
+    assert "Authentication failed" in done.stderr

@@ -1,0 +1,40 @@
+"""Each role works with exactly what `hopline acl` grants it: nothing is refused, nothing unused.
+
+Kafka's authorizer says what was asked of it, and by whom. A grant that nobody used is none that a
+role needs; one that was refused is missing.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.security.system import INITIATOR, TARGET, Guarded
+
+MOVES = {"in", "cmd"}
+"""An endpoint worker also writes the topics that it reads: bodies that pin too much are moved
+(`tests/workers/test_trimming.py::test_one_body_that_waits_keeps_little_from_being_trimmed`)."""
+
+
+@pytest.mark.parametrize("role", ["forwarder", "endpoint"])
+@pytest.mark.parametrize("instance", ["ServerA", "ServerB"])
+def test_a_worker_uses_all_that_it_may_and_asks_for_no_more(
+    system: Guarded, role: str, instance: str
+) -> None:
+    user = f"{role}.{instance}"
+    moved = {(system.topics.name(kind, instance), "Write") for kind in MOVES}
+    assert system.secured.unused(system.roles[user]) == (moved if role == "endpoint" else set())
+    assert system.secured.refused(user, system.prefix) == set()
+
+
+@pytest.mark.parametrize("user", [INITIATOR, TARGET])
+def test_an_application_uses_all_that_it_may_and_asks_for_no_more(
+    system: Guarded, user: str
+) -> None:
+    """One asks and waits for answers, the other one receives and answers in transactions."""
+    unused = system.secured.unused(system.roles[user])
+    alone = {
+        INITIATOR: {(f"{system.prefix}client.{INITIATOR}", "Write")},
+        TARGET: set[tuple[str, str]](),
+    }
+    assert unused == alone[user]
+    assert system.secured.refused(user, system.prefix) == set()

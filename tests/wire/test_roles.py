@@ -1,0 +1,148 @@
+"""What roles may do, for every shipped topology: enough for their work, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.kafka import specs_of
+from streams.live.parts import parts_of
+from streams.resources import topologies_dir
+from streams.topology import Topology, load
+from streams.wire import Topics
+from streams.wire.grants import ROLES, Operation, Resource, checked_kinds
+from streams.wire.roles import Granted, Role, roles_of
+
+TOPICS = Topics("x.")
+SHIPPED = sorted(path.name for path in topologies_dir().iterdir() if path.is_dir())
+WRITERS = {
+    "cmd": {"application", "agent", "endpoint", "outbox", "replay"},
+    "out": {"endpoint", "trace"},
+    "txq": {"forwarder", "foreign"},
+    "in": {"forwarder", "endpoint"},
+    "ack": {"forwarder"},
+    "queue": {"endpoint"},
+    "dialog": {"endpoint"},
+    "result": {"endpoint"},
+    "catalog": {"apply", "agent"},
+    "presence": {"forwarder", "endpoint"},
+    "event": {"forwarder", "endpoint", "agent"},
+    "metric": {"monitor"},
+}
+"""Who writes which kind of topic (docs/kafka_mapping.md)."""
+
+
+def clusters(name: str) -> list[tuple[Topology, list[Role]]]:
+    whole = load(topologies_dir() / name, 0.0)
+    return [
+        (part.topology, list(roles_of(part.topology, TOPICS, whole, part.name)))
+        for part in parts_of(whole)
+    ]
+
+
+def allows(grant: Granted, topic: str, operation: Operation) -> bool:
+    if grant.resource is not Resource.TOPIC or operation not in grant.operations:
+        return False
+    return topic.startswith(grant.name) if grant.prefixed else topic == grant.name
+
+
+def who(roles: list[Role], topic: str, operation: Operation) -> set[str]:
+    return {r.kind for r in roles if any(allows(g, topic, operation) for g in r.grants)}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_topic_is_written_by_whom_the_design_says(name: str) -> None:
+    for topology, roles in clusters(name):
+        found: dict[str, set[str]] = {}
+        for spec in specs_of(topology, TOPICS):
+            writers = who(roles, spec.name, Operation.WRITE)
+            assert writers <= WRITERS[spec.kind], spec.name
+            found.setdefault(spec.kind, set()).update(writers)
+        for kind in ("cmd", "out", "in", "ack", "dialog", "result", "presence", "event"):
+            assert found[kind] >= WRITERS[kind] & {"forwarder", "endpoint", "application"}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_is_granted_by_name_is_there(name: str) -> None:
+    """And every role has a name of its own."""
+    for topology, roles in clusters(name):
+        topics = {spec.name for spec in specs_of(topology, TOPICS)}
+        for role in roles:
+            for grant in role.grants:
+                if grant.resource is Resource.TOPIC and not grant.prefixed:
+                    assert grant.name in topics, role.name
+        assert len({role.name for role in roles}) == len(roles)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_workers_touch_the_topics_of_their_own_instance(name: str) -> None:
+    """Of others a forwarder writes the transmission queue, where a route leads to them."""
+    for topology, roles in clusters(name):
+        for role in roles:
+            if role.kind not in ("forwarder", "endpoint"):
+                continue
+            (mine,) = (n for n in topology.instances if role.name == f"{role.kind}.{n}")
+            others = {n for n in topology.instances if n != mine}
+            for spec in specs_of(topology, TOPICS):
+                of = spec.name.split(".")[2:3]
+                if of and of[0] in others:
+                    may = {o for g in role.grants for o in Operation if allows(g, spec.name, o)}
+                    assert may <= ({Operation.WRITE} if spec.kind == "txq" else set())
+
+
+def test_a_foreign_forwarder_writes_one_topic_and_reads_no_message() -> None:
+    for _, roles in clusters("two_clusters"):
+        (foreign,) = (role for role in roles if role.kind == "foreign")
+        wrote, read, named = foreign.grants
+        assert (wrote.operations, wrote.prefixed) == ((Operation.WRITE,), False)
+        assert wrote.name.startswith("x.txq.Gateway")
+        assert (read.name, read.operations) == ("x.presence", (Operation.READ,))
+        assert (named.resource, named.operations) == (Resource.GROUP, (Operation.DESCRIBE,))
+
+
+def test_a_pair_is_served_by_both_partners() -> None:
+    ((_, roles),) = clusters("mirrored")
+    pairs = {"Orders": [r.name for r in roles if any(
+        allows(g, "x.dialog.Orders", Operation.WRITE) for g in r.grants)]}  # fmt: skip
+    assert len(pairs["Orders"]) == 2, [r.name for r in roles]
+    forwarders = [r for r in roles if r.kind == "forwarder"]
+    epochs = [
+        g
+        for r in forwarders
+        for g in r.grants
+        if (g.name, g.prefixed) == ("x.forwarder.Orders.", True)
+    ]
+    assert [e.resource for e in epochs] == [Resource.GROUP] * 2
+
+
+def test_nobody_but_apply_changes_what_everybody_lives_by() -> None:
+    """But for the agent whose work it is."""
+    changes = [
+        role.name
+        for name in SHIPPED
+        for _, roles in clusters(name)
+        for role in roles
+        if any(allows(grant, "x.catalog", Operation.WRITE) for grant in role.grants)
+    ]
+    assert {name.split(".")[0] for name in changes} == {"apply", "agent"}
+    assert [n for n in changes if n.startswith("agent")], "dynamic_routing has one"
+
+
+def test_workers_check_the_topics_that_they_use() -> None:
+    assert checked_kinds(("forwarder",)) == {
+        "catalog", "presence", "event", "out", "txq", "in", "ack",
+    }  # fmt: skip
+    assert "queue" in checked_kinds(("endpoint",))
+    assert "metric" not in checked_kinds(("forwarder", "endpoint"))
+
+
+def test_without_a_prefix_everything_is_everything() -> None:
+    whole = load(topologies_dir() / "local", 0.0)
+    roles = {role.name: role for role in roles_of(whole, Topics(""), whole, "")}
+    read = roles["observer"].grants[0]
+    assert (read.name, read.prefixed) == ("*", False)
+
+
+def test_readers_write_nothing() -> None:
+    reads = {Operation.READ, Operation.DESCRIBE}
+    for kind in ("verify", "observer"):
+        assert {o for row in ROLES[kind].rows for o in row.operations} <= reads
