@@ -18,7 +18,6 @@ from streams.wire.grants import Operation, Resource
 from streams.wire.roles import Role, roles_of
 from tests.running import eventually
 from tests.security.secured import Secured
-from tests.security.system import INITIATOR, Guarded
 
 _REFUSED = KafkaError.TOPIC_AUTHORIZATION_FAILED
 _END = KafkaError._PARTITION_EOF
@@ -44,6 +43,10 @@ class Bare:
             if operation in g.operations
             and (name.startswith(g.name) if g.prefixed else name == g.name)
         }
+
+    def as_application(self) -> Cluster:
+        """Return the cluster as an application sees it."""
+        return self.secured.as_user(APPLICATION, self.topics.prefix)
 
     def lets(self, cluster: Cluster, user: str, topic: str) -> bool:
         """Tell whether a user reads a topic to its end; else the broker says that it refused him.
@@ -85,7 +88,8 @@ def bare(secured: Secured) -> Iterator[Bare]:
     yield Bare(secured, topics, tuple(spec.name for spec in specs), roles)
 
 
-KINDS = ["forwarder.GatewayB", "endpoint.ServerB", "application.ServerB.DatabaseB.SupplierService",
+APPLICATION = "application.ServerB.DatabaseB.SupplierService"
+KINDS = ["forwarder.GatewayB", "endpoint.ServerB", APPLICATION,
          "foreign.buyer", "monitor", "verify", "observer", "apply", "outbox", "trace",
          "replay"]  # fmt: skip
 
@@ -130,10 +134,12 @@ def test_a_wrong_password_is_told_without_it(bare: Bare) -> None:
     assert "verkehrt" not in str(refused.value)
 
 
-def test_a_group_that_is_not_ones_own_cannot_be_joined(system: Guarded) -> None:
+def test_a_group_that_is_not_ones_own_cannot_be_joined(bare: Bare) -> None:
     """Who reads with another's group would take its messages away."""
-    consumer = system.cluster(INITIATOR).consumer("target-readers", auto_offset_reset="earliest")
-    consumer.subscribe([system.topics.queue("ServerA", "DatabaseA", "InitiatorQueue")])
+    consumer = bare.as_application().consumer("somebody-elses", auto_offset_reset="earliest")
+    consumer.subscribe(
+        [name for name in bare.names if bare.topics.name("queue", "ServerB") in name]
+    )
 
     def refused() -> bool:
         message = consumer.poll(0.5)
@@ -146,10 +152,10 @@ def test_a_group_that_is_not_ones_own_cannot_be_joined(system: Guarded) -> None:
         consumer.close()
 
 
-def test_a_transaction_that_is_not_ones_own_cannot_be_begun(system: Guarded) -> None:
+def test_a_transaction_that_is_not_ones_own_cannot_be_begun(bare: Bare) -> None:
     """Who begins one under a worker's id would fence the worker."""
-    name = f"{system.prefix}endpoint.ServerA.0"
-    producer = system.cluster(INITIATOR).producer(transactional_id=name)
+    name = f"{bare.topics.prefix}endpoint.ServerB.0"
+    producer = bare.as_application().producer(transactional_id=name)
     with pytest.raises(KafkaException) as refused:
         producer.init_transactions(60)
     code = refused.value.args[0].code()
