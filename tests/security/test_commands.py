@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
+from streams.client.outbox import METADATA, Outbox
 from streams.store import LatencyWindow, Store
 from tests.monitor.recount import stored
 from tests.security.leaks import Done, environment, run
@@ -65,13 +67,13 @@ def test_the_monitor_watches(system: Guarded, tmp_path: Path) -> None:
     [
         ("observer", ("query", "sys.conversation_endpoints")),
         ("observer", ("query", "sys.dm_broker_forwarded_messages")),
+        ("observer", ("query", "SELECT message_body FROM InitiatorQueue")),
+        ("observer", ("query", "SELECT message_body FROM TargetQueue")),
         ("observer", ("tail",)),
         ("apply", ("apply", "{topology}", "--dry-run")),
         ("apply", ("topics", "{topology}", "--check")),
-        ("trace", ("trace", "--from", "ServerA/DatabaseA/InitiatorService", "--to",
-                   "TargetService")),
     ],
-)  # fmt: skip
+)
 def test_what_else_people_run(
     system: Guarded, tmp_path: Path, user: str, words: tuple[str, ...]
 ) -> None:
@@ -79,6 +81,43 @@ def test_what_else_people_run(
     done = as_user(system, user, tmp_path, *(w.replace("{topology}", folder) for w in words))
     assert done.code == 0, done.stderr
     assert system.secured.refused(user, system.prefix) == set()
+
+
+def test_a_probe_uses_all_that_its_role_may(system: Guarded, tmp_path: Path) -> None:
+    way = ("--from", "ServerA/DatabaseA/InitiatorService", "--to", "TargetService")
+    done = as_user(system, "trace", tmp_path, "trace", *way)
+    assert done.code == 0, done.stderr
+    assert system.secured.refused("trace", system.prefix) == set()
+    assert system.secured.unused(system.roles["trace"]) == set()
+
+
+def test_what_an_application_has_committed_is_handed_over(system: Guarded, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/shop.sqlite"
+    engine = sa.create_engine(store)
+    METADATA.create_all(engine)
+    with engine.begin() as connection:
+        outbox = Outbox(connection)
+        dialog = outbox.begin("ServerA", "DatabaseA", "InitiatorService", "TargetService")
+        outbox.end(dialog, cleanup=True)
+    engine.dispose()
+    done = as_user(system, "outbox", tmp_path, "outbox", "--store", store, "--once")
+    assert done.code == 0, done.stderr
+    assert system.secured.refused("outbox", system.prefix) == set()
+    assert system.secured.unused(system.roles["outbox"]) == set()
+
+
+def test_what_an_observer_has_recorded_is_replayed(system: Guarded, tmp_path: Path) -> None:
+    """The job's position is committed in the same transaction, under a group of its own."""
+    taken = as_user(system, "observer", tmp_path, "capture", "--output", "friday")
+    assert taken.code == 0, taken.stderr
+    words = ("replay", "friday", "--asap", "--new-conversations", "--job", "again")
+    done = as_user(system, "replay", tmp_path, *words, "--settle", "2")
+    # Of the dialog that was trimmed there is no whole one to say again, and that is bad news.
+    assert done.code in (0, 1), done.stderr
+    assert "commands delivered" in done.stdout
+    for user in ("observer", "replay"):
+        assert system.secured.refused(user, system.prefix) == set()
+    assert system.secured.unused(system.roles["replay"]) == set()
 
 
 def test_a_worker_that_may_not_is_told_and_tells_no_password(
