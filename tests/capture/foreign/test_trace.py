@@ -111,6 +111,26 @@ def test_the_event_sequence_orders_what_a_clock_that_goes_back_mixes(tmp_path: P
     assert any("clock that goes back" in kind for kind in report.noted)
 
 
+@pytest.mark.parametrize(
+    ("number", "name", "known", "read"),
+    [
+        (142, "Broker:Transmission", {"Error": 8474, "State": 11}, {"error": 8474}),
+        (143, "Broker:Queue Disabled", {"DatabaseID": 5, "ObjectID": 7}, {}),
+        (144, "Broker:Mirrored Route State Changed", {"EventSubClass": 2}, {"subclass": 2}),
+    ],
+)
+def test_of_an_event_without_a_page_known_columns_are_read_and_others_passed_over(
+    number: int, name: str, known: dict[str, int], read: dict[str, int], tmp_path: Path
+) -> None:
+    when = {column: ROWS[0][column] for column in ("ServerName", "StartTime")}
+    row = when | known | {"EventClass": number, "NobodyKnows": "this", "GroupID": "x", "SPID": "?"}
+    records, report = imported(tmp_path, write(tmp_path / "t.csv", [row]))
+    assert report.good and report.rows == {name: 1}
+    [event] = events(records)
+    assert event["event"] == number
+    assert {column: event[column] for column in read} == read
+
+
 def test_what_cannot_be_mapped_is_counted_by_kind(tmp_path: Path) -> None:
     good = ROWS[0]
     rows = [
