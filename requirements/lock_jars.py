@@ -20,7 +20,7 @@ SHIPPED = ROOT / "streams" / "embedded"
 # slf4j 2 would not be picked up by Kafka's slf4j-api 1.7.
 LOGGING = "org.slf4j:slf4j-simple:1.7.36"
 KAFKA = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}+{LOGGING}"
-MIRROR = f"org.apache.kafka:connect-mirror:{KAFKA_VERSION}+{LOGGING}"
+MIRROR = f"org.apache.kafka:connect-mirror:4.3.1+{LOGGING}"
 # Not what Maven resolves: that brings a second Hadoop client of 50 MB beside pyspark's own.
 SPARK = (
     f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_VERSION}",

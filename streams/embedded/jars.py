@@ -13,7 +13,8 @@ from pathlib import Path
 from streams.embedded.cache import cache_dir
 from streams.errors import SurroundingsError
 
-KAFKA_VERSION = "4.3.1"
+KAFKA_VERSION = "4.2.2"
+"""The newest that keeps its promises when it is killed (docs/decisions/0018)."""
 SPARK_VERSION = "4.0.0"
 """The connectors' version must be pyspark's; a test compares it with the installed one."""
 

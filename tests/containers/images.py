@@ -1,8 +1,11 @@
-"""What an image of ours must not hold: tools that built it, caches, other people's files."""
+"""Images: which Kafka's is taken, and what ours must not hold: tools, caches, others' files."""
 
 from __future__ import annotations
 
-from tests.containers.compose import run
+import os
+import re
+
+from tests.containers.compose import ROOT, run
 
 _LOOK = r"""
 set -u
@@ -28,3 +31,10 @@ def refuse_left_overs(image: str) -> None:
     java = run("docker", "run", "--rm", "--entrypoint", "bash", image, "-c",
                "command -v java || true")  # fmt: skip
     assert bool(java) == ("spark" in image), f"{image}: {java or 'no Java'}"
+
+
+def kafka_image() -> str:
+    """Return the image that docker-compose.yml takes, too: of the environment, else of .env."""
+    stated = re.search(r"^HOPLINE_KAFKA_IMAGE=(.*)$", (ROOT / ".env").read_text("utf-8"), re.M)
+    assert stated is not None
+    return os.environ.get("HOPLINE_KAFKA_IMAGE") or stated[1]

@@ -14,9 +14,9 @@ from testcontainers.community.postgres import PostgresContainer
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
-from streams.embedded import KAFKA_VERSION
 from streams.embedded.properties import Node, server_properties
 from tests.containers.compose import free_ports
+from tests.containers.images import kafka_image
 
 _INSIDE, _CONTROLLER, _SELF = 9092, 9093, 9094
 _HOST = "127.0.0.1"
@@ -31,7 +31,7 @@ class KafkaContainer(DockerContainer):
     """
 
     def __init__(self) -> None:
-        super().__init__(f"apache/kafka:{KAFKA_VERSION}")
+        super().__init__(kafka_image())
         self.address = f"{_HOST}:{free_ports()['HOPLINE_KAFKA_PORT']}"
         node = Node(1, (_CONTROLLER,))
         lines = server_properties(_DATA, _INSIDE, node).splitlines()

@@ -16,10 +16,10 @@ import urllib.request
 from collections.abc import Callable
 
 from tests.containers.compose import Compose, composed, run
-from tests.containers.images import refuse_left_overs
+from tests.containers.images import kafka_image, refuse_left_overs
 
 LOAD = "--from ServerA/DatabaseA/InitiatorService --to TargetService --rate 50 --duration 8s"
-WANTED = ("python:3.11-slim-bookworm", "apache/kafka:4.3.1", "postgres:15-bookworm",
+WANTED = ("python:3.11-slim-bookworm", kafka_image(), "postgres:15-bookworm",
           "prom/prometheus:v2.42.0")  # fmt: skip
 
 _SCRAPED = {"hopline-workers": 3, "hopline-monitor": 1, "hopline-dashboard": 1}
