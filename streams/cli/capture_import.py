@@ -18,6 +18,7 @@ from streams.capture.foreign.sources import Reader, Source
 from streams.capture.foreign.write import import_foreign
 from streams.capture.record import Counts, Kind, Metadata
 from streams.cli.answer_options import format_option
+from streams.cli.parameters import TOPIC_PREFIX
 from streams.cli.topology_argument import TopologyArgument
 from streams.cli.value_text import shorten
 from streams.errors import UsageError
@@ -71,7 +72,9 @@ class _UtcOffset(click.ParamType):
     "--utc-offset", type=_UtcOffset(), default="+00:00", show_default=True, metavar="+HH:MM",
     help="How far times without a zone are ahead of UTC; SQL Trace has the server's own.",
 )  # fmt: skip
-@click.option("--prefix", default="ssb.", show_default=True, help="Prefix of the topics.")
+@click.option(
+    "--prefix", default="ssb.", show_default=True, type=TOPIC_PREFIX, help="Prefix of the topics."
+)
 @format_option()
 @click.pass_context
 def import_(
