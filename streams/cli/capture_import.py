@@ -120,7 +120,7 @@ def import_(
     place = (None, None, None) if from_service is None else place_of(from_service, homes)
     if log is not None and (place[1] is None or to_service is None):
         raise UsageError(
-            "a message log does not say who talks to whom",
+            "A message log does not say who talks to whom.",
             "Give --from-service INSTANCE/DATABASE/SERVICE (or --topology) and --to-service.",
         )
     report = Report()
@@ -150,7 +150,7 @@ def _log(
         return LogColumns(conversation, time_, body, type_, message_type, utc_offset)
     if any((conversation, time_, body, type_)):
         raise UsageError(
-            "of a message log three columns must be known",
+            "Of a message log three columns must be known.",
             "Give --conversation, --time and --body.",
         )
     return None
@@ -168,7 +168,7 @@ def _sources(words: tuple[str, ...]) -> Iterator[Source]:
         files = [p for p in sorted(path.iterdir()) if p.suffix.casefold() in _SUFFIXES]
         if not files:
             raise UsageError(
-                f"there is nothing to import in {path}", f"Files end in {listed(_SUFFIXES, 9)}."
+                f"There is nothing to import in {path}.", f"Files end in {listed(_SUFFIXES, 9)}."
             )
         yield from (Source(file, instance) for file in files)
 

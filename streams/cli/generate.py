@@ -167,7 +167,7 @@ def _place(text: str) -> tuple[str, str, str]:
     parts = text.split("/", 2)
     if len(parts) != 3 or not all(parts):
         raise UsageError(
-            f"--from {text!r} is not of the form INSTANCE/DATABASE/SERVICE",
+            f"--from {text!r} is not of the form INSTANCE/DATABASE/SERVICE.",
             "Write it like ServerA/DatabaseA/InitiatorService.",
         )
     return parts[0], parts[1], parts[2]

@@ -71,7 +71,7 @@ class TopicPrefix(click.ParamType):
         text = str(value)
         if not _PREFIX.fullmatch(text):
             self.fail(
-                f"no topic's name can begin with '{text}': Kafka allows letters, digits, '.', '_' "
+                f"No topic's name can begin with '{text}': Kafka allows letters, digits, '.', '_' "
                 "and '-', and Hopline 200 of them.",
                 param,
                 ctx,

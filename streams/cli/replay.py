@@ -239,7 +239,7 @@ def _commands(reader: CaptureReader) -> Contents:
     found = contents_of(reader, reader.metadata.prefix)
     if not found.commands:
         raise InputError(
-            f"the capture has {found.skipped} records and no command among them",
+            f"The capture has {found.skipped} records and no command among them.",
             file=str(reader.path),
             remedy=f"capture the topics {reader.metadata.prefix}cmd.INSTANCE, where commands are",
         )

@@ -111,16 +111,16 @@ def test_a_time_to_wait_is_one_that_can_be_waited(words: tuple[str, ...], second
 )
 @pytest.mark.parametrize("prefix", ["a b", "grün.", "a/", "x" * 201, "a\n"])
 def test_a_prefix_is_what_a_topics_name_can_begin_with(words: tuple[str, ...], prefix: str) -> None:
-    refused(run(*words, "--prefix", prefix), "no topic's name can begin with '")
+    refused(run(*words, "--prefix", prefix), "No topic's name can begin with '")
 
 
 def test_a_variable_and_the_file_are_checked_likewise(folder: Path) -> None:
-    refused(run("tail", HOPLINE_PREFIX="a b"), "(env var: 'HOPLINE_PREFIX'): no topic's name")
+    refused(run("tail", HOPLINE_PREFIX="a b"), "(env var: 'HOPLINE_PREFIX'): No topic's name")
     refused(run(*WORKER, HOPLINE_WORKER_HTTP="x"), "'HOPLINE_WORKER_HTTP'): 'x' is no HOST:PORT.")
     refused(run(*WORKER, HOPLINE_WORKER_TIMEOUT="-1"), "-1 is not between")
     file = folder / "hopline.toml"
     file.write_text('prefix = "a b"')
-    refused(run("tail"), "hopline: hopline.toml:1: prefix: no topic's name can begin with 'a b'")
+    refused(run("tail"), "hopline: hopline.toml:1: prefix: No topic's name can begin with 'a b'")
     file.write_text("[worker]\ntimeout = nan\n")
     refused(run(*WORKER), "hopline: hopline.toml:2: worker.timeout: nan is not between")
     file.write_text('[worker]\n\nhttp = "banana"\n')
