@@ -12,8 +12,9 @@
 #              and under changed ones
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way, KEEP=1 leaves the system
 #              running with its dashboard, until hopline demo --stop
-# make bench   what everything costs, one table in 20 minutes; ROUNDS=N changes how exactly
-#              bench-routing, ... (bench/): one part; bench-kafka_memory: apart
+# make bench   what everything costs, one table in 27 minutes; ROUNDS=N changes how exactly
+#              bench-routing, ... (bench/): one part; bench-kafka_memory, bench-verify:
+#              apart, they take long
 # make lock    resolve the dependencies anew
 
 PYTHON ?= python3
@@ -22,7 +23,7 @@ STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
-  kafka_endpoint kafka_end_to_end open_dialogs kafka_agents kafka_memory capture)
+  kafka_endpoint kafka_end_to_end open_dialogs kafka_agents kafka_memory capture verify)
 
 .PHONY: setup browser test test-containers explore soak faults recount replay demo bench $(BENCHES) \
   lock clean

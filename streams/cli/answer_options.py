@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from streams.cli.parameters import SECONDS
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -25,4 +27,4 @@ def timeout_option(
     seconds: float = 30.0, help: str = "Seconds to wait for Kafka."
 ) -> Callable[[F], F]:
     """Add ``--timeout`` in seconds."""
-    return click.option("--timeout", default=seconds, show_default=True, help=help)
+    return click.option("--timeout", default=seconds, show_default=True, type=SECONDS, help=help)

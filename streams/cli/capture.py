@@ -90,11 +90,11 @@ def capture(
     if ctx.invoked_subcommand is not None:
         if output is not None:
             raise UsageError(
-                f"--output stands before '{ctx.invoked_subcommand}'", "Write it behind."
+                f"--output stands before '{ctx.invoked_subcommand}'.", "Write it behind."
             )
         return
     if output is None:
-        raise UsageError("--output is missing", "Name the folder to write: --output DIR.")
+        raise UsageError("--output is missing.", "Name the folder to write: --output DIR.")
     if follow and until:
         raise UsageError("--follow does not end, and --to says where.", "Leave one out.")
     if chosen is not None and topology is None:
@@ -103,7 +103,7 @@ def capture(
     parts = list(clusters_of_parts(loaded, chosen, bootstrap, prefix))
     if len(parts) > 1:
         raise UsageError(
-            f"the topology names {len(parts)} clusters, and a capture is of one",
+            f"The topology names {len(parts)} clusters, and a capture is of one.",
             f"Say which it is: --cluster {parts[0][0].name}, say.",
         )
     [(part, cluster)] = parts

@@ -18,6 +18,7 @@ from streams.capture.foreign.sources import Reader, Source
 from streams.capture.foreign.write import import_foreign
 from streams.capture.record import Counts, Kind, Metadata
 from streams.cli.answer_options import format_option
+from streams.cli.parameters import TOPIC_PREFIX
 from streams.cli.topology_argument import TopologyArgument
 from streams.cli.value_text import shorten
 from streams.errors import UsageError
@@ -71,7 +72,9 @@ class _UtcOffset(click.ParamType):
     "--utc-offset", type=_UtcOffset(), default="+00:00", show_default=True, metavar="+HH:MM",
     help="How far times without a zone are ahead of UTC; SQL Trace has the server's own.",
 )  # fmt: skip
-@click.option("--prefix", default="ssb.", show_default=True, help="Prefix of the topics.")
+@click.option(
+    "--prefix", default="ssb.", show_default=True, type=TOPIC_PREFIX, help="Prefix of the topics."
+)
 @format_option()
 @click.pass_context
 def import_(
@@ -117,7 +120,7 @@ def import_(
     place = (None, None, None) if from_service is None else place_of(from_service, homes)
     if log is not None and (place[1] is None or to_service is None):
         raise UsageError(
-            "a message log does not say who talks to whom",
+            "A message log does not say who talks to whom.",
             "Give --from-service INSTANCE/DATABASE/SERVICE (or --topology) and --to-service.",
         )
     report = Report()
@@ -147,7 +150,7 @@ def _log(
         return LogColumns(conversation, time_, body, type_, message_type, utc_offset)
     if any((conversation, time_, body, type_)):
         raise UsageError(
-            "of a message log three columns must be known",
+            "Of a message log three columns must be known.",
             "Give --conversation, --time and --body.",
         )
     return None
@@ -165,7 +168,7 @@ def _sources(words: tuple[str, ...]) -> Iterator[Source]:
         files = [p for p in sorted(path.iterdir()) if p.suffix.casefold() in _SUFFIXES]
         if not files:
             raise UsageError(
-                f"there is nothing to import in {path}", f"Files end in {listed(_SUFFIXES, 9)}."
+                f"There is nothing to import in {path}.", f"Files end in {listed(_SUFFIXES, 9)}."
             )
         yield from (Source(file, instance) for file in files)
 

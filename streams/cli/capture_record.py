@@ -55,7 +55,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
         return former, None
     now = time.time_ns() // 1_000_000
     if any(point.moment is not None and point.moment > now for point in order.until):
-        raise UsageError("--to lies in the future", "Record with --follow, and stop it then.")
+        raise UsageError("--to lies in the future.", "Record with --follow, and stop it then.")
     cluster.wait(timeout, _tell)
     topics = choose(
         cluster, topic_names(cluster, timeout), needed=order.needed, instances=order.instances,

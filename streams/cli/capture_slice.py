@@ -104,7 +104,7 @@ def slice_(
     reader = CaptureReader(path, salvage=salvage)
     topics = Topics(reader.metadata.prefix)
     if output.exists() and output.resolve() == path.resolve():
-        raise UsageError("the output is the capture itself", "Name another file.")
+        raise UsageError("The output is the capture itself.", "Name another file.")
 
     def read() -> Iterator[tuple[Record, Look]]:
         return ((record, look(record, topics)) for record in reader)
@@ -123,14 +123,14 @@ def slice_(
 def _rename(text: str) -> tuple[str, str]:
     old, equals, new = text.partition("=")
     if not (old and equals and new):
-        raise UsageError(f"'{text}' renames nothing", "Write --rename-service OLD=NEW.")
+        raise UsageError(f"'{text}' renames nothing.", "Write --rename-service OLD=NEW.")
     return old, new
 
 
 def _foreign(name: str) -> str:
     if name.startswith(OURS):
         raise UsageError(
-            f"without the header {name} nobody reads the record", "Only foreign headers can go."
+            f"Without the header {name} nobody reads the record.", "Only foreign headers can go."
         )
     return name
 

@@ -81,7 +81,7 @@ def diff(
     """
     if engine == "spark" and not captures:
         raise UsageError(
-            "--engine spark has nothing to read without a capture", "Add --capture FILE."
+            "--engine spark has nothing to read without a capture.", "Add --capture FILE."
         )
     now = time.time()
     changed = reduce(remove, without, old if new is None else new)

@@ -42,7 +42,7 @@ def export(topology: Topology, at: str | None, output: Path | None, force: bool)
     is a comment, and told on stderr; with --output it stands in topology.yaml.
     """
     if (at is None) == (output is None):
-        raise UsageError("give one of --at and --output", "--at prints T-SQL, --output writes it.")
+        raise UsageError("Give one of --at and --output.", "--at prints T-SQL, --output writes it.")
     if at is not None:
         script = _script(topology, at)
         click.echo(script.text, nl=False)

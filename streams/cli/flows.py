@@ -57,7 +57,7 @@ def flows(
     survey = survey_flows(ensure_something(topology), time.time(), senders, targets)
     if not survey.answers and (senders or targets):
         raise UsageError(
-            "no flow matches --from and --to",
+            "No flow matches --from and --to.",
             "Quote patterns ('Server*/*'); without any, hopline flows lists all flows.",
         )
     click.echo(_FORMATS[format_](survey), nl=False)

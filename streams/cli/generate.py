@@ -11,6 +11,7 @@ from streams.capture.generate import Traffic, write_traffic
 from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
 from streams.cli.output_folder import output_folder, write_text
+from streams.cli.parameters import TOPIC_PREFIX
 from streams.errors import UsageError
 from streams.topology import FILE
 from streams.topology.generate import Defect, GeneratedEstate, Wish, generate_estate
@@ -48,7 +49,9 @@ def generate() -> None:
 @click.option(
     "--duration", default="60s", show_default=True, type=DURATION, help="From first to last act."
 )
-@click.option("--prefix", default="ssb.", show_default=True, help="Prefix of the topics.")
+@click.option(
+    "--prefix", default="ssb.", show_default=True, type=TOPIC_PREFIX, help="Prefix of the topics."
+)
 @click.option(
     "--topology",
     default="combined",
@@ -164,7 +167,7 @@ def _place(text: str) -> tuple[str, str, str]:
     parts = text.split("/", 2)
     if len(parts) != 3 or not all(parts):
         raise UsageError(
-            f"--from {text!r} is not of the form INSTANCE/DATABASE/SERVICE",
+            f"--from {text!r} is not of the form INSTANCE/DATABASE/SERVICE.",
             "Write it like ServerA/DatabaseA/InitiatorService.",
         )
     return parts[0], parts[1], parts[2]

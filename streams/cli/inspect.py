@@ -130,7 +130,7 @@ def _dialog(
     ids = list(dict.fromkeys(conversation for conversation, _ in meant))
     if len(ids) > 1:
         raise UsageError(
-            f"'{asked}' begins several conversations: {ids[0]}, {ids[1]}", "Write more of the id."
+            f"'{asked}' begins several conversations: {ids[0]}, {ids[1]}.", "Write more of the id."
         )
     told = sorted((describe(raw(r), topics) for _, r in meant), key=lambda told: told["at"])
     if not told:

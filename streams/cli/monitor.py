@@ -11,6 +11,7 @@ import click
 
 from streams.cli.duration import DURATION
 from streams.cli.options import cluster_of, cluster_options
+from streams.cli.parameters import ADDRESS, Finite
 from streams.monitor import MonitorConfig, run
 
 _DEFAULT = MonitorConfig(bootstrap="")
@@ -56,12 +57,12 @@ _DEFAULT = MonitorConfig(bootstrap="")
 @click.option(
     "--keep",
     metavar="DAYS",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     help="Delete from the store what is older. [default: keep all]",
 )
 @click.option(
     "--until-idle",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     metavar="SECONDS",
     help="Stop when nothing has come for so long.",
 )
@@ -73,6 +74,7 @@ _DEFAULT = MonitorConfig(bootstrap="")
 )
 @click.option(
     "--http",
+    type=ADDRESS,
     metavar="[HOST:]PORT",
     help="Serve /metrics (Prometheus), /healthz and /readyz; a port alone on loopback.",
 )

@@ -11,6 +11,7 @@ import click
 from streams.cli.answer_options import timeout_option
 from streams.cli.log import log_to_stderr
 from streams.cli.options import cluster_of, cluster_options
+from streams.cli.parameters import SECONDS
 from streams.errors import UsageError
 from streams.store.ddl import ddl
 from streams.store.outbox import OutboxTable
@@ -27,7 +28,11 @@ from streams.workers.relay import Relay
 )
 @click.option("--once", is_flag=True, help="Relay what is there, then leave.")
 @click.option(
-    "--poll", default=0.1, show_default=True, help="Seconds between looks at an empty outbox."
+    "--poll",
+    default=0.1,
+    show_default=True,
+    type=SECONDS,
+    help="Seconds between looks at an empty outbox.",
 )
 @timeout_option(30.0, "Seconds to wait for Kafka at a time.")
 @click.option(

@@ -10,6 +10,7 @@ import click
 
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
+from streams.cli.parameters import PlaceText
 from streams.cli.table import table
 from streams.cli.value_text import columns, instant
 from streams.kafka import read_catalog
@@ -38,7 +39,9 @@ class _Question(click.ParamType):
 
 @click.command(epilog=f"Views: {', '.join(VIEWS)}.")
 @click.argument("question", type=_Question(), metavar="VIEW|SELECT")
-@click.option("--at", metavar="INSTANCE[/DATABASE]", help="Only there. [default: everywhere]")
+@click.option(
+    "--at", type=PlaceText("INSTANCE[/DATABASE]"), help="Only there. [default: everywhere]"
+)
 @timeout_option()
 @format_option()
 @cluster_options

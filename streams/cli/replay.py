@@ -28,6 +28,7 @@ from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
 from streams.cli.interruptible import interruptible
 from streams.cli.options import cluster_of
+from streams.cli.parameters import TOPIC_PREFIX
 from streams.cli.replay_raw import replay_raw
 from streams.cli.replay_text import (
     compared_text,
@@ -68,7 +69,9 @@ class _Number(click.ParamType):
 @setting_option("", "bootstrap")
 @properties_option
 @config_option
-@click.option("--prefix", help="Prefix of the topics to send to. [default: the file's own]")
+@click.option(
+    "--prefix", type=TOPIC_PREFIX, help="Prefix of the topics to send to. [default: the file's own]"
+)
 @click.option(
     "--topology",
     type=TopologyArgument(),
@@ -236,7 +239,7 @@ def _commands(reader: CaptureReader) -> Contents:
     found = contents_of(reader, reader.metadata.prefix)
     if not found.commands:
         raise InputError(
-            f"the capture has {found.skipped} records and no command among them",
+            f"The capture has {found.skipped} records and no command among them.",
             file=str(reader.path),
             remedy=f"capture the topics {reader.metadata.prefix}cmd.INSTANCE, where commands are",
         )

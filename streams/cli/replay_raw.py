@@ -35,7 +35,7 @@ def replay_raw(
     plan = plan_raw(reader, to_prefix)
     if not plan.records:
         raise InputError(
-            "the capture has no record that could be put back", file=str(reader.path),
+            "The capture has no record that could be put back.", file=str(reader.path),
             remedy="Capture topics of traffic: cmd, queue, event and others.",
         )  # fmt: skip
     cluster.wait(timeout, _tell)

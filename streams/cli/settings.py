@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from streams.cli.parameters import ADDRESS, SECONDS, TOPIC_PREFIX, Seconds
 from streams.errors import InputError, UsageError
 from streams.settings import (
     NOTHING,
@@ -35,6 +36,14 @@ from streams.settings import (
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_FILE = "hopline.toml"
+_TYPES: Mapping[str, click.ParamType] = {
+    "prefix": TOPIC_PREFIX,
+    "worker.timeout": SECONDS,
+    "worker.keep": Seconds(least=-1, most=10**10),
+    "worker.http": ADDRESS,
+    "worker.answer_within": SECONDS,
+}
+"""Settings of which not every text or number can be meant."""
 _NAME = re.compile(r"[\w.-]*")
 _PATH, _FILE, _PROPERTIES = "hopline.path", "hopline.file", "hopline.properties"
 
@@ -91,7 +100,7 @@ def setting_option(section: str, name: str) -> Callable[[F], F]:
     elif isinstance(default, bool):
         kind = {"is_flag": True}
     else:
-        kind = {"metavar": setting.metavar or None}
+        kind = {"metavar": setting.metavar or None, "type": _TYPES.get(setting.key)}
     return click.option(
         f"{setting.flag}/--no-{setting.name}" if "is_flag" in kind else setting.flag,
         cls=SettingOption,

@@ -11,6 +11,7 @@ import click
 
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
+from streams.cli.parameters import PlaceText
 from streams.errors import UsageError
 from streams.live.statements import (
     Planned,
@@ -27,7 +28,9 @@ _BAD_NEWS = 1
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("--at", required=True, metavar="INSTANCE/DATABASE", help="Where it is executed.")
+@click.option(
+    "--at", required=True, type=PlaceText("INSTANCE/DATABASE"), help="Where it is executed."
+)
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -74,8 +77,6 @@ def sql(
 
 def _script(text: str | None, at: str, file: Path | None) -> Script:
     instance, _, database = at.partition("/")
-    if not database:
-        raise UsageError(f"--at {at} names no database.", f"Write {instance}/DATABASE.")
     if text is not None and file is not None:
         raise UsageError("There are statements and a file.", "Give one of them.")
     if text is not None:

@@ -13,6 +13,7 @@ import click
 from streams.analysis import find_at
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
+from streams.cli.parameters import PlaceText
 from streams.cli.topology_argument import ConversationId
 from streams.client import StatementError
 from streams.errors import UsageError
@@ -22,7 +23,7 @@ from streams.topology import Database, Instance, home_of
 F = TypeVar("F", bound=Callable[..., Any])
 
 at_option = click.option(
-    "--at", required=True, metavar="INSTANCE/DATABASE", help="Where the application is."
+    "--at", required=True, type=PlaceText("INSTANCE/DATABASE"), help="Where the application is."
 )
 conversation_option = click.option(
     "--conversation", required=True, type=ConversationId(), help="The dialog, as begin printed it."
@@ -54,7 +55,7 @@ def database_at(cluster: Cluster, at: str) -> tuple[Instance, Database]:
     instance, database = find_at(topology, at)
     if database is None:
         raise UsageError(
-            f"'{at}' names no database",
+            f"'{at}' names no database.",
             f"Write {instance.name}/DATABASE; it has: {', '.join(sorted(instance.databases))}.",
         )
     return instance, database

@@ -111,7 +111,7 @@ def choose(
         chosen = [n for n, p in ours.items() if p is not None and p.kind not in _NOT_UNASKED]
         if not chosen:
             raise UsageError(
-                f"there are no topics with the prefix '{topics.prefix}'",
+                f"There are no topics with the prefix '{topics.prefix}'.",
                 "Run 'hopline apply TOPOLOGY', or name another prefix with --prefix.",
             )
     elif wanted in existing:
@@ -144,7 +144,7 @@ def _conversation(text: str | None) -> str | None:
     digits = "".join(c for c in text.lower() if c not in "-{}")
     if not SHORTEST_ID <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
         raise UsageError(
-            f"'{text}' is no conversation id",
+            f"'{text}' is no conversation id.",
             f"Write 8-4-4-4-12 hexadecimal digits, or the first {SHORTEST_ID} or more of them.",
         )
     parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
@@ -207,7 +207,7 @@ def _only_one(records: Iterator[Description], asked: str) -> Iterator[Descriptio
         first = first or record["conversation"]
         if record["conversation"] != first:
             raise UsageError(
-                f"'{asked}' begins several conversations: {first}, {record['conversation']}",
+                f"'{asked}' begins several conversations: {first}, {record['conversation']}.",
                 "Write more of the id.",
             )
         yield record

@@ -42,7 +42,7 @@ def ensure_something(topology: Topology) -> Topology:
         count = len(topology.instances)
         what = "0 instances" if not count else f"{count} without any object"
         raise UsageError(
-            f"the topology is empty ({what}): nothing was checked",
+            f"The topology is empty ({what}): nothing was checked.",
             "Name the folder that is meant; hopline import says what it understood of scripts.",
         )
     return topology
@@ -89,4 +89,4 @@ class ConversationId(click.ParamType):
         try:
             return uuid.UUID(str(value))
         except ValueError:
-            self.fail(f"'{value}' is no GUID: write 8-4-4-4-12 hexadecimal digits", param, ctx)
+            self.fail(f"'{value}' is no GUID: write 8-4-4-4-12 hexadecimal digits.", param, ctx)

@@ -14,6 +14,7 @@ import click
 from streams.analysis import find_sender
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
+from streams.cli.parameters import PlaceText
 from streams.cli.topology_argument import ConversationId
 from streams.kafka import read_catalog
 from streams.live.statements import live_topology
@@ -28,7 +29,7 @@ _BAD_NEWS = 1
     "--from",
     "sender",
     required=True,
-    metavar="INSTANCE/DATABASE[/SERVICE]",
+    type=PlaceText("INSTANCE/DATABASE[/SERVICE]"),
     help="Where the probe begins.",
 )
 @click.option("--to", required=True, metavar="SERVICE", help="The service that it looks for.")

@@ -12,6 +12,7 @@ from streams.analysis import find_sender
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.duration import DURATION
 from streams.cli.options import cluster_options
+from streams.cli.parameters import Finite, PlaceText
 from streams.cli.statement import reached
 from streams.client import LARGEST_BODY, Client
 from streams.errors import UsageError
@@ -43,11 +44,15 @@ class _Size(click.ParamType):
 
 @click.command()
 @click.option(
-    "--from", "sender", required=True, metavar="INSTANCE/DATABASE[/SERVICE]", help="Who begins."
+    "--from",
+    "sender",
+    required=True,
+    type=PlaceText("INSTANCE/DATABASE[/SERVICE]"),
+    help="Who begins.",
 )
 @click.option("--to", required=True, metavar="SERVICE", help="Service to talk to.")
 @click.option(
-    "--rate", default=100.0, show_default=True, type=click.FloatRange(min=0, min_open=True),
+    "--rate", default=100.0, show_default=True, type=Finite(min=0, min_open=True),
     help="Messages a second, of all dialogs together.",
 )  # fmt: skip
 @click.option("--duration", default="10s", show_default=True, type=DURATION, help="How long.")

@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
+from streams.cli.headed import HeadedCommand
 from streams.cli.log import log_to_stderr
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.settings import credentials, section_options
-from streams.cli.worker_agents import AgentOptions, agent_options, run_agents
+from streams.cli.worker_agents import AGENT_HEADINGS, AgentOptions, agent_options, run_agents
 from streams.errors import UsageError
 from streams.kafka import read_catalog
 from streams.settings import LogFormat, PaceName, WorkerSettings
@@ -20,9 +21,14 @@ from streams.topology import Topology
 from streams.workers import ROLES, Pace, Plan, Process, stop_on_signals
 
 AGENTS = "agents"
+_HEADINGS = {
+    "Forwarder and endpoint": ("slot", "pace", "standby", "keep", "answer_within"),
+    **AGENT_HEADINGS,
+    "Kafka": ("bootstrap", "prefix", "properties", "config"),
+}
 
 
-@click.command()
+@click.command(cls=HeadedCommand, headings=_HEADINGS)
 @click.argument("role", type=click.Choice([*ROLES, "both", AGENTS]))
 @click.option("--instance", "instances", multiple=True, metavar="NAME", help="Serve this one.")
 @click.option("--all", "every", is_flag=True, help="Serve every instance of the catalog.")
@@ -51,6 +57,7 @@ def worker(
     ROLE is forwarder (routes what is in transmission queues), endpoint (runs the dialogs), both of
     these, or agents: those that a topology states (--topology, for `hopline up` too), or a service
     that comes with Hopline (--service data-dependent-routing, or configuration-notice).
+
     Any number of processes may serve an instance, each with its own --slot. A killed one loses
     nothing: start it again, and in the same slot it goes on at once. Of two endpoint workers with
     --standby and the same --slot one works; the other one knows all that it knows, and takes over

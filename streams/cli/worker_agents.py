@@ -81,48 +81,56 @@ class AgentOptions:
         return (agent,)
 
 
+AGENT_HEADINGS = {
+    "Agents": ("topology", "agents", "service"),
+    f"Agents of {Kind.DATA_DEPENDENT_ROUTING.value}": ("name", "classifier", "redirect"),
+    f"Agents of {Kind.CONFIGURATION_NOTICE.value}": ("directory",),
+}
+"""The options of ROLE agents, by what they are for."""
+
+
 def agent_options(command: F) -> F:
     """Add the options that only ROLE agents has."""
     for option in (
         click.option(
             "--directory",
             metavar="FILE|URL",
-            help="agents, configuration-notice: where services are; a YAML file, or the database "
+            help="Where services are; a YAML file, or the database "
             "that has the table: postgresql+psycopg://..., sqlite:///FILE. Also HOPLINE_DIRECTORY.",
         ),
         click.option(
             "--redirect",
             metavar="TYPE",
-            help="agents: answer with the service's name, as a message of this type, and END.",
+            help="Answer with the service's name, as a message of this type, and END.",
         ),
         click.option(
             "--classifier",
             metavar="HOW",
-            help="agents: what finds a service's name in a body: xpath:EXPRESSION, "
+            help="What finds a service's name in a body: xpath:EXPRESSION, "
             "jmespath:EXPRESSION, or MODULE:FUNCTION.  [default: xpath:/message/toServiceName]",
         ),
         click.option(
             "--name",
-            help="agents: what the service is called in the catalog.  "
+            help="What the service is called in the catalog.  "
             f"[default: {DEFAULT_SERVICES[Kind.DATA_DEPENDENT_ROUTING]}]",
         ),
         click.option(
             "--service",
             type=click.Choice([kind.value for kind in Kind]),
-            help="agents: which of Hopline's own to run.",
+            help="Which of Hopline's own to run.",
         ),
         click.option(
             "--agent",
             "agents",
             multiple=True,
             metavar="NAME",
-            help="agents: only this one of the topology's.",
+            help="Only this one of the topology's.",
         ),
         click.option(
             "--topology",
             type=TopologyArgument(),
             metavar="TOPOLOGY",
-            help="agents: run those that a topology states.",
+            help="Run those that a topology states.",
         ),
     ):
         command = option(command)

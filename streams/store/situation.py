@@ -93,12 +93,6 @@ class Situation:
         """Return how far workers are behind, by instance, role and topic."""
         return samples_at(self._store, LagSample, at)
 
-    def lags_over_time(
-        self, start: int, end: int, instance: str | None = None
-    ) -> tuple[LagSample, ...]:
-        """Return how far workers were behind: by instance, each row as long as it held."""
-        return samples_in(self._store, LagSample, start, end, instance)
-
     def signs(self, at: int | None = None) -> tuple[SignSample, ...]:
         """Return which instances give signs of life."""
         return samples_at(self._store, SignSample, at)

@@ -202,7 +202,7 @@ def test_the_command(tmp_path: Path) -> None:
         (("--from", "noon"), "is no moment; write it like 2026-11-03T12:03:04"),
         (("--from", "2027"), "is no moment; write it like 2026-11-03T12:03:04"),
         (("--rename-service", "Store"), "'Store' renames nothing"),
-        (("--drop-header", "sb-command"), "without the header sb-command nobody reads"),
+        (("--drop-header", "sb-command"), "Without the header sb-command nobody reads"),
         (("--mask", "Customer"), "'Customer' is no rule for masking"),
         (("--percent", "101"), "101"),
         (("--where", "price > 3"), "no such column: price"),
@@ -215,7 +215,7 @@ def test_wrong_use_is_a_sentence(words: tuple[str, ...], sentence: str, tmp_path
     assert (code, out) == (2, "")
     assert sentence in err
     code, _, err = said("capture", "slice", path, "--output", path)
-    assert code == 2 and "the output is the capture itself" in err
+    assert code == 2 and "The output is the capture itself." in err
 
 
 def test_events_and_routes_are_read_again_after_a_change(run: list[Record]) -> None:

@@ -69,9 +69,9 @@ def test_what_was_not_mapped_is_bad_news(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         ((), "nothing that is known has these columns: order_id, at"),
-        (LOG[:2], "of a message log three columns must be known"),
-        (LOG, "a message log does not say who talks to whom"),
-        ((*LOG, *WHO), "a message log does not say who talks to whom"),
+        (LOG[:2], "Of a message log three columns must be known"),
+        (LOG, "A message log does not say who talks to whom"),
+        ((*LOG, *WHO), "A message log does not say who talks to whom"),
         (
             (*LOG, *WHO, "--topology", "data_dependent"),
             "the topology has no service 'InitiatorService'",

@@ -33,5 +33,5 @@ def test_json_stands_alone_on_stdout() -> None:
 def test_no_match_is_wrong_use() -> None:
     """It says what to do, on stderr; no topology is wrong use too."""
     result = run("combined", "--from", "ServerX")
-    assert result.exit_code == 2 and "no flow matches" in result.stderr
+    assert result.exit_code == 2 and "No flow matches" in result.stderr
     assert run("nowhere").exit_code == 2

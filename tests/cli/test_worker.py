@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from streams.cli import main
 from streams.cli import worker as command
 from streams.workers.endpoint import Pace
 from streams.workers.process import Plan
@@ -63,3 +65,19 @@ def test_what_is_told(
 ) -> None:
     plan = plan_of(monkeypatch, *words)
     assert {name: getattr(plan, name) for name in said} == said
+
+
+def test_the_help_has_every_option_once_and_those_of_agents_apart() -> None:
+    text = CliRunner().invoke(main, ["worker", "agents", "--help"]).output
+    headings = dict(re.findall(r"^(\w.*):\n((?: .*\n)+)", text, re.MULTILINE))
+    flags = {
+        heading: re.findall(r"^  (?:-h, )?(--[\w-]+)", headings[heading], re.M)
+        for heading in headings
+    }
+    assert flags["Agents"] == ["--topology", "--agent", "--service"]
+    assert flags["Agents of configuration-notice"] == ["--directory"]
+    assert flags["Options"][0] == "--instance" and flags["Options"][-1] == "--help"
+    every = [
+        option.opts[0] for option in command.worker.params if option.param_type_name == "option"
+    ]
+    assert sorted(flag for under in flags.values() for flag in under) == sorted([*every, "--help"])

@@ -150,7 +150,7 @@ def test_a_file_is_named_where_it_is_wrong(standing: System, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--at", "ServerA", "DROP ROUTE R"), "--at ServerA names no database."),
+        (("--at", "ServerA", "DROP ROUTE R"), "'ServerA' names no database; write"),
         (("--at", "ServerX/D", "DROP ROUTE R"), "has no ServerX/D"),
     ],
 )

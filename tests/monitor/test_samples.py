@@ -14,6 +14,7 @@ from streams.monitor.sampler import KEPT, Sampler
 from streams.monitor.signs import Signs
 from streams.node import LEFT
 from streams.store import DialogSide, LagSample, Row, SignSample, Situation, Store
+from streams.store.sampled import samples_in
 from tests.store.build_state import TROUBLE, dialog
 
 NOW = 1_700_000_000_000
@@ -45,13 +46,13 @@ def test_what_does_not_change_stays_one_sample(store: Store, sampler: Sampler) -
     assert situation.lags() == (LagSample("A", "endpoint", "cmd", NOW, NOW + 15_000, 3),)
     assert situation.signs() == (SignSample("A", NOW, NOW + 15_000, True, NOW + 15_000),)
     assert situation.looked_at() == NOW + 15_000
-    assert len(situation.lags_over_time(0, NOW * 2)) == 1
+    assert len(samples_in(store, LagSample, 0, NOW * 2)) == 1
 
 
 def test_what_changes_begins_another_one(store: Store, sampler: Sampler) -> None:
     for seconds, lag in ((0, 3), (5, 4), (10, 4), (15, 3)):
         sampler.write(replace(SEEN, lags={("A", "endpoint", "cmd"): lag}), NOW + seconds * 1_000)
-    rows = Situation(store).lags_over_time(NOW, NOW + 60_000)
+    rows = samples_in(store, LagSample, NOW, NOW + 60_000)
     spells = [((row.at - NOW) // 1_000, (row.until - NOW) // 1_000, row.records) for row in rows]
     assert spells == [(0, 0, 3), (5, 10, 4), (15, 15, 3)]
     assert [row.records for row in Situation(store).lags(NOW + 12_000)] == [4]
@@ -60,7 +61,7 @@ def test_what_changes_begins_another_one(store: Store, sampler: Sampler) -> None
 def test_a_sampler_that_begins_anew_leaves_a_gap(store: Store, sampler: Sampler) -> None:
     sampler.write(SEEN, NOW)
     Sampler(store, Eye(Cluster("nobody:1"))).write(SEEN, NOW + 3_600_000)
-    rows = Situation(store).lags_over_time(0, NOW * 2)
+    rows = samples_in(store, LagSample, 0, NOW * 2)
     assert [(row.at, row.until) for row in rows] == [(t, t) for t in (NOW, NOW + 3_600_000)]
     assert Situation(store).lags(NOW + 1_800_000) == ()
 
@@ -69,7 +70,7 @@ def test_samples_are_kept_for_a_day(store: Store, sampler: Sampler) -> None:
     sampler.write(replace(SEEN, lags={("A", "endpoint", "cmd"): 9}), NOW)
     sampler.write(SEEN, NOW + 5_000)
     sampler.write(SEEN, NOW + KEPT + 1)
-    rows = Situation(store).lags_over_time(0, NOW * 2)
+    rows = samples_in(store, LagSample, 0, NOW * 2)
     assert [(row.at, row.records) for row in rows] == [(NOW + 5_000, 3)]
 
 

@@ -1,0 +1,102 @@
+"""What the text of an option must be: told before anybody else, Kafka say, is asked."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import click
+
+from streams.errors import UsageError
+
+Param = click.Parameter | None
+Context = click.Context | None
+
+_PREFIX = re.compile(r"[A-Za-z0-9._-]{0,200}")  # Kafka's characters; a kind must fit behind it
+_PARTS = ("instance", "database", "service")
+
+
+class Finite(click.FloatRange):
+    """A number of a range, and none of those that compare like no number."""
+
+    def convert(self, value: object, param: Param, ctx: Context) -> float:
+        """Return the number of a text such as ``0.5``."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number to count with.", param, ctx)
+        return number
+
+
+class Seconds(click.ParamType):
+    """A time in seconds, no longer than Kafka's client can wait: its milliseconds have 31 bits."""
+
+    name = "seconds"
+
+    def __init__(self, least: float = 0.0, most: float = 2_147_483.0) -> None:
+        self.least, self.most = least, most
+
+    def convert(self, value: object, param: Param, ctx: Context) -> float:
+        """Return the number of a text such as ``0.5``."""
+        seconds = float(click.FLOAT.convert(value, param, ctx))
+        if not self.least <= seconds <= self.most:  # nor is NaN
+            self.fail(f"{value} is not between {self.least:.0f} and {self.most:.0f}.", param, ctx)
+        return seconds
+
+
+class Address(click.ParamType):
+    """Where a process answers: HOST:PORT, or a port alone; stays a text, and may be empty."""
+
+    name = "address"
+
+    def convert(self, value: object, param: Param, ctx: Context) -> str:
+        """Return the text, once it can be read."""
+        text = str(value)
+        if text:
+            from streams.telemetry import address_of  # Prometheus's library where it is asked for
+
+            try:
+                address_of(text)
+            except UsageError as error:
+                self.fail(f"{error.message} {error.remedy}", param, ctx)
+        return text
+
+
+class TopicPrefix(click.ParamType):
+    """What topic names begin with: characters that Kafka allows in them."""
+
+    name = "text"
+
+    def convert(self, value: object, param: Param, ctx: Context) -> str:
+        """Return the text, if a topic's name can begin with it."""
+        text = str(value)
+        if not _PREFIX.fullmatch(text):
+            self.fail(
+                f"No topic's name can begin with '{text}': Kafka allows letters, digits, '.', '_' "
+                "and '-', and Hopline 200 of them.",
+                param,
+                ctx,
+            )
+        return text
+
+
+class PlaceText(click.ParamType):
+    """A place of a form such as ``INSTANCE/DATABASE[/SERVICE]``, complete; stays a text.
+
+    Whether there is such a place the catalog says, later.
+    """
+
+    def __init__(self, form: str) -> None:
+        self.name = form
+        self.least = form.partition("[")[0].count("/") + 1
+
+    def convert(self, value: object, param: Param, ctx: Context) -> str:
+        """Return the text, if no part of it is missing."""
+        text = str(value)
+        parts = text.split("/")
+        for index, what in enumerate(_PARTS):
+            if (index < self.least) if index >= len(parts) else not parts[index]:
+                self.fail(f"'{text}' names no {what}; write {self.name}.", param, ctx)
+        return text
+
+
+ADDRESS, SECONDS, TOPIC_PREFIX = Address(), Seconds(), TopicPrefix()

@@ -1,0 +1,144 @@
+"""What cannot be meant is told before Kafka is asked: here there is none, and nobody waits."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from streams.cli import main
+
+NOWHERE = ("--bootstrap", "127.0.0.1:1")
+ID = "7a6e0e52-6a0c-4d0e-9a53-52b3a1a6d0f1"
+SERVICES = ("--from", "I", "--to", "T")
+WORKER = ("worker", "forwarder", "--instance", "ServerA")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str, **environment: str) -> Result:
+    return CliRunner(env={"COLUMNS": "200", **environment}).invoke(main, words)
+
+
+def refused(result: Result, said: str) -> None:
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    assert said in re.sub(r"\s+", " ", result.stderr)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("begin", *SERVICES),
+        ("send", "--conversation", ID, "x"),
+        ("end", "--conversation", ID),
+        ("timer", "--conversation", ID, "3"),
+        ("move", "--conversation", ID, "--group-id", ID),
+        ("receive", "--queue", "Q", "--group", "g"),
+        ("sql", "DROP ROUTE R"),
+        ("queue", "on", "Q"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("ServerA", "'ServerA' names no database; write INSTANCE/DATABASE."),
+        ("ServerA/", "'ServerA/' names no database; write INSTANCE/DATABASE."),
+        ("/D", "'/D' names no instance; write INSTANCE/DATABASE."),
+    ],
+)
+def test_a_place_is_complete(words: tuple[str, ...], at: str, said: str) -> None:
+    refused(run(*words, "--at", at, *NOWHERE), said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("query", "sys.routes", "--at", ""), "'' names no instance; write INSTANCE[/DATABASE]."),
+        (("query", "sys.routes", "--at", "A/"), "'A/' names no database"),
+        (("trace", "--from", "A", "--to", "T"), "write INSTANCE/DATABASE[/SERVICE]."),
+        (("trace", "--from", "A/D/", "--to", "T"), "'A/D/' names no service"),
+        (("traffic", "--from", "A", "--to", "T"), "'A' names no database"),
+        (("traffic", "--from", "A/D", "--to", "T", "--rate", "nan"), "nan is no number"),
+        (("outbox", "--poll", "-1"), "-1 is not between 0 and 2147483."),
+        (("monitor", "--http", "banana"), "'banana' is no HOST:PORT."),
+        (("monitor", "--keep", "inf"), "inf is no number"),
+        ((*WORKER, "--http", "banana"), "'banana' is no HOST:PORT. Write 9187, or"),
+        ((*WORKER, "--http", "x:99999"), "'x:99999' is no HOST:PORT."),
+        ((*WORKER, "--keep", "nan"), "nan is not between -1 and"),
+        ((*WORKER, "--answer-within", "-1"), "-1 is not between 0 and"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(words: tuple[str, ...], said: str) -> None:
+    refused(run(*words, *NOWHERE), said)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("topics", "two_brokers"),
+        ("query", "sys.routes"),
+        ("tail",),
+        ("up", "two_brokers"),
+        ("verify",),
+        ("status",),
+        ("begin", "--at", "A/D", *SERVICES),
+        ("failover", "P", "--to", "A"),
+        WORKER,
+    ],
+)
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "-inf", "1e12"])
+def test_a_time_to_wait_is_one_that_can_be_waited(words: tuple[str, ...], seconds: str) -> None:
+    said = f"{seconds} is not between 0 and 2147483."
+    refused(run(*words, "--timeout", seconds), said)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tail",),
+        ("up", "two_brokers"),
+        ("monitor",),
+        ("replay", "file"),
+        ("generate", "traffic"),
+        WORKER,
+    ],
+)
+@pytest.mark.parametrize("prefix", ["a b", "grün.", "a/", "x" * 201, "a\n"])
+def test_a_prefix_is_what_a_topics_name_can_begin_with(words: tuple[str, ...], prefix: str) -> None:
+    refused(run(*words, "--prefix", prefix), "No topic's name can begin with '")
+
+
+def test_a_variable_and_the_file_are_checked_likewise(folder: Path) -> None:
+    refused(run("tail", HOPLINE_PREFIX="a b"), "(env var: 'HOPLINE_PREFIX'): No topic's name")
+    refused(run(*WORKER, HOPLINE_WORKER_HTTP="x"), "'HOPLINE_WORKER_HTTP'): 'x' is no HOST:PORT.")
+    refused(run(*WORKER, HOPLINE_WORKER_TIMEOUT="-1"), "-1 is not between")
+    file = folder / "hopline.toml"
+    file.write_text('prefix = "a b"')
+    refused(run("tail"), "hopline: hopline.toml:1: prefix: No topic's name can begin with 'a b'")
+    file.write_text("[worker]\ntimeout = nan\n")
+    refused(run(*WORKER), "hopline: hopline.toml:2: worker.timeout: nan is not between")
+    file.write_text('[worker]\n\nhttp = "banana"\n')
+    refused(run(*WORKER), "hopline: hopline.toml:3: worker.http: 'banana' is no HOST:PORT.")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--prefix", ""),
+        ("--prefix", "A_b-9."),
+        ("--timeout", "0"),
+        ("--timeout", "0.5"),
+        ("--keep", "-1"),
+        ("--http", ""),
+        ("--http", "[::1]:0"),
+        ("--http", "9187"),
+    ],
+)
+def test_what_can_be_meant_is_taken(words: tuple[str, ...]) -> None:
+    assert run("config", "show", *words).exit_code == 0
