@@ -2,7 +2,9 @@
 hangs on its first message. :mod:`streams.services` decides; here its rows and statements are kept.
 
 ``resolved_conversations`` is a Faust table, changed behind the statements that it speaks of: it
-must not know a dialog that nobody has begun, or forget one that nobody has ended.
+must not know a dialog that nobody has begun, or forget one that nobody has ended. Its writes are
+not fenced: who slept and has lost his partition may store rows of a dialog that is over, where they
+stay.
 """
 
 from __future__ import annotations

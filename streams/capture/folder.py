@@ -66,6 +66,8 @@ class CaptureFolder:
         if resume and (self.path / MANIFEST).exists():
             self._manifest = read_manifest(self.path)
             self._lock = _locked(self.path)
+            if recording is not None:
+                self._manifest = replace(self._manifest, recording=recording)
             self.positions = {topic: dict(of) for topic, of in self._manifest.positions.items()}
             for rubbish in self.path.glob("*.part"):
                 rubbish.unlink(missing_ok=True)
@@ -107,6 +109,11 @@ class CaptureFolder:
         self.positions.setdefault(gap.topic, {})[gap.partition] = gap.end
         self._manifest = replace(self._manifest, gaps=(*self._manifest.gaps, gap))
         self._note(complete=False)
+
+    def widen(self, recording: Recording) -> None:
+        """Say that more is recorded from now on."""
+        self._manifest = replace(self._manifest, recording=recording)
+        self.finish_part()  # what the manifest says of positions is true of parts only
 
     def name_schemas(self, schemas: tuple[str, ...]) -> None:
         """Name schemas beside those that are named, from the next part on."""

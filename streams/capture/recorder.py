@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from streams.capture.batch import Batch
 from streams.capture.folder import CaptureFolder
 from streams.capture.manifest import Gap, Recording
-from streams.capture.recording import flat
-from streams.kafka import Cluster, Message, Spans, read_catalog
+from streams.capture.recording import flat, widened
+from streams.kafka import Cluster, KafkaException, Message, Spans, read_catalog
 from streams.kafka.follow import topic_names
 from streams.wire.evolution import learned_schemas, own_schemas
 
@@ -26,6 +26,10 @@ _timestamp: Callable[[Message], Any] = Message.timestamp
 _key: Callable[[Message], Any] = Message.key
 _value: Callable[[Message], Any] = Message.value
 _headers: Callable[[Message], Any] = Message.headers
+
+
+Choose = Callable[[Mapping[str, int]], Sequence[str]]
+"""Which of these topics, by name with their numbers of partitions, are to be recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +67,22 @@ def record(
     stopped: Callable[[], bool],
     report: Callable[[Progress], None] = lambda _: None,
     missed: Callable[[Gap], None] = lambda _: None,
+    chosen: Choose | None = None,
+    look_every: float = 5.0,
     patience: float = 30.0,
 ) -> Recorded:
     """Write what is recorded into the folder, and complete it: at the ends, or when ``stopped``.
 
     A recording that has ends and is stopped before them is left as it is, for whoever goes on.
+    Where there are none, Kafka is asked every ``look_every`` seconds for topics that have come into
+    being; those that ``chosen`` takes are recorded from their beginnings.
     """
     started = monotonic()
     try:
         records, unreadable, complete = _read(
-            cluster, folder, recording, monotonic, stopped, report, missed, patience
-        )
+            cluster, folder, recording, monotonic, stopped, report, missed, chosen, look_every,
+            patience,
+        )  # fmt: skip
         if complete:
             folder.close()
         else:
@@ -91,6 +100,8 @@ def _read(
     stopped: Callable[[], bool],
     report: Callable[[Progress], None],
     missed: Callable[[Gap], None],
+    chosen: Choose | None,
+    look_every: float,
     patience: float,
 ) -> tuple[int, int, bool]:
     """Return how many records were written, of how many the headers lack, and whether all were."""
@@ -99,7 +110,7 @@ def _read(
     }
     ends = None if recording.ends is None else flat(recording.ends)
     spans = Spans(cluster, begins, ends, patience)
-    told = part_since = monotonic()
+    told = part_since = looked = monotonic()
     records = unreadable = before = 0
     try:
         while not spans.done and not stopped():
@@ -117,6 +128,9 @@ def _read(
             if now - told >= _PROGRESS_EVERY:
                 report(Progress(records, spans.left, (records - before) / (now - told)))
                 told, before = now, records
+            if ends is None and chosen is not None and now - looked >= look_every:
+                recording = _look(cluster, folder, recording, spans, chosen)
+                looked = now
             if ends is None and now - part_since >= _PART_AT_LEAST_EVERY:
                 folder.finish_part()
                 folder.name_schemas(learn_from(cluster))
@@ -124,6 +138,23 @@ def _read(
         return records, unreadable, ends is None or spans.done
     finally:
         spans.close()
+
+
+def _look(
+    cluster: Cluster, folder: CaptureFolder, known: Recording, spans: Spans, chosen: Choose
+) -> Recording:
+    """Go on with the topics that are new, too; a Kafka that is away is asked the next time."""
+    try:
+        names = spans.topics()
+        new = {name: names[name] for name in chosen(names) if name not in known.begins}
+        if not new:
+            return known
+        wider = widened(cluster, known, new)
+    except KafkaException:
+        return known
+    folder.widen(wider)
+    spans.add(flat({topic: wider.begins[topic] for topic in new}))
+    return wider
 
 
 def columns(messages: Sequence[Message]) -> tuple[Batch, int]:

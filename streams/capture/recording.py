@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streams.capture.manifest import Manifest, Positions, Recording
 from streams.errors import SurroundingsError, UsageError
@@ -177,7 +177,17 @@ def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bo
     ends = None if follow else known.ends or wanted.ends
     if ends is not None:
         begins = {topic: begins[topic] for topic in ends}
-    return Recording(known.cluster, known.asked, {**wanted.topics, **known.topics}, begins, ends)
+    topics = {**wanted.topics, **known.topics}
+    return Recording(known.cluster, known.asked, {t: topics[t] for t in begins}, begins, ends)
+
+
+def widened(cluster: Cluster, recording: Recording, new: Mapping[str, int]) -> Recording:
+    """Return a recording with more topics, each from its beginning; with numbers of partitions."""
+    ids = {topic: str(found) for topic, found in topic_ids(cluster, list(new)).items()}
+    begins = {topic: dict.fromkeys(range(count), 0) for topic, count in new.items()}
+    return replace(
+        recording, topics={**recording.topics, **ids}, begins={**recording.begins, **begins}
+    )
 
 
 def cluster_id(cluster: Cluster) -> str:

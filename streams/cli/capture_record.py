@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,12 +57,11 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
     if any(point.moment is not None and point.moment > now for point in order.until):
         raise UsageError("--to lies in the future.", "Record with --follow, and stop it then.")
     cluster.wait(timeout, _tell)
-    topics = choose(
-        cluster, topic_names(cluster, timeout), needed=order.needed, instances=order.instances,
-        patterns=order.patterns,
-    )  # fmt: skip
+    topics = _chosen(cluster, order, topic_names(cluster, timeout))
+    # Who goes on knows where he was, and a topic that is new to him begins where it does.
+    since = order.since if former is None else ()
     recording = begin(
-        cluster, topics, order.words, since=order.since, until=order.until, follow=order.follow
+        cluster, topics, order.words, since=since, until=order.until, follow=order.follow
     )
     if former is not None:
         recording = go_on(cluster, former, recording, follow=order.follow)
@@ -74,11 +73,20 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
             order.output, metadata, order.split, resume=former is not None, recording=recording,
             codec=order.codec,
         )  # fmt: skip
+        # What is recorded already may be deleted meanwhile: the choice is among what is new.
+        begun = dict.fromkeys(recording.begins, 0)
         outcome = record(
             cluster, folder, recording, monotonic=time.monotonic, stopped=stopped,
             report=_reporter(recording), missed=_missed, patience=timeout,
+            chosen=lambda existing: _chosen(cluster, order, {**begun, **existing}),
         )  # fmt: skip
     return folder.manifest, outcome
+
+
+def _chosen(cluster: Cluster, order: Order, existing: Mapping[str, int]) -> list[str]:
+    return choose(
+        cluster, existing, needed=order.needed, instances=order.instances, patterns=order.patterns
+    )
 
 
 def _former(folder: Path) -> Manifest | None:

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Message
+from streams.kafka.follow import names_known
 from streams.kafka.lag import Offsets
 from streams.kafka.reader import watermarks
 
@@ -18,6 +19,8 @@ _BATCH = 1_000
 """Records at a time: so few that a processor's caches hold them."""
 _SLICE = 0.2
 """Seconds in the client library at a time, so that an interrupt is served."""
+_LOOK = 2.0
+"""Seconds in which a broker says what topics there are, or is asked again later."""
 # The methods themselves: a call by way of ``map`` is several times as fast so.
 _error: Callable[[Message], Any] = Message.error
 _topic: Callable[[Message], Any] = Message.topic
@@ -80,6 +83,19 @@ class Spans:
         """Return how many offsets are still to be read; 0 where there are no ends."""
         ends = self.ends
         return 0 if ends is None else sum(ends[p] - self.positions[p] for p in self._open)
+
+    def add(self, begins: Offsets) -> None:
+        """Read more partitions, each from an offset on; where there are no ends."""
+        self.positions.update(begins)
+        self._open |= set(begins)
+        self._consumer.incremental_assign([TopicPartition(*p, begins[p]) for p in sorted(begins)])
+
+    def topics(self) -> dict[str, int]:
+        """Return all topics of the cluster with their numbers of partitions.
+
+        Raises KafkaException where it does not answer within 2 s.
+        """
+        return names_known(self._consumer, _LOOK)
 
     def read(self) -> list[Message]:
         """Return the next records, perhaps none; waits no longer than 0.2 s.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from streams.capture import CaptureReader, Record, TimestampType
-from streams.capture.manifest import MANIFEST, Gap, read_manifest
+from streams.capture.manifest import MANIFEST, Gap, read_manifest, total
 from streams.kafka import Cluster, create, headers_of, read_all, topic_id, trim
 from streams.wire import Topics, encode_catalog_object, encode_event
 from streams.wire.evolution import schema_key
@@ -299,6 +299,48 @@ def test_following_ends_with_a_signal_and_completes(
         assert f"{expected} records of 1 topic" in out
         assert CaptureReader(folder).counts.records == expected
     assert list(CaptureReader(folder)) == stands(cluster, topic)
+
+
+def test_following_notices_topics_that_come_into_being(
+    tmp_path: Path, kafka: str, unique: str
+) -> None:
+    """From their beginnings, what --from leaves out of others; whoever is killed goes on, too."""
+    cluster, first = made(kafka, unique)
+    queue, other = cluster.topics.queue("ServerA", "A", "Q"), cluster.topics.cmd("ServerB")
+    later, folder = cluster.topics.queue("ServerA", "A", "Later"), tmp_path / "c"
+    words = "--from", "@10", "--instance", "ServerA"
+    fill(cluster, first, 12)
+
+    def appear(topic: str, kind: str, partitions: int) -> None:
+        create(cluster, [TopicSpec(topic, kind, partitions, KEPT)])
+        fill(cluster, topic, 5)
+
+    def known() -> set[str]:
+        pause()
+        found = read_manifest(folder).recording if (folder / MANIFEST).exists() else None
+        return set() if found is None else set(found.topics)
+
+    with following(cluster, folder, *words) as process:
+        eventually(lambda: known() == {first}, "its beginning")
+        appear(other, "cmd", 1)
+        appear(queue, "queue", 3)
+        eventually(lambda: known() == {first, queue}, "the new topic")
+        process.kill()
+        process.wait()
+    appear(later, "queue", 1)
+    left = 12 - total(read_manifest(folder).parts).records
+    with following(cluster, folder, *words) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if f"capture: {left} records," in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "12 records of 3 topics" in out
+    assert known() == {first, queue, later}
+    expected = [*stands(cluster, first)[10:], *stands(cluster, queue, later)]
+    assert by_place(list(CaptureReader(folder))) == by_place(expected)
 
 
 def test_a_complete_one_is_complete(tmp_path: Path, kafka: str, unique: str) -> None:
