@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from streams.embedded import archive
-from streams.embedded.jars import kafka_jars
+from streams.embedded.jars import KAFKA_VERSION, kafka_jars
 from streams.embedded.java import Java, find_java
 from streams.embedded.probe import HOST, free_ports, is_free
 from streams.embedded.process import end, environment, spawn, wait_until
@@ -220,6 +220,11 @@ class Broker:
         log = self.data.log_file.read_text("utf-8", errors="replace")
         if "Address already in use" in log:
             return _taken(port)
+        if "Failed to deserialize record" in log:
+            return SurroundingsError(
+                f"Kafka {KAFKA_VERSION} cannot read {self.data.path}: another version has written it.",
+                "Remove the folder, or name another with --data.",
+            )
         return SurroundingsError(
             f"Kafka stopped while it was starting: {_why(log, code)}",
             f"Its log is {self.data.log_file}.",
