@@ -222,7 +222,7 @@ class Broker:
             return _taken(port)
         if "Failed to deserialize record" in log:
             return SurroundingsError(
-                f"Kafka {KAFKA_VERSION} cannot read {self.data.path}: another version has written it.",
+                f"Kafka {KAFKA_VERSION} cannot read {self.data.path}: another one has written it.",
                 "Remove the folder, or name another with --data.",
             )
         return SurroundingsError(
