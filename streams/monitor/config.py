@@ -14,7 +14,7 @@ from streams.wire import Topics
 FOLDER = Path(".hopline/monitor")
 """Where the checkpoint is unless told otherwise, beside the store."""
 
-QUERIES_VERSION = 2
+QUERIES_VERSION = 3
 """To be raised when the state of a query changes: old checkpoints are then left alone."""
 
 STORE_FORM = "2"

@@ -78,7 +78,8 @@ class Gap:
     """An alarm: numbers are missing between messages of one direction of a dialog, in one queue.
 
     Seen in a stretch of time, from ``first_at`` to ``last_at``: ``count`` messages have numbers
-    from ``first`` to ``last``, so at least ``missing`` are not there.
+    from ``first`` to ``last``, so at least ``missing`` are not there. None are where as many came
+    twice: that is an alarm of its own, and takes this one back.
     """
 
     topic: str

@@ -138,7 +138,7 @@ class Report:
 
         One gap may be seen in two windows, which overlap.
         """
-        return self._store.read(Gap)
+        return tuple(gap for gap in self._store.read(Gap) if gap.missing)
 
     def missing(self, now: int, *, limit: int = 1_000) -> tuple[Missing, ...]:
         """Return messages that have not arrived, the newest first, with what is known of each.

@@ -89,15 +89,15 @@ with seen as (
     from frames where kind = 'queue' and flags & 6 = 0 and fragment = 0
 ), stretches as (
     select topic, conversation, from_initiator, start, min(sequence) as first,
-           max(sequence) as last, count(*) as n, sum(sequence) as total, min(moment) as first_at,
-           max(moment) as last_at
+           max(sequence) as last, count(*) as n, count(distinct sequence) as numbers,
+           min(moment) as first_at, max(moment) as last_at
     from seen group by topic, conversation, from_initiator, start
 )
 select topic, conversation, from_initiator, start, start + 2 * {horizon}, first, last, n,
-       greatest(last - first + 1 - n, 1), first_at, last_at
+       case when n > last - first + 1 then 0 else greatest(last - first + 1 - n, 1) end,
+       first_at, last_at
 from stretches
-where n < last - first + 1
-   or (n = last - first + 1 and total * 2 <> (first + last) * (last - first + 1))
+where numbers < last - first + 1 or n > last - first + 1
 """
 _LIVES = """
 create table seen as

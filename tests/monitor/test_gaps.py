@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -54,8 +55,13 @@ def test_a_number_that_is_missing_is_an_alarm(spark: SparkSession) -> None:
     }
 
 
-def test_a_repeat_does_not_hide_a_gap(spark: SparkSession) -> None:
-    assert {row.missing for row in _gaps(spark, _numbers(0, 1, 1, 3))} == {1}
+@pytest.mark.parametrize("numbers", [(0, 1, 1, 3), (5, 8, 5, 8), (1, 3, 4, 4, 6, 2, 7)])
+def test_as_many_repeats_do_not_hide_a_gap(spark: SparkSession, numbers: tuple[int, ...]) -> None:
+    assert {row.missing for row in _gaps(spark, _numbers(*numbers))} == {1}
+
+
+def test_more_repeats_do_and_take_back_what_was_told_before(spark: SparkSession) -> None:
+    assert {row.missing for row in _gaps(spark, _numbers(0, 1, 3, 3, 3))} == {0}
 
 
 def test_what_looks_alike_and_is_none(spark: SparkSession) -> None:
@@ -68,7 +74,7 @@ def test_what_looks_alike_and_is_none(spark: SparkSession) -> None:
         *_numbers(8, 9, from_initiator=False),  # the other direction
         *[Stored(headers) for _, headers in MALFORMED.values()],
     ]
-    assert _gaps(spark, records) == []
+    assert [row for row in _gaps(spark, records) if row.missing] == []
 
 
 def test_neighbours_further_apart_than_the_horizon_are_not_compared(spark: SparkSession) -> None:
