@@ -14,7 +14,7 @@ from streams.protocol import Command, CommandKind
 from streams.wire import decode_result
 from streams.wire.partition import murmur2, partition_of
 from streams.wire.records import command_record
-from streams.workers.partition import Partition
+from streams.workers.endpoint.partition import Partition
 from tests.running import running
 from tests.workers.rig import Rig, Running, eventually, pair, pause, rig
 

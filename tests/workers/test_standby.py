@@ -7,7 +7,7 @@ import pytest
 from streams.kafka import FENCED, KafkaException
 from streams.protocol import Limits
 from streams.workers import Control, FencedError
-from streams.workers.standby import SILENCE, own_name
+from streams.workers.endpoint.standby import SILENCE, own_name
 from tests.running import DEADLINE
 from tests.workers.rig import Gate, Rig, Running, eventually, pause
 from tests.workers.test_fencing import begin, copies, send
@@ -85,7 +85,7 @@ def test_what_a_predecessor_has_open_ends_when_its_slot_is_taken(
 
 def test_who_leaves_in_order_is_followed_at_once(two: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has said so: no silence is waited for."""
-    monkeypatch.setattr("streams.workers.standby.SILENCE", 1e9)
+    monkeypatch.setattr("streams.workers.endpoint.standby.SILENCE", 1e9)
     first = two.endpoint(slot="0")  # without --standby: nothing would be free otherwise
     eventually(lambda: first.worker.assigned or pause(), "partitions")
     second = standing_by(two, process(two, "second"))

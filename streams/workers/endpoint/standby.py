@@ -14,8 +14,8 @@ import threading
 
 from streams.kafka import partitions_of
 from streams.workers.control import Control
-from streams.workers.partitions import Partitions
-from streams.workers.restore import Replay
+from streams.workers.endpoint.partitions import Partitions
+from streams.workers.endpoint.restore import Replay
 from streams.workers.slot import Slot
 
 ready = logging.getLogger("hopline.ready")

@@ -20,9 +20,9 @@ from streams.wire.partition import partition_of
 from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import keep
 from streams.workers.control import Control
-from streams.workers.inputs import Bodies, Inputs
-from streams.workers.partition import Partition
-from streams.workers.restore import Replay, start_position
+from streams.workers.endpoint.inputs import Bodies, Inputs
+from streams.workers.endpoint.partition import Partition
+from streams.workers.endpoint.restore import Replay, start_position
 from streams.workers.tenure import Tenure
 
 log = logging.getLogger("hopline.endpoint")

@@ -38,14 +38,14 @@ from streams.protocol import Limits
 from streams.wire.records import LARGEST_BODY
 from streams.workers.control import Control
 from streams.workers.counts import Committed, Told, Traffic
-from streams.workers.inputs import Inputs, Intake, tell_parked
-from streams.workers.moving import move_bodies
-from streams.workers.partition import Partition, Work
-from streams.workers.partitions import Partitions
+from streams.workers.endpoint.inputs import Inputs, Intake, tell_parked
+from streams.workers.endpoint.moving import move_bodies
+from streams.workers.endpoint.partition import Partition, Work
+from streams.workers.endpoint.partitions import Partitions
+from streams.workers.endpoint.standby import Standby
+from streams.workers.endpoint.transactions import Transactions, number_of
 from streams.workers.slot import UNNAMED, Slot
-from streams.workers.standby import Standby
 from streams.workers.tenure import Tenure
-from streams.workers.transactions import Transactions, number_of
 
 log = logging.getLogger("hopline.endpoint")
 
