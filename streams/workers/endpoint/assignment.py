@@ -33,7 +33,7 @@ UNKNOWN = 4.0
 """Seconds until the forwarder's position is asked for again where nobody has answered."""
 
 
-class Partitions:
+class Assignment:
     """What one worker owns by its membership in the group; ``owned`` by partition number.
 
     ``warm`` is state that was read already, before anything was owned.
