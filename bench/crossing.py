@@ -24,8 +24,8 @@ from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
 from streams.wire.codecs import ROUTE as ROUTE_CODEC
 from streams.wire.records import HOP, MESSAGE, ROUTE
 from streams.workers import Control
-from streams.workers.passed import Passed
-from streams.workers.transit import Transit
+from streams.workers.forwarder.passed import Passed
+from streams.workers.forwarder.transit import Transit
 
 GROUP = "a gateway's loop, CPU time of each message, no Kafka"
 BATCH, BATCHES = 1_000, 30

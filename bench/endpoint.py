@@ -26,9 +26,9 @@ from streams.wire import Topics
 from streams.wire.records import INSIDE, ORIGIN, command_record
 from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import collecting_rarely
-from streams.workers.inputs import Bodies, Inputs, Intake
-from streams.workers.output import Output
-from streams.workers.partition import Partition
+from streams.workers.endpoint.inputs import Bodies, Inputs, Intake
+from streams.workers.endpoint.output import Output
+from streams.workers.endpoint.partition import Partition
 
 FROM, TO = "//sqltalk/sendTweetService", "//sqltalk/rcvTweetService"
 BODY = bytes(400)

@@ -96,7 +96,7 @@ def worker(cluster: Cluster, loop: str, count: int, pace: Pace) -> Took:
     marks: list[Took] = []
 
     def position() -> int:
-        owned = runs.partitions.owned.get(0)
+        owned = runs.assignment.owned.get(0)
         return owned.positions[source] if owned is not None else 0
 
     def watch() -> None:

@@ -41,7 +41,7 @@ from streams.wire.state import (
     unpack_dialog,
 )
 from streams.workers.collector import collecting_rarely, keep
-from streams.workers.restore import Replay
+from streams.workers.endpoint.restore import Replay
 
 SIZES = (1_000, 100_000, 1_000_000)
 LIVELY, EACH = 1_000, 5

@@ -14,7 +14,7 @@ from streams.protocol import Message as Frame
 from streams.topology import Database, Instance, Role, home_of
 from streams.wire import MalformedError
 from streams.wire.records import read_command, read_message
-from streams.workers.restore import read_dialogs
+from streams.workers.endpoint.restore import read_dialogs
 
 
 def conversation_endpoints(asked: Asked) -> Iterator[Row]:

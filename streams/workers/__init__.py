@@ -1,4 +1,19 @@
-"""The Kafka workers: forwarder and endpoint, and the process that runs them."""
+"""The Kafka workers: forwarder and endpoint, and the process that runs them.
+
+In the order in which a message meets them: ``relay`` brings it from an outbox into ``cmd``, where
+an application has one; ``endpoint`` accepts it and writes it into ``out``; ``forwarder`` passes it
+on, once at each hop; ``endpoint`` of the other side delivers it into a queue. These two are
+folders, and neither imports the other.
+
+What both stand on: ``control`` has the catalog and what time it is, read as far as ``catch_up``
+says; it gives the ``signs`` of life, and reads those of clusters ``abroad``. ``slot`` is a worker's
+name across restarts, ``tenure`` its right to work for a mirrored pair. ``room`` hands records to
+Kafka's client, ``counts`` is what a worker counts of itself.
+
+Around them: ``process`` starts and stops workers, and ``trimming`` shortens topics behind them;
+``collector`` is the garbage collector as they need it, ``working`` whose line of the log it is.
+``http`` answers who asks, by ``health`` and ``metrics``.
+"""
 
 from streams.kafka import FencedError
 from streams.workers.control import Control

@@ -116,7 +116,7 @@ FIGURES = (
         "hopline_dialogs",
         "Conversation endpoints in the partitions that the worker has.",
         "",
-        _endpoint(lambda w: w.partitions.dialogs),
+        _endpoint(lambda w: w.assignment.dialogs),
     ),
     Figure(
         "hopline_forwarded_messages_total",

@@ -28,9 +28,9 @@ from streams.workers.collector import collecting_rarely
 from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
 from streams.workers.endpoint import EndpointWorker, Pace
+from streams.workers.endpoint.standby import own_name
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.slot import Slot, refuse_taken
-from streams.workers.standby import own_name
 from streams.workers.tenure import Tenure
 from streams.workers.trimming import Spare, Trimming, every
 from streams.workers.working import WORKING

@@ -91,7 +91,7 @@ class Trimming:
         owned: dict[tuple[str, str], set[int]] = {}
         for worker in self._endpoints:
             here = (worker.instance, worker.tenure.home)
-            owned.setdefault(here, set()).update(list(worker.partitions.owned))
+            owned.setdefault(here, set()).update(list(worker.assignment.owned))
         for (instance, database, queue), group in world.reading_groups.items():
             home = home_of(world, instance, database)
             topic = self._cluster.topics.queue(home, database, queue)

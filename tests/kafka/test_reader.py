@@ -27,7 +27,7 @@ from streams.topology import load
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
 from streams.wire.state import StateKey, encode_dialog, unpack_dialog
-from streams.workers.restore import Replay, read_dialogs
+from streams.workers.endpoint.restore import Replay, read_dialogs
 from tests.workers.rig import HookedCluster
 
 

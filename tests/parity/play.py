@@ -220,7 +220,7 @@ class Stage:
 def _versions(worker: Running) -> list[int]:
     """Return the versions of the catalog that a worker lives by."""
     if hasattr(worker.worker, "partitions"):
-        return [owned.endpoint.world.version for owned in worker.worker.partitions.owned.values()]
+        return [owned.endpoint.world.version for owned in worker.worker.assignment.owned.values()]
     return [worker.worker._transit.world.version]
 
 

@@ -14,7 +14,7 @@ from streams.protocol import State
 from streams.simulator import Result
 from streams.topology import Topology, queues_of
 from streams.wire.records import read_queued
-from streams.workers.restore import read_dialogs
+from streams.workers.endpoint.restore import read_dialogs
 
 Direction = tuple[str, str, str]
 """Queue (instance/database/queue), conversation, and the service that receives."""

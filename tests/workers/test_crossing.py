@@ -17,8 +17,8 @@ from streams.wire import Topics
 from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
 from streams.wire.records import MESSAGE
 from streams.wire.specs import spec
-from streams.workers.crossing import Crossing, is_passing
-from streams.workers.crossings import Crossed, Crossings
+from streams.workers.forwarder.crossing import Crossing, is_passing
+from streams.workers.forwarder.crossings import Crossed, Crossings
 from tests.running import eventually
 from tests.workers.rig import pause
 

@@ -14,7 +14,7 @@ from streams.protocol import Flag, Header, Journey, Parties
 from streams.routing import Origin
 from streams.wire import Envelope, decode_journey, encode_header, encode_journey, encode_parties
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, ROUTE
-from streams.workers.express import Express, Input, Known
+from streams.workers.forwarder.express import Express, Input, Known
 from tests.node.test_lane import MS, WORLDS
 
 ROUTE_BYTES = encode_parties(Parties("To", "B", "From", "A", "DEFAULT", True))

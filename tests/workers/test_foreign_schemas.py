@@ -21,7 +21,7 @@ from streams.topology import Topology, load, share_of
 from streams.wire.evolution import ANNOUNCED, announcement
 from streams.wire.records import HOP, MESSAGE, Headers, header_of, message_record
 from streams.wire.single_object import prefix_of
-from streams.workers.crossing import Crossing
+from streams.workers.forwarder.crossing import Crossing
 from tests.workers.rig import Rig, eventually, pause, rig
 from tests.workers.tomorrow import announce, newer, under
 

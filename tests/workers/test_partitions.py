@@ -14,7 +14,7 @@ from streams.protocol import Command, CommandKind
 from streams.wire import decode_result
 from streams.wire.partition import murmur2, partition_of
 from streams.wire.records import command_record
-from streams.workers.partition import Partition
+from streams.workers.endpoint.partition import Partition
 from tests.running import running
 from tests.workers.rig import Rig, Running, eventually, pair, pause, rig
 
@@ -107,12 +107,12 @@ def test_two_workers_share_whole_partitions(three: Rig) -> None:
 
     def shared() -> bool:
         three.check()
-        owned = [set(w.worker.partitions.owned) for w in workers]
+        owned = [set(w.worker.assignment.owned) for w in workers]
         whole = sorted(p for some in owned for p in some) == list(range(COUNT))
         return all(owned) and whole
 
     eventually(lambda: shared() or pause(), "each has some, and together they have all")
-    positions = [p.positions for w in workers for p in w.worker.partitions.owned.values()]
+    positions = [p.positions for w in workers for p in w.worker.assignment.owned.values()]
     names = {three.topics.cmd("A"), three.topics.inbox("A"), three.topics.ack("A")}
     assert [set(p) for p in positions] == [names] * COUNT
 
@@ -125,7 +125,7 @@ def test_who_begins_again_in_its_slot_has_its_own_partitions_and_takes_nobody_el
 
     def owned(running: Running) -> dict[int, Partition]:
         three.check()
-        return dict(running.worker.partitions.owned)
+        return dict(running.worker.assignment.owned)
 
     shared = lambda: owned(stays) and owned(goes) and len(owned(stays)) + len(owned(goes)) == COUNT  # noqa: E731
     eventually(lambda: shared() or pause(), "each has some, and together they have all")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streams.kafka import TopicPartition
-from streams.workers.passed import Passed
+from streams.workers.forwarder.passed import Passed
 
 TXQ = ("txq.A", 0)
 

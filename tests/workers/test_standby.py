@@ -7,7 +7,7 @@ import pytest
 from streams.kafka import FENCED, KafkaException
 from streams.protocol import Limits
 from streams.workers import Control, FencedError
-from streams.workers.standby import SILENCE, own_name
+from streams.workers.endpoint.standby import SILENCE, own_name
 from tests.running import DEADLINE
 from tests.workers.rig import Gate, Rig, Running, eventually, pause
 from tests.workers.test_fencing import begin, copies, send
@@ -26,7 +26,7 @@ def process(two: Rig, name: str) -> Control:
 def working(two: Rig, control: Control) -> Running:
     """Return the one that works: a stand-by that found nobody."""
     first = two.endpoint(control=control, limits=PATIENT, standby=True)
-    eventually(lambda: first.worker.partitions.owned or first.failure or pause(), "partitions")
+    eventually(lambda: first.worker.assignment.owned or first.failure or pause(), "partitions")
     return first
 
 
@@ -34,7 +34,7 @@ def standing_by(two: Rig, control: Control) -> Running:
     """Return one that knows all of the state and has no partition."""
     second = two.endpoint(control=control, limits=PATIENT, standby=True)
     eventually(lambda: second.worker.assigned or second.failure or pause(), "a stand-by")
-    assert not second.worker.partitions.owned
+    assert not second.worker.assignment.owned
     return second
 
 
@@ -45,12 +45,12 @@ def test_it_takes_over_from_the_dead_with_what_it_has_read_by_then(two: Rig) -> 
     begin(two)
     second = standing_by(two, process(two, "second"))
     dialog = begin(two)  # which it learns of while it stands by
-    warm = second.worker.partitions.warm[0]
+    warm = second.worker.assignment.warm[0]
     control.stop()  # no sign of life any more
     two.running.remove(first)
-    eventually(lambda: second.worker.partitions.owned or second.failure or pause(), "its turn")
+    eventually(lambda: second.worker.assignment.owned or second.failure or pause(), "its turn")
     assert isinstance(first.ended(), FencedError), "it lives after all, and must not work"
-    assert second.worker.partitions.owned[0].endpoint is warm.endpoint
+    assert second.worker.assignment.owned[0].endpoint is warm.endpoint
     assert len(warm.endpoint.dialogs) == 2
     send(two, dialog, b"one")
     two.until(two.topics.out("A"), 1)
@@ -85,12 +85,12 @@ def test_what_a_predecessor_has_open_ends_when_its_slot_is_taken(
 
 def test_who_leaves_in_order_is_followed_at_once(two: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has said so: no silence is waited for."""
-    monkeypatch.setattr("streams.workers.standby.SILENCE", 1e9)
+    monkeypatch.setattr("streams.workers.endpoint.standby.SILENCE", 1e9)
     first = two.endpoint(slot="0")  # without --standby: nothing would be free otherwise
     eventually(lambda: first.worker.assigned or pause(), "partitions")
     second = standing_by(two, process(two, "second"))
     first.stop()
-    eventually(lambda: second.worker.partitions.owned or second.failure or pause(), "its turn")
+    eventually(lambda: second.worker.assignment.owned or second.failure or pause(), "its turn")
 
 
 def test_it_does_not_disturb_one_that_works_without_standby(two: Rig) -> None:
@@ -102,7 +102,7 @@ def test_it_does_not_disturb_one_that_works_without_standby(two: Rig) -> None:
     send(two, dialog, b"one")
     two.until(two.topics.out("A"), 1)
     assert (first.failure, second.failure) == (None, None)
-    assert not second.worker.partitions.owned
+    assert not second.worker.assignment.owned
 
 
 def test_a_stand_by_that_is_stopped_leaves_nothing_behind(two: Rig) -> None:
@@ -110,4 +110,4 @@ def test_a_stand_by_that_is_stopped_leaves_nothing_behind(two: Rig) -> None:
     second = standing_by(two, process(two, "second"))
     second.stop()
     assert (first.failure, second.failure) == (None, None)
-    assert first.worker.partitions.owned
+    assert first.worker.assignment.owned

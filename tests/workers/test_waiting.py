@@ -13,8 +13,8 @@ from streams.node import Record
 from streams.node.holding import LEAST
 from streams.routing import Origin
 from streams.wire.spans import spans_of
-from streams.workers import waiting as waiting_module
-from streams.workers.waiting import Held, Waiting
+from streams.workers.forwarder import waiting as waiting_module
+from streams.workers.forwarder.waiting import Held, Waiting
 
 
 class Hops:

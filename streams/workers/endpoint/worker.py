@@ -38,14 +38,14 @@ from streams.protocol import Limits
 from streams.wire.records import LARGEST_BODY
 from streams.workers.control import Control
 from streams.workers.counts import Committed, Told, Traffic
-from streams.workers.inputs import Inputs, Intake, tell_parked
-from streams.workers.moving import move_bodies
-from streams.workers.partition import Partition, Work
-from streams.workers.partitions import Partitions
+from streams.workers.endpoint.assignment import Assignment
+from streams.workers.endpoint.inputs import Inputs, Intake, tell_parked
+from streams.workers.endpoint.move_bodies import move_bodies
+from streams.workers.endpoint.partition import Partition, Work
+from streams.workers.endpoint.standby import Standby
+from streams.workers.endpoint.transactions import Transactions, number_of
 from streams.workers.slot import UNNAMED, Slot
-from streams.workers.standby import Standby
 from streams.workers.tenure import Tenure
-from streams.workers.transactions import Transactions, number_of
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -104,7 +104,7 @@ class EndpointWorker:
         # A command, and a message in a queue topic, is one record.
         limits = limits or Limits()
         limits = replace(limits, body=min(limits.body, LARGEST_BODY))
-        self.partitions = Partitions(
+        self.assignment = Assignment(
             cluster, instance, self._inputs, control, self.tenure, limits, cache_bytes
         )
         self.counts, self.traffic = Committed(), Traffic()
@@ -123,7 +123,7 @@ class EndpointWorker:
 
     def _serve(self, stop: threading.Event) -> None:
         topic = self._cluster.topics.dialog(self.tenure.home)
-        if self._standby is not None and not self._standby.wait(self.partitions, topic, stop):
+        if self._standby is not None and not self._standby.wait(self.assignment, topic, stop):
             return
         # Who has lost a pair's slot may have lost the role: nobody here begins anew by himself.
         own = self._pair is None
@@ -144,12 +144,12 @@ class EndpointWorker:
             stats=self.traffic.reader,
             **self._slot.member,
         )
-        self.partitions.subscribe(consumer)
+        self.assignment.subscribe(consumer)
         try:
             while not stop.is_set() and self.tenure.lasts:
                 self._turn(consumer)
         finally:
-            self.partitions.close()
+            self.assignment.close()
             consumer.close()
 
     def _turn(self, consumer: Consumer) -> None:
@@ -160,9 +160,9 @@ class EndpointWorker:
         if not self.tenure.confirm_awake():
             return
         self._read_at = time.monotonic()
-        for owned in list(self.partitions.owned.values()):
+        for owned in list(self.assignment.owned.values()):
             self._follow_catalog(owned)
-            self.partitions.know_progress(owned, self._control.now())
+            self.assignment.know_progress(owned, self._control.now())
             work = Work(
                 owned.take_pending(), owned.take_due(self._control.now()), owned.wants_probes
             )
@@ -176,12 +176,12 @@ class EndpointWorker:
     def _look_for_spare(self, owned: Partition, every: float) -> None:
         if owned.look_for_spare(self._read_at, every) is None:
             return
-        member, now = self.partitions.member, self._control.now()
+        member, now = self.assignment.member, self._control.now()
         if not move_bodies(owned, self.young, self._transactions, member, now):
             self.counts.rolled_back += 1
 
     def _sort(self, message: Message) -> None:
-        owned = self.partitions.owned.get(message.partition() or 0)
+        owned = self.assignment.owned.get(message.partition() or 0)
         if message.error() is not None:
             self._not_a_record(message, owned)
         elif owned is not None:
@@ -238,7 +238,7 @@ class EndpointWorker:
                 for key in work.due:
                     tell_parked(tx, key, refusal)
             tx.close()
-            out_end = self._transactions.commit(tx, owned.number, positions, self.partitions.member)
+            out_end = self._transactions.commit(tx, owned.number, positions, self.assignment.member)
         except BaseException:
             self._abandon(endpoint, tx)
             raise
@@ -272,7 +272,7 @@ class EndpointWorker:
         """Return below which positions nothing is needed any more; any thread may ask."""
         return {
             (topic, owned.number): position
-            for owned in list(self.partitions.owned.values())
+            for owned in list(self.assignment.owned.values())
             for topic, position in zip(self._inputs, owned.spare or (), strict=False)
         }
 

@@ -20,9 +20,9 @@ from streams.wire.partition import partition_of
 from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import keep
 from streams.workers.control import Control
-from streams.workers.inputs import Bodies, Inputs
-from streams.workers.partition import Partition
-from streams.workers.restore import Replay, start_position
+from streams.workers.endpoint.inputs import Bodies, Inputs
+from streams.workers.endpoint.partition import Partition
+from streams.workers.endpoint.restore import Replay, start_position
 from streams.workers.tenure import Tenure
 
 log = logging.getLogger("hopline.endpoint")
@@ -33,7 +33,7 @@ UNKNOWN = 4.0
 """Seconds until the forwarder's position is asked for again where nobody has answered."""
 
 
-class Partitions:
+class Assignment:
     """What one worker owns by its membership in the group; ``owned`` by partition number.
 
     ``warm`` is state that was read already, before anything was owned.

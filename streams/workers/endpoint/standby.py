@@ -14,8 +14,8 @@ import threading
 
 from streams.kafka import partitions_of
 from streams.workers.control import Control
-from streams.workers.partitions import Partitions
-from streams.workers.restore import Replay
+from streams.workers.endpoint.assignment import Assignment
+from streams.workers.endpoint.restore import Replay
 from streams.workers.slot import Slot
 
 ready = logging.getLogger("hopline.ready")
@@ -41,14 +41,14 @@ class Standby:
         self._control, self._slot = control, slot
         self.is_ready = False
 
-    def wait(self, partitions: Partitions, topic: str, stop: threading.Event) -> bool:
-        """Return ``True`` when the slot is taken over, with what was read in ``partitions.warm``.
+    def wait(self, assignment: Assignment, topic: str, stop: threading.Event) -> bool:
+        """Return ``True`` when the slot is taken over, with what was read in ``assignment.warm``.
 
         ``False``: to be stopped came first.
         """
-        warm = partitions.warm
-        for number in partitions_of(partitions.cluster, topic):
-            warm[number] = partitions.replay(number)
+        warm = assignment.warm
+        for number in partitions_of(assignment.cluster, topic):
+            warm[number] = assignment.replay(number)
         while not stop.is_set():
             self._follow(warm)
             if self._is_free():

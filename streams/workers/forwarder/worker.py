@@ -21,11 +21,11 @@ import time
 from streams.kafka import Cluster, Consumer, KafkaException, TopicPartition
 from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
-from streams.workers.delivery import Delivery
-from streams.workers.passed import Passed
+from streams.workers.forwarder.delivery import Delivery
+from streams.workers.forwarder.passed import Passed
+from streams.workers.forwarder.transit import Transit
 from streams.workers.slot import Slot
 from streams.workers.tenure import Tenure
-from streams.workers.transit import Transit
 
 log = logging.getLogger("hopline.forwarder")
 ready = logging.getLogger("hopline.ready")

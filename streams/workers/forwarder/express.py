@@ -16,7 +16,7 @@ from streams.node import Forwarder, Lane, Place
 from streams.routing import Origin
 from streams.wire.hop import first_copy, instant
 from streams.wire.records import HOP, INSIDE, MESSAGE, ORIGIN, OUTSIDE, ROUTE
-from streams.workers.delivery import Delivery, Report
+from streams.workers.forwarder.delivery import Delivery, Report
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
 """What becomes of a record that a forwarder has read: passed on, held in memory, or dropped.
 
 ``node`` decides (:class:`streams.node.Forwarder`), and here it is done. Most records take a short
-way (:mod:`streams.workers.express`) that the long one has learned. Another cluster is never waited
-for: what it does not confirm is held.
+way (:mod:`streams.workers.forwarder.express`) that the long one has learned. Another cluster is
+never waited for: what it does not confirm is held.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from streams.wire.records import (
     header_of,
 )
 from streams.workers.control import Control
-from streams.workers.crossings import Crossed, Crossings
-from streams.workers.delivery import Delivery, short, source_of
-from streams.workers.express import Express, Input, Known
-from streams.workers.passed import Passed, Position, Where
-from streams.workers.principals import Principals
-from streams.workers.waiting import Held, Waiting
+from streams.workers.forwarder.crossings import Crossed, Crossings
+from streams.workers.forwarder.delivery import Delivery, short, source_of
+from streams.workers.forwarder.express import Express, Input, Known
+from streams.workers.forwarder.passed import Passed, Position, Where
+from streams.workers.forwarder.principals import Principals
+from streams.workers.forwarder.waiting import Held, Waiting
 
 log = logging.getLogger("hopline.forwarder")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from streams.kafka import Message
 from streams.node import DialogKey, Endpoint, Spare, Transaction, World
-from streams.workers.inputs import Bodies
+from streams.workers.endpoint.inputs import Bodies
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from streams.kafka import (
 from streams.node import Transaction
 from streams.wire.state import Positions
 from streams.wire.topics import escape
-from streams.workers.inputs import Inputs
-from streams.workers.output import Output
+from streams.workers.endpoint.inputs import Inputs
+from streams.workers.endpoint.output import Output
 from streams.workers.slot import UNNAMED, Slot
 
 log = logging.getLogger("hopline.endpoint")

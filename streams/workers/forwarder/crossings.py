@@ -14,7 +14,7 @@ from streams.routing import Origin
 from streams.wire.evolution import unannounced
 from streams.wire.shift import shifted
 from streams.workers.abroad import Abroad
-from streams.workers.crossing import Crossing, is_passing
+from streams.workers.forwarder.crossing import Crossing, is_passing
 
 
 @dataclass(slots=True, eq=False)

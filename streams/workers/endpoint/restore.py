@@ -39,7 +39,7 @@ from streams.wire.state import (
     decode_request,
     decode_seen,
 )
-from streams.workers.inputs import not_announced
+from streams.workers.endpoint.inputs import not_announced
 
 _BEGINNING = -2
 _GATHERED = 50_000

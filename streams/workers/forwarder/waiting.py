@@ -16,8 +16,8 @@ from streams.errors import Number
 from streams.kafka import Message
 from streams.node import Holding, Record, counted
 from streams.wire.spans import spans_of
-from streams.workers.delivery import source_of
-from streams.workers.passed import Where
+from streams.workers.forwarder.delivery import source_of
+from streams.workers.forwarder.passed import Where
 
 _AGAIN = 1.0
 """Seconds until a next hop is tried again that looks alive and took nothing."""

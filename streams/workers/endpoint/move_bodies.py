@@ -8,8 +8,8 @@ from typing import Any
 
 from streams.kafka import GoneError, KafkaException
 from streams.node import Spare, moves_of
-from streams.workers.partition import Partition
-from streams.workers.transactions import Transactions
+from streams.workers.endpoint.partition import Partition
+from streams.workers.endpoint.transactions import Transactions
 
 log = logging.getLogger("hopline.endpoint")
 
