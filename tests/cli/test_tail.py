@@ -189,7 +189,7 @@ def test_limit_and_last(told: Told) -> None:
     [
         ("cdm.ServerA", "there is no topic 'cdm.ServerA'", "Did you mean cmd.ServerA"),
         ("queue.ServerB.TargetQueue", "there is no topic", "queue.ServerB.DatabaseB.TargetQueue"),
-        ("qeue.*", "no topic matches 'qeue.*'", "Did you mean queue.*"),
+        ("qeue.*", "No topic matches 'qeue.*'", "Did you mean queue.*"),
         ("zzz", "there is no topic 'zzz'", "ack.*, catalog, cmd.*"),
     ],
 )
