@@ -23,10 +23,10 @@ STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
-  kafka_endpoint kafka_end_to_end open_dialogs kafka_agents kafka_memory capture verify)
+  kafka_endpoint kafka_end_to_end open_dialogs kafka_agents kafka_memory capture)
 
 .PHONY: setup browser test test-containers explore soak faults recount replay demo bench $(BENCHES) \
-  lock clean
+  bench-verify lock clean
 
 setup: $(STAMP)
 	@$(BIN)/python requirements/check.py
@@ -80,6 +80,9 @@ bench: setup
 
 $(BENCHES): bench-%: setup
 	@$(BIN)/python -m bench.$* --rounds $(or $(ROUNDS),5)
+
+bench-verify: setup
+	@$(BIN)/python -m bench.verify
 
 # With the oldest supported Python, so that what only old versions need is in the lock.
 # Jars are locked likewise, by requirements/lock_jars.py: streams/embedded/*.lock, bench/mirror.lock.

@@ -8,6 +8,7 @@ and its Python workers included.
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import re
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import fastavro
 
-from bench.part import options, progress
+from bench.part import progress
 from streams.capture import CaptureWriter, Kind, Metadata, Record, TimestampType
 from streams.capture.generate import EPOCH, Traffic, generate
 from streams.protocol import Dialog, State
@@ -191,7 +192,7 @@ def _processes_below(root: int) -> dict[int, tuple[int, int]]:
 
 def main() -> None:
     """Make the captures, and verify one of them, then all."""
-    parser = options(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path(".hopline/bench-verify"))
     parser.add_argument("--files", type=int, default=5)
     parser.add_argument("--messages", type=int, default=1_000_000, help="in each file")

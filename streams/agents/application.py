@@ -69,7 +69,9 @@ class HoplineApp(faust.App):
         if len(names) == 1 and isinstance(names[0], type):
             return super().service(names[0])  # type: ignore[return-value]
         if not names:
-            raise UsageError("A service has a name.", '@app.service("//shop/OrderService")')
+            raise UsageError(
+                "A service has a name.", 'Write @app.service("//shop/OrderService"), say.'
+            )
 
         def decorate(handler: Handler) -> Handler:
             self._servers.append(Server(self, handler, names, contract))

@@ -86,7 +86,7 @@ def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:
         found = importlib.metadata.EntryPoint(agent.name, agent.runs.text, "hopline").load()
     except Exception as error:  # whatever a module does when it is imported
         raise agent.runs.error(
-            f"{agent.runs.text} cannot be imported: {type(error).__name__}: {error}",
+            f"{agent.runs.text} cannot be imported: {type(error).__name__}: {error}.",
             "Modules are looked for beside the topology and in this folder.",
         ) from error
     apps = [found] if isinstance(found, HoplineApp) else found

@@ -28,7 +28,7 @@ def unknown(what: str, name: str, known: Iterable[str], where: str) -> UsageErro
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     there = f"{where} has: {shown}." if names else f"{where} has none."
     remedy = " ".join(filter(None, (meant(name, names), there)))
-    return UsageError(f"there is no {what} '{name}'", remedy)
+    return UsageError(f"There is no {what} '{name}'.", remedy)
 
 
 def find_instance(topology: Topology, name: str) -> Instance:
@@ -67,7 +67,7 @@ def find_sender(topology: Topology, text: str, to: str) -> Place:
     instance = find_instance(topology, name)
     if rest is None:
         raise UsageError(
-            f"'{text}' names no database",
+            f"'{text}' names no database.",
             f"Write {instance.name}/DATABASE[/SERVICE]; it has: "
             f"{', '.join(sorted(instance.databases)) or 'none'}.",
         )
@@ -87,9 +87,9 @@ def _only_service(instance: Instance, database: Database, to: str) -> str:
         return names[0]
     at = f"{instance.name}/{database.name}"
     if not names:
-        raise UsageError(f"{at} has no service", "Name a database from which a dialog can begin.")
+        raise UsageError(f"{at} has no service.", "Name a database from which a dialog can begin.")
     raise UsageError(
-        f"{at} has {len(names)} services, and none is named",
+        f"{at} has {len(names)} services, and none is named.",
         f"Write one of: {', '.join(f'{at}/{name}' for name in names)}.",
     )
 

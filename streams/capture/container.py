@@ -59,7 +59,7 @@ class CaptureReader:
             learn_schemas(self.metadata.schemas)
         except MalformedError as error:
             raise InputError(
-                f"the capture names a schema that is none: {error}",
+                f"The capture names a schema that is none: {error}.",
                 file=str(self.path), remedy=DAMAGED,
             ) from error  # fmt: skip
 
@@ -110,7 +110,7 @@ def _whole(file: Path, part: Part | None) -> Iterator[Record]:
     header = read_header(file)
     if part is not None and digest(file) != part.sha256:
         raise InputError(
-            "the file is not what the manifest says: its checksum is another one",
-            file=str(file), remedy=f"{DAMAGED}, or read it with --salvage",
+            "The file is not what the manifest says: its checksum is another one.",
+            file=str(file), remedy=f"{DAMAGED} Or read it with --salvage.",
         )  # fmt: skip
     return records_of(file, header)

@@ -165,7 +165,7 @@ class CaptureFolder:
             os.replace(draft, path)
         except OSError as error:
             raise UsageError(
-                f"{path}: the file cannot be written: {error.strerror}",
+                f"{path}: the file cannot be written: {error.strerror}.",
                 "Give a folder with room and the right to write there.",
             ) from error
 
@@ -186,12 +186,12 @@ class CaptureFolder:
 
 def _make(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(p.name != _LOCK for p in folder.iterdir())):
-        raise UsageError(f"{folder} holds something already", "Name a new or an empty folder.")
+        raise UsageError(f"{folder} holds something already.", "Name a new or an empty folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"{folder}: the folder cannot be made: {error.strerror}", "Name another one."
+            f"{folder}: the folder cannot be made: {error.strerror}.", "Name another one."
         ) from error
 
 
@@ -206,6 +206,6 @@ def _locked(folder: Path) -> IO[bytes]:
         except OSError:
             file.close()
             raise UsageError(
-                f"{folder}: another process writes a capture there", "Name another folder."
+                f"{folder}: another process writes a capture there.", "Name another folder."
             ) from None
     return file

@@ -51,11 +51,11 @@ class Traffic:
     def __post_init__(self) -> None:
         if self.dialogs < 1 or self.messages < self.dialogs:
             raise UsageError(
-                f"{self.messages} messages cannot be spread over {self.dialogs} dialogs",
-                "ask for at least one dialog and for at least as many messages as dialogs",
+                f"{self.messages} messages cannot be spread over {self.dialogs} dialogs.",
+                "Ask for at least one dialog and for at least as many messages as dialogs.",
             )
         if self.duration < 1:
-            raise UsageError("the duration is not positive", "give --duration, such as 60s")
+            raise UsageError("The duration is not positive.", "Give --duration, such as 60s.")
 
 
 @dataclass(frozen=True, slots=True)

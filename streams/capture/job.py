@@ -66,7 +66,7 @@ def demand_name(name: str) -> str:
     """Return the name of a job; raises UsageError for one that cannot be."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"'{name}' is no name of a job",
+            f"'{name}' is no name of a job.",
             "Take letters, digits, '.', '_' and '-', beginning with a letter or a digit, "
             "100 at most.",
         )
@@ -109,7 +109,7 @@ class Job:
         said = json.loads(mark.metadata)
         if said["plan"] != self._plan:
             raise UsageError(
-                f"the job {self.name} is known, and replays something else",
+                f"The job {self.name} is known, and replays something else.",
                 "Give --job another name, or the same capture and the same options as before.",
             )
         return Standing(mark.offset, said["refused"], said["began"])

@@ -102,7 +102,7 @@ def read_manifest(folder: Path) -> Manifest:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise InputError(
-            f"the manifest cannot be read: {said}", file=str(path),
+            f"The manifest cannot be read: {said}.", file=str(path),
             remedy="Copy it again, or read the parts one by one.",
         ) from error  # fmt: skip
 

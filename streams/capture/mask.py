@@ -46,7 +46,7 @@ def rule_of(text: str) -> Rule:
         return Rule(type_, text, _json(rule))
     if rule.startswith("/"):
         return Rule(type_, text, _xml(rule))
-    raise UsageError(f"'{text}' is no rule for masking", _FORM)
+    raise UsageError(f"'{text}' is no rule for masking.", _FORM)
 
 
 def shape(text: str) -> str:
@@ -69,7 +69,7 @@ def _regex(text: str) -> Callable[[bytes], bytes]:
     try:
         pattern = re.compile(text, re.DOTALL)
     except re.error as error:
-        raise UsageError(f"'{text}' is no regular expression: {error}", _FORM) from None
+        raise UsageError(f"'{text}' is no regular expression: {error}.", _FORM) from None
 
     def apply(body: bytes) -> bytes:
         said, encoding = _decoded(body)
@@ -98,11 +98,11 @@ def _json(path: str) -> Callable[[bytes], bytes]:
     while at < len(path):
         step = _STEP.match(path, at)
         if step is None:
-            raise UsageError(f"'{path}' is no path of JSON at '{path[at:]}'", _FORM)
+            raise UsageError(f"'{path}' is no path of JSON at '{path[at:]}'.", _FORM)
         steps.append((step[1] or "[", step[2] or step[3]))
         at = step.end()
     if not steps:
-        raise UsageError(f"'{path}' names nothing", _FORM)
+        raise UsageError(f"'{path}' names nothing.", _FORM)
 
     def apply(body: bytes) -> bytes:
         said, encoding = _decoded(body)
@@ -170,7 +170,7 @@ def _xml(path: str) -> Callable[[bytes], bytes]:
     try:
         ElementTree.Element("all").findall(f".{elements}")
     except (SyntaxError, KeyError, TypeError, IndexError):
-        raise UsageError(f"'{path}' is no path that is understood", _FORM) from None
+        raise UsageError(f"'{path}' is no path that is understood.", _FORM) from None
 
     def apply(body: bytes) -> bytes:
         try:

@@ -17,9 +17,9 @@ from streams.schema import load
 
 _SCHEMA = "CapturedRecord"
 _MAGIC = b"Obj\x01"
-NO_CAPTURE = "give a file that `hopline generate traffic` or `hopline capture` has written"
-DAMAGED = "the file is damaged or incomplete: copy it again, or capture or generate it anew"
-_AROUND = f"{DAMAGED}; `hopline inspect --salvage` reads what stands around the damage"
+NO_CAPTURE = "Give a file that `hopline generate traffic` or `hopline capture` has written."
+DAMAGED = "The file is damaged or incomplete: copy it again, or capture or generate it anew."
+_AROUND = f"{DAMAGED} `hopline inspect --salvage` reads what stands around the damage."
 
 
 class Header(NamedTuple):
@@ -58,11 +58,11 @@ def records_of(path: Path, header: Header) -> Iterator[Record]:
         except (DamageError, ValueError, KeyError, TypeError) as error:
             at = f", in the block at byte {error.at:,}" if isinstance(error, DamageError) else ""
             raise InputError(
-                f"record {number + 1} cannot be read{at}: {error}", file=str(path), remedy=_AROUND
+                f"Record {number + 1} cannot be read{at}: {error}.", file=str(path), remedy=_AROUND
             ) from error
     if header.counts is not None and number != header.counts.records:
         raise InputError(
-            f"the file ends after record {number} and says that it has {header.counts.records}",
+            f"The file ends after record {number} and says that it has {header.counts.records}.",
             file=str(path), remedy=_AROUND,
         )  # fmt: skip
 
@@ -87,7 +87,7 @@ def _open(path: Path) -> IO[bytes]:
         return open(path, "rb")
     except OSError as error:
         raise InputError(
-            f"the capture cannot be opened: {error.strerror}", file=str(path), remedy=NO_CAPTURE
+            f"The capture cannot be opened: {error.strerror}.", file=str(path), remedy=NO_CAPTURE
         ) from error
 
 
@@ -97,18 +97,18 @@ def _blocks(file: IO[bytes], header: Header) -> Blocks:
 
 def _container(path: Path, file: IO[bytes]) -> Any:
     if file.read(len(_MAGIC)) != _MAGIC:
-        raise InputError("this is no Avro file", file=str(path), remedy=NO_CAPTURE)
+        raise InputError("This is no Avro file.", file=str(path), remedy=NO_CAPTURE)
     file.seek(0)
     try:
         container = fastavro.reader(_Bounded(file), load(_SCHEMA))  # type: ignore[arg-type]
         name = getattr(container.writer_schema, "get", lambda _: None)("name")
     except Exception as error:  # a damaged header raises whatever the decoder happens to hit
         raise InputError(
-            f"the file's header cannot be read: {said(error)}", file=str(path), remedy=DAMAGED
+            f"The file's header cannot be read: {said(error)}.", file=str(path), remedy=DAMAGED
         ) from error
     if name != f"hopline.capture.{_SCHEMA}":
         raise InputError(
-            f"the file holds records of {name!r}, not of a capture",
+            f"The file holds records of {name!r}, not of a capture.",
             file=str(path), remedy=NO_CAPTURE,
         )  # fmt: skip
     return container
@@ -125,7 +125,7 @@ def _metadata(path: Path, entries: Mapping[str, str]) -> Metadata:
         )
     except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise InputError(
-            f"the file's metadata is not a capture's: {said(error)}",
+            f"The file's metadata is not a capture's: {said(error)}.",
             file=str(path), remedy=NO_CAPTURE,
         ) from error  # fmt: skip
 
@@ -144,7 +144,7 @@ def _counts(path: Path, text: str) -> Counts | None:
         return Counts(**{name: int(value) for name, value in json.loads(text).items()})
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"the file's counts cannot be read: {said(error)}", file=str(path), remedy=DAMAGED
+            f"The file's counts cannot be read: {said(error)}.", file=str(path), remedy=DAMAGED
         ) from error
 
 

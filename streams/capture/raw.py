@@ -111,7 +111,7 @@ def demand_room(cluster: Cluster, plan: RawPlan, *, resumed: bool) -> None:
         more = f" ({len(used) - 1} more like it)" if used[1:] else ""
         raise UsageError(
             f"{topic}/{partition} holds records already{more}, and records are put back into "
-            "empty topics only",
+            "empty topics only.",
             "Name another cluster, another --prefix, or the job that has begun it: --job.",
         )
 

@@ -88,14 +88,14 @@ def choose(
         if instance not in {place.instance for place in ours.values()}:
             known = sorted({place.instance for place in ours.values() if place.instance})
             raise UsageError(
-                f"there are no topics of an instance '{instance}'",
+                f"There are no topics of an instance '{instance}'.",
                 f"Known: {listed(known, 9)}." if known else "Is it another --prefix?",
             )
     if instances:
         others, ours = set(), {n: p for n, p in ours.items() if p.instance in instances}
     if not ours and not others:
         raise UsageError(
-            f"there are no topics with the prefix '{cluster.topics.prefix}'",
+            f"There are no topics with the prefix '{cluster.topics.prefix}'.",
             "Run 'hopline apply TOPOLOGY', or name another prefix with --prefix.",
         )
     return sorted({*ours, *others})
@@ -111,7 +111,7 @@ def _matching(names: Collection[str], pattern: str, prefix: str) -> list[str]:
     ]
     if not found:
         raise UsageError(
-            f"no topic matches '{pattern}'", "Write it as 'queue.*', say; hopline tail lists them."
+            f"No topic matches '{pattern}'.", "Write it as 'queue.*', say; hopline tail lists them."
         )
     return found
 
@@ -136,7 +136,7 @@ def begin(
     for place, offset in begins.items():
         if offset > highs[place]:
             raise UsageError(
-                f"{place[0]}/{place[1]} has no offset {offset:,} yet: it ends at {highs[place]:,}",
+                f"{place[0]}/{place[1]} has no offset {offset:,} yet: it ends at {highs[place]:,}.",
                 "Name a smaller one with --from.",
             )
     ends = None
@@ -156,21 +156,21 @@ def go_on(cluster: Cluster, manifest: Manifest, wanted: Recording, *, follow: bo
     """
     known = manifest.recording
     if known is None:
-        raise UsageError("the capture in the folder was not recorded", "Name another folder.")
+        raise UsageError("The capture in the folder was not recorded.", "Name another folder.")
     if known.cluster != wanted.cluster:
-        raise UsageError("the capture is of another Kafka cluster", "Name another folder.")
+        raise UsageError("The capture is of another Kafka cluster.", "Name another folder.")
     for name in sorted({*known.asked, *wanted.asked}):
         before, now = known.asked.get(name, ""), wanted.asked.get(name, "")
         if before != now:
             raise UsageError(
-                f"the folder's capture was made with {name} {before or '(nothing)'}, "
-                f"and this is {now or '(nothing)'}",
+                f"The folder's capture was made with {name} {before or '(nothing)'}, "
+                f"and this is {now or '(nothing)'}.",
                 "Say the same again to go on with it, or name another folder.",
             )
     for topic, found in known.topics.items():
         if wanted.topics.get(topic) != found:
             raise UsageError(
-                f"the topic {topic} was made anew since the capture was begun",
+                f"The topic {topic} was made anew since the capture was begun.",
                 "Record it into another folder.",
             )
     begins = {**wanted.begins, **known.begins}
@@ -235,7 +235,7 @@ def _at(
         if not meant:
             where = f"{point.topic}" + ("" if point.partition is None else f"/{point.partition}")
             raise UsageError(
-                f"{option} names {where}, which is not recorded",
+                f"{option} names {where}, which is not recorded.",
                 "Name a topic with its prefix, and a partition that it has.",
             )
         if point.moment is None:

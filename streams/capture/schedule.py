@@ -109,9 +109,9 @@ def demand_time(found: Contents, speed: float, file: str) -> None:
     if lasts <= LONGEST:
         return
     raise InputError(
-        f"the commands' times lie {found.seconds / 86_400:,.0f} days apart, so the replay would "
+        f"The commands' times lie {found.seconds / 86_400:,.0f} days apart, so the replay would "
         f"last {lasts / 86_400:,.0f} days: record {found.first_at} is of {_instant(found.first)}, "
-        f"record {found.last_at} of {_instant(found.last)}",
+        f"record {found.last_at} of {_instant(found.last)}.",
         file=file,
         remedy="Give --rate or --asap, a higher --speed, or cut it with 'hopline capture slice'.",
     )
@@ -138,7 +138,7 @@ def plan(
     """
     for value, what in ((speed, "speed"), (rate, "rate")):
         if value is not None and not (isfinite(value) and value > 0):
-            raise UsageError(f"{value} is no {what}", "give a number above 0, such as 2 or 0.5")
+            raise UsageError(f"{value} is no {what}.", "Give a number above 0, such as 2 or 0.5.")
     moves = prefix != to_prefix
     commands = (
         (number, _moved(record, prefix, to_prefix) if moves else record)
@@ -189,8 +189,8 @@ def renamed(topic: str, prefix: str, to_prefix: str) -> str:
         return topic
     if len(topic) == MAX_LENGTH or len(topic) - len(prefix) + len(to_prefix) > MAX_LENGTH:
         raise UsageError(
-            f"the topic {topic} has too long a name to be known under another prefix",
-            f"replay with --prefix {prefix}",
+            f"The topic {topic} has too long a name to be known under another prefix.",
+            f"Replay with --prefix '{prefix}'.",
         )
     return to_prefix + topic.removeprefix(prefix)
 

@@ -41,7 +41,7 @@ class Condition:
             return self._database.execute(self._question, values).fetchone() is not None
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise UsageError(
-                f"the condition cannot be read: {self._text}: {error}",
+                f"The condition cannot be read: {self._text}: {error}.",
                 "It is SQL, such as \"what = 'SEND' AND size > 1000\"; columns: "
                 f"{', '.join(COLUMNS)}.",
             ) from None

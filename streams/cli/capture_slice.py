@@ -18,6 +18,7 @@ from streams.capture.mask import rule_of
 from streams.capture.where import condition_of
 from streams.cli.answer_options import format_option
 from streams.cli.instant import INSTANT
+from streams.cli.parameters import Finite
 from streams.errors import UsageError
 from streams.prose import counted, listed
 from streams.wire import Topics
@@ -34,7 +35,7 @@ _BAD_NEWS = 1
 @click.option("--service", "services", multiple=True, help="Dialogs from or to these services.")
 @click.option("--instance", "instances", multiple=True, help="Records of these instances.")
 @click.option(
-    "--percent", type=click.FloatRange(0, 100), default=100.0, show_default=True,
+    "--percent", type=Finite(0, 100), default=100.0, show_default=True,
     help="So many of the dialogs, whole ones, the same every time.",
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, help="Another seed, other dialogs.")

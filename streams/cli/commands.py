@@ -116,7 +116,9 @@ COMMANDS: dict[str, Entry] = {
         "streams.cli.kafka:kafka", Section.KAFKA, "Start, stop or ask about a Kafka broker here."
     ),
     "capture": Entry(
-        "streams.cli.capture:capture", Section.LOOK, "Traffic that others recorded, as a capture."
+        "streams.cli.capture:capture",
+        Section.LOOK,
+        "Record what is in Kafka; import and slice captures.",
     ),
     "inspect": Entry(
         "streams.cli.inspect:inspect", Section.LOOK, "What a capture holds, and a dialog's path."

@@ -7,7 +7,8 @@ from dataclasses import replace
 import click
 from click.core import ParameterSource
 
-from streams.cli.options import cluster_of, cluster_options
+from streams.cli.options import cluster_of
+from streams.cli.settings import config_option, properties_option, section_options
 from streams.cli.topology_argument import find_folder
 from streams.dashboard import DashboardConfig, serve
 from streams.dashboard.config import new_token
@@ -54,7 +55,9 @@ _DEFAULT = DashboardConfig()
     show_envvar=True,
     help="What a browser must know; made up where others can connect.",
 )
-@cluster_options
+@section_options("", bootstrap="no cluster is read")
+@properties_option
+@config_option
 @click.pass_context
 def dashboard(
     ctx: click.Context,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from streams.cli.parameters import Finite
 from streams.demo import DATA, Options, Stage, run, stop
 
 _EVERY = 5.0  # seconds between lines of progress where they cannot overwrite each other
@@ -22,7 +23,10 @@ _EVERY = 5.0  # seconds between lines of progress where they cannot overwrite ea
     help="Where Kafka's data, logs and the monitor's store go; emptied first.",
 )
 @click.option("--sabotage", is_flag=True, help="Hide one delivered record from the verification.")
-@click.option("--speed", default=2.0, show_default=True, help="2 replays twice as fast.")
+@click.option(
+    "--speed", default=2.0, show_default=True, type=Finite(min=0, min_open=True),
+    help="2 replays twice as fast.",
+)  # fmt: skip
 @click.option("--keep", is_flag=True, help="Leave the system running, with a dashboard.")
 @click.option("--stop", "ends", is_flag=True, help="End what --keep has left running.")
 @click.pass_context

@@ -104,7 +104,7 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
             raise
-        _fail(ctx, f"this command needs the extra '{extra}': pip install 'hopline[{extra}]'", 2)
+        _fail(ctx, f"This command needs the extra '{extra}': pip install 'hopline[{extra}]'", 2)
     except (KeyboardInterrupt, click.Abort):
         ctx.exit(INTERRUPTED)
     except click.ClickException as error:
@@ -119,7 +119,7 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         if error.errno != errno.ENOSPC:
             raise
         _drop_output()
-        _fail(ctx, f"not everything could be written: {error.strerror}", 3)
+        _fail(ctx, f"Not everything could be written: {error.strerror}.", 3)
     except Exception as error:
         if type(error).__name__ != "KafkaException":  # by name: --help must not import the client
             raise

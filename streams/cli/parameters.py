@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 
 import click
 
 from streams.errors import UsageError
+from streams.settings import PREFIX_RULE, is_prefix
 
 Param = click.Parameter | None
 Context = click.Context | None
 
-_PREFIX = re.compile(r"[A-Za-z0-9._-]{0,200}")  # Kafka's characters; a kind must fit behind it
 _PARTS = ("instance", "database", "service")
 
 
@@ -69,13 +68,8 @@ class TopicPrefix(click.ParamType):
     def convert(self, value: object, param: Param, ctx: Context) -> str:
         """Return the text, if a topic's name can begin with it."""
         text = str(value)
-        if not _PREFIX.fullmatch(text):
-            self.fail(
-                f"No topic's name can begin with '{text}': Kafka allows letters, digits, '.', '_' "
-                "and '-', and Hopline 200 of them.",
-                param,
-                ctx,
-            )
+        if not is_prefix(text):
+            self.fail(f"No topic's name can begin with '{text}': {PREFIX_RULE}", param, ctx)
         return text
 
 

@@ -241,7 +241,7 @@ def _commands(reader: CaptureReader) -> Contents:
         raise InputError(
             f"The capture has {found.skipped} records and no command among them.",
             file=str(reader.path),
-            remedy=f"capture the topics {reader.metadata.prefix}cmd.INSTANCE, where commands are",
+            remedy=f"Capture the topics {reader.metadata.prefix}cmd.INSTANCE, where commands are.",
         )
     return found
 

@@ -90,8 +90,11 @@ class SettingOption(click.Option):
                 return "default"
 
 
-def setting_option(section: str, name: str) -> Callable[[F], F]:
-    """Add the option of a setting, with the default and the sentence that it has."""
+def setting_option(section: str, name: str, unset: str = "") -> Callable[[F], F]:
+    """Add the option of a setting, with the default and the sentence that it has.
+
+    ``unset`` says what happens without it, for a command that does not take the default.
+    """
     setting = setting_of(section, name)
     default = setting.default
     if isinstance(default, Enum):
@@ -106,7 +109,7 @@ def setting_option(section: str, name: str) -> Callable[[F], F]:
         cls=SettingOption,
         setting=setting,
         default=default,
-        show_default=bool(default),
+        show_default=unset or bool(default),
         envvar=setting.variable,
         show_envvar=True,
         help=setting.says,
@@ -114,12 +117,12 @@ def setting_option(section: str, name: str) -> Callable[[F], F]:
     )
 
 
-def section_options(section: str) -> Callable[[F], F]:
-    """Add the options of all settings of a section."""
+def section_options(section: str, **unset: str) -> Callable[[F], F]:
+    """Add the options of all settings of a section; ``unset`` as for one."""
 
     def add(command: F) -> F:
         for setting in reversed(list(settings_of(section))):
-            command = setting_option(section, setting.name)(command)
+            command = setting_option(section, setting.name, unset.get(setting.name, ""))(command)
         return command
 
     return add

@@ -132,7 +132,7 @@ def _unknown(wanted: str, names: Sequence[str], prefix: str) -> UsageError:
     pattern = any(c in wanted for c in "*?[")
     among = kinds if pattern else short
     near = difflib.get_close_matches(wanted.removeprefix(prefix), among, n=3, cutoff=0.5) or kinds
-    sentence = f"no topic matches '{wanted}'" if pattern else f"there is no topic '{wanted}'"
+    sentence = f"No topic matches '{wanted}'." if pattern else f"There is no topic '{wanted}'."
     remedy = f"Did you mean {', '.join(near)}?" if near else f"No topic begins with '{prefix}'."
     return UsageError(sentence, remedy)
 

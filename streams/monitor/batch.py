@@ -118,7 +118,7 @@ def survey_capture(spark: SparkSession, container: Container) -> list[Surveyed]:
         found = _survey(capture_records(spark, [container]))
     except (PySparkException, Py4JError) as error:
         raise InputError(
-            f"the file cannot be read: {cause_of(error)}", file=str(container.path), remedy=REMEDY
+            f"The file cannot be read: {cause_of(error)}", file=str(container.path), remedy=REMEDY
         ) from error
     demand_all(sum(each.records for each in found), container.records, container.path)
     return found

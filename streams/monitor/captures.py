@@ -29,7 +29,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 Row = TypeVar("Row")
 Sum = TypeVar("Sum")
 
-REMEDY = "the file is damaged or incomplete: copy it again, or capture or generate it anew"
+REMEDY = "The file is damaged or incomplete: copy it again, or capture or generate it anew."
 _READ = {"topic", "key", "headers"}
 """Bodies say nothing about the way: they are skipped and not decoded."""
 
@@ -110,7 +110,7 @@ def _demand_complete(frame: DataFrame, source: Source) -> None:
         found = frame.count()
     except (PySparkException, Py4JError) as error:
         raise InputError(
-            f"the file cannot be read: {cause_of(error)}", file=str(source.path), remedy=REMEDY
+            f"The file cannot be read: {cause_of(error)}", file=str(source.path), remedy=REMEDY
         ) from error
     demand_all(found, source.records, source.path)
 
@@ -119,7 +119,7 @@ def demand_all(found: int, said: int | None, path: Path) -> None:
     """Raise InputError where a file has not so many records as it says."""
     if said is not None and found != said:
         raise InputError(
-            f"the file has {found} records and says that it has {said}",
+            f"The file has {found} records and says that it has {said}.",
             file=str(path),
             remedy=REMEDY,
         )

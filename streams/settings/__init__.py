@@ -14,6 +14,7 @@ from streams.settings.model import (
     setting_of,
     settings_of,
 )
+from streams.settings.prefix import PREFIX_RULE, is_prefix
 from streams.settings.properties import (
     ADDRESS,
     REFUSED,
@@ -31,6 +32,7 @@ __all__ = [
     "ADDRESS",
     "NOTHING",
     "NO_CREDENTIALS",
+    "PREFIX_RULE",
     "REFUSED",
     "SECTIONS",
     "SUFFIX",
@@ -45,6 +47,7 @@ __all__ = [
     "credentials_of",
     "demand_safe",
     "is_filed",
+    "is_prefix",
     "is_secret",
     "property_variable",
     "property_variables",

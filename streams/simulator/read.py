@@ -25,12 +25,12 @@ _MOST = 1 << 40
 def read_scenario(path: Path) -> tuple[Topology, Scenario]:
     """Read a scenario and the topology that it names; raises InputError or UsageError."""
     if not path.is_file():
-        raise UsageError(f"there is no scenario at {path}", "Name a scenario's .yaml file.")
+        raise UsageError(f"There is no scenario at {path}.", "Name a scenario's .yaml file.")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
-            "this is no UTF-8", file=str(path), remedy="Save the file as UTF-8."
+            "This is no UTF-8.", file=str(path), remedy="Save the file as UTF-8."
         ) from error
     return parse_scenario(text, path)
 
@@ -42,7 +42,7 @@ def parse_scenario(
     root = parse_yaml(text, str(path))
     if root is None:
         raise InputError(
-            "the scenario is empty", file=str(path), remedy="Give it 'topology:' and 'steps:'."
+            "The scenario is empty.", file=str(path), remedy="Give it 'topology:' and 'steps:'."
         )
     given = root.fields("a scenario", KEYS)
     if "topology" not in given:

@@ -145,7 +145,7 @@ class Simulation:
             queue = None if database is None else queue_of(database, application.service)
             if queue is None:
                 where = f"{application.instance}/{application.database}"
-                raise UsageError(f"there is no service '{application.service}' in {where}")
+                raise UsageError(f"There is no service '{application.service}' in {where}.")
             chance = Chance(self.seed, f"application {number}")
             reader = Reader(
                 application,

@@ -17,7 +17,7 @@ def failover(topology: Topology, pair: str, to: str) -> Topology:
     target = topology.instance(to)
     if target is None or not any(_is_of(d, pair) for d in target.databases.values()):
         raise UsageError(
-            f"{to} has no database of the pair {pair}",
+            f"{to} has no database of the pair {pair}.",
             f"Name one of: {', '.join(_members(topology, pair)) or 'there is no such pair'}.",
         )
     every = (d.mirror for i in topology.instances.values() for d in i.databases.values())

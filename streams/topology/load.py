@@ -42,12 +42,12 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
         return found
     if path.is_file() and path.suffix.casefold() == SCRIPT:
         raise UsageError(
-            f"{path} is a script and no topology",
+            f"{path} is a script and no topology.",
             f"Make one of it: hopline import NAME={path} --output FOLDER",
         )
     if not path.is_dir():
         raise UsageError(
-            f"{path} is no topology" if path.exists() else f"there is no topology at {path}",
+            f"{path} is no topology." if path.exists() else f"There is no topology at {path}.",
             f"Name a folder with {FILE}, one with .sql files, or a snapshot of live servers.",
         )
     if (path / FILE).is_file():
@@ -55,7 +55,7 @@ def _load(path: Path, now: float, notes: Notes) -> Topology:
     scripts = sorted(p for p in path.iterdir() if p.is_file() and p.suffix.casefold() == SCRIPT)
     if not scripts:
         raise UsageError(
-            f"the folder {path} holds no topology", f"It has neither {FILE} nor .sql files."
+            f"The folder {path} holds no topology.", f"It has neither {FILE} nor .sql files."
         )
     return _from_scripts(scripts, now, notes)
 
@@ -69,7 +69,7 @@ def apply_sql(
     """
     found = topology.instance(instance)
     if found is None or found.database(database) is None:
-        raise UsageError(f"the topology has no {instance}/{database}", "Name one that it has.")
+        raise UsageError(f"The topology has no {instance}/{database}.", "Name one that it has.")
     draft, notes = InstanceDraft(found), Notes()
     apply_script(draft, database, text, file, now, notes)
     return replace(

@@ -294,12 +294,12 @@ def test_a_link_that_nobody_uses_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("GatewayX", "there is no instance 'GatewayX'"),
-        ("ServerA/DatabaseX", "there is no database 'DatabaseX'"),
-        ("ServerA/DatabaseA/TargetRoutA", "there is no route 'TargetRoutA'"),
-        ("ServerA--ServerX", "there is no instance 'ServerA--ServerX'"),
-        ("ServerA/msdb", "ServerA cannot be without msdb"),
-        ("ServerA--ServerA", "there is no instance 'ServerA--ServerA'"),
+        ("GatewayX", "There is no instance 'GatewayX'."),
+        ("ServerA/DatabaseX", "There is no database 'DatabaseX'."),
+        ("ServerA/DatabaseA/TargetRoutA", "There is no route 'TargetRoutA'."),
+        ("ServerA--ServerX", "There is no instance 'ServerA--ServerX'."),
+        ("ServerA/msdb", "ServerA cannot be without msdb."),
+        ("ServerA--ServerA", "There is no instance 'ServerA--ServerA'."),
     ],
 )
 def test_what_is_not_there_cannot_be_left_out(name: str, message: str) -> None:

@@ -183,7 +183,7 @@ def test_a_damaged_block_names_the_record(tmp_path: Path) -> None:
     second = raw.index(raw[-16:], first) + 16
     raw[second + 20 : second + 60] = b"\xff" * 40
     path.write_bytes(raw)
-    with pytest.raises(InputError, match=r"record \d{2,} cannot be read") as caught:
+    with pytest.raises(InputError, match=r"Record \d{2,} cannot be read") as caught:
         read_all(path)
     assert caught.value.remedy
 

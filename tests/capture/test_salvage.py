@@ -150,7 +150,7 @@ def test_a_part_that_was_changed_is_known_by_its_checksum(tmp_path: Path) -> Non
     part.unlink()
     reader = CaptureReader(tmp_path / "c", salvage=True)
     assert len(list(reader)) + (reader.lost or 0) == 500
-    assert reader.losses[0].damage.why.startswith("the capture cannot be opened")
+    assert reader.losses[0].damage.why.startswith("The capture cannot be opened")
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
@@ -170,5 +170,5 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_manifest_that_is_none(text: str, tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text(text)
-    with pytest.raises(InputError, match="the manifest cannot be read"):
+    with pytest.raises(InputError, match="The manifest cannot be read"):
         CaptureReader(tmp_path)

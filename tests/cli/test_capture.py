@@ -157,7 +157,7 @@ def test_topics_are_chosen(tmp_path: Path, kafka: str, unique: str) -> None:
     assert topics("--instance", "A", "--topic", "cmd.*") == {"cmd.A"}
     for words, complaint in (
         (("--instance", "C"), "no topics of an instance 'C'"),
-        (("--topic", "nonsense*"), "no topic matches 'nonsense*'"),
+        (("--topic", "nonsense*"), "No topic matches 'nonsense*'"),
     ):
         code, _, err = capture(cluster, tmp_path / "none", *words)
         assert (code, complaint in err) == (2, True), err

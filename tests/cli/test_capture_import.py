@@ -74,7 +74,7 @@ def test_what_was_not_mapped_is_bad_news(tmp_path: Path) -> None:
         ((*LOG, *WHO), "A message log does not say who talks to whom"),
         (
             (*LOG, *WHO, "--topology", "data_dependent"),
-            "the topology has no service 'InitiatorService'",
+            "The topology has no service 'InitiatorService'",
         ),
         ((*LOG[:4], "--body", "text", *WHO, "--topology", "combined"), "there is no column 'text'"),
         ((*LOG, *WHO, "--utc-offset", "2h"), "is no offset; write it like +02:00"),
@@ -97,4 +97,4 @@ def test_a_servers_own_form_is_refused_with_the_query_that_reads_it(tmp_path: Pa
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     code, _, err = said("capture", "import", tmp_path / "no.csv", "--output", tmp_path / "x.avro")
     assert code == 2
-    assert "no.csv: the file cannot be read: No such file or directory" in err
+    assert "no.csv: The file cannot be read: No such file or directory" in err

@@ -95,7 +95,7 @@ def test_a_little_is_checked(tmp_path: Path, text: str) -> None:
 
 def test_another_file_is_told_from_none(folder: Path) -> None:
     other = folder / "a.json"
-    assert f"there is no topology at {other}" in run(other).stderr
+    assert f"There is no topology at {other}" in run(other).stderr
     other.write_text("{}", encoding="utf-8")
     assert run(other).exit_code == 2 and f"{other} is no topology" in run(other).stderr
 

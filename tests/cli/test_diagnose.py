@@ -48,7 +48,7 @@ def test_a_snapshot_without_rows_to_look_at_is_wrong_use(tmp_path: Path) -> None
 
 def test_another_file_is_told_from_none(tmp_path: Path) -> None:
     other = tmp_path / "a.json"
-    assert f"there is no snapshot at {other}" in " ".join(run(other)[2].split())
+    assert f"There is no snapshot at {other}" in " ".join(run(other)[2].split())
     other.write_text("{}", encoding="utf-8")
     code, out, err = run(other)
     assert (code, out) == (2, "") and f"{other} is no snapshot" in err

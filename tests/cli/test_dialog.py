@@ -223,8 +223,8 @@ def test_a_refused_statement_ends_with_its_number(
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        (("begin", "--at", "ServerX/DatabaseA", *SERVICES), "there is no instance 'ServerX'"),
-        (("begin", "--at", "ServerA/DatabaseX", *SERVICES), "there is no database 'DatabaseX'"),
+        (("begin", "--at", "ServerX/DatabaseA", *SERVICES), "There is no instance 'ServerX'"),
+        (("begin", "--at", "ServerA/DatabaseX", *SERVICES), "There is no database 'DatabaseX'"),
         (("begin", "--at", "ServerA", *SERVICES), "'ServerA' names no database; write"),
         (("send", "--at", A, "--conversation", "6f1c", "x"), "'6f1c' is no GUID"),
         (("send", "--at", A, "--conversation", uuid.uuid4()), "Give the message's BODY"),

@@ -73,7 +73,7 @@ def test_captured_messages_are_counted() -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--without", "GatewayX"), "there is no instance 'GatewayX'\n  Did you mean"),
+        (("--without", "GatewayX"), "There is no instance 'GatewayX'.\n  Did you mean"),
         (("--without", "ServerA/DatabaseA/TargetRoute"), "Did you mean 'TargetRoute"),
         (("nowhere",), "nowhere"),
         (("--capture", "nowhere.avro"), "nowhere.avro"),

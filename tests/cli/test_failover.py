@@ -23,7 +23,7 @@ def idle(kafka: str) -> Iterator[System]:
 @pytest.mark.parametrize(
     ("pair", "to", "says"),
     [
-        ("Oders", "Partner2", "there is no mirrored pair 'Oders' Did you mean 'Orders'?"),
+        ("Oders", "Partner2", "There is no mirrored pair 'Oders'. Did you mean 'Orders'?"),
         ("Orders", "ServerA", "ServerA is no partner of Orders. Name one of: Partner1, Partner2."),
         ("Orders", "partner1", "Partner1 is the principal of Orders already. Name the other one"),
     ],

@@ -117,7 +117,7 @@ def test_conditions(friday: Path, condition: str, count: int | None) -> None:
 def test_a_condition_can_do_nothing_else(friday: Path, condition: str) -> None:
     code, out, err = said("inspect", friday, "--where", condition)
     assert (code, out) == (2, "")
-    assert "the condition cannot be read" in err
+    assert "The condition cannot be read" in err
 
 
 def test_the_path_of_a_dialog(friday: Path) -> None:

@@ -174,7 +174,7 @@ def test_a_missing_library_names_its_extra() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert (
-        done.stderr == "hopline: this command needs the extra 'run': pip install 'hopline[run]'\n"
+        done.stderr == "hopline: This command needs the extra 'run': pip install 'hopline[run]'\n"
     )
 
 
@@ -194,7 +194,7 @@ def test_a_disk_that_is_full_is_told_and_is_no_bad_news() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (
-        3, "hopline: not everything could be written: No space left on device\n",
+        3, "hopline: Not everything could be written: No space left on device.\n",
     )  # fmt: skip
 
 

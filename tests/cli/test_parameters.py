@@ -80,6 +80,19 @@ def test_what_cannot_be_meant_is_told(words: tuple[str, ...], said: str) -> None
 
 @pytest.mark.parametrize(
     "words",
+    [("demo", "--speed", "nan"), ("capture", "slice", "--percent", "nan", "no.avro")],
+)
+def test_what_is_counted_with_is_a_number(words: tuple[str, ...]) -> None:
+    refused(run(*words), "nan is no number to count with.")
+
+
+def test_only_a_cluster_that_is_named_is_read_by_the_dashboard() -> None:
+    said = " ".join(run("dashboard", "--help").stdout.split())
+    assert "default: (no cluster is read)" in said and "127.0.0.1:9092" not in said
+
+
+@pytest.mark.parametrize(
+    "words",
     [
         ("topics", "two_brokers"),
         ("query", "sys.routes"),

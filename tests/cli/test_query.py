@@ -166,8 +166,8 @@ def test_an_instance_where_nothing_happened_has_no_rows(
     ("args", "sentence"),
     [
         (("sys.nonsense",), "'sys.nonsense' is not one of"),
-        (("sys.routes", "--at", "ServerX"), "there is no instance 'ServerX'"),
-        (("sys.routes", "--at", "ServerA/X"), "there is no database 'X'"),
+        (("sys.routes", "--at", "ServerX"), "There is no instance 'ServerX'"),
+        (("sys.routes", "--at", "ServerA/X"), "There is no database 'X'"),
     ],
 )
 def test_wrong_use_is_told(

@@ -72,7 +72,7 @@ def test_the_name_of_the_file_says_what_is_written(tmp_path: Path) -> None:
         (["--diagram", "a.png"], "'a.png' must end in one of .mmd, .md, .svg."),
         (["--diagram", "nowhere/a.svg"], "nowhere/a.svg: No such file or directory"),
         (["--capture", "nowhere/a.avro"], "nowhere/a.avro: the file cannot be written"),
-        (["--diagram", "a.svg", "--dialog", "e"], "there is no dialog 'e' in this run"),
+        (["--diagram", "a.svg", "--dialog", "e"], "There is no dialog 'e' in this run"),
         (["--to", "5s"], "--dialog, --from and --to say what --diagram draws"),
     ],
 )

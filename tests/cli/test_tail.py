@@ -187,10 +187,10 @@ def test_limit_and_last(told: Told) -> None:
 @pytest.mark.parametrize(
     ("topic", "sentence", "near"),
     [
-        ("cdm.ServerA", "there is no topic 'cdm.ServerA'", "Did you mean cmd.ServerA"),
-        ("queue.ServerB.TargetQueue", "there is no topic", "queue.ServerB.DatabaseB.TargetQueue"),
-        ("qeue.*", "no topic matches 'qeue.*'", "Did you mean queue.*"),
-        ("zzz", "there is no topic 'zzz'", "ack.*, catalog, cmd.*"),
+        ("cdm.ServerA", "There is no topic 'cdm.ServerA'", "Did you mean cmd.ServerA"),
+        ("queue.ServerB.TargetQueue", "There is no topic", "queue.ServerB.DatabaseB.TargetQueue"),
+        ("qeue.*", "No topic matches 'qeue.*'", "Did you mean queue.*"),
+        ("zzz", "There is no topic 'zzz'", "ack.*, catalog, cmd.*"),
     ],
 )
 def test_an_unknown_topic_is_an_error_that_names_the_nearest(

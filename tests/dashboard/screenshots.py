@@ -17,23 +17,17 @@ IMAGES = Path(__file__).parents[2] / "docs" / "images"
 ASK = "ask=ServerA/DatabaseA/InitiatorService&to=TargetService"
 PICTURES = {
     "overview-light": "/?",
-    "overview-dark": "/?",
     "topology-light": f"/topology?link=ServerA>GatewayA&{ASK}",
-    "topology-dark": "/topology?instance=ServerB&view=sys.routes",
 }
-OF_A_DIALOG = {
-    "dialog-light": "/dialog/{}?step=2",
-    "dialog-dark": "/dialog/{}?step=16",
-}
+OF_A_DIALOG = {"dialog-light": "/dialog/{}?step=2"}
 _SETTLED = 3_000
 
 
 def take(browser: Browser, name: str, address: str) -> None:
     """Take one picture."""
-    theme = "dark" if name.endswith("dark") else "light"
     page = browser.new_page(
         viewport={"width": 1440, "height": 900},
-        color_scheme="dark" if theme == "dark" else "light",
+        color_scheme="light",
         reduced_motion="reduce",
     )
     page.goto(address)

@@ -128,7 +128,7 @@ def test_where_a_message_would_go_is_said_and_drawn(seen: Seen, dashboard: str) 
     expect(page.locator(".edge.there")).to_have_count(8)
     page.locator("#ask-from").fill("ServerX/DatabaseA")
     page.locator("#ask-from").press("Enter")
-    expect(page.locator("[data-place=answer]")).to_contain_text("there is no instance 'ServerX'")
+    expect(page.locator("[data-place=answer]")).to_contain_text("There is no instance 'ServerX'")
 
 
 def test_time_is_chosen_by_a_preset_by_steps_and_by_instants(seen: Seen, dashboard: str) -> None:

@@ -43,7 +43,7 @@ def test_a_port_that_is_taken_is_told(small: str) -> None:
 
 
 def test_a_topology_that_is_none_is_told(small: str, tmp_path: Path) -> None:
-    assert "there is no folder or shipped topology 'nowhere'" in refused(
+    assert "There is no folder or shipped topology 'nowhere'" in refused(
         "--store", small, "--topology", "nowhere"
     )
     assert str(tmp_path / "gone") in refused("--store", small, "--topology", str(tmp_path / "gone"))

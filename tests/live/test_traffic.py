@@ -125,7 +125,7 @@ def test_it_arrives(kafka: str, unique: str) -> None:
     [
         (("--size", "20-10"), "is no size up to"),
         (("--rate", "0"), "0"),
-        (("--to", "T", "--from", "ServerX/D/S"), "there is no instance 'ServerX'"),
+        (("--to", "T", "--from", "ServerX/D/S"), "There is no instance 'ServerX'"),
         (("--bodies", "nowhere"), "does not exist"),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_shipped_scenario_has_a_name() -> None:
     assert by_name.stdout == by_path.stdout
     unknown = hopline("local/nothing")
     assert unknown.exit_code == 2
-    assert "there is no file or shipped scenario 'local/nothing'" in unknown.stderr
+    assert "There is no file or shipped scenario 'local/nothing'" in unknown.stderr
 
 
 def test_another_seed_is_another_run() -> None:
@@ -82,4 +82,4 @@ def test_a_scenario_that_cannot_be_read_is_wrong_use(tmp_path: Path) -> None:
     done = hopline(file)
     assert done.exit_code == 2
     assert done.stdout == ""
-    assert f"{file}:1:11: there is no topology" in done.stderr
+    assert f"{file}:1:11: There is no topology" in done.stderr

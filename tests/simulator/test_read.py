@@ -185,16 +185,16 @@ def test_t_sql_that_cannot_be_read_is_an_error_of_its_step() -> None:
 
 
 def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no scenario"):
+    with pytest.raises(UsageError, match="There is no scenario"):
         read_scenario(tmp_path / "none.yaml")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the scenario is empty"),
+        ("", "The scenario is empty"),
         ("steps: []", "names no topology"),
-        ("topology: nowhere", "there is no topology"),
+        ("topology: nowhere", "There is no topology"),
     ],
 )
 def test_a_scenario_without_a_topology(tmp_path: Path, text: str, message: str) -> None:

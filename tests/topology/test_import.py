@@ -51,11 +51,11 @@ def test_a_path_with_an_equals_sign(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("no", "there is no folder no"), ("A=no.sql", "there is no file no.sql"),
-        ("=a.sql", "lacks its name"), ("A=", "lacks its script"), ("a.sql", "no instance is named"),
-        ("A=empty", "holds no script"), ("empty", "holds no script"), ("A=\0", "there is no file"),
-        ("/dev/null", "no instance is named"), ("A=/dev/null", "neither a file nor a folder"),
-        ("A=" + "x" * 5000, "there is no file"),
+        ("no", "There is no folder no"), ("A=no.sql", "There is no file no.sql"),
+        ("=a.sql", "lacks its name"), ("A=", "lacks its script"), ("a.sql", "No instance is named"),
+        ("A=empty", "holds no script"), ("empty", "holds no script"), ("A=\0", "There is no file"),
+        ("/dev/null", "No instance is named"), ("A=/dev/null", "neither a file nor a folder"),
+        ("A=" + "x" * 5000, "There is no file"),
     ],
 )  # fmt: skip
 def test_arguments_that_mean_nothing(

@@ -23,7 +23,7 @@ def diagnose(snapshot: Snapshot, now: float, around: Topology | None = None) -> 
     """
     if all(set(live.missing) >= _NEEDED for live in snapshot.live.values()):
         raise UsageError(
-            f"the snapshot has neither {' nor '.join(f'sys.{view}' for view in sorted(_NEEDED))}",
+            f"The snapshot has neither {' nor '.join(f'sys.{view}' for view in sorted(_NEEDED))}.",
             "Take it with the script that --script prints, or save these views as CSV.",
         )
     estate = Estate(_whole(snapshot.topology, around), snapshot.taken_at or now)

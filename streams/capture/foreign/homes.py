@@ -67,12 +67,12 @@ def place_of(text: str, homes: Homes) -> tuple[str | None, str | None, str]:
     if found:
         places = ", ".join(f"{instance}/{database}" for instance, database in found)
         raise UsageError(
-            f"service '{text}' is in several places: {places}",
+            f"Service '{text}' is in several places: {places}.",
             f"Write --from-service {found[0][0]}/{found[0][1]}/{text}.",
         )
     if homes.topology is not None:
         raise UsageError(
-            f"the topology has no service '{text}'",
+            f"The topology has no service '{text}'.",
             "Name one that it has, as in 'hopline flows TOPOLOGY', or INSTANCE/DATABASE/SERVICE.",
         )
     return None, None, text

@@ -137,6 +137,6 @@ def _row(finding: Finding) -> tuple[Any, ...]:
 
 def _no_room(error: sqlite3.OperationalError) -> UsageError:
     return UsageError(
-        f"the temporary database cannot be used: {error}",
+        f"The temporary database cannot be used: {error}.",
         "It needs about twice the size of what is imported: name a folder with room by TMPDIR.",
     )

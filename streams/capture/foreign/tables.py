@@ -44,7 +44,7 @@ def form_of(path: Path) -> Form:
     query = _BINARY.get(path.suffix.casefold())
     if query is not None:
         raise InputError(
-            f"files of SQL Server's own form ({path.suffix}) are read by a server only",
+            f"Files of SQL Server's own form ({path.suffix}) are read by a server only.",
             file=str(path), remedy=f"Save the rows of {query} as CSV, XML or JSON.",
         )  # fmt: skip
     begin = next(pieces(path)).lstrip()
@@ -210,7 +210,7 @@ def _parquet(path: Path) -> Iterator[Row]:
                     yield Row(number, dict(zip(names, cells, strict=True)))
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(
-            f"the Parquet file cannot be read: {_said(error)}", file=str(path),
+            f"The Parquet file cannot be read: {_said(error)}.", file=str(path),
             remedy="Write or copy it again; it is damaged.",
         ) from error  # fmt: skip
 

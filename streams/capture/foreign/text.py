@@ -33,7 +33,7 @@ def pieces(path: Path) -> Iterator[str]:
             yield decoder.decode(b"", final=True)
     except OSError as error:
         raise InputError(
-            f"the file cannot be read: {error.strerror}", file=str(path),
+            f"The file cannot be read: {error.strerror}.", file=str(path),
             remedy="Give the path of a file that exists and that you may read.",
         ) from error  # fmt: skip
 

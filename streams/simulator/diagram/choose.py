@@ -75,7 +75,7 @@ def _find(asked: str, names: dict[uuid.UUID, str]) -> set[uuid.UUID]:
         found = {c for c in names if c.hex.startswith(digits)}
     if not found:
         raise UsageError(
-            f"there is no dialog '{asked}' in this run",
+            f"There is no dialog '{asked}' in this run.",
             f"Name one of: {listed(names.values())}; or the first {_SHORTEST_ID} characters of a "
             "conversation id.",
         )

@@ -69,7 +69,7 @@ def plant(number: int, draft: Draft, flows: tuple[Flow, ...], chance: Chance) ->
         found.append(_defect(kind, flow, subject, routes))
     if len(found) < number:
         raise UsageError(
-            f"the estate has room for {len(found)} defects only",
+            f"The estate has room for {len(found)} defects only.",
             "Ask for fewer defects, or for more instances and routes.",
         )
     return tuple(found)

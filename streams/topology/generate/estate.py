@@ -37,7 +37,7 @@ class Wish:
     def __post_init__(self) -> None:
         if self.instances < 1 or self.routes < 0 or self.defects < 0:
             raise UsageError(
-                "an estate has an instance at least, and no number below 0 of anything else",
+                "An estate has an instance at least, and no number below 0 of anything else.",
                 "Give --instances of at least 1; --routes and --defects may be 0.",
             )
 

@@ -49,7 +49,7 @@ def imported_instances(arguments: Iterable[str]) -> tuple[Imported, ...]:
 
 def _both(known: Imported, more: Imported) -> Imported:
     if known.snapshot and more.snapshot:
-        raise UsageError(f"{known.instance} has two snapshots", "Name the one that is meant.")
+        raise UsageError(f"{known.instance} has two snapshots.", "Name the one that is meant.")
     scripts = (*known.scripts, *more.scripts)
     return Imported(known.instance, scripts, known.snapshot or more.snapshot)
 
@@ -60,9 +60,9 @@ def _read_argument(argument: str) -> tuple[Imported, ...]:
         return _unnamed(Path(argument), argument)
     name, equals, rest = argument.partition("=")
     if not equals:
-        raise UsageError(f"there is no folder {argument}", _FORM)
+        raise UsageError(f"There is no folder {argument}.", _FORM)
     if not name.strip() or not rest:
-        raise UsageError(f"'{argument}' lacks its {'script' if name.strip() else 'name'}", _FORM)
+        raise UsageError(f"'{argument}' lacks its {'script' if name.strip() else 'name'}.", _FORM)
     return (_named(name.strip(), Path(rest)),)
 
 
@@ -76,7 +76,7 @@ def _exists(path: Path) -> bool:
 def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
     """Return one instance for each script or snapshot of a folder, and for each folder in it."""
     if not path.is_dir():
-        raise UsageError(f"no instance is named for {argument}", _FORM)
+        raise UsageError(f"No instance is named for {argument}.", _FORM)
     found = [
         Imported(source.stem if source.is_file() else source.resolve().name, (), _snapshot(source))
         for source in sources_at(path)
@@ -88,20 +88,20 @@ def _unnamed(path: Path, argument: str) -> tuple[Imported, ...]:
         elif _is_script(entry):
             found.append(Imported(entry.stem, (Given(entry, Path(entry.name)),)))
     if not found:
-        raise UsageError(f"the folder {path} holds no script", f"Scripts end in {SCRIPT}.")
+        raise UsageError(f"The folder {path} holds no script.", f"Scripts end in {SCRIPT}.")
     return tuple(found)
 
 
 def _named(name: str, path: Path) -> Imported:
     """Return what a path says about one instance; each kind of source is a row."""
     if not _exists(path):
-        raise UsageError(f"there is no file {path}", _FORM)
+        raise UsageError(f"There is no file {path}.", _FORM)
     if len(sources_at(path)) == 1:
         return Imported(name, (), _snapshot(path))
     for applies, read in _SOURCES.items():
         if applies(path):
             return Imported(name, read(path))
-    raise UsageError(f"{path} is neither a file nor a folder", _FORM)
+    raise UsageError(f"{path} is neither a file nor a folder.", _FORM)
 
 
 def _snapshot(source: Path) -> tuple[Given, ...]:
@@ -121,7 +121,7 @@ def _of_folder(path: Path) -> tuple[Given, ...]:
 def _scripts_of_folder(path: Path) -> tuple[Given, ...]:
     scripts = _of_folder(path)
     if not scripts:
-        raise UsageError(f"the folder {path} holds no script", f"Scripts end in {SCRIPT}.")
+        raise UsageError(f"The folder {path} holds no script.", f"Scripts end in {SCRIPT}.")
     return scripts
 
 

@@ -33,7 +33,7 @@ def load_snapshot(path: Path) -> Snapshot:
     found = sources_at(path)
     if not found:
         raise UsageError(
-            f"{path} is no snapshot" if path.is_file() else f"there is no snapshot at {path}",
+            f"{path} is no snapshot." if path.is_file() else f"There is no snapshot at {path}.",
             "Name what the T-SQL of `hopline diagnose --script json` wrote, or a folder of it; a "
             "CSV is named after its view.",
         )
@@ -55,7 +55,7 @@ def read_instance(path: Path, name: str | None = None) -> Snapshot:
     found = sources_at(path)
     if len(found) != 1:
         many = f"{len(found)} instances" if found else "no snapshot"
-        raise UsageError(f"there is {many} at {path}", "Name the file or folder of one instance.")
+        raise UsageError(f"There is {many} at {path}.", "Name the file or folder of one instance.")
     instance, state, rows = _read(found[0], name)
     topology = Topology({instance.name: instance}, findings=tuple(rows.findings))
     return Snapshot(topology, {instance.name: state})

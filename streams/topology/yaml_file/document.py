@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from streams.errors import InputError
 from streams.routing import AddressKind, parse_address
+from streams.settings import PREFIX_RULE, is_prefix
 from streams.topology.agents import Agent
 from streams.topology.findings import Finding, Source
 from streams.topology.model import (
@@ -187,9 +188,11 @@ def _snapshot(name: str, node: Node) -> dict[str, ScriptName]:
 def _clusters(node: Node) -> dict[str, Cluster]:
     found = {}
     for name, (key, value) in node.mapping("clusters").items():
-        rows = value.mapping("librdkafka properties").items()
-        properties = {word: _property(item) for word, (_, item) in rows}
+        rows = value.mapping("librdkafka properties")
+        properties = {word: _property(item) for word, (_, item) in rows.items()}
         prefix, credentials = (properties.pop(word, None) for word in CLUSTER_KEYS)
+        if prefix is not None and not is_prefix(prefix):
+            rows["prefix"][1].fail("what a topic's name can begin with", PREFIX_RULE)
         found[name] = Cluster(name, properties, prefix, credentials, key.source)
     return found
 

@@ -31,7 +31,7 @@ def parse_file(path: Path) -> Node | None:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message, remedy = "this is no UTF-8", "Save the file as UTF-8."
+        message, remedy = "This is no UTF-8.", "Save the file as UTF-8."
         raise InputError(message, file=str(path), remedy=remedy) from error
     return parse_yaml(text, str(path))
 

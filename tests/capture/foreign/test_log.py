@@ -164,7 +164,7 @@ def test_a_json_array_that_is_cut_is_read_as_far_as_it_goes(tmp_path: Path) -> N
 def test_a_parquet_file_that_is_cut_is_unreadable(tmp_path: Path) -> None:
     path = write(tmp_path / "log.parquet", ROWS)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match="the Parquet file cannot be read"):
+    with pytest.raises(InputError, match="The Parquet file cannot be read"):
         logged(tmp_path, path)
 
 

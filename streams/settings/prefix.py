@@ -1,0 +1,13 @@
+"""What the names of a cluster's topics can begin with: one rule for options, files, topologies."""
+
+from __future__ import annotations
+
+import re
+
+_PREFIX = re.compile(r"[A-Za-z0-9._-]{0,200}")  # Kafka's characters; a kind must fit behind it
+PREFIX_RULE = "Kafka allows letters, digits, '.', '_' and '-', and Hopline 200 of them."
+
+
+def is_prefix(text: str) -> bool:
+    """Tell whether a topic's name can begin with a text."""
+    return _PREFIX.fullmatch(text) is not None
