@@ -46,8 +46,15 @@ class Outcome:
     seconds: float
 
 
-def run(scenario: Scenario, asked: Load, seed: int, folder: Path, say: Say) -> Outcome:
-    """Run a scenario; nothing that it starts outlives it."""
+def run(
+    scenario: Scenario,
+    asked: Load,
+    seed: int,
+    folder: Path,
+    say: Say,
+    look: Callable[[Sites], None] = lambda _: None,
+) -> Outcome:
+    """Run a scenario; nothing that it starts outlives it. ``look`` at what it leaves in Kafka."""
     started = time.monotonic()
     with ExitStack() as stack:
         where = stack.enter_context(sites(folder, scenario.brokers, two=scenario.two))
@@ -70,6 +77,7 @@ def run(scenario: Scenario, asked: Load, seed: int, folder: Path, say: Say) -> O
         say(f"{scenario.name}: ended by themselves: {ended or 'none'}; rubbish {junk.written}")
         told = ", ".join(f"{n} x {number}" for number, n in sorted(facts.drops.items()))
         say(f"{scenario.name}: copies dropped: {told or 'none'}")
+        look(where)
     recoveries = tuple(_recovery(w, stage.happened, observer) for w in scenario.wanted)
     return Outcome(scenario, verdict, recoveries, time.monotonic() - started)
 

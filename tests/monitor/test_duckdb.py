@@ -1,6 +1,8 @@
 """The monitor's figures equal what another engine finds in the same topics, drivers killed or not.
 
-``HOPLINE_MESSAGES`` says how many messages (200,000: ``make recount``).
+Once of traffic that was made up, with what never happens in it; once of a real run whose workers
+are killed, and there `hopline verify` has a third opinion. ``HOPLINE_MESSAGES`` says how many
+messages (200,000: ``make recount``).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,9 +21,25 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streams.kafka import Cluster
+from streams.live.verify import Asked, verify_clusters
 from streams.monitor import MonitorConfig
-from streams.store import FoundMessage, MissingMessage, Report, Store
+from streams.report.account import Account
+from streams.store import (
+    EventWindow,
+    FoundMessage,
+    Gap,
+    LatencyWindow,
+    MissingMessage,
+    Repeat,
+    Report,
+    Store,
+)
 from streams.wire import Topics
+from tests.faults.load import Load
+from tests.faults.plan import Kind, Wanted
+from tests.faults.run import run
+from tests.faults.scenarios import ENDPOINTS, FORWARDERS, Scenario
+from tests.faults.sites import Sites
 from tests.monitor.faulty import MINUTE, closing, traffic
 from tests.monitor.killed import Several, read_on
 from tests.monitor.records import SHORT_RUN, Stored, create_topics, produce
@@ -32,6 +51,17 @@ SPAN = 40 * MINUTE
 PARTS = 3
 KILLED = ("messages", "deliveries")
 """Which queries' commits are the last thing that the first drivers do."""
+FAULTY = Scenario(
+    "counted",
+    "Gateways and endpoint workers die, or stand still",
+    (
+        Wanted(Kind.KILL, FORWARDERS, 12),
+        Wanted(Kind.KILL, ENDPOINTS, 6),
+        Wanted(Kind.PAUSE, FORWARDERS, 4, (1.0, 15.0)),
+    ),
+    share=1.0,
+)
+WHOLE, RATE, SHORT_RATE = 200_000, 500.0, 50.0
 
 
 @pytest.fixture
@@ -104,3 +134,48 @@ def _compare(store: Store, expected: Figures) -> None:
     missing = {row.message_id for row in store.read(MissingMessage)}
     still = report.missing(0, limit=MESSAGES)
     assert {m.message.message_id for m in still} == missing - found
+
+
+@pytest.mark.skipif("HOPLINE_MESSAGES" not in os.environ, reason="takes minutes: make recount")
+@pytest.mark.timeout(3600)
+def test_of_a_real_run_with_faults_verify_finds_the_same(
+    spark: SparkSession, urls: list[str], tmp_path: Path
+) -> None:
+    def look(where: Sites) -> None:
+        [site] = where.all
+        cluster = site.cluster
+        at = {"bootstrap": cluster.bootstrap, "prefix": cluster.topics.prefix}
+        config = MonitorConfig(**at, checkpoint=tmp_path / "checkpoint")
+        for _ in range(2):  # what the first has stored, the second stores again
+            _killed(config, urls, "deliveries")
+        (tmp_path / "duckdb").mkdir()
+        expected = recounted(
+            cluster, tmp_path / "duckdb", window=config.window, horizon=config.horizon
+        )
+        account = verify_clusters(spark, [cluster], Asked()).account
+        assert account.ledger.verdict == "nothing lost"
+        with ExitStack() as stack:
+            stores = [stack.enter_context(Store.open(url)) for url in urls]
+            read_on(spark, config, Several(stores))
+            for store in stores:
+                for kind in (LatencyWindow, EventWindow, Repeat, Gap):
+                    assert stored(store, kind) == expected[kind], kind.__name__
+                _agree(store, account)
+
+    load = Load(MESSAGES, RATE if MESSAGES >= WHOLE else SHORT_RATE)
+    outcome = run(FAULTY.scaled(MESSAGES / WHOLE), load, 1, tmp_path, print, look)
+    assert outcome.verdict.faults == {}
+
+
+def _agree(store: Store, account: Account) -> None:
+    """Hold the monitor's totals against the account of every message."""
+    whole = [row for row in store.read(LatencyWindow) if row.leg == 0]
+    assert sum(row.count for row in whole) == account.ledger.delivered
+    assert not store.read(Repeat) and not [gap for gap in store.read(Gap) if gap.missing]
+    told = Counter[int]()
+    for row in store.read(EventWindow):
+        if row.event in (140, 160):
+            told[row.error] += row.count
+    duplicates = told.pop(11218, 0)
+    assert duplicates == account.duplicates.total()
+    assert told == account.drops
