@@ -47,6 +47,7 @@ _PLAIN = st.sampled_from(["Orders", "//shop/Orders", "GO", "ANY", "CURRENT", "nu
 NAMES = st.one_of(_PLAIN, _ODD, _ANY)
 _DATABASES = NAMES.filter(lambda n: n.casefold() not in {MSDB, "master", "model", "tempdb"})
 _PRINTED = st.one_of(_PLAIN, _ODD).filter(lambda n: n.isprintable() and bool(n.strip()))
+_PREFIXES = st.from_regex(r"[A-Za-z0-9._-]{1,20}", fullmatch=True)
 _HOSTS = st.sampled_from(["h", "SQL01.example.org", "10.0.0.4", "[::1]"])
 _TCP = st.builds("{}{}:{}".format, st.sampled_from(["tcp://", "TCP://"]), _HOSTS, st.just(4022))
 _OWNED = st.builds(queue_name, st.sampled_from(["dbo", "sales", "a.b", "x]y"]), NAMES)
@@ -217,7 +218,7 @@ def topologies(draw: st.DrawFn) -> Topology:
     """Topologies without a record that the engine would refuse."""
     names = draw(_named(NAMES, str.casefold))
     properties = st.dictionaries(NAMES, st.text("ab: '#", max_size=4))
-    clusters = st.builds(Cluster, NAMES, properties, _maybe(NAMES), _maybe(NAMES))
+    clusters = st.builds(Cluster, NAMES, properties, _maybe(_PREFIXES), _maybe(NAMES))
     return Topology(
         {name: draw(_instance(name)) for name in names},
         draw(_by_name(clusters)),

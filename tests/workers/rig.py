@@ -388,7 +388,7 @@ def limit_size(cluster: Cluster, topic: str, size: int) -> None:
 
 
 def configure(cluster: Cluster, topic: str, config: dict[str, str]) -> None:
-    """Change a topic's configuration behind everybody's back."""
+    """Change a topic's configuration behind everybody's back, and wait until the broker has it."""
     entries = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         for name, value in config.items()
@@ -397,6 +397,12 @@ def configure(cluster: Cluster, topic: str, config: dict[str, str]) -> None:
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
     for future in admin.incremental_alter_configs([resource]).values():
         future.result()
+
+    def has_it() -> bool:
+        [described] = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
+        return all(described.result()[name].value == value for name, value in config.items())
+
+    eventually(lambda: has_it() or pause(), f"{topic} is configured")
 
 
 def declare_dead(running: Running, role: str = "endpoint") -> None:
