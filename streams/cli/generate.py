@@ -14,7 +14,7 @@ from streams.capture.generate import Traffic, write_traffic
 from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
 from streams.cli.output_folder import output_folder, write_text
-from streams.cli.parameters import TOPIC_PREFIX
+from streams.cli.parameters import SERVICE, TOPIC_PREFIX
 from streams.errors import UsageError
 from streams.prose import counted
 from streams.topology import FILE
@@ -43,7 +43,9 @@ def generate() -> None:
     metavar="INSTANCE/DATABASE/SERVICE",
     help="Who begins the dialogs.",
 )
-@click.option("--to", default="TargetService", show_default=True, help="Service to talk to.")
+@click.option(
+    "--to", default="TargetService", show_default=True, type=SERVICE, help="Service to talk to."
+)
 @click.option(
     "--contract",
     default="//hopline/OrderContract",
