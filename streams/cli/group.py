@@ -123,15 +123,11 @@ def _worded(ctx: click.Context) -> Iterator[None]:
     except Exception as error:
         if type(error).__name__ != "KafkaException":  # by name: --help must not import the client
             raise
-        cause = error.args[0] if error.args else error
-        told = cause.str() if hasattr(cause, "str") else cause
-        _fail(ctx, f"Kafka: {told}{_remedy(cause)}", 3)
+        from streams.kafka import KafkaException, worded
 
-
-def _remedy(cause: Any) -> str:
-    if not (hasattr(cause, "name") and cause.name().endswith("_AUTHORIZATION_FAILED")):
-        return ""
-    return "\n  `hopline acl TOPOLOGY` says what each role may do."
+        assert isinstance(error, KafkaException)
+        told = worded(error)
+        _fail(ctx, str(told), told.exit_code)
 
 
 def _drop_output() -> None:

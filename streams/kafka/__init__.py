@@ -20,6 +20,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
+from streams.kafka.failure import worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
 from streams.kafka.lag import (
     Lags,
@@ -112,4 +113,5 @@ __all__ = [
     "topic_ids",
     "trim",
     "watermarks",
+    "worded",
 ]
