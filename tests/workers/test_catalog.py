@@ -11,6 +11,7 @@ import pytest
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
+    KafkaError,
     KafkaException,
     change_for,
     create,
@@ -23,7 +24,7 @@ from streams.kafka import (
 from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.kafka.follow import topic_names
 from streams.topology import Topology, apply_sql
-from streams.wire import decode_event, encode_catalog_object
+from streams.wire import Topics, decode_event, encode_catalog_object
 from streams.workers import Control
 from tests.workers.rig import HookedCluster, Rig, eventually, pair, pause
 
@@ -162,6 +163,21 @@ def test_nothing_is_consumed_before_there_is_a_version(two: Rig) -> None:
     assert read_catalog(two.cluster).version == 0
     with pytest.raises(SurroundingsError, match="no complete version"):
         Control(two.cluster, ("A",), timeout=1).start()
+
+
+def test_who_may_not_read_the_catalog_is_told_so_at_once(kafka: str, unique: str) -> None:
+    """Not that there is none, after a whole timeout: somebody may have applied it long ago."""
+    cluster = HookedCluster(kafka, Topics(unique))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+    cluster.hooks["get_watermark_offsets"] = refuse
+    control = Control(cluster, ("A",))
+    with pytest.raises(SurroundingsError, match=r"does not allow it: .*Topic auth") as refused:
+        control.start()
+    assert "hopline acl" in refused.value.remedy
+    control.stop()
 
 
 @pytest.mark.parametrize("role", ["endpoint", "forwarder"])
