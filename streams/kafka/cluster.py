@@ -138,11 +138,15 @@ class Cluster:
                 admin.list_topics(timeout=step)
             except KafkaException as error:
                 admin.poll(0)  # what librdkafka says of the reason is handed over
-                waited += step
+                is_first, waited = not waited, waited + step
                 if waited >= timeout:
                     raise self.unreachable(error, timeout) from error
-                left = timeout - waited
-                tell(f"Kafka at {self.bootstrap} does not answer, trying for {left:.0f} s more ...")
+                left = f"{timeout - waited:.0f} s more ..."
+                if is_first:
+                    why = self.unreachable(error)
+                    tell(" ".join(filter(None, (why.message, why.remedy, f"Trying for {left}"))))
+                else:
+                    tell(f"Kafka at {self.bootstrap} does not answer, trying for {left}")
             else:
                 return
 
