@@ -104,7 +104,8 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
             raise
-        _fail(ctx, f"This command needs the extra '{extra}': pip install 'hopline[{extra}]'", 2)
+        sentence = f"This command needs the extra '{extra}': in a clone, pip install '.[{extra}]'"
+        _fail(ctx, sentence, 2)
     except (KeyboardInterrupt, click.Abort):
         ctx.exit(INTERRUPTED)
     except click.ClickException as error:
