@@ -18,6 +18,7 @@ from streams.kafka import (
     Message,
     Producer,
     TopicPartition,
+    is_forbidden,
     watermarks,
 )
 from streams.node import (
@@ -94,7 +95,7 @@ class Control:
             raise SurroundingsError(
                 f"The catalog {self._cluster.topics.catalog} at {self._cluster.bootstrap} has no "
                 "complete version.",
-                self._catalog.error or "Run 'hopline apply TOPOLOGY' first.",
+                self._catalog.error or self._cluster.remedy("Run 'hopline apply TOPOLOGY' first."),
             )
 
     def stop(self) -> None:
@@ -242,6 +243,8 @@ class Control:
         if error is not None:
             if error.code() == KafkaError._PARTITION_EOF:
                 self._end(message.offset() or 0, is_catalog=is_catalog)
+            elif is_forbidden(error) and not self.is_ready:
+                raise KafkaException(error)
             else:
                 log.warning("control: %s", error)
         elif is_catalog:

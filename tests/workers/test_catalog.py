@@ -165,14 +165,28 @@ def test_nothing_is_consumed_before_there_is_a_version(two: Rig) -> None:
         Control(two.cluster, ("A",), timeout=1).start()
 
 
-def test_who_may_not_read_the_catalog_is_told_so_at_once(kafka: str, unique: str) -> None:
+class _Refusal:
+    """What a consumer reads where it may know a topic, and may not read it."""
+
+    def error(self) -> KafkaError:
+        return KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+
+    def topic(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("at", ["get_watermark_offsets", "poll"])
+def test_who_may_not_read_the_catalog_is_told_so_at_once(kafka: str, unique: str, at: str) -> None:
     """Not that there is none, after a whole timeout: somebody may have applied it long ago."""
     cluster = HookedCluster(kafka, Topics(unique))
+    create(cluster, specs_of(Topology(), cluster.topics))
 
-    def refuse(*_: object, **__: object) -> None:
+    def refuse(*_: object, **__: object) -> _Refusal:
+        if at == "poll":
+            return _Refusal()
         raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
 
-    cluster.hooks["get_watermark_offsets"] = refuse
+    cluster.hooks[at] = refuse
     control = Control(cluster, ("A",))
     with pytest.raises(SurroundingsError, match=r"does not allow it: .*Topic auth") as refused:
         control.start()
