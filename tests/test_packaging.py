@@ -111,7 +111,8 @@ def test_a_command_of_an_extra_says_which(installed: Installed) -> None:
     done = installed.hopline("kafka", "start", "--port", "0", HOPLINE_CACHE=empty, KAFKA_HOME="")
     assert done.returncode == 2
     assert (
-        done.stderr == "hopline: This command needs the extra 'run': pip install 'hopline[run]'\n"
+        done.stderr
+        == "hopline: This command needs the extra 'run': in a clone, pip install '.[run]'\n"
     )
 
 
@@ -120,7 +121,7 @@ def test_a_capture_of_a_simulation_says_so_too_and_a_diagram_needs_nothing(
 ) -> None:
     done = installed.hopline("simulate", "local/request_reply", "--capture", "a.avro")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "This command needs the extra 'run': pip install 'hopline[run]'" in done.stderr
+    assert "This command needs the extra 'run': in a clone, pip install '.[run]'" in done.stderr
     assert not (installed.elsewhere / "a.avro").exists()
     drawn = installed.hopline("simulate", "local/request_reply", "--diagram", "a.svg")
     assert (drawn.returncode, drawn.stderr) == (0, "")

@@ -18,7 +18,7 @@ from streams.capture.foreign.sources import Reader, Source
 from streams.capture.foreign.write import import_foreign
 from streams.capture.record import Counts, Kind, Metadata
 from streams.cli.answer_options import format_option
-from streams.cli.parameters import TOPIC_PREFIX
+from streams.cli.parameters import SERVICE, TOPIC_PREFIX
 from streams.cli.topology_argument import TopologyArgument
 from streams.cli.value_text import shorten
 from streams.errors import UsageError
@@ -60,7 +60,7 @@ class _UtcOffset(click.ParamType):
     "--from-service", metavar="[INSTANCE/DATABASE/]SERVICE",
     help="Who begins the dialogs, where nothing else says it.",
 )  # fmt: skip
-@click.option("--to-service", metavar="SERVICE", help="With whom, where nothing else says it.")
+@click.option("--to-service", type=SERVICE, help="With whom, where nothing else says it.")
 @click.option("--contract", metavar="NAME", help="Contract, where nothing else says it.")
 @click.option("--leave-open", is_flag=True, help="Of a log: no dialog ends with its last message.")
 @click.option(

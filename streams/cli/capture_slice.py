@@ -18,7 +18,7 @@ from streams.capture.mask import rule_of
 from streams.capture.where import condition_of
 from streams.cli.answer_options import format_option
 from streams.cli.instant import INSTANT
-from streams.cli.parameters import Finite
+from streams.cli.parameters import SERVICE, Finite
 from streams.errors import UsageError
 from streams.prose import counted, listed
 from streams.wire import Topics
@@ -32,7 +32,9 @@ _BAD_NEWS = 1
 @click.option("--from", "begin", type=INSTANT, help="Records from then on.")
 @click.option("--to", "end", type=INSTANT, help="Records before then.")
 @click.option("--conversation", "ids", multiple=True, metavar="ID", help="These dialogs.")
-@click.option("--service", "services", multiple=True, help="Dialogs from or to these services.")
+@click.option(
+    "--service", "services", multiple=True, type=SERVICE, help="Dialogs from or to these services."
+)
 @click.option("--instance", "instances", multiple=True, help="Records of these instances.")
 @click.option(
     "--percent", type=Finite(0, 100), default=100.0, show_default=True,

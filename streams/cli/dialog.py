@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from streams.cli.parameters import BROKER_ID, SERVICE
 from streams.cli.statement import (
     answered,
     at_option,
@@ -25,9 +26,9 @@ _INTEGER = 2**31 - 1
 
 @click.command()
 @at_option
-@click.option("--from", "from_service", required=True, metavar="SERVICE", help="Who begins.")
-@click.option("--to", "to_service", required=True, metavar="SERVICE", help="Whom to talk to.")
-@click.option("--broker", metavar="ID", help="Broker id of the target's database. [default: any]")
+@click.option("--from", "from_service", required=True, type=SERVICE, help="Who begins.")
+@click.option("--to", "to_service", required=True, type=SERVICE, help="Whom to talk to.")
+@click.option("--broker", type=BROKER_ID, help="Broker id of the target's database. [default: any]")
 @click.option("--contract", metavar="NAME", help="What may be said. [default: DEFAULT]")
 @click.option(
     "--lifetime",

@@ -10,6 +10,7 @@ import click
 
 from streams.analysis import Question, explain_decision, explain_text, find_at
 from streams.cli.answer_options import format_option
+from streams.cli.parameters import BROKER_ID, SERVICE
 from streams.cli.topology_argument import ConversationId, TopologyArgument, doubt_service
 from streams.topology import Topology
 
@@ -19,8 +20,8 @@ _BAD_NEWS = 1
 @click.command()
 @click.argument("topology", type=TopologyArgument())
 @click.option("--at", required=True, metavar="INSTANCE[/DATABASE]", help="Where the message is.")
-@click.option("--to", "service", required=True, metavar="SERVICE", help="The service it is for.")
-@click.option("--broker", metavar="ID", help="The broker id that the conversation names.")
+@click.option("--to", "service", required=True, type=SERVICE, help="The service it is for.")
+@click.option("--broker", type=BROKER_ID, help="The broker id that the conversation names.")
 @click.option(
     "--conversation", type=ConversationId(), help="The dialog whose hash chooses. [default: any]"
 )

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import click
 
+from streams.analysis.estate import Estate
+from streams.analysis.flows.flows import flows_of
 from streams.capture.generate import Traffic, write_traffic
 from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
 from streams.cli.output_folder import output_folder, write_text
-from streams.cli.parameters import TOPIC_PREFIX
+from streams.cli.parameters import SERVICE, TOPIC_PREFIX
 from streams.errors import UsageError
+from streams.prose import counted
 from streams.topology import FILE
 from streams.topology.generate import Defect, GeneratedEstate, Wish, generate_estate
 from streams.topology.records import encode
@@ -39,7 +43,9 @@ def generate() -> None:
     metavar="INSTANCE/DATABASE/SERVICE",
     help="Who begins the dialogs.",
 )
-@click.option("--to", default="TargetService", show_default=True, help="Service to talk to.")
+@click.option(
+    "--to", default="TargetService", show_default=True, type=SERVICE, help="Service to talk to."
+)
 @click.option(
     "--contract",
     default="//hopline/OrderContract",
@@ -142,17 +148,17 @@ def estate(
     if format_ == "json":
         click.echo(json.dumps({"output": str(output), "seed": seed, **_counts(made, routes)}))
         return
-    click.echo(
-        f"{output}: {instances:,} instances, {routes:,} routes, {len(made.flows):,} flows, "
-        f"{defects:,} defects"
-    )
+    counts = (counted(number, what[:-1]) for what, number in _counts(made, routes).items())
+    click.echo(f"{output}: {', '.join(counts)}")
 
 
 def _counts(made: GeneratedEstate, routes: int) -> dict[str, int]:
+    # Not how many were drawn: of one within an instance that needs no route nothing is written.
+    flows = flows_of(Estate(made.topology, time.time()))
     return {
         "instances": len(made.topology.instances),
         "routes": routes,
-        "flows": len(made.flows),
+        "flows": len(flows),
         "defects": len(made.defects),
     }
 

@@ -104,7 +104,8 @@ def _worded(ctx: click.Context) -> Iterator[None]:
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
             raise
-        _fail(ctx, f"This command needs the extra '{extra}': pip install 'hopline[{extra}]'", 2)
+        sentence = f"This command needs the extra '{extra}': in a clone, pip install '.[{extra}]'"
+        _fail(ctx, sentence, 2)
     except (KeyboardInterrupt, click.Abort):
         ctx.exit(INTERRUPTED)
     except click.ClickException as error:
@@ -123,15 +124,11 @@ def _worded(ctx: click.Context) -> Iterator[None]:
     except Exception as error:
         if type(error).__name__ != "KafkaException":  # by name: --help must not import the client
             raise
-        cause = error.args[0] if error.args else error
-        told = cause.str() if hasattr(cause, "str") else cause
-        _fail(ctx, f"Kafka: {told}{_remedy(cause)}", 3)
+        from streams.kafka import KafkaException, worded
 
-
-def _remedy(cause: Any) -> str:
-    if not (hasattr(cause, "name") and cause.name().endswith("_AUTHORIZATION_FAILED")):
-        return ""
-    return "\n  `hopline acl TOPOLOGY` says what each role may do."
+        assert isinstance(error, KafkaException)
+        told = worded(error)
+        _fail(ctx, str(told), told.exit_code)
 
 
 def _drop_output() -> None:

@@ -51,8 +51,8 @@ def import_(
 
     The scripts are copied as they are, and files and lines of later findings are theirs. Any
     encoding will do, and no semicolons; what does not concern Service Broker is skipped and
-    counted. The exit code is 1 where something that may concern it was not understood, or depends
-    on what only a run of the script would tell.
+    counted. The exit code is 1 where nothing was understood, or something that may concern it was
+    not, or depends on what only a run of the script would tell.
     """
     imported = imported_instances(sources)
     ensure_usable(output, force=force)

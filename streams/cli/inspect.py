@@ -134,7 +134,11 @@ def _dialog(
         )
     told = sorted((describe(raw(r), topics) for _, r in meant), key=lambda told: told["at"])
     if not told:
-        click.echo(f"There is no record of conversation {asked}.", err=True)
+        doubt = "" if _begin_of_id(asked) else (
+            " That is no GUID (8-4-4-4-12 hexadecimal digits), nor the first "
+            f"{SHORTEST_ID} or more of one, and no import has made a conversation from it."
+        )  # fmt: skip
+        click.echo(f"There is no record of conversation {asked}.{doubt}", err=True)
         ctx.exit(_BAD_NEWS)
     both = ways(told)
     if records and format_ == "json":
@@ -165,11 +169,16 @@ def _whose(way: Way) -> str:
 
 def _is(asked: str) -> Callable[[str | None], bool]:
     """Return what tells whether a conversation is meant by an id, its beginning, or a name."""
-    begin = asked.strip("{}").lower()
-    named = str(conversation_named(asked))
-    if len(begin) < SHORTEST_ID or not set(begin) <= _HEX:
+    begin, named = _begin_of_id(asked), str(conversation_named(asked))
+    if not begin:
         return lambda found: found == named
     return lambda found: found is not None and (found.startswith(begin) or found == named)
+
+
+def _begin_of_id(asked: str) -> str:
+    """Return what an id begins with; nothing where the text is no beginning of any."""
+    begin = asked.strip("{}").lower()
+    return begin if len(begin) >= SHORTEST_ID and set(begin) <= _HEX else ""
 
 
 def _tell_losses(ctx: click.Context, reader: CaptureReader) -> None:

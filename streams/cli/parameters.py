@@ -73,6 +73,20 @@ class TopicPrefix(click.ParamType):
         return text
 
 
+class Name(click.ParamType):
+    """A service's name, or a broker id: any text but the empty one."""
+
+    def __init__(self, what: str) -> None:
+        self.name = what
+
+    def convert(self, value: object, param: Param, ctx: Context) -> str:
+        """Return the text, if there is any."""
+        text = str(value)
+        if not text:
+            self.fail(f"'' is no {self.name}.", param, ctx)
+        return text
+
+
 class PlaceText(click.ParamType):
     """A place of a form such as ``INSTANCE/DATABASE[/SERVICE]``, complete; stays a text.
 
@@ -94,3 +108,4 @@ class PlaceText(click.ParamType):
 
 
 ADDRESS, SECONDS, TOPIC_PREFIX = Address(), Seconds(), TopicPrefix()
+SERVICE, BROKER_ID = Name("service"), Name("id")

@@ -11,6 +11,7 @@ import click
 
 from streams.analysis import LIMIT, Paths, find_paths, find_sender, path_mermaid, path_text
 from streams.cli.answer_options import format_option
+from streams.cli.parameters import BROKER_ID, SERVICE
 from streams.cli.topology_argument import ConversationId, TopologyArgument, doubt_service
 from streams.topology import Topology
 
@@ -37,8 +38,8 @@ _FORMATS: Mapping[str, Callable[[Paths], str]] = {
     metavar="INSTANCE/DATABASE[/SERVICE]",
     help="Where the dialog begins.",
 )
-@click.option("--to", required=True, metavar="SERVICE", help="The service it is for.")
-@click.option("--broker", metavar="ID", help="The broker id that BEGIN DIALOG names.")
+@click.option("--to", required=True, type=SERVICE, help="The service it is for.")
+@click.option("--broker", type=BROKER_ID, help="The broker id that BEGIN DIALOG names.")
 @click.option(
     "--conversation", type=ConversationId(), help="The dialog whose hash chooses. [default: all]"
 )
@@ -46,7 +47,7 @@ _FORMATS: Mapping[str, Callable[[Paths], str]] = {
     "--limit",
     default=LIMIT,
     show_default=True,
-    type=click.IntRange(min=0),
+    type=click.IntRange(min=1),
     help="How many ways are listed one by one; all of them are counted.",
 )
 @format_option(_FORMATS)

@@ -14,7 +14,7 @@ import click
 from streams.analysis import find_sender
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.parameters import PlaceText
+from streams.cli.parameters import BROKER_ID, SERVICE, PlaceText
 from streams.cli.topology_argument import ConversationId
 from streams.kafka import read_catalog
 from streams.live.statements import live_topology
@@ -32,8 +32,8 @@ _BAD_NEWS = 1
     type=PlaceText("INSTANCE/DATABASE[/SERVICE]"),
     help="Where the probe begins.",
 )
-@click.option("--to", required=True, metavar="SERVICE", help="The service that it looks for.")
-@click.option("--broker", metavar="ID", help="The broker id that BEGIN DIALOG would name.")
+@click.option("--to", required=True, type=SERVICE, help="The service that it looks for.")
+@click.option("--broker", type=BROKER_ID, help="The broker id that BEGIN DIALOG would name.")
 @click.option(
     "--conversation", type=ConversationId(), help="The id whose hash chooses. [default: random]"
 )

@@ -12,7 +12,7 @@ from streams.analysis import find_sender
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.duration import DURATION
 from streams.cli.options import cluster_options
-from streams.cli.parameters import Finite, PlaceText
+from streams.cli.parameters import SERVICE, Finite, PlaceText
 from streams.cli.statement import reached
 from streams.client import LARGEST_BODY, Client
 from streams.errors import UsageError
@@ -50,7 +50,7 @@ class _Size(click.ParamType):
     type=PlaceText("INSTANCE/DATABASE[/SERVICE]"),
     help="Who begins.",
 )
-@click.option("--to", required=True, metavar="SERVICE", help="Service to talk to.")
+@click.option("--to", required=True, type=SERVICE, help="Service to talk to.")
 @click.option(
     "--rate", default=100.0, show_default=True, type=Finite(min=0, min_open=True),
     help="Messages a second, of all dialogs together.",

@@ -20,6 +20,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, preview, specs_of
+from streams.kafka.failure import is_forbidden, worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
 from streams.kafka.lag import (
     Lags,
@@ -90,6 +91,7 @@ __all__ = [
     "first_since",
     "headers_of",
     "is_fatal",
+    "is_forbidden",
     "next_of",
     "partitions_of",
     "preview",
@@ -112,4 +114,5 @@ __all__ = [
     "topic_ids",
     "trim",
     "watermarks",
+    "worded",
 ]

@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient
 
 from streams.errors import SurroundingsError
+from streams.kafka.failure import worded
 from streams.kafka.outage import Outage
 from streams.settings import demand_safe
 from streams.wire import MalformedError, Topics
@@ -137,11 +138,15 @@ class Cluster:
                 admin.list_topics(timeout=step)
             except KafkaException as error:
                 admin.poll(0)  # what librdkafka says of the reason is handed over
-                waited += step
+                is_first, waited = not waited, waited + step
                 if waited >= timeout:
                     raise self.unreachable(error, timeout) from error
-                left = timeout - waited
-                tell(f"Kafka at {self.bootstrap} does not answer, trying for {left:.0f} s more ...")
+                left = f"{timeout - waited:.0f} s more ..."
+                if is_first:
+                    why = self.unreachable(error)
+                    tell(" ".join(filter(None, (why.message, why.remedy, f"Trying for {left}"))))
+                else:
+                    tell(f"Kafka at {self.bootstrap} does not answer, trying for {left}")
             else:
                 return
 
@@ -151,20 +156,19 @@ class Cluster:
             return usual
         return f"{usual} Or this user may not see it: `hopline acl TOPOLOGY` says what a role may."
 
-    def unreachable(self, error: KafkaException, timeout: float) -> SurroundingsError:
-        """Return what tells a user that nothing answered for ``timeout`` seconds."""
-        refused = "" if "debug" in self.properties else self._outage().refused
-        if refused:
+    def unreachable(self, error: KafkaException, timeout: float | None = None) -> SurroundingsError:
+        """Return what tells a user why nothing came of it, after ``timeout`` seconds if any."""
+        where = f"Kafka at {self.bootstrap}"
+        waited = "" if timeout is None else f" (gave up after {timeout:g} s)"
+        if "debug" in self.properties:  # then librdkafka tells all by itself
+            return worded(error, where, waited=waited)
+        outage = self._outage()
+        if outage.refused:
             return SurroundingsError(
-                f"Kafka at {self.bootstrap} lets nobody in: {refused}"
-                f" (gave up after {timeout:g} s).",
+                f"{where} lets nobody in: {outage.refused}{waited}.",
                 "`hopline config show` says what security.protocol, sasl.* and ssl.* are, and why.",
             )
-        return SurroundingsError(
-            f"Kafka at {self.bootstrap} cannot be reached: {_reason(error)}"
-            f" (gave up after {timeout:g} s).",
-            "Start it (hopline kafka start), or name another with --bootstrap.",
-        )
+        return worded(error, where, outage.reason, waited)
 
 
 def _dotted(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,11 +179,6 @@ def _reported(stats: Callable[[str], None] | None) -> dict[str, Any]:
     if stats is None:  # a client that nobody polls would gather its reports without end
         return {}
     return {"stats_cb": stats, "statistics.interval.ms": STATISTICS_EVERY}
-
-
-def _reason(error: KafkaException) -> str:
-    cause = error.args[0]
-    return str(cause.str()) if isinstance(cause, KafkaError) else str(error)
 
 
 __all__ = [

@@ -21,6 +21,7 @@ _LOOK = 2.0
 _FORGET = 60.0
 """Seconds without any such line after which nobody is left who waits for the cluster."""
 _LOGIN = re.compile("SASL|SSL|security\\.protocol")
+_AROUND = re.compile(r"^\S+/\w+: | \(after \d+ms in state .*\)$")
 _CONNECTION = ("FAIL ", "ERROR ")
 """What librdkafka begins its lines about connections with; any other line is passed on."""
 
@@ -46,6 +47,8 @@ class Outage:
         self._heard_at = 0.0
         self.refused = ""
         """Why a broker that answers lets nobody in, if so: nothing else says it."""
+        self.reason = ""
+        """Why a broker could not be connected to, last, if so."""
 
     def log(self, level: int, message: str, *args: object) -> None:
         """Take a line of librdkafka's."""
@@ -55,8 +58,9 @@ class Outage:
         if not text.startswith(_CONNECTION):
             _lines.log(level, text)
             return
+        self.reason = _reason(text)
         if _LOGIN.search(text):
-            self.refused = _reason(text)
+            self.refused = self.reason
         with self._lock:
             self._heard_at = time.monotonic()
             if self._watched:
@@ -68,7 +72,7 @@ class Outage:
         began, pause = time.monotonic(), threading.Event()
         try:
             if self._answers(_LOOK):
-                self.refused = ""
+                self.refused = self.reason = ""
                 # One of several brokers, or what a client that is seldom polled says late.
                 log.info("Kafka at %s: %s", self._bootstrap, text)
                 pause.wait(EVERY)
@@ -98,5 +102,5 @@ class Outage:
 
 
 def _reason(text: str) -> str:
-    """Return a line of librdkafka's without the client and its thread."""
-    return text.rpartition("]: ")[2]
+    """Return a line of librdkafka's without the client, its thread, and how often it tried."""
+    return _AROUND.sub("", text.rpartition("]: ")[2])

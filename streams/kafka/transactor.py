@@ -16,6 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Headers
+from streams.kafka.failure import is_forbidden, worded
 from streams.kafka.fenced import FENCED, FencedError
 from streams.kafka.patience import Patience, StuckError
 
@@ -122,7 +123,9 @@ class Transactor:
             cause = error.args[0]
             raise AbortedError(
                 f"Kafka has taken nothing of a transaction: {cause.str()}.",
-                "It can be tried again. Unknown topic: run 'hopline apply TOPOLOGY'.",
+                worded(error).remedy
+                if is_forbidden(cause)
+                else "It can be tried again. Unknown topic: run 'hopline apply TOPOLOGY'.",
                 cause.str() if cause.code() in _REFUSED else "",
             ) from error
 

@@ -122,12 +122,19 @@ def _setting(keys: tuple[str, ...], value: object, place: _Place) -> tuple[str, 
         key = f"{section}.{name}" if section else name
         raise place.refuse(f"There is no setting {key}.", _suggest(key, everywhere))
     setting = known[name]
-    if isinstance(value, bool) is not isinstance(setting.default, bool) or not isinstance(
-        value, str | int | float
-    ):
-        wanted = "true or false" if isinstance(setting.default, bool) else "a text or a number"
-        raise place.refuse(f"{setting.key} is {wanted}.")
+    taken, said = _wanted(setting.default)
+    if not isinstance(value, taken) or isinstance(value, bool) is not (taken is bool):
+        raise place.refuse(f"{setting.key} is {said}.")
     return section, name
+
+
+def _wanted(default: object) -> tuple[Any, str]:
+    """Return what TOML may have for a setting with such a default, as types and in words."""
+    if isinstance(default, bool):
+        return bool, "true or false"
+    if isinstance(default, float):
+        return str | int | float, "a text or a number"
+    return str | int, "a text or a whole number"
 
 
 def _tables() -> list[str]:

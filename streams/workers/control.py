@@ -14,9 +14,11 @@ from streams.kafka import (
     CatalogState,
     Cluster,
     KafkaError,
+    KafkaException,
     Message,
     Producer,
     TopicPartition,
+    is_forbidden,
     watermarks,
 )
 from streams.node import (
@@ -68,6 +70,7 @@ class Control:
         self._replica = uuid.uuid4().hex
         self._stop = threading.Event()
         self._ready = threading.Event()
+        self._settled = threading.Event()  # ready, or failed
         self._catalog = CatalogState()
         self._announced: dict[str, str | bytes | None] = {}
         self._presence = Presence(next(iter(names), ""), time.monotonic())
@@ -85,11 +88,14 @@ class Control:
         """Read the catalog to its end; without a complete version nothing may be consumed."""
         self._cluster.wait(self._timeout, log.warning)
         self._thread.start()
-        if not self._ready.wait(self._timeout):
+        self._settled.wait(self._timeout)
+        if self._failure is not None:
+            raise self._ended() from self._failure
+        if not self.is_ready:
             raise SurroundingsError(
                 f"The catalog {self._cluster.topics.catalog} at {self._cluster.bootstrap} has no "
                 "complete version.",
-                self._catalog.error or "Run 'hopline apply TOPOLOGY' first.",
+                self._catalog.error or self._cluster.remedy("Run 'hopline apply TOPOLOGY' first."),
             )
 
     def stop(self) -> None:
@@ -104,7 +110,7 @@ class Control:
     def world(self) -> World:
         """Return the catalog's last good version; raises what the thread has ended with, if so."""
         if self._failure is not None:
-            raise SurroundingsError(f"The catalog is not read any more: {self._failure!r}")
+            raise self._ended() from self._failure
         assert self._world is not None, "start() returned"
         return self._world
 
@@ -192,12 +198,20 @@ class Control:
         """Return by how many seconds the machine's clock is ahead of Kafka's."""
         return (_own_time() - self.now()) / 1000
 
+    def _ended(self) -> SurroundingsError:
+        """Return what tells why there is neither catalog nor presence any more."""
+        if isinstance(self._failure, KafkaException):
+            return self._cluster.unreachable(self._failure)
+        return SurroundingsError(f"The catalog is not read any more: {self._failure!r}.")
+
     def _guarded(self) -> None:
         try:
             self._run()
         except Exception as error:  # without signs of life and catalog no worker may go on
-            log.exception("control has failed")
+            known = isinstance(error, KafkaException)
+            log.error("control has failed: %s", error, exc_info=not known)
             self._failure = error
+            self._settled.set()
             self._catch_up.end()
 
     def _run(self) -> None:
@@ -229,6 +243,8 @@ class Control:
         if error is not None:
             if error.code() == KafkaError._PARTITION_EOF:
                 self._end(message.offset() or 0, is_catalog=is_catalog)
+            elif is_forbidden(error) and not self.is_ready:
+                raise KafkaException(error)
             else:
                 log.warning("control: %s", error)
         elif is_catalog:
@@ -250,6 +266,7 @@ class Control:
         if self._world is not None:
             self._follow_abroad(self._world)
             self._ready.set()
+            self._settled.set()
 
     def _sign(self, producer: Producer, name: str, count: int) -> None:
         # A version that is behind would claim a role that has gone, and take back what a newer one

@@ -101,6 +101,13 @@ def test_a_reply_needs_no_route() -> None:
     assert answer["query"]["from"] == "target"
 
 
+def test_a_reply_without_a_broker_id_says_that_it_has_none() -> None:
+    answer = ask(
+        shipped("load_balanced"), "ServerA", "TargetService", outside=True, from_target=True
+    )
+    assert answer["trace"][0] == {"rule": "REPLY", "kept": [], "why": "it names no broker id"}
+
+
 def test_delay_and_drop_have_their_number(tmp_path: Path) -> None:
     """What began here is delayed, what came from outside is dropped, each with its number."""
     topology = load(write(tmp_path, "instances: {I: {databases: {A: {}}}}"), NOW)

@@ -99,6 +99,22 @@ def test_an_estate_is_a_topology(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["topology.yaml"]
 
 
+def test_it_counts_the_flows_that_are_found_in_it(tmp_path: Path) -> None:
+    """One within an instance may need no route: nothing in the estate tells of it."""
+    made = estate(
+        "--output", tmp_path, "--instances", 10, "--routes", 60, "--seed", 2, "--format", "json"
+    )[1]
+    found = CliRunner().invoke(main, ["flows", str(tmp_path), "--format", "json"])
+    assert json.loads(made)["flows"] == len(json.loads(found.stdout)["flows"])
+
+
+def test_one_defect_is_one(tmp_path: Path) -> None:
+    size = ["--instances", 4, "--routes", 24]
+    code, _, err = estate("--output", tmp_path, *size, "--defects", 99)
+    assert code == 2 and "The estate has room for 1 defect only." in err
+    assert ", 1 defect\n" in estate("--output", tmp_path, *size, "--defects", 1)[1]
+
+
 def test_defects_are_told_beside_it(tmp_path: Path) -> None:
     size = ["--instances", 60, "--routes", 500, "--defects", 3]
     code, out, _ = estate("--output", tmp_path, *size)

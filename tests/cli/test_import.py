@@ -48,6 +48,15 @@ def test_a_full_folder_is_refused_unless_forced(script: Path, tmp_path: Path) ->
     assert hopline("import", f"X={script}", "--output", output, "--force").exit_code == 0
 
 
+def test_a_file_that_has_nothing_for_a_topology_is_bad_news(tmp_path: Path) -> None:
+    """And nobody is sent to a check of the empty topology, which would refuse it."""
+    page = tmp_path / "README.md"
+    page.write_text("# A page\n\nIt is no script.\n", encoding="utf-8")
+    done = hopline("import", f"A={page}", "--output", tmp_path / "net")
+    assert done.exit_code == 1
+    assert "understood: 0 statements" in done.stdout and "Next:" not in done.stdout
+
+
 def test_what_is_not_understood_is_bad_news(tmp_path: Path) -> None:
     """Exit code 1, the report as JSON all the same, and the finding again in the topology."""
     bad = tmp_path / "bad.sql"

@@ -108,8 +108,12 @@ def test_what_the_outputs_encoding_lacks_is_a_question_mark() -> None:
         (SurroundingsError("Java is missing."), 3, "Java is missing.\n"),
         (InputError("Bad.", file="a.sql", line=3, column=7), 2, "a.sql:3:7: Bad.\n"),
         (FileNotFoundError(2, "No such file or directory", "x.yaml"), 2, "x.yaml: No such file"),
-        (ModuleNotFoundError("", name="fastavro"), 2, "needs the extra 'run': pip install"),
-        (ModuleNotFoundError("", name="pyspark.sql"), 2, "pip install 'hopline[monitor]'\n"),
+        (
+            ModuleNotFoundError("", name="fastavro"),
+            2,
+            "needs the extra 'run': in a clone, pip install",
+        ),
+        (ModuleNotFoundError("", name="pyspark.sql"), 2, "pip install '.[monitor]'\n"),
     ],
 )
 def test_a_failure_is_a_sentence_on_stderr(
@@ -174,7 +178,8 @@ def test_a_missing_library_names_its_extra() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert (
-        done.stderr == "hopline: This command needs the extra 'run': pip install 'hopline[run]'\n"
+        done.stderr
+        == "hopline: This command needs the extra 'run': in a clone, pip install '.[run]'\n"
     )
 
 

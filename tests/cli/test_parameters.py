@@ -80,6 +80,37 @@ def test_what_cannot_be_meant_is_told(words: tuple[str, ...], said: str) -> None
 
 @pytest.mark.parametrize(
     "words",
+    [
+        ("explain", "local", "--at", "ServerA/DatabaseA", "--to", ""),
+        ("path", "local", "--from", "ServerA/DatabaseA", "--to", ""),
+        ("trace", "--from", "A/D", "--to", ""),
+        ("traffic", "--from", "A/D", "--to", ""),
+        ("begin", "--at", "A/D", "--to", "T", "--from", ""),
+        ("begin", "--at", "A/D", "--from", "I", "--to", ""),
+        ("generate", "traffic", "--to", ""),
+        ("capture", "slice", "no.avro", "--service", ""),
+        ("capture", "import", "no.csv", "--to-service", ""),
+    ],
+)
+def test_a_service_has_a_name(words: tuple[str, ...]) -> None:
+    refused(run(*words), "'' is no service.")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "local", "--at", "ServerA/DatabaseA", "--to", "T"),
+        ("path", "local", "--from", "ServerA/DatabaseA", "--to", "T"),
+        ("trace", "--from", "A/D", "--to", "T"),
+        ("begin", "--at", "A/D", *SERVICES),
+    ],
+)
+def test_a_broker_id_is_a_text(words: tuple[str, ...]) -> None:
+    refused(run(*words, "--broker", ""), "'' is no id.")
+
+
+@pytest.mark.parametrize(
+    "words",
     [("demo", "--speed", "nan"), ("capture", "slice", "--percent", "nan", "no.avro")],
 )
 def test_what_is_counted_with_is_a_number(words: tuple[str, ...]) -> None:

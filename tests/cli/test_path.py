@@ -40,6 +40,11 @@ def test_text_and_mermaid() -> None:
     assert out.startswith("flowchart LR") and 'n0["ServerA"]' in out and "-.->" in out
 
 
+def test_a_list_of_no_ways_is_wrong_use() -> None:
+    code, out, err = run("combined", *SENDER, "--limit", "0")
+    assert (code, out) == (2, "") and "--limit" in err
+
+
 def test_limit_and_conversation() -> None:
     """--limit cuts the list, --conversation the ways."""
     _, out, _ = run("combined", *SENDER, "--limit", "1", "--format", "json")

@@ -68,13 +68,38 @@ def test_a_line_that_is_about_no_connection_is_passed_on(caplog: pytest.LogCaptu
     assert looks == []
 
 
-def test_whoever_waits_says_how_much_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_waits_says_why_and_what_to_do_and_how_much_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(cluster, "_LOOK", 0.4)
     said: list[str] = []
     with pytest.raises(SurroundingsError, match=r"cannot be reached: .* \(gave up after 1 s\)"):
         Cluster("127.0.0.1:1", Topics("t.")).wait(1.0, said.append)
     assert len(said) == len(set(said)) == 2
-    assert said[0] == "Kafka at 127.0.0.1:1 does not answer, trying for 1 s more ..."
+    assert re.fullmatch(
+        r"Kafka at 127\.0\.0\.1:1 cannot be reached: .+\. Start it \(hopline kafka start\), "
+        r"or name another with --bootstrap\. Trying for 1 s more \.\.\.",
+        said[0],
+    )
+    assert said[1] == "Kafka at 127.0.0.1:1 does not answer, trying for 0 s more ..."
+
+
+def test_the_reason_is_what_librdkafka_says_without_its_own_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for seconds in (
+        "_LOOK",
+        "EVERY",
+        "_FORGET",
+    ):  # whoever looks after the cluster gives up at once
+        monkeypatch.setattr(outage, seconds, -1.0)
+    taken = outage.Outage("x:1", lambda _: None)
+    taken.log(
+        logging.ERROR,
+        "FAIL [hopline#producer-1] [thrd:127.0.0.1:1/bootstrap]: 127.0.0.1:1/bootstrap: Connect to "
+        "ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)",
+    )
+    assert taken.reason == "Connect to ipv4#127.0.0.1:1 failed: Connection refused"
 
 
 def test_who_debugs_gets_librdkafkas_own_lines(capfd: pytest.CaptureFixture[str]) -> None:

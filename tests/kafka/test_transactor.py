@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from streams.errors import SurroundingsError
 from streams.kafka import (
     AbortedError,
+    KafkaError,
+    KafkaException,
     Outgoing,
     StuckError,
     TopicPartition,
@@ -55,6 +58,18 @@ def test_a_client_that_does_not_come_back_is_replaced(
     consumer.close()
     wanted = [b"next"] if for_good else [b"first", b"next"]
     assert [m.value() for m in read_all(cluster, topic)] == wanted
+
+
+def test_who_may_not_begin_is_told_so_and_not_that_kafka_is_away(kafka: str, unique: str) -> None:
+    cluster = HookedCluster(kafka, Topics(unique))
+
+    def refuse(*_: Any) -> None:
+        raise KafkaException(KafkaError(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+
+    cluster.hooks["init_transactions"] = refuse
+    with pytest.raises(SurroundingsError, match=r"does not allow it: .*Transactional") as refused:
+        Transactor(cluster, "one")
+    assert "hopline acl" in refused.value.remedy and "gave up" not in refused.value.message
 
 
 def test_patience_grows_with_each_call_that_is_stuck_and_is_as_before_when_one_is_not(

@@ -11,6 +11,7 @@ import pytest
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
+    KafkaError,
     KafkaException,
     change_for,
     create,
@@ -23,7 +24,7 @@ from streams.kafka import (
 from streams.kafka.catalog import VERSION_KEY, hash_of
 from streams.kafka.follow import topic_names
 from streams.topology import Topology, apply_sql
-from streams.wire import decode_event, encode_catalog_object
+from streams.wire import Topics, decode_event, encode_catalog_object
 from streams.workers import Control
 from tests.workers.rig import HookedCluster, Rig, eventually, pair, pause
 
@@ -162,6 +163,35 @@ def test_nothing_is_consumed_before_there_is_a_version(two: Rig) -> None:
     assert read_catalog(two.cluster).version == 0
     with pytest.raises(SurroundingsError, match="no complete version"):
         Control(two.cluster, ("A",), timeout=1).start()
+
+
+class _Refusal:
+    """What a consumer reads where it may know a topic, and may not read it."""
+
+    def error(self) -> KafkaError:
+        return KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+
+    def topic(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("at", ["get_watermark_offsets", "poll"])
+def test_who_may_not_read_the_catalog_is_told_so_at_once(kafka: str, unique: str, at: str) -> None:
+    """Not that there is none, after a whole timeout: somebody may have applied it long ago."""
+    cluster = HookedCluster(kafka, Topics(unique))
+    create(cluster, specs_of(Topology(), cluster.topics))
+
+    def refuse(*_: object, **__: object) -> _Refusal:
+        if at == "poll":
+            return _Refusal()
+        raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+    cluster.hooks[at] = refuse
+    control = Control(cluster, ("A",))
+    with pytest.raises(SurroundingsError, match=r"does not allow it: .*Topic auth") as refused:
+        control.start()
+    assert "hopline acl" in refused.value.remedy
+    control.stop()
 
 
 @pytest.mark.parametrize("role", ["endpoint", "forwarder"])

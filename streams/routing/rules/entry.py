@@ -35,6 +35,8 @@ def _reply(c: Context, _: Routes) -> Decision | None:
 def _miss_reply(c: Context) -> str:
     if c.inside or c.query.from_initiator:
         return ""
+    if c.query.broker is None:
+        return "it names no broker id"
     return f"no database of {c.instance.name} has the broker id {c.query.broker}"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from streams.chance import Chance
 from streams.errors import UsageError
+from streams.prose import counted
 from streams.topology.findings import Severity
 from streams.topology.generate.draft import Draft
 from streams.topology.generate.rows import Flow, Row, Table, Way
@@ -69,7 +70,7 @@ def plant(number: int, draft: Draft, flows: tuple[Flow, ...], chance: Chance) ->
         found.append(_defect(kind, flow, subject, routes))
     if len(found) < number:
         raise UsageError(
-            f"The estate has room for {len(found)} defects only.",
+            f"The estate has room for {counted(len(found), 'defect')} only.",
             "Ask for fewer defects, or for more instances and routes.",
         )
     return tuple(found)

@@ -37,8 +37,8 @@ class ImportReport:
 
     @property
     def good(self) -> bool:
-        """Tell whether everything that may concern dialogs was understood."""
-        return not self.not_understood and not self.unresolved
+        """Tell whether everything that may concern dialogs was understood, and there was any."""
+        return bool(self.total()) and not self.not_understood and not self.unresolved
 
     def total(self) -> Counter[str]:
         """Return how many of each kind were understood, over all instances."""

@@ -35,7 +35,8 @@ def _lines(report: ImportReport) -> Iterator[str]:
         yield f"  note: {remark.message}, {_times(remark.count)}, first at {place}"
     if len(report.remarks) > _ROWS:
         yield f"  and {counted(len(report.remarks) - _ROWS, 'more note')}; {_MORE}"
-    yield f"Next: hopline check {report.output}"
+    if report.total():  # else nothing is there to be checked
+        yield f"Next: hopline check {report.output}"
 
 
 def _encodings(report: ImportReport) -> str:

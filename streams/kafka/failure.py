@@ -1,0 +1,54 @@
+"""What Kafka's client raises, as a sentence and what to do about it: by whose fault it is."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError, KafkaException
+
+from streams.errors import SurroundingsError
+
+_SILENT = frozenset(
+    {
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._AUTHENTICATION,
+        KafkaError._MSG_TIMED_OUT,
+        KafkaError._RESOLVE,
+        KafkaError._SSL,
+        KafkaError._TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._WAIT_COORD,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.REQUEST_TIMED_OUT,
+    }
+)
+
+
+def is_forbidden(cause: KafkaError) -> bool:
+    """Tell whether whoever asked may not do it."""
+    return cause.name().endswith("_AUTHORIZATION_FAILED")
+
+
+def worded(
+    error: KafkaException, where: str = "Kafka", heard: str = "", waited: str = ""
+) -> SurroundingsError:
+    """Return what tells a user that something is forbidden, or that nobody answers, or the rest.
+
+    Where nobody answers, ``heard`` is why as far as that is known, and ``waited`` for how long.
+    """
+    cause = error.args[0] if error.args else error
+    if not isinstance(cause, KafkaError):
+        return SurroundingsError(f"{where}: {cause}.")
+    told = str(cause.str()).rstrip(".")
+    if is_forbidden(cause):
+        return SurroundingsError(
+            f"{where} does not allow it: {told}.",
+            "`hopline acl TOPOLOGY` says what each role may do.",
+        )
+    if cause.retriable() or cause.code() in _SILENT:
+        return SurroundingsError(
+            f"{where} cannot be reached: {heard or told}{waited}.",
+            "Start it (hopline kafka start), or name another with --bootstrap.",
+        )
+    return SurroundingsError(f"{where}: {told}.", "Start anew." if cause.fatal() else "")
