@@ -8,6 +8,7 @@ stands in the offset's metadata.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from streams.node.queue import POISON
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError
 from streams.wire.records import priority_of, read_queued
+
+log = logging.getLogger("hopline.client")
 
 READ_AHEAD = 300
 """Messages of a partition among which the next one is chosen; bounds the offset's metadata."""
@@ -62,6 +65,7 @@ class ReadAhead:
         self.bereft = False
         self._leaving = False
         self._over: SurroundingsError | None = None
+        self._told: set[int] = set()
         named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
         self._consumer = cluster.consumer(group, auto_offset_reset="earliest", **named)
         self._consumer.subscribe(
@@ -81,9 +85,10 @@ class ReadAhead:
     def read(self, timeout: float) -> None:
         """Read ahead; waits for the first record only.
 
-        Raises SurroundingsError where there is no such topic, or Kafka does not say what was
-        received before, and FencedError where it takes us for nobody. The last two are for good:
-        Kafka's client says so once, and would let us wait for ever.
+        Raises SurroundingsError where there is no such topic, this user may not read it or as this
+        group, or Kafka does not say what was received before, and FencedError where it takes us for
+        nobody. All but the first are for good: Kafka's client says so once, and would let us wait
+        for ever.
         """
         if self._over is not None:
             raise self._over
@@ -95,7 +100,6 @@ class ReadAhead:
             failed = [self._take(first)]
             failed += map(self._take, self._consumer.consume(READ_AHEAD, 0))
             for error in filter(None, failed):  # not before all that was read is taken
-                self._over = error if isinstance(error, FencedError) else None
                 raise error
             self._pace()
             first = self._consumer.poll(0)
@@ -172,13 +176,22 @@ class ReadAhead:
             return SurroundingsError(
                 f"Queue topic {self.topic} does not exist.", "Run 'hopline apply TOPOLOGY'."
             )
-        if not is_fatal(error):
-            return None
-        return FencedError(
-            f"{self.topic}: this member of the group is heard no more: {error.str()}.",
-            "Another process has its name, or it has not received for long: make it anew. What was "
-            "received and not committed comes again.",
-        )
+        if error.name().endswith("_AUTHORIZATION_FAILED"):
+            self._over = SurroundingsError(
+                f"{self.topic}: this user may not receive from it: {error.str()}.",
+                "`hopline acl TOPOLOGY` says what each role may do, and as which groups. When it "
+                "may, make this reader anew.",
+            )
+        elif is_fatal(error):
+            self._over = FencedError(
+                f"{self.topic}: this member of the group is heard no more: {error.str()}.",
+                "Another process has its name, or it has not received for long: make it anew. What "
+                "was received and not committed comes again.",
+            )
+        elif error.code() not in self._told:  # it may pass: Kafka's client goes on trying
+            self._told.add(error.code())
+            log.warning("%s: %s", self.topic, error.str())
+        return self._over
 
     # --- partitions ------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ have answered. Without ``wait`` a statement is as durable as a Kafka record; a r
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import uuid
@@ -22,10 +23,12 @@ from streams.client.statements import (
     send_command,
 )
 from streams.errors import SurroundingsError, UsageError
-from streams.kafka import Cluster, KafkaError, Message, partitions_of
+from streams.kafka import Cluster, KafkaError, KafkaException, Message, partitions_of
 from streams.protocol import Command, CommandKind
 from streams.wire.partition import partition_of
 from streams.wire.records import command_record
+
+log = logging.getLogger("hopline.client")
 
 _Reported = Callable[[KafkaError | None, Message], None]
 
@@ -33,8 +36,10 @@ _Reported = Callable[[KafkaError | None, Message], None]
 class Client(Statements):
     """Statements of one application; use as a context manager, from any number of threads.
 
-    What one thread says on a conversation keeps its order. ``timeout``: seconds to wait for Kafka
-    and for the answer to a statement. :meth:`close` is for when no other thread uses it any more.
+    What one thread says on a conversation keeps its order. A statement waits for Kafka as long as
+    the client lives; where Kafka refuses one that nobody waits for, every later one raises, and the
+    client must be made anew. ``timeout``: seconds to wait for Kafka and for the answer to a
+    statement. :meth:`close` is for when no other thread uses it any more.
     """
 
     def __init__(
@@ -43,8 +48,10 @@ class Client(Statements):
         self._cluster = cluster
         self._timeout = timeout
         self._reply_to = f"{application}/{uuid.uuid4()}"
-        self._producer = cluster.producer(linger_ms=5)
-        self._failed: list[KafkaError] = []
+        # Without end: else Kafka's client would give up the older statements of a conversation in
+        # a long outage, and hand over the younger ones after it.
+        self._producer = cluster.producer(linger_ms=5, message_timeout_ms=0)
+        self._refused, self._why = 0, ""
         self._answers: dict[str, Answers] = {}
         self._lock, self._asking = threading.Lock(), threading.Lock()
 
@@ -154,7 +161,10 @@ class Client(Statements):
     def perform(
         self, instance: str, command: Command, *, wait: bool = False, timeout: float | None = None
     ) -> None:
-        """Hand over a statement; with ``wait`` raises StatementError where it is refused."""
+        """Hand over a statement; with ``wait`` raises StatementError where it is refused.
+
+        Raises SurroundingsError where Kafka has refused an earlier one that nobody waited for.
+        """
         timeout = self._timeout if timeout is None else timeout
         if wait:
             self._ask(instance, command, timeout)
@@ -188,12 +198,16 @@ class Client(Statements):
         key, value, headers = command_record(command)
         topic, deadline = self._cluster.topics.cmd(instance), 0.0
         while True:
+            self._producer.poll(0)
+            if self._refused:
+                raise self._incomplete()
             try:
                 # By position, which is faster: ..., callback, on_delivery, timestamp, headers. Of
                 # the two, which mean the same, Kafka's client heeds the first even if it is None.
                 self._producer.produce(topic, value, key, -1, reported, None, 0, headers)  # type: ignore[arg-type]
-                self._producer.poll(0)
                 return
+            except KafkaException as error:  # known by now, or nothing goes out any more
+                raise _not_delivered(1, error.args[0].str()) from error
             except BufferError:  # more statements are under way than memory is meant for
                 deadline = deadline or time.monotonic() + timeout
                 if time.monotonic() > deadline:
@@ -211,21 +225,28 @@ class Client(Statements):
         """
         timeout = self._timeout if timeout is None else timeout
         left = self._producer.flush(timeout)
-        with self._lock:
-            failed, self._failed = self._failed, []
-        if left or failed:
-            why = failed[0].str() if failed else f"no answer within {timeout:.0f} s"
-            raise _not_delivered(left + len(failed), why)
+        if self._refused:
+            raise self._incomplete(left)
+        if left:
+            raise _not_delivered(left, f"no answer within {timeout:.0f} s")
 
     def _partition(self, instance: str) -> Callable[[uuid.UUID], int]:
         topic = self._cluster.topics.cmd(instance)
         count = len(partitions_of(self._cluster, topic, timeout=self._timeout))
         return lambda conversation: partition_of(conversation, count)
 
-    def _reported(self, error: KafkaError | None, _: Message) -> None:
-        if error is not None:
-            with self._lock:
-                self._failed.append(error)
+    def _reported(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            return
+        with self._lock:
+            if not self._refused:
+                self._why = error.str()
+                log.error("%s: Kafka has refused a statement: %s", message.topic(), self._why)
+            self._refused += 1
+
+    def _incomplete(self, left: int = 0) -> SurroundingsError:
+        then = " Then make this client anew: it says nothing more."
+        return _not_delivered(self._refused + left, self._why, then)
 
     def _answers_of(self, instance: str, timeout: float) -> Answers:
         with self._asking:  # the first of several threads begins to listen, the others wait for it
@@ -236,8 +257,8 @@ class Client(Statements):
             return answers
 
 
-def _not_delivered(count: int, why: str) -> SurroundingsError:
+def _not_delivered(count: int, why: str, then: str = "") -> SurroundingsError:
     return SurroundingsError(
         f"{count} statements did not reach Kafka: {why}.",
-        "Unknown topic: run 'hopline apply TOPOLOGY'. Else: is the broker up?",
+        f"Unknown topic: run 'hopline apply TOPOLOGY'. Else: is the broker up?{then}",
     )

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import OFFSET_END
 
 from streams.client import LARGEST_BODY, Client, Conversation, Receiver, StatementError
 from streams.errors import SurroundingsError, UsageError
-from streams.kafka import Cluster, Producer
+from streams.kafka import Cluster, KafkaError, KafkaException, Producer, TopicPartition
 from streams.protocol import Command, CommandKind
 from streams.wire import MalformedError, Topics
 from streams.wire.partition import partition_of
@@ -189,6 +190,38 @@ def test_answers_to_others_do_not_keep_a_client_waiting(kafka: str, unique: str)
         assert others > 0, "it has waited until they fell silent"
 
 
+def test_answers_are_heard_again_after_retention_removed_those_before_them(
+    system: System,
+) -> None:
+    hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
+    with Client(hooked) as client:
+        dialog = client.begin(*AT_A, *SERVICES)
+        [answers] = hooked.consumers.values()
+        topic = system.cluster.topics.result("ServerA")
+        end = TopicPartition(topic, 0, OFFSET_END)
+        admin = system.cluster.admin()
+        [removed] = admin.delete_records([end]).values()
+        assert removed.result().low_watermark > 0
+        answers.assign([TopicPartition(topic, 0, 0)])  # so far has one come that was idle
+        client.send(dialog, b"x", wait=True)
+
+
+def test_a_trouble_that_is_over_is_told_no_more(system: System) -> None:
+    class Trouble:
+        """What Kafka's client returns where it has an error instead of a record."""
+
+        def error(self) -> KafkaError:
+            return KafkaError(KafkaError.REQUEST_TIMED_OUT)
+
+    troubles = [Trouble()]
+    hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
+    hooked.hooks["poll"] = lambda method, t: troubles.pop() if troubles and t else method(t)
+    with Client(hooked) as client:
+        client.begin(*AT_A, *SERVICES)
+        assert not troubles
+        assert client._answers["ServerA"].trouble == ""
+
+
 def test_closing_lets_the_broker_go_whatever_happens(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers") as system:
         hooked = HookedCluster(kafka, system.cluster.topics)
@@ -251,7 +284,7 @@ class HastyCluster(Cluster):
 
     def producer(self, **config: Any) -> Producer:
         """Build a producer."""
-        return super().producer(**config, message_timeout_ms=500)
+        return super().producer(**{**config, "message_timeout_ms": 500})
 
 
 def test_a_cluster_that_cannot_be_reached_gives_up(unique: str) -> None:
@@ -260,6 +293,54 @@ def test_a_cluster_that_cannot_be_reached_gives_up(unique: str) -> None:
     client.send(Conversation(*AT_A, uuid.uuid4()), b"x")
     with pytest.raises(SurroundingsError, match="1 statements did not reach Kafka: "):
         client.flush(2)
+
+
+def test_after_a_statement_that_kafka_refused_a_client_says_nothing_more(
+    kafka: str, unique: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A later one of the same conversation would leave a gap that nobody sees."""
+    patience = {"topic.metadata.propagation.max.ms": "500"}
+    client = Client(Cluster(kafka, Topics(unique), patience))
+    dialog = Conversation(*AT_A, uuid.uuid4())
+    for body in (b"one", b"two"):
+        client.send(dialog, body)
+    assert client._producer.flush(DEADLINE) == 0  # it has answered: there is no such topic
+    told = "^2 statements did not reach Kafka: .*nknown topic"
+    for later in (lambda: client.send(dialog, b"three"), client.flush, client.close):
+        with pytest.raises(SurroundingsError, match=told) as raised:
+            later()
+        assert raised.value.remedy.endswith("make this client anew: it says nothing more.")
+    assert len(client._producer) == 0
+    [line] = [r.getMessage() for r in caplog.records if r.name == "hopline.client"]
+    assert line.startswith(f"{unique}cmd.ServerA: Kafka has refused a statement: ")
+
+
+def test_what_kafkas_client_does_not_even_take_is_told(unique: str) -> None:
+    def refuse(*_: Any) -> None:
+        raise KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC))
+
+    client = Client(HookedCluster("127.0.0.1:1", Topics(unique), hooks={"produce": refuse}))
+    with pytest.raises(
+        SurroundingsError, match=r"1 statements did not reach Kafka: .*nknown topic"
+    ):
+        client.send(Conversation(*AT_A, uuid.uuid4()), b"x")
+    client.close()
+
+
+def test_a_statement_waits_for_kafka_as_long_as_its_client_lives(unique: str) -> None:
+    """Else the first ones of a conversation are given up in an outage, and the last ones go out."""
+    kept: list[int] = []
+
+    class Noting(Cluster):
+        """A cluster that notes for how long its producers keep a record."""
+
+        def producer(self, **config: Any) -> Producer:
+            """Build a producer."""
+            kept.append(config["message_timeout_ms"])
+            return super().producer(**config)
+
+    Client(Noting("127.0.0.1:1", Topics(unique)))
+    assert kept == [0]  # in Kafka's client: without end
 
 
 # --- receiving -----------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ QUEUES = (
     "Failing",
     "Fenced",
     "Silent",
+    "Passing",
 )
 TOPOLOGY = """
 instances:
@@ -465,6 +466,26 @@ def test_a_partition_whose_progress_kafka_does_not_say_is_not_read_past(system: 
     del hooked.hooks["committed"]
     with Receiver(hooked, *AT, "Silent", group) as receiver:
         assert bodies(take(receiver)) == [b"x"]
+
+
+def test_an_error_that_may_pass_is_logged_once(
+    system: System, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Trouble:
+        """What Kafka's client returns where it has an error instead of a record."""
+
+        def error(self) -> KafkaError:
+            return KafkaError(KafkaError._MAX_POLL_EXCEEDED)
+
+    put(system, "Passing", (1, "x", 5))
+    hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
+    group, troubles = f"{system.cluster.topics.prefix}passing", [Trouble(), Trouble()]
+    with Receiver(hooked, *AT, "Passing", group) as receiver:
+        hooked.hooks["poll"] = lambda method, t: troubles.pop() if troubles else method(t)
+        assert bodies(take(receiver)) == [b"x"]
+    [line] = [r.getMessage() for r in caplog.records if r.name == "hopline.client"]
+    topic = system.cluster.topics.queue(*AT, "Passing")
+    assert line.startswith(f"{topic}: ") and "max.poll.interval.ms" in line
 
 
 def joined(receiver: Receiver) -> bool:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from streams.client import Receiver
+from streams.errors import SurroundingsError
 from streams.kafka import Cluster, KafkaError, KafkaException, TopicPartition, create, specs_of
 from streams.live.parts import parts_of
 from streams.resources import topologies_dir
@@ -150,6 +152,25 @@ def test_a_group_that_is_not_ones_own_cannot_be_joined(bare: Bare) -> None:
         eventually(refused, "the group is refused")
     finally:
         consumer.close()
+
+
+@pytest.mark.parametrize(
+    ("queue", "group", "told"),
+    [
+        ("SomebodyElses", APPLICATION, "Topic"),
+        ("SupplierQueue", "somebody-elses", "Group"),
+    ],
+)
+def test_who_may_not_receive_is_told_and_finds_no_empty_queue(
+    bare: Bare, queue: str, group: str, told: str
+) -> None:
+    where = (bare.as_application(), "ServerB", "DatabaseB", queue, group)
+    with Receiver(*where) as receiver:
+        with pytest.raises(SurroundingsError, match=f"{told} authorization failed") as refused:
+            eventually(lambda: receiver.receive(1), "it is told")
+        assert refused.value.remedy.startswith("`hopline acl TOPOLOGY` says what")
+        with pytest.raises(SurroundingsError, match=f"{told} authorization failed"):
+            receiver.receive(0)
 
 
 def test_a_transaction_that_is_not_ones_own_cannot_be_begun(bare: Bare) -> None:
