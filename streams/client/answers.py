@@ -39,7 +39,9 @@ class Answers:
         self.trouble = ""
 
     def _listening(self, cluster: Cluster, timeout: float) -> Consumer:
-        consumer = cluster.consumer(f"{cluster.topics.prefix}reader")
+        # Where retention has removed what would be read next, it goes on with the oldest that is
+        # left: the end might be behind an answer that somebody waits for.
+        consumer = cluster.consumer(f"{cluster.topics.prefix}reader", auto_offset_reset="earliest")
         try:
             _, high = watermarks(consumer, self._topic, 0, timeout=timeout)
         except KafkaException as error:
@@ -99,7 +101,9 @@ class Answers:
         error = message.error()
         if error is not None:  # it may pass: the client goes on trying
             self.trouble = f": {error.str()}"
-        elif message.key() == self._reply_to:
+            return
+        self.trouble = ""
+        if message.key() == self._reply_to:
             try:
                 answer = decode_result(message.value())
             except MalformedError:

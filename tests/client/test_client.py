@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import OFFSET_END
 
 from streams.client import LARGEST_BODY, Client, Conversation, Receiver, StatementError
 from streams.errors import SurroundingsError, UsageError
-from streams.kafka import Cluster, KafkaError, KafkaException, Producer
+from streams.kafka import Cluster, KafkaError, KafkaException, Producer, TopicPartition
 from streams.protocol import Command, CommandKind
 from streams.wire import MalformedError, Topics
 from streams.wire.partition import partition_of
@@ -187,6 +188,38 @@ def test_answers_to_others_do_not_keep_a_client_waiting(kafka: str, unique: str)
         ):
             client.begin(*AT_A, *SERVICES)
         assert others > 0, "it has waited until they fell silent"
+
+
+def test_answers_are_heard_again_after_retention_removed_those_before_them(
+    system: System,
+) -> None:
+    hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
+    with Client(hooked) as client:
+        client.begin(*AT_A, *SERVICES)
+        [answers] = hooked.consumers.values()
+        topic = system.cluster.topics.result("ServerA")
+        end = TopicPartition(topic, 0, OFFSET_END)
+        admin = system.cluster.admin()
+        [removed] = admin.delete_records([end]).values()
+        assert removed.result().low_watermark > 0
+        answers.assign([TopicPartition(topic, 0, 0)])  # so far has one come that was idle
+        client.begin(*AT_A, *SERVICES)
+
+
+def test_a_trouble_that_is_over_is_told_no_more(system: System) -> None:
+    class Trouble:
+        """What Kafka's client returns where it has an error instead of a record."""
+
+        def error(self) -> KafkaError:
+            return KafkaError(KafkaError.REQUEST_TIMED_OUT)
+
+    troubles = [Trouble()]
+    hooked = HookedCluster(system.cluster.bootstrap, system.cluster.topics)
+    hooked.hooks["poll"] = lambda method, t: troubles.pop() if troubles and t else method(t)
+    with Client(hooked) as client:
+        client.begin(*AT_A, *SERVICES)
+        assert not troubles
+        assert client._answers["ServerA"].trouble == ""
 
 
 def test_closing_lets_the_broker_go_whatever_happens(kafka: str, unique: str) -> None:
