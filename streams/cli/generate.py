@@ -14,8 +14,7 @@ from streams.capture.generate import Traffic, write_traffic
 from streams.cli.answer_options import format_option
 from streams.cli.duration import DURATION
 from streams.cli.output_folder import output_folder, write_text
-from streams.cli.parameters import SERVICE, TOPIC_PREFIX
-from streams.errors import UsageError
+from streams.cli.parameters import SENDING_SERVICE, SERVICE, TOPIC_PREFIX
 from streams.prose import counted
 from streams.topology import FILE
 from streams.topology.generate import Defect, GeneratedEstate, Wish, generate_estate
@@ -40,7 +39,7 @@ def generate() -> None:
     "origin",
     default="ServerA/DatabaseA/InitiatorService",
     show_default=True,
-    metavar="INSTANCE/DATABASE/SERVICE",
+    type=SENDING_SERVICE,
     help="Who begins the dialogs.",
 )
 @click.option(
@@ -79,7 +78,7 @@ def traffic(
     format_: str,
 ) -> None:
     """Generate a capture of applications that place orders; `hopline replay` does what it says."""
-    instance, database, service = _place(origin)
+    instance, database, service = origin.split("/", 2)
     wanted = Traffic(
         instance=instance,
         database=database,
@@ -166,14 +165,3 @@ def _counts(made: GeneratedEstate, routes: int) -> dict[str, int]:
 def _defect(defect: Defect) -> dict[str, object]:
     record = encode(defect)
     return {"from" if key == "sender" else key: value for key, value in record.items()}
-
-
-def _place(text: str) -> tuple[str, str, str]:
-    """Take INSTANCE/DATABASE/SERVICE apart; only the service may have slashes of its own."""
-    parts = text.split("/", 2)
-    if len(parts) != 3 or not all(parts):
-        raise UsageError(
-            f"--from {text!r} is not of the form INSTANCE/DATABASE/SERVICE.",
-            "Write it like ServerA/DatabaseA/InitiatorService.",
-        )
-    return parts[0], parts[1], parts[2]

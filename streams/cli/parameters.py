@@ -100,7 +100,7 @@ class PlaceText(click.ParamType):
     def convert(self, value: object, param: Param, ctx: Context) -> str:
         """Return the text, if no part of it is missing."""
         text = str(value)
-        parts = text.split("/")
+        parts = text.split("/", len(_PARTS) - 1)  # a service may have slashes of its own
         for index, what in enumerate(_PARTS):
             if (index < self.least) if index >= len(parts) else not parts[index]:
                 self.fail(f"'{text}' names no {what}; write {self.name}.", param, ctx)
@@ -109,3 +109,6 @@ class PlaceText(click.ParamType):
 
 ADDRESS, SECONDS, TOPIC_PREFIX = Address(), Seconds(), TopicPrefix()
 SERVICE, BROKER_ID = Name("service"), Name("id")
+IN_DATABASE = PlaceText("INSTANCE/DATABASE")
+SENDER = PlaceText("INSTANCE/DATABASE[/SERVICE]")
+SENDING_SERVICE = PlaceText("INSTANCE/DATABASE/SERVICE")

@@ -47,7 +47,7 @@ _FORMATS: Mapping[str, Callable[[Paths], str]] = {
     "--limit",
     default=LIMIT,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=0),
     help="How many ways are listed one by one; all of them are counted.",
 )
 @format_option(_FORMATS)

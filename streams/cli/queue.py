@@ -8,7 +8,7 @@ import click
 
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_options
-from streams.cli.parameters import PlaceText
+from streams.cli.parameters import IN_DATABASE
 from streams.cli.sql import sql
 from streams.topology.export.quoting import bracket, split_name
 
@@ -16,9 +16,7 @@ from streams.topology.export.quoting import bracket, split_name
 @click.command()
 @click.argument("status", type=click.Choice(["on", "off"]))
 @click.argument("name")
-@click.option(
-    "--at", required=True, type=PlaceText("INSTANCE/DATABASE"), help="Where the queue is."
-)
+@click.option("--at", required=True, type=IN_DATABASE, help="Where the queue is.")
 @timeout_option()
 @format_option()
 @cluster_options

@@ -11,7 +11,7 @@ import click
 
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.parameters import PlaceText
+from streams.cli.parameters import IN_DATABASE
 from streams.errors import UsageError
 from streams.live.statements import (
     Planned,
@@ -28,9 +28,7 @@ _BAD_NEWS = 1
 
 @click.command()
 @click.argument("text", required=False)
-@click.option(
-    "--at", required=True, type=PlaceText("INSTANCE/DATABASE"), help="Where it is executed."
-)
+@click.option("--at", required=True, type=IN_DATABASE, help="Where it is executed.")
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

@@ -13,7 +13,7 @@ import click
 from streams.analysis import find_at
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.parameters import PlaceText
+from streams.cli.parameters import IN_DATABASE
 from streams.cli.topology_argument import ConversationId
 from streams.client import StatementError
 from streams.errors import UsageError
@@ -22,9 +22,7 @@ from streams.topology import Database, Instance, home_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-at_option = click.option(
-    "--at", required=True, type=PlaceText("INSTANCE/DATABASE"), help="Where the application is."
-)
+at_option = click.option("--at", required=True, type=IN_DATABASE, help="Where the application is.")
 conversation_option = click.option(
     "--conversation", required=True, type=ConversationId(), help="The dialog, as begin printed it."
 )

@@ -14,7 +14,7 @@ import click
 from streams.analysis import find_sender
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
-from streams.cli.parameters import BROKER_ID, SERVICE, PlaceText
+from streams.cli.parameters import BROKER_ID, SENDER, SERVICE
 from streams.cli.topology_argument import ConversationId
 from streams.kafka import read_catalog
 from streams.live.statements import live_topology
@@ -29,7 +29,7 @@ _BAD_NEWS = 1
     "--from",
     "sender",
     required=True,
-    type=PlaceText("INSTANCE/DATABASE[/SERVICE]"),
+    type=SENDER,
     help="Where the probe begins.",
 )
 @click.option("--to", required=True, type=SERVICE, help="The service that it looks for.")

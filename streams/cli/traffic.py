@@ -12,7 +12,7 @@ from streams.analysis import find_sender
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.duration import DURATION
 from streams.cli.options import cluster_options
-from streams.cli.parameters import SERVICE, Finite, PlaceText
+from streams.cli.parameters import SENDER, SERVICE, Finite
 from streams.cli.statement import reached
 from streams.client import LARGEST_BODY, Client
 from streams.errors import UsageError
@@ -47,7 +47,7 @@ class _Size(click.ParamType):
     "--from",
     "sender",
     required=True,
-    type=PlaceText("INSTANCE/DATABASE[/SERVICE]"),
+    type=SENDER,
     help="Who begins.",
 )
 @click.option("--to", required=True, type=SERVICE, help="Service to talk to.")

@@ -24,6 +24,7 @@ from streams.kafka import (
     TopicPartition,
     headers_of,
     is_fatal,
+    is_forbidden,
 )
 from streams.node import Progress, ReadyQueue, Row
 from streams.node.queue import POISON
@@ -176,7 +177,7 @@ class ReadAhead:
             return SurroundingsError(
                 f"Queue topic {self.topic} does not exist.", "Run 'hopline apply TOPOLOGY'."
             )
-        if error.name().endswith("_AUTHORIZATION_FAILED"):
+        if is_forbidden(error):
             self._over = SurroundingsError(
                 f"{self.topic}: this user may not receive from it: {error.str()}.",
                 "`hopline acl TOPOLOGY` says what each role may do, and as which groups. When it "

@@ -117,6 +117,16 @@ def test_what_is_counted_with_is_a_number(words: tuple[str, ...]) -> None:
     refused(run(*words), "nan is no number to count with.")
 
 
+@pytest.mark.parametrize("command", ["trace", "traffic"])
+def test_a_service_may_have_slashes(command: str) -> None:
+    words = (command, "--from", "A/D///shop/Web", "--to", "//shop/OrderService")
+    result = run(*words, *NOWHERE, "--timeout", "0.1" if command == "trace" else "1")
+    assert result.exit_code == 3, result.output  # Kafka was asked
+    refused(run("generate", "traffic", "--from", "A/D"), "'A/D' names no service; write INSTANCE")
+    made = run("generate", "traffic", "--from", "A/D///shop/Web", "--output", "made.avro")
+    assert made.exit_code == 0, made.output
+
+
 def test_only_a_cluster_that_is_named_is_read_by_the_dashboard() -> None:
     said = " ".join(run("dashboard", "--help").stdout.split())
     assert "default: (no cluster is read)" in said and "127.0.0.1:9092" not in said

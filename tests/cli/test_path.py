@@ -40,9 +40,10 @@ def test_text_and_mermaid() -> None:
     assert out.startswith("flowchart LR") and 'n0["ServerA"]' in out and "-.->" in out
 
 
-def test_a_list_of_no_ways_is_wrong_use() -> None:
-    code, out, err = run("combined", *SENDER, "--limit", "0")
-    assert (code, out) == (2, "") and "--limit" in err
+def test_a_list_of_no_ways_is_the_verdict_alone() -> None:
+    code, out, _ = run("combined", *SENDER, "--limit", "0", "--format", "json")
+    answer = json.loads(out)
+    assert (code, answer["outcomes"], answer["ways"], answer["truncated"]) == (0, [], 4, True)
 
 
 def test_limit_and_conversation() -> None:
