@@ -29,6 +29,7 @@ from streams.agents.activation import Activation, activation_event
 from streams.agents.attempt import Handler
 from streams.agents.dialog import NotConfirmedError
 from streams.agents.driver import Consumer, Transport
+from streams.agents.leaving import Worker
 from streams.agents.server import Server
 from streams.errors import UsageError
 from streams.kafka import Cluster
@@ -96,7 +97,7 @@ class HoplineApp(faust.App):
                     f"Two agents have the queue {topic}.",
                     "Give one agent the names of all services of a queue.",
                 )
-        self.reading.queues.update(topics)
+        self.reading.queues.update({s.topic: s.partitions for s in self._servers})
         self._count_alike()
 
     def _count_alike(self) -> None:
@@ -204,6 +205,7 @@ def hopline_app(
         "stream_wait_empty": False,  # a handler that waits for its queue would wait for ever
         "topic_disable_leader": True,
         "topic_partitions": 1,
+        "Worker": Worker,
     }
     app = HoplineApp(
         name, cluster=cluster, instance=instance, database=database, **{**defaults, **options}

@@ -1,12 +1,12 @@
 """Faust's driver for Kafka (aiokafka), made to keep what an agent on a queue promises.
 
-Five things are different. Only what is committed is read: Faust 0.15.3 reads aborted transactions
+Six things are different. Only what is committed is read: Faust 0.15.3 reads aborted transactions
 too unless it commits in transactions itself, which fails on rebalance. Commands go through an
 idempotent producer. A message of a queue counts as done when its agent says so: Faust counts as
 done what it skips in a rebalance and what an agent was cancelled in, and would commit past it. A
 message is committed behind the rows that it has changed: Faust waits for them a tenth of a second,
-and where Kafka refuses one it warns and commits. And with the offset of a queue a
-:class:`~streams.agents.note.Note` is committed.
+and where Kafka refuses one it warns and commits. With the offset of a queue a
+:class:`~streams.agents.note.Note` is committed. And who is dealt less than there is asks once more.
 """
 
 from __future__ import annotations
@@ -66,16 +66,22 @@ class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
         consumer.commit = commit_noted
         return consumer
 
+    def join_again(self) -> None:
+        """Ask for a new deal; may be called from any thread."""
+        coordinator = self._ensure_consumer()._coordinator
+        self.thread_loop.call_soon_threadsafe(coordinator.request_rejoin)
+
 
 class Consumer(aiokafka.Consumer):
     """Commits messages of ``queues`` behind :meth:`finish` only; others as Faust does.
 
-    ``topics`` are the ids of the queues' topics as they were first seen, ``changed`` those that
-    had another one at the last assignment: a rebalance comes when a topic goes.
+    ``queues`` are topics with their numbers of partitions, ``topics`` their ids as they were first
+    seen, ``changed`` those that had another one at the last assignment: a rebalance comes when a
+    topic goes.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        self.queues: set[str] = set()
+        self.queues: dict[str, int] = {}
         self.notes: dict[TP, Note] = {}
         self.topics: dict[str, uuid.UUID] = {}
         self.changed: set[str] = set()
@@ -85,6 +91,7 @@ class Consumer(aiokafka.Consumer):
         self._held: set[TP] = set()
         self._wanted: set[TP] = set()
         self._seeking = asyncio.Lock()
+        self._is_new = True
         super().__init__(*args, **options)
 
     def _new_consumer_thread(self) -> ConsumerThread:
@@ -146,6 +153,12 @@ class Consumer(aiokafka.Consumer):
         self._held, self._wanted = self._of_queues(assigned), set()
         self._rollbacks = {tp: self._note(tp).rollbacks for tp in self._held}
         await super().on_partitions_assigned(assigned, generation_id)
+        # Who keeps its name over a restart is handed what it was dealt last (KIP-345), and watches
+        # no topic: where that was while a queue's was away, nobody would ever read it again. If the
+        # group's leader asks, all is dealt anew; anybody else is handed the same again.
+        if self._is_new and len(self._held) < sum(self.queues.values()):
+            cast(ConsumerThread, self._thread).join_again()
+        self._is_new = False
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:
         """Let partitions flow; those that are held a little later."""

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
-import threading
 from collections.abc import Callable, Sequence
 
 from streams.agents.application import HoplineApp
-from streams.errors import SurroundingsError
+from streams.agents.leaving import leave_soon
 
 log = logging.getLogger("hopline.ready")
-
-LEAVE = 20.0
-"""Seconds in which a process leaves that is to end, or that an application of it has failed."""
 
 
 def serve(
@@ -35,15 +30,11 @@ async def _serve(
     apps: Sequence[HoplineApp], names: Sequence[str], ready: Callable[[], None]
 ) -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    # Faust waits without end for a Kafka that is away, in threads that outlive the loop: only the
-    # process can end them, and nothing stops this clock but its end.
-    late = threading.Timer(LEAVE, _leave_behind, (apps,))
-    late.daemon = True
 
     def end() -> None:
-        stop.set()
-        if late.ident is None:
-            late.start()
+        if not stop.is_set():
+            stop.set()
+            leave_soon(apps)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)
@@ -66,14 +57,3 @@ async def _serve(
     for app in apps:
         if app.crash_reason is not None:
             raise app.crash_reason
-
-
-def _leave_behind(apps: Sequence[HoplineApp]) -> None:
-    """End the process: what was not committed is done again, and has effect once."""
-    failed = [f"{app.crash_reason} " for app in apps if app.crash_reason is not None]
-    log.error(
-        "%sNot all has ended within %.0f s: is Kafka away? What was not committed is done again at "
-        "the next start.", "".join(failed), LEAVE,
-    )  # fmt: skip
-    logging.shutdown()
-    os._exit(SurroundingsError.exit_code)

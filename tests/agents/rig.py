@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -66,13 +66,14 @@ def application(system: System, name: str = "orders", **options: Any) -> Hopline
     )
 
 
-def make_anew(system: System, topic: str) -> None:
+def make_anew(system: System, topic: str, meanwhile: Callable[[], None] = lambda: None) -> None:
     """Delete a topic while no worker runs, and let it be made again."""
     cluster, admin = system.cluster, system.cluster.admin()
     system.stop()
     before = topic_id(cluster, topic)
     admin.delete_topics([topic])[topic].result()
     eventually(lambda: topic not in admin.list_topics(timeout=5).topics, "it is gone")
+    meanwhile()
     deploy(cluster, system.topology)
     assert topic_id(cluster, topic) != before
     system.start()

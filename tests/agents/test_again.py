@@ -95,6 +95,31 @@ def test_a_topic_that_is_made_anew_under_a_running_agent_stops_it(system: System
             assert answers(system, 11) == [*ANSWERS, "anew!"]
 
 
+def test_who_keeps_its_name_is_dealt_the_topic_that_is_made_anew(system: System) -> None:
+    """Kafka hands it what it was dealt last: nothing, where there was no topic at that time."""
+    topic, admin = system.cluster.topics.queue(*AT_B, "OrderQueue"), system.cluster.admin()
+    app = answering(application(system, member="one"))
+
+    def dealt() -> int:
+        group = app.conf.id
+        [member] = admin.describe_consumer_groups([group])[group].result().members
+        return len(member.assignment.topic_partitions)
+
+    def until_nothing_is_dealt() -> None:
+        eventually(lambda: dealt() == 0 or pause(), "nothing is dealt")
+
+    with system.client() as client:
+        with pytest.raises(SurroundingsError, match="is not the topic"), serving(app) as thread:
+            order(client, *BODIES)
+            assert answers(system, 10) == ANSWERS
+            make_anew(system, topic, until_nothing_is_dealt)
+            order(client, b"anew")
+            thread.join()
+        assert dealt() == 0
+        with serving(answering(application(system, member="one"))):
+            assert answers(system, 11) == [*ANSWERS, "anew!"]
+
+
 def test_an_offset_of_another_topic_is_the_beginning(system: System) -> None:
     """Also where the offset of the former one was committed when there was another already."""
     cluster, topic = system.cluster, system.cluster.topics.queue(*AT_B, "OrderQueue")

@@ -1,35 +1,43 @@
-"""An agent that is told to end while Kafka is gone: it ends, and says what that means."""
+"""Agents that are told to end while Kafka is gone: they end, and say what that means."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from streams.embedded import Broker
 from streams.kafka import Cluster, deploy
-from streams.resources import topologies_dir
-from streams.topology import load
 from streams.wire import Topics
+from tests.agents.rig import ORDERS, ROOT, shop
 from tests.running import DEADLINE, eventually
 from tests.workers.rig import pause
 
-ROUTERS = ("--all", "--service", "data-dependent-routing")
+OURS = ("streams", "worker", "agents", "--all", "--service", "data-dependent-routing")
+FAUSTS = ("tests.faults.agents", "one", "worker", "--loglevel=info", "--without-web")
 
 
-def test_without_kafka_an_agent_ends_all_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "ready"), [((*OURS, "--name", ORDERS), b"agents: ready"), (FAUSTS, b"Worker ready")]
+)
+def test_without_kafka_agents_end_all_the_same(
+    tmp_path: Path, command: tuple[str, ...], ready: bytes
+) -> None:
     broker, log = Broker(tmp_path / "kafka"), tmp_path / "agents.log"
     bootstrap = broker.start().bootstrap
-    options = ("--bootstrap", bootstrap, "--prefix", "t.")
+    where = {"HOPLINE_BOOTSTRAP": bootstrap, "HOPLINE_PREFIX": "t."}
     try:
-        deploy(Cluster(bootstrap, Topics("t.")), load(topologies_dir() / "data_dependent", 0))
+        deploy(Cluster(bootstrap, Topics("t.")), shop(tmp_path))
         with log.open("wb") as output:
-            command = (sys.executable, "-m", "streams", "worker", "agents", *ROUTERS, *options)
-            agents = subprocess.Popen(command, stdout=output, stderr=output)
+            agents = subprocess.Popen(
+                [sys.executable, "-m", *command],
+                cwd=ROOT, stdout=output, stderr=output, env={**os.environ, **where},
+            )  # fmt: skip
         try:
-            eventually(
-                lambda: b"agents: ready" in log.read_bytes() or pause() or agents.poll(), "ready"
-            )
+            eventually(lambda: ready in log.read_bytes() or pause() or agents.poll(), "ready")
             broker.kill()
             agents.terminate()
             assert agents.wait(DEADLINE) == 3, log.read_text()
