@@ -97,7 +97,7 @@ class HoplineApp(faust.App):
                     f"Two agents have the queue {topic}.",
                     "Give one agent the names of all services of a queue.",
                 )
-        self.reading.queues.update({s.topic: s.partitions for s in self._servers})
+        self.reading.queues.update(topics)
         self._count_alike()
 
     def _count_alike(self) -> None:

@@ -25,7 +25,7 @@ from mode.services import WaitResults
 from streams.agents.begun import Begun
 from streams.agents.dialog import NotConfirmedError
 from streams.agents.note import Note
-from streams.kafka import Cluster, KafkaError, KafkaException, read_notes, topic_id
+from streams.kafka import Cluster, KafkaError, KafkaException, Returning, read_notes, topic_id
 
 if TYPE_CHECKING:
     from streams.agents.application import HoplineApp
@@ -67,7 +67,7 @@ class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
         return consumer
 
     def join_again(self) -> None:
-        """Ask for a new deal; may be called from any thread."""
+        """Ask for a new deal: Kafka grants it to the group's leader; any thread may call it."""
         coordinator = self._ensure_consumer()._coordinator
         self.thread_loop.call_soon_threadsafe(coordinator.request_rejoin)
 
@@ -75,13 +75,12 @@ class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
 class Consumer(aiokafka.Consumer):
     """Commits messages of ``queues`` behind :meth:`finish` only; others as Faust does.
 
-    ``queues`` are topics with their numbers of partitions, ``topics`` their ids as they were first
-    seen, ``changed`` those that had another one at the last assignment: a rebalance comes when a
-    topic goes.
+    ``topics`` are the ids of the queues' topics as they were first seen, ``changed`` those that
+    had another one at the last assignment: a rebalance comes when a topic goes.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        self.queues: dict[str, int] = {}
+        self.queues: set[str] = set()
         self.notes: dict[TP, Note] = {}
         self.topics: dict[str, uuid.UUID] = {}
         self.changed: set[str] = set()
@@ -91,8 +90,9 @@ class Consumer(aiokafka.Consumer):
         self._held: set[TP] = set()
         self._wanted: set[TP] = set()
         self._seeking = asyncio.Lock()
-        self._is_new = True
         super().__init__(*args, **options)
+        app = cast("HoplineApp", self.app)
+        self._returning = Returning(app.cluster, app.conf.id, app.conf.consumer_group_instance_id)
 
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -153,12 +153,8 @@ class Consumer(aiokafka.Consumer):
         self._held, self._wanted = self._of_queues(assigned), set()
         self._rollbacks = {tp: self._note(tp).rollbacks for tp in self._held}
         await super().on_partitions_assigned(assigned, generation_id)
-        # Who keeps its name over a restart is handed what it was dealt last (KIP-345), and watches
-        # no topic: where that was while a queue's was away, nobody would ever read it again. If the
-        # group's leader asks, all is dealt anew; anybody else is handed the same again.
-        if self._is_new and len(self._held) < sum(self.queues.values()):
+        if await asyncio.to_thread(self._returning.finds_idle, self.queues):
             cast(ConsumerThread, self._thread).join_again()
-        self._is_new = False
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:
         """Let partitions flow; those that are held a little later."""

@@ -21,6 +21,7 @@ from streams.kafka import (
     KafkaError,
     KafkaException,
     Message,
+    Returning,
     TopicPartition,
     headers_of,
     is_fatal,
@@ -69,8 +70,12 @@ class ReadAhead:
         self._told: set[int] = set()
         named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
         self._consumer = cluster.consumer(group, auto_offset_reset="earliest", **named)
+        self._returning, self._is_dealt = Returning(cluster, group, member), False
+        self._join()
+
+    def _join(self) -> None:
         self._consumer.subscribe(
-            [topic], on_assign=self._assigned, on_revoke=self._gone, on_lost=self._gone
+            [self.topic], on_assign=self._assigned, on_revoke=self._gone, on_lost=self._gone
         )
 
     def close(self) -> None:
@@ -95,6 +100,10 @@ class ReadAhead:
             raise self._over
         self._pace()
         first = self._consumer.poll(timeout)
+        if self._is_dealt and self._returning.finds_idle([self.topic]):
+            first = None  # it is read again
+            self._consumer.unsubscribe()
+            self._join()
         while first is not None:
             # Before more is read: a rebalance, which any read may bring, takes it back with the
             # rest of its partition.
@@ -197,6 +206,7 @@ class ReadAhead:
     # --- partitions ------------------------------------------------------------------------------
 
     def _assigned(self, _: Any, partitions: list[TopicPartition]) -> None:
+        self._is_dealt = True
         for known in () if self._leaving else self._committed(partitions):
             stored = Progress.decode(max(known.offset, 0), known.metadata)
             queue = ReadyQueue(stored)

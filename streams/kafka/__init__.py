@@ -46,6 +46,7 @@ from streams.kafka.reader import (
     read_live,
     watermarks,
 )
+from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stated import refuse_secrets, stated_cluster
 from streams.kafka.topics import Mismatch, compare, create, demand, topic_id, topic_ids
@@ -77,6 +78,7 @@ __all__ = [
     "Overtaken",
     "Patience",
     "Producer",
+    "Returning",
     "Spans",
     "StuckError",
     "TopicPartition",

@@ -449,6 +449,25 @@ def test_who_has_lost_its_name_is_told_and_does_not_wait_for_ever(system: System
             first.receive(0)
 
 
+def test_who_comes_back_under_its_name_reads_what_is_new(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """Kafka hands it what it was dealt last: the one partition that there was at that time."""
+    with running(kafka, unique, topology_in(tmp_path), start=False) as system:
+        topic, cluster = system.cluster.topics.queue(*AT, "Order"), system.cluster
+        where = (cluster, *AT, "Order", f"{unique}orders")
+        with Receiver(*where, member="one") as before:
+            eventually(lambda: joined(before), "it is in the group")
+        admin = cluster.admin()
+        admin.create_partitions([NewPartitions(topic, 3)])[topic].result()
+        eventually(lambda: len(partitions_of(cluster, topic)) == 3, "three partitions")
+        put(system, "Order", *((group, "new", 5) for group in range(30)))
+        found: list[Received] = []
+        with Receiver(*where, member="one") as after:
+            eventually(lambda: found.extend(take(after)) or len(found) >= 30, "all of it")
+    assert len(found) == 30 and {m.partition for m in found} == {0, 1, 2}
+
+
 def test_a_partition_whose_progress_kafka_does_not_say_is_not_read_past(system: System) -> None:
     """Its messages would be left out, and whoever waits for them would wait for ever."""
     put(system, "Silent", (1, "x", 5))

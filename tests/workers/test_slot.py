@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import NewPartitions
 
-from streams.kafka import KafkaError, KafkaException
+from streams.kafka import KafkaError, KafkaException, partitions_of
 from streams.protocol import Limits
 from streams.workers import Control, FencedError, slot
 from tests.running import DEADLINE
@@ -67,6 +68,22 @@ def test_a_worker_without_a_slot_leaves_its_group_when_it_is_stopped(two: Rig) -
     first = assigned(two.endpoint())
     first.stop()
     assigned(two.endpoint())
+
+
+def test_a_forwarder_that_comes_back_reads_what_is_new(two: Rig) -> None:
+    """Kafka hands it what it was dealt last: the one partition that there was at that time."""
+    txq, cluster, admin = two.topics.txq("A"), two.cluster, two.cluster.admin()
+    assigned(two.forwarder(slot="a")).stop()
+    admin.create_partitions([NewPartitions(txq, 2)])[txq].result()
+    eventually(lambda: len(partitions_of(cluster, txq)) == 2 or pause(), "two partitions")
+    after = two.forwarder(slot="a")
+    reads = after.consumer("forwarder").assignment
+
+    def new() -> bool:
+        return any((p.topic, p.partition) == (txq, 1) for p in reads())
+
+    eventually(lambda: new() or after.failure or pause(), "the new partition")
+    assert after.failure is None
 
 
 def fence(running: Running, role: str) -> None:

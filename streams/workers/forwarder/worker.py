@@ -18,7 +18,7 @@ import logging
 import threading
 import time
 
-from streams.kafka import Cluster, Consumer, KafkaException, TopicPartition
+from streams.kafka import Cluster, Consumer, KafkaException, Returning, TopicPartition
 from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
 from streams.workers.forwarder.delivery import Delivery
@@ -114,16 +114,12 @@ class ForwarderWorker:
             stats=self.traffic.reader,
             **self._slot.member,
         )
+        returning = Returning(self._cluster, group + self.tenure.suffix, self._slot.name)
         if self.tenure.suffix:  # positions outlive the tenure in a group without members
             self._offsets = self._cluster.consumer(group)
-        consumer.subscribe(
-            self._reads,
-            on_assign=self._assigned,
-            on_revoke=self._revoked,
-            on_lost=self._lost,
-        )
+        self._join(consumer)
         try:
-            self._loop(stop)
+            self._loop(stop, returning)
             self._transit.settle()
             self._commit(10.0)
         finally:
@@ -132,10 +128,21 @@ class ForwarderWorker:
             if self._offsets is not consumer:
                 self._offsets.close()
 
-    def _loop(self, stop: threading.Event) -> None:
+    def _join(self, consumer: Consumer) -> None:
+        consumer.subscribe(
+            self._reads,
+            on_assign=self._assigned,
+            on_revoke=self._revoked,
+            on_lost=self._lost,
+        )
+
+    def _loop(self, stop: threading.Event, returning: Returning) -> None:
         commit_at = release_at = time.monotonic()
         while not stop.is_set() and self.tenure.lasts:
             self._turn()
+            if self.tenure.assigned and returning.finds_idle(self._reads):
+                self._consumer.unsubscribe()
+                self._join(self._consumer)
             now = time.monotonic()
             if now >= release_at:
                 self._transit.look_around()

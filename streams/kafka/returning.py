@@ -1,0 +1,52 @@
+"""Who comes back to its group under the name that it had there.
+
+Kafka knows such a member again and hands it what it was dealt last, without a new deal (KIP-345).
+What was not there then, because its topic was just made anew say, nobody reads: also the member
+that watches the topics for the others does not when it comes back. Each looks once, therefore, and
+where something lies idle it asks for a new deal.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+from confluent_kafka import ConsumerGroupState, KafkaException
+
+from streams.kafka.cluster import Cluster
+
+log = logging.getLogger("hopline.kafka")
+
+_TIMEOUT = 10.0
+
+
+class Returning:
+    """The first look of a member after it was dealt something; without a ``name`` it needs none."""
+
+    def __init__(self, cluster: Cluster, group: str, name: str | None) -> None:
+        self._cluster, self._group = cluster, group
+        self._is_due = bool(name)
+
+    def finds_idle(self, topics: Collection[str]) -> bool:
+        """Tell once, and wait for it, whether part of these topics was dealt to nobody."""
+        if not self._is_due:
+            return False
+        self._is_due = False
+        try:
+            return self._is_idle(topics)
+        except KafkaException as error:
+            log.warning("%s: what was dealt is not known: %s", self._group, error)
+            return False
+
+    def _is_idle(self, topics: Collection[str]) -> bool:
+        admin = self._cluster.admin()
+        asked = admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT)
+        there = admin.list_topics(timeout=_TIMEOUT).topics
+        group = asked[self._group].result()
+        if group.state != ConsumerGroupState.STABLE:
+            return False  # it is being dealt anew
+        dealt = {
+            (p.topic, p.partition) for m in group.members for p in m.assignment.topic_partitions
+        }
+        wanted = {(t, p) for t in topics if t in there for p in there[t].partitions}
+        return not wanted <= dealt
