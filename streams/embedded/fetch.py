@@ -44,7 +44,7 @@ def _fetch_one(jar: Jar, folder: Path, scratch: Path) -> None:
         context = MavenContext(
             repo_cache=work,
             local_repos=local,
-            remote_repos={"central": os.environ.get("HOPLINE_MAVEN", MAVEN_CENTRAL_URL)},
+            remote_repos={"central": os.environ.get("HOPLINE_MAVEN") or MAVEN_CENTRAL_URL},
             timeout=_TIMEOUT_S,
         )
         try:

@@ -12,6 +12,8 @@ from streams.errors import UsageError
 from streams.settings.model import settings_of
 
 _VARIABLE = "HOPLINE_KAFKA_"
+_COMPOSED = frozenset(_VARIABLE + name for name in ("HEAP", "IMAGE", "PORT"))
+"""Knobs of docker-compose.yml, which whoever exports them means for Kafka's container."""
 _ELSEWHERE = "HOPLINE_CLUSTERS__"
 _OTHERS = (
     "HOPLINE_CACHE",
@@ -108,7 +110,7 @@ def is_secret(name: str) -> bool:
 def property_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, Sourced]]:
     """Yield the properties that variables set: HOPLINE_KAFKA_SASL_PASSWORD is sasl.password."""
     for variable, value in sorted(environment.items()):
-        if variable.startswith(_VARIABLE):
+        if variable.startswith(_VARIABLE) and variable not in _COMPOSED:
             yield _property_of(variable.removeprefix(_VARIABLE)), Sourced(value, variable)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from streams.settings import property_variables
 from tests.command import said
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,10 @@ def test_every_knob_is_explained_and_every_one_is_used() -> None:
     for line in (ROOT / ".env").read_text("utf-8").splitlines():
         assert not line or line[0] == "#" or before[:1] in ("#", "H"), f"no sentence above {line}"
         before = line
+
+
+def test_no_knob_is_taken_for_a_property_of_kafkas_client() -> None:
+    assert list(property_variables(KNOBS)) == []
 
 
 def test_no_service_of_the_default_system_has_a_profile() -> None:

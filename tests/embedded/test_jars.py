@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -52,6 +53,17 @@ def test_a_jar_is_fetched_from_the_repository(mirror: Path, tmp_path: Path) -> N
     fetch((JAR,), tmp_path / "cache")
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["thing-1.0.jar"]
     assert not (tmp_path / "local").exists()
+
+
+def test_a_mirror_without_a_name_is_none(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An image's build has the variable also where nobody has named one."""
+    put(mirror, CONTENT)
+    monkeypatch.setattr("streams.embedded.fetch.MAVEN_CENTRAL_URL", os.environ["HOPLINE_MAVEN"])
+    monkeypatch.setenv("HOPLINE_MAVEN", "")
+    fetch((JAR,), tmp_path / "cache")
+    assert (tmp_path / "cache" / JAR.file).read_bytes() == CONTENT
 
 
 def test_the_local_repository_is_read_first(mirror: Path, tmp_path: Path) -> None:
