@@ -62,6 +62,7 @@ def test_what_is_ours_may_write_nowhere_and_has_no_rights(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
+    assert service["pull_policy"] == "never"
     assert service["image"].startswith(f"hopline/{service['build']['target']}:")
 
 
