@@ -25,7 +25,15 @@ from mode.services import WaitResults
 from streams.agents.begun import Begun
 from streams.agents.dialog import NotConfirmedError
 from streams.agents.note import Note
-from streams.kafka import Cluster, KafkaError, KafkaException, Returning, read_notes, topic_id
+from streams.kafka import (
+    Cluster,
+    KafkaError,
+    KafkaException,
+    Returning,
+    closed,
+    read_notes,
+    topic_id,
+)
 
 if TYPE_CHECKING:
     from streams.agents.application import HoplineApp
@@ -58,7 +66,7 @@ class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
         async def commit_noted(offsets: Mapping[Any, OffsetAndMetadata]) -> None:
             await commit(
                 {
-                    tp: OffsetAndMetadata(at.offset, notes.get(TP(*tp), Note()).encode())
+                    tp: OffsetAndMetadata(at.offset, closed(notes.get(TP(*tp), Note()).encode()))
                     for tp, at in offsets.items()
                 }
             )

@@ -23,9 +23,11 @@ from streams.kafka import (
     Message,
     Returning,
     TopicPartition,
+    closed,
     headers_of,
     is_fatal,
     is_forbidden,
+    note_of,
 )
 from streams.node import Progress, ReadyQueue, Row
 from streams.node.queue import POISON
@@ -136,7 +138,9 @@ class ReadAhead:
 
     def offsets(self, progress: Mapping[int, Progress]) -> list[TopicPartition]:
         """Return what is committed where partitions have come so far."""
-        return [TopicPartition(self.topic, n, p.next, p.encode()) for n, p in progress.items()]
+        return [
+            TopicPartition(self.topic, n, p.next, closed(p.encode())) for n, p in progress.items()
+        ]
 
     def stored(self, progress: Mapping[int, Progress]) -> None:
         """Note that Kafka knows it; what was received need not be kept any more."""
@@ -208,7 +212,7 @@ class ReadAhead:
     def _assigned(self, _: Any, partitions: list[TopicPartition]) -> None:
         self._is_dealt = True
         for known in () if self._leaving else self._committed(partitions):
-            stored = Progress.decode(max(known.offset, 0), known.metadata)
+            stored = Progress.decode(max(known.offset, 0), note_of(known))
             queue = ReadyQueue(stored)
             if stored.rollbacks >= POISON:  # it was turned off by that, and is on again
                 queue.turn_on()

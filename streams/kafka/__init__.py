@@ -35,6 +35,7 @@ from streams.kafka.lag import (
     read_notes_of,
     read_positions,
 )
+from streams.kafka.notes import closed, note_of
 from streams.kafka.patience import Patience, StuckError
 from streams.kafka.reader import (
     CACHE_BYTES,
@@ -85,6 +86,7 @@ __all__ = [
     "Transactor",
     "await_committed",
     "change_for",
+    "closed",
     "compare",
     "create",
     "create_acls",
@@ -95,6 +97,7 @@ __all__ = [
     "is_fatal",
     "is_forbidden",
     "next_of",
+    "note_of",
     "partitions_of",
     "preview",
     "publish",

@@ -34,15 +34,16 @@ _RESOURCES = {
 def create_acls(cluster: Cluster, granted: Iterable[tuple[str, Granted]]) -> int:
     """Create what is granted to principals, from every host; returns how many entries.
 
-    Those that exist already stay. Raises SurroundingsError where the cluster refuses.
+    Those that exist already stay, and what a user has by several roles is one. Raises
+    SurroundingsError where the cluster refuses.
     """
-    bindings = [
+    bindings = dict.fromkeys(
         binding_of(principal, grant, operation)
         for principal, grant in granted
         for operation in grant.operations
-    ]
+    )
     admin = cluster.admin()  # while it is held, the answers can come
-    for binding, future in admin.create_acls(bindings, request_timeout=_TIMEOUT).items():
+    for binding, future in admin.create_acls(list(bindings), request_timeout=_TIMEOUT).items():
         try:
             future.result()
         except KafkaException as error:

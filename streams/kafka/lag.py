@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster
+from streams.kafka.notes import note_of
 
 _TIMEOUT = 30.0
 _LOOK = 0.1
@@ -132,7 +133,7 @@ def _answered(future: Future[ConsumerGroupTopicPartitions]) -> Offsets:
 
 def _noted(future: Future[ConsumerGroupTopicPartitions]) -> Notes:
     found = future.result().topic_partitions or ()
-    return {(p.topic, p.partition): (p.offset, p.metadata or "") for p in found}
+    return {(p.topic, p.partition): (p.offset, note_of(p)) for p in found}
 
 
 def _offsets(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, TopicPartition, read_notes
+from streams.kafka import Cluster, TopicPartition, closed, read_notes
 from tests.agents.rig import (
     AT_B,
     answering,
@@ -131,7 +131,7 @@ def test_an_offset_of_another_topic_is_the_beginning(system: System) -> None:
         [(offset, note)] = read_notes(cluster, group).values()
         make_anew(system, topic)
         consumer = cluster.consumer(group)
-        stale = TopicPartition(topic, 0, offset, note)
+        stale = TopicPartition(topic, 0, offset, closed(note))
         consumer.commit(offsets=[stale], asynchronous=False)
         consumer.close()
         order(client, b"anew")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.kafka import TopicPartition
+from streams.kafka import TopicPartition, note_of
 from streams.workers.forwarder.passed import Passed
 
 TXQ = ("txq.A", 0)
@@ -10,7 +10,7 @@ TXQ = ("txq.A", 0)
 
 def told(found: list[TopicPartition]) -> list[tuple[str, int, int, str]]:
     """Return positions as values."""
-    return [(p.topic, p.partition, p.offset, p.metadata or "") for p in found]
+    return [(p.topic, p.partition, p.offset, note_of(p)) for p in found]
 
 
 def test_nothing_is_passed_while_it_is_under_way() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from streams.kafka import TopicPartition
+from streams.kafka import TopicPartition, closed, note_of
 from streams.wire.spans import spans_in
 
 Where = tuple[str, int]
@@ -25,7 +25,7 @@ class Passed:
         for p in known:
             if p.offset >= 0:
                 self._passed[p.topic, p.partition] = p.offset
-                self._known[p.topic, p.partition] = p.offset, p.metadata or ""
+                self._known[p.topic, p.partition] = p.offset, note_of(p)
 
     def note(self, where: Where, position: int) -> None:
         """Note that all records before a position have been decided."""
@@ -45,7 +45,7 @@ class Passed:
         for place, position in self._passed.items():
             now = min(position, lowest.get(place, position)), notes.get(place, "")
             if now != self._known.get(place):
-                found.append(TopicPartition(*place, *now))
+                found.append(TopicPartition(*place, now[0], closed(now[1])))
         return found
 
     def spare(self) -> dict[Where, int]:
@@ -58,7 +58,7 @@ class Passed:
     def committed(self, partitions: Iterable[TopicPartition]) -> None:
         """Note that Kafka knows these."""
         for p in partitions:
-            self._known[p.topic, p.partition] = p.offset, p.metadata or ""
+            self._known[p.topic, p.partition] = p.offset, note_of(p)
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Drop what somebody else has from now on."""
