@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Protocol
@@ -172,7 +172,7 @@ class Process:
             refuse_taken(tuple(self._slots()), control, self._stop)
             workers = self.workers = self._workers(names, control)
             threads = [
-                threading.Thread(target=self._guarded, args=(w,), name=f"{type(w).__name__}-{i}")
+                threading.Thread(target=self._work, args=(w,), name=f"{type(w).__name__}-{i}")
                 for i, w in enumerate(workers)
             ]
             for thread in threads:
@@ -180,8 +180,9 @@ class Process:
             if self._plan.keep is not None:
                 trimming = Trimming(self._cluster, control, workers, self._plan.keep)
                 threading.Thread(
-                    target=trimming.run, args=(self._stop,), name="trimming", daemon=True
-                ).start()
+                    target=self._guarded, args=(trimming.run, "Trimming"), name="trimming",
+                    daemon=True,
+                ).start()  # fmt: skip
             log.info("%d workers for %s", len(threads), ", ".join(names))
             for thread in threads:
                 thread.join()
@@ -260,14 +261,17 @@ class Process:
             trims_every=None if keep is None else every(keep),
         )
 
-    def _guarded(self, worker: Worker) -> None:
+    def _work(self, worker: Worker) -> None:
         WORKING.set((worker.role, str(worker.tenure)))
+        self._guarded(worker.run, f"{type(worker).__name__} {worker.tenure}")
+
+    def _guarded(self, run: Callable[[threading.Event], None], name: str) -> None:
         try:
-            worker.run(self._stop)
+            run(self._stop)
         except BaseException as error:  # the thread's end is the process's end
             if not isinstance(error, HoplineError):
-                log.exception("%s %s failed", type(worker).__name__, worker.tenure)
-                error = SurroundingsError(f"{type(worker).__name__} {worker.tenure}: {error}")
+                log.exception("%s failed", name)
+                error = SurroundingsError(f"{name}: {error}")
             self._failure = self._failure or error
             self._stop.set()
 

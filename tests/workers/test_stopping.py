@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from streams.errors import SurroundingsError
+from streams.kafka import deploy
 from streams.protocol import Command, CommandKind
 from streams.wire.records import command_record
+from streams.workers import Plan, Process, trimming
+from tests.running import DEADLINE
 from tests.workers.rig import Gate, Rig
 
 
@@ -35,3 +38,19 @@ def test_a_worker_without_room_for_its_records_can_be_stopped(two: Rig, role: st
     assert failure.message == "A was stopped while Kafka took no records."
     topic = two.topics.cmd("A") if role == "endpoint" else two.topics.out("A")
     assert two.committed(role, topic) < 0
+
+
+def test_a_process_that_cannot_trim_any_more_ends(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would go on, and the topics would grow without bound: whoever keeps it starts it again."""
+
+    def fail(_: Any) -> None:
+        raise ValueError("broken")
+
+    deploy(two.cluster, two.topology)  # with the schemas, which a whole process demands
+    monkeypatch.setattr(trimming, "every", lambda _: 0.01)
+    monkeypatch.setattr(trimming.Trimming, "once", fail)
+    process = Process(two.cluster, Plan(("forwarder",), ("A",), keep=1.0), timeout=DEADLINE)
+    with pytest.raises(SurroundingsError, match=r"^Trimming: broken"):
+        process.run()
