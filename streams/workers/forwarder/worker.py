@@ -33,6 +33,8 @@ ready = logging.getLogger("hopline.ready")
 BATCH = 2_000
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
+_SETTLED = 3.0
+"""Seconds after which partitions that were taken from one member have been dealt to another one."""
 _BEGINNING = -2
 
 
@@ -138,12 +140,15 @@ class ForwarderWorker:
 
     def _loop(self, stop: threading.Event, returning: Returning) -> None:
         commit_at = release_at = time.monotonic()
+        look_at = 0.0
         while not stop.is_set() and self.tenure.lasts:
             self._turn()
-            if self.tenure.assigned and returning.finds_idle(self._reads):
-                self._consumer.unsubscribe()
-                self._join(self._consumer)
             now = time.monotonic()
+            if self.tenure.assigned:
+                look_at = look_at or now + _SETTLED
+                if now >= look_at and returning.finds_idle(self._reads):
+                    self._consumer.unsubscribe()
+                    self._join(self._consumer)
             if now >= release_at:
                 self._transit.look_around()
                 release_at = now + RELEASE_EVERY
