@@ -30,6 +30,8 @@ from streams.kafka import (
     Outgoing,
     TopicPartition,
     Transactor,
+    closed,
+    note_of,
 )
 
 __all__ = ["Job", "Refusal", "Standing", "demand_name"]
@@ -104,9 +106,10 @@ class Job:
 
     def _known(self) -> Standing | None:
         mark = self._mark_kept()
-        if mark.offset < 0 or not mark.metadata:
+        note = note_of(mark)
+        if mark.offset < 0 or not note:
             return None
-        said = json.loads(mark.metadata)
+        said = json.loads(note)
         if said["plan"] != self._plan:
             raise UsageError(
                 f"The job {self.name} is known, and replays something else.",
@@ -150,7 +153,7 @@ class Job:
         position, refused, began = self.standing
         after = Standing(position + len(records) + passed, refused + passed, began)
         said = {"plan": self._plan, "refused": after.refused, "began": began}
-        mark = TopicPartition(self._mark.topic, 0, after.position, json.dumps(said))
+        mark = TopicPartition(self._mark.topic, 0, after.position, closed(json.dumps(said)))
         member = self._observer.consumer_group_metadata()
         for attempt in range(1, _TRIES + 1):
             try:

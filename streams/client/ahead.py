@@ -22,6 +22,7 @@ from streams.kafka import (
     KafkaException,
     Message,
     Returning,
+    Stranded,
     TopicPartition,
     closed,
     headers_of,
@@ -73,6 +74,7 @@ class ReadAhead:
         named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
         self._consumer = cluster.consumer(group, auto_offset_reset="earliest", **named)
         self._returning, self._is_dealt = Returning(cluster, group, member), False
+        self._stranded = Stranded(cluster)
         self._join()
 
     def _join(self) -> None:
@@ -100,10 +102,16 @@ class ReadAhead:
         """
         if self._over is not None:
             raise self._over
+        try:
+            self._stranded.look(bool(self.partitions), self._consumer)
+        except SurroundingsError as stranded:
+            self._over = stranded
+            raise
         self._pace()
         first = self._consumer.poll(timeout)
         if self._is_dealt and self._returning.finds_idle([self.topic]):
-            first = None  # it is read again
+            if first is not None and first.error() is None:
+                first = None  # it is read again
             self._consumer.unsubscribe()
             self._join()
         while first is not None:

@@ -50,6 +50,7 @@ from streams.kafka.reader import (
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stated import refuse_secrets, stated_cluster
+from streams.kafka.stranded import Stranded
 from streams.kafka.topics import Mismatch, compare, create, demand, topic_id, topic_ids
 from streams.kafka.transactor import AbortedError, Outgoing, Transactor
 from streams.kafka.trim import first_since, trim
@@ -81,6 +82,7 @@ __all__ = [
     "Producer",
     "Returning",
     "Spans",
+    "Stranded",
     "StuckError",
     "TopicPartition",
     "Transactor",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-_END = "."
+_END = "\n"
 
 
 class Noted(Protocol):
@@ -28,7 +28,7 @@ def closed(note: str) -> str:
 def note_of(found: Noted) -> str:
     """Return the note beside an offset that Kafka's client has found; without one, nothing.
 
-    What somebody else has committed, without an end, is returned as it is.
+    What somebody else has committed, without an end, is returned with what lies behind it.
     """
     try:
         text = found.metadata or ""

@@ -14,6 +14,7 @@ from collections.abc import Collection
 from confluent_kafka import ConsumerGroupState, KafkaException
 
 from streams.kafka.cluster import Cluster
+from streams.kafka.failure import is_forbidden
 
 log = logging.getLogger("hopline.kafka")
 
@@ -28,15 +29,19 @@ class Returning:
         self._is_due = bool(name)
 
     def finds_idle(self, topics: Collection[str]) -> bool:
-        """Tell once, and wait for it, whether part of these topics was dealt to nobody."""
+        """Tell once, and wait for it, whether part of these topics was dealt to nobody.
+
+        Where Kafka does not say it, the next call asks again.
+        """
         if not self._is_due:
             return False
-        self._is_due = False
         try:
-            return self._is_idle(topics)
+            found, self._is_due = self._is_idle(topics), False
         except KafkaException as error:
-            log.warning("%s: what was dealt is not known: %s", self._group, error)
+            self._is_due = not is_forbidden(error.args[0])
+            log.info("%s: what was dealt is not known: %s", self._group, error)
             return False
+        return found
 
     def _is_idle(self, topics: Collection[str]) -> bool:
         admin = self._cluster.admin()

@@ -17,6 +17,7 @@ from streams.kafka import (
     KafkaException,
     Message,
     Producer,
+    Stranded,
     TopicPartition,
     is_forbidden,
     watermarks,
@@ -200,6 +201,8 @@ class Control:
 
     def _ended(self) -> SurroundingsError:
         """Return what tells why there is neither catalog nor presence any more."""
+        if isinstance(self._failure, SurroundingsError):
+            return self._failure
         if isinstance(self._failure, KafkaException):
             return self._cluster.unreachable(self._failure)
         return SurroundingsError(f"The catalog is not read any more: {self._failure!r}.")
@@ -208,7 +211,7 @@ class Control:
         try:
             self._run()
         except Exception as error:  # without signs of life and catalog no worker may go on
-            known = isinstance(error, KafkaException)
+            known = isinstance(error, (KafkaException, SurroundingsError))
             log.error("control has failed: %s", error, exc_info=not known)
             self._failure = error
             self._settled.set()
@@ -224,7 +227,7 @@ class Control:
         for topic in both:  # a client that knows its topics begins to read half a second earlier
             watermarks(consumer, topic, 0)
         consumer.assign([TopicPartition(topic, 0, _BEGINNING) for topic in both])
-        sign = partial(self._sign, producer)
+        sign, stranded = partial(self._sign, producer), Stranded(self._cluster)
         try:
             while not self._stop.is_set():
                 now = time.monotonic()
@@ -233,6 +236,7 @@ class Control:
                 message = consumer.poll(min(0.2, self._signs.due_in(now)))
                 if message is not None:
                     self._take(message)
+                stranded.look(message is not None, consumer, producer)
         finally:
             self._signs.take_leave(sign)
             producer.flush(1)

@@ -27,6 +27,8 @@ from streams.kafka import (
     Outgoing,
     TopicPartition,
     Transactor,
+    closed,
+    note_of,
 )
 from streams.store.outbox import Batch, OutboxTable, Statement
 from streams.wire.records import COMMAND
@@ -84,7 +86,7 @@ class Relay:
         batch = self._next()
         if batch is None:
             return 0
-        mark = TopicPartition(self._mark.topic, self._mark.partition, 0, batch.id)
+        mark = TopicPartition(self._mark.topic, self._mark.partition, 0, closed(batch.id))
         records = [self._record(statement) for statement in batch.statements]
         self._transactor.commit(records, [mark], self._observer.consumer_group_metadata())
         self._outbox.finish(batch)
@@ -134,7 +136,7 @@ class Relay:
             [known] = self._observer.committed([self._mark], timeout=self._timeout)
         except KafkaException as error:
             raise self._cluster.unreachable(error, self._timeout) from error
-        if known.metadata == batch.id:
+        if note_of(known) == batch.id:
             return True
         age = time.time() - batch.at
         if age > REMEMBERED:

@@ -29,6 +29,7 @@ from streams.kafka import (
     KafkaError,
     KafkaException,
     Message,
+    Stranded,
     TopicPartition,
     is_fatal,
     partitions_of,
@@ -145,9 +146,11 @@ class EndpointWorker:
             **self._slot.member,
         )
         self.assignment.subscribe(consumer)
+        stranded = Stranded(cluster)
         try:
             while not stop.is_set() and self.tenure.lasts:
                 self._turn(consumer)
+                stranded.look(self.tenure.assigned, consumer)
         finally:
             self.assignment.close()
             consumer.close()

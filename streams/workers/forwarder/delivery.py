@@ -11,7 +11,7 @@ import time
 from functools import partial
 
 from streams.errors import EventKind, Number
-from streams.kafka import Cluster, Headers, KafkaError, KafkaException, Message
+from streams.kafka import Cluster, Headers, KafkaError, KafkaException, Message, Producer
 from streams.node import Event, event
 from streams.wire import encode_event
 from streams.workers.counts import Told, Traffic
@@ -118,6 +118,11 @@ class Delivery:
         """Write an event."""
         self._told.one(told)
         self.produce(source, self._events, key, encode_event(told))
+
+    @property
+    def producer(self) -> Producer:
+        """Return the client that writes."""
+        return self._producer
 
     def serve(self) -> None:
         """Let the client report what has failed."""

@@ -18,7 +18,7 @@ import logging
 import threading
 import time
 
-from streams.kafka import Cluster, Consumer, KafkaException, Returning, TopicPartition
+from streams.kafka import Cluster, Consumer, KafkaException, Returning, Stranded, TopicPartition
 from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
 from streams.workers.forwarder.delivery import Delivery
@@ -100,6 +100,7 @@ class ForwarderWorker:
 
     def _work(self, stop: threading.Event) -> None:
         self._passed = Passed()
+        self._unconfirmed = Stranded(self._cluster)
         self._delivery = Delivery(
             self._cluster, self.instance, stop, told=self.told, traffic=self.traffic
         )
@@ -140,13 +141,15 @@ class ForwarderWorker:
 
     def _loop(self, stop: threading.Event, returning: Returning) -> None:
         commit_at = release_at = time.monotonic()
-        look_at = 0.0
+        look_at, stranded = 0.0, Stranded(self._cluster)
         while not stop.is_set() and self.tenure.lasts:
             self._turn()
             now = time.monotonic()
+            stranded.look(self.tenure.assigned, self._consumer)
             if self.tenure.assigned:
                 look_at = look_at or now + _SETTLED
                 if now >= look_at and returning.finds_idle(self._reads):
+                    self.tenure.assigned = False
                     self._consumer.unsubscribe()
                     self._join(self._consumer)
             if now >= release_at:
@@ -171,7 +174,9 @@ class ForwarderWorker:
         if not offsets:
             self._delivery.serve()
             return
-        if not self._delivery.confirm(timeout):
+        is_confirmed = self._delivery.confirm(timeout)
+        self._unconfirmed.look(is_confirmed, self._delivery.producer)
+        if not is_confirmed:
             return
         try:
             self._offsets.commit(offsets=offsets, asynchronous=False)

@@ -1,0 +1,62 @@
+"""A client of Kafka's that asks nobody any more, although Kafka is there.
+
+A cluster that has just come back may answer that it has no brokers. Kafka's client (librdkafka 2.13
+to 2.16, its issue 5301) then forgets all that it knew, those that it was told to begin with too,
+whatever ``metadata.recovery.strategy`` says, and stands still without a word. Only another client
+goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from confluent_kafka import KafkaException
+
+from streams.errors import SurroundingsError
+from streams.kafka.cluster import Cluster
+
+_PATIENCE = 15.0
+"""Seconds without any sign that all is well after which clients are asked."""
+_TIMEOUT = 5.0
+
+
+class Asking(Protocol):
+    """A client: consumer, producer or admin."""
+
+    def list_topics(self, *, timeout: float) -> Any:
+        """Return the cluster's metadata."""
+
+
+class Stranded:
+    """Looks after clients that have not heard from Kafka for a while; ``clock`` is in seconds."""
+
+    def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cluster, self._clock = cluster, clock
+        self._look_at: float | None = None
+
+    def look(self, is_well: bool, *clients: Asking) -> None:
+        """Raise SurroundingsError where one of them asks nobody, and a new one is answered.
+
+        Now and then this takes some seconds, but not where ``is_well``.
+        """
+        if is_well:
+            self._look_at = None
+            return
+        now = self._clock()
+        if self._look_at is None or now >= self._look_at:
+            asks, self._look_at = self._look_at is not None, now + _PATIENCE
+            if asks and not all(map(_is_answered, clients)) and _is_answered(self._cluster.admin()):
+                raise SurroundingsError(
+                    f"Kafka at {self._cluster.bootstrap} is there, but its client here has "
+                    "forgotten where (librdkafka issue 5301).",
+                    "Start this again: another client goes on.",
+                )
+
+
+def _is_answered(client: Asking) -> bool:
+    try:
+        return bool(client.list_topics(timeout=_TIMEOUT).brokers)
+    except KafkaException:
+        return False
