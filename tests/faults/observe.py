@@ -10,8 +10,16 @@ from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from streams.errors import EventKind
-from streams.kafka import Cluster, Consumer, Message, TopicPartition, headers_of, partitions_of
+from streams.errors import EventKind, SurroundingsError
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    Message,
+    Stranded,
+    TopicPartition,
+    headers_of,
+    partitions_of,
+)
 from streams.wire import MalformedError, decode_event
 from streams.wire.records import read_queued
 
@@ -76,14 +84,14 @@ class Observer:
         return len(self.by_initiator.seen) + len(self.by_target.seen)
 
     def _run(self) -> None:
-        consumers = [_consumer(cluster, queues) for cluster, queues in self._watched]
+        eyes = [_Eye(cluster, queues) for cluster, queues in self._watched]
         events = {cluster.topics.event for cluster, _ in self._watched}
         while not self._stop.is_set():
-            for consumer in consumers:
-                for message in consumer.consume(1000, 0.05):
+            for eye in eyes:
+                for message in eye.take():
                     self._look(message, events)
-        for consumer in consumers:
-            consumer.close()
+        for eye in eyes:
+            eye.close()
 
     def _look(self, message: Message, events: Container[str | None]) -> None:
         if message.error() is not None:
@@ -105,13 +113,37 @@ class Observer:
         self.ended += kind == (EventKind.CONVERSATION, _END_ACKNOWLEDGED, 0)
 
 
-def _consumer(cluster: Cluster, queues: Sequence[str]) -> Consumer:
-    """Return what reads the queues and the events of a cluster from their beginning."""
-    consumer = cluster.consumer(f"{cluster.topics.prefix}observer")
-    where = [
-        TopicPartition(topic, p, _BEGINNING)
-        for topic in (*queues, cluster.topics.event)
-        for p in partitions_of(cluster, topic)
-    ]
-    consumer.assign(where)
-    return consumer
+class _Eye:
+    """Reads the queues and the events of a cluster from their beginning, without a group."""
+
+    def __init__(self, cluster: Cluster, queues: Sequence[str]) -> None:
+        self._cluster, self._stranded = cluster, Stranded(cluster)
+        self._at = {
+            (topic, partition): _BEGINNING
+            for topic in (*queues, cluster.topics.event)
+            for partition in partitions_of(cluster, topic)
+        }
+        self._consumer = self._begun()
+
+    def _begun(self) -> Consumer:
+        consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}observer")
+        consumer.assign([TopicPartition(*place, at) for place, at in self._at.items()])
+        return consumer
+
+    def take(self) -> list[Message]:
+        """Return what has come."""
+        found = self._consumer.consume(1000, 0.05)
+        for message in found:
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            if message.error() is None and topic and partition is not None and offset is not None:
+                self._at[topic, partition] = offset + 1
+        try:
+            self._stranded.look(bool(found), self._consumer)
+        except SurroundingsError:
+            self.close()
+            self._consumer = self._begun()
+        return found
+
+    def close(self) -> None:
+        """Let the broker go."""
+        self._consumer.close()
