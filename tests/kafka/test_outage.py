@@ -85,8 +85,9 @@ def test_whoever_waits_says_why_and_what_to_do_and_how_much_longer(
 
 
 def test_the_reason_is_what_librdkafka_says_without_its_own_names(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.ERROR, "hopline.librdkafka")  # which `hopline replay` has silenced
     for seconds in (
         "_LOOK",
         "EVERY",
