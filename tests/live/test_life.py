@@ -22,6 +22,7 @@ from streams.live.life import (
     read_dialog,
     read_life,
 )
+from streams.live.life.records import Said
 from streams.protocol import Limits, State
 from streams.routing import Verdict
 from streams.topology import Topology
@@ -198,6 +199,21 @@ def test_routes_that_were_changed_since_are_told(combined: Lived) -> None:
     nothing = build_life(combined.life.conversation, reading.records, Topology({}))
     assert nothing.steps and not any(step.decisions for step in nothing.steps)
     assert [said(s) for s in nothing.steps] == [said(s) for s in combined.life.steps]
+
+
+def test_a_clock_that_is_ahead_puts_no_statement_behind_its_message(combined: Lived) -> None:
+    """An application's clock and Kafka's differ, if only by milliseconds."""
+    reading = read_dialog(combined.system.cluster, combined.life.conversation)
+    ahead = [
+        r._replace(command=r.command._replace(stored_at=r.command.stored_at + 40))
+        if isinstance(r, Said) and r.command.from_initiator
+        else r
+        for r in reading.records
+    ]
+    life = build_life(combined.life.conversation, ahead, combined.system.topology)
+    words = [said(step) for step in life.steps]
+    assert words[:3] == ["BEGIN DIALOG to TargetService", "SEND 0", "message 0"]
+    assert words.index("END 1") < words.index("EndDialog 1 into TargetQueue")
 
 
 # --- retries, drops, several targets -------------------------------------------------------------

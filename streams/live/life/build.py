@@ -69,7 +69,7 @@ def build_life(
         found.take(record)
     copies = Copies(found.frames, Decider(topology, conversation))
     scene = _scene(found, topology)
-    happened = sorted(_steps(found, scene, copies), key=_place_in_time)
+    happened = sorted(_causal(tuple(_steps(found, scene, copies))), key=_place_in_time)
     parties = next((f.parties for f in found.frames if f.parties.from_initiator), None)
     return Life(
         conversation,
@@ -82,6 +82,25 @@ def build_life(
         version,
         tuple(left_out),
     )
+
+
+def _causal(happened: Sequence[Step]) -> Iterator[Step]:
+    """Yield steps of which no SEND comes behind its message, and no BEGIN behind anything.
+
+    A statement has the time of its application's clock, and a message that of Kafka's as its worker
+    knows it: they differ by milliseconds.
+    """
+    sent: dict[tuple[bool, int], int] = {}
+    for step in happened:
+        if step.message is not None and step.sight.shape.is_copy:
+            sent[step.message] = min(step.at, sent.get(step.message, step.at))
+    for step in happened:
+        if step.sight.shape is Shape.STATEMENT:
+            begins = step.sight.verb.startswith("BEGIN DIALOG")
+            caused = sent.values() if begins else (sent.get(step.message or (True, -1), step.at),)
+            yield replace(step, at=min((step.at, *caused)))
+        else:
+            yield step
 
 
 def _place_in_time(step: Step) -> tuple[int, int]:
