@@ -9,7 +9,8 @@ where something lies idle it asks for a new deal.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 
 from confluent_kafka import ConsumerGroupState, KafkaException
 
@@ -22,11 +23,25 @@ _TIMEOUT = 10.0
 
 
 class Returning:
-    """The first look of a member after it was dealt something; without a ``name`` it needs none."""
+    """The first look of a member after it was dealt something; without a ``name`` it needs none.
 
-    def __init__(self, cluster: Cluster, group: str, name: str | None) -> None:
+    ``after``: so many seconds after it was first asked for, where members hand partitions over in
+    two steps, between which they are nobody's. ``clock`` is monotonic, in seconds.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        group: str,
+        name: str | None,
+        *,
+        after: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._cluster, self._group = cluster, group
         self._is_due = bool(name)
+        self._after, self._clock = after, clock
+        self._look_at: float | None = None
 
     def finds_idle(self, topics: Collection[str]) -> bool:
         """Tell once, and wait for it, whether part of these topics was dealt to nobody.
@@ -34,6 +49,11 @@ class Returning:
         Where Kafka does not say it, the next call asks again.
         """
         if not self._is_due:
+            return False
+        now = self._clock()
+        if self._look_at is None:
+            self._look_at = now + self._after
+        if now < self._look_at:
             return False
         try:
             found, self._is_due = self._is_idle(topics), False

@@ -90,15 +90,15 @@ def _causal(happened: Sequence[Step]) -> Iterator[Step]:
     A statement has the time of its application's clock, and a message that of Kafka's as its worker
     knows it: they differ by milliseconds.
     """
-    sent: dict[tuple[bool, int], int] = {}
+    sent: dict[tuple[bool, int] | None, int] = {}
     for step in happened:
         if step.message is not None and step.sight.shape.is_copy:
             sent[step.message] = min(step.at, sent.get(step.message, step.at))
     for step in happened:
         if step.sight.shape is Shape.STATEMENT:
             begins = step.sight.verb.startswith("BEGIN DIALOG")
-            caused = sent.values() if begins else (sent.get(step.message or (True, -1), step.at),)
-            yield replace(step, at=min((step.at, *caused)))
+            caused = min(sent.values(), default=step.at) if begins else sent.get(step.message)
+            yield step if caused is None else replace(step, at=min(step.at, caused))
         else:
             yield step
 

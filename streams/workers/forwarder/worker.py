@@ -117,7 +117,9 @@ class ForwarderWorker:
             stats=self.traffic.reader,
             **self._slot.member,
         )
-        returning = Returning(self._cluster, group + self.tenure.suffix, self._slot.name)
+        returning = Returning(
+            self._cluster, group + self.tenure.suffix, self._slot.name, after=_SETTLED
+        )
         if self.tenure.suffix:  # positions outlive the tenure in a group without members
             self._offsets = self._cluster.consumer(group)
         self._join(consumer)
@@ -141,17 +143,15 @@ class ForwarderWorker:
 
     def _loop(self, stop: threading.Event, returning: Returning) -> None:
         commit_at = release_at = time.monotonic()
-        look_at, stranded = 0.0, Stranded(self._cluster)
+        stranded = Stranded(self._cluster)
         while not stop.is_set() and self.tenure.lasts:
             self._turn()
-            now = time.monotonic()
             stranded.look(self.tenure.assigned, self._consumer)
-            if self.tenure.assigned:
-                look_at = look_at or now + _SETTLED
-                if now >= look_at and returning.finds_idle(self._reads):
-                    self.tenure.assigned = False
-                    self._consumer.unsubscribe()
-                    self._join(self._consumer)
+            if self.tenure.assigned and returning.finds_idle(self._reads):
+                self.tenure.assigned = False
+                self._consumer.unsubscribe()
+                self._join(self._consumer)
+            now = time.monotonic()
             if now >= release_at:
                 self._transit.look_around()
                 release_at = now + RELEASE_EVERY
