@@ -10,8 +10,11 @@ from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import (
     CatalogState,
     Cluster,
+    Consumer,
     KafkaError,
     KafkaException,
+    Message,
+    Stranded,
     TopicPartition,
     change_for,
     publish,
@@ -41,23 +44,37 @@ class QueueSettings:
         self._cluster, self._where = cluster, (instance, database, queue)
         self._state = CatalogState()
         self._least = 0
-        topic, position = cluster.topics.catalog, 0
-        for message in read_all(cluster, topic):
-            position = (message.offset() or 0) + 1
-            self._state.read(message)
+        self._next = 0
+        for message in read_all(cluster, cluster.topics.catalog):
+            self._take(message)
         self._settle()
-        self._consumer = cluster.consumer(f"{cluster.topics.prefix}reader")
-        self._consumer.assign([TopicPartition(topic, 0, position)])
+        self._consumer, self._stranded = self._follow(), Stranded(cluster)
+
+    def _follow(self) -> Consumer:
+        consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}reader")
+        consumer.assign([TopicPartition(self._cluster.topics.catalog, 0, self._next)])
+        return consumer
+
+    def _take(self, message: Message) -> bool:
+        """Read a record of the catalog; tell whether that completes a version."""
+        self._next = (message.offset() or 0) + 1
+        return self._state.read(message)
 
     def close(self) -> None:
         """Let the broker go."""
         self._consumer.close()
 
     def look(self) -> None:
-        """Take in what has come of the catalog since; does not wait."""
-        for message in self._consumer.consume(1_000, 0):
-            if message.error() is None and self._state.read(message):
+        """Take in what has come of the catalog since; does not wait where Kafka is well."""
+        batch = self._consumer.consume(1_000, 0)
+        for message in batch:
+            if message.error() is None and self._take(message):
                 self._settle()
+        try:
+            self._stranded.look(bool(batch), self._consumer)
+        except SurroundingsError:
+            self._consumer.close()
+            self._consumer = self._follow()
 
     def _settle(self) -> None:
         if self._state.topology is not None and self._state.version >= self._least:

@@ -12,6 +12,7 @@ from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicP
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Message, headers_of
+from streams.kafka.stranded import Stranded
 from streams.wire import MalformedError
 from streams.wire.describe import RawRecord
 
@@ -76,6 +77,7 @@ class Follower(Generic[Item]):
     ) -> None:
         """Begin at the beginning or, with ``last``, that many positions before each end."""
         self._make, self._order = make, order
+        self._stranded = Stranded(cluster)
         self._consumer = cluster.consumer(
             f"{cluster.topics.prefix}tail", auto_offset_reset="earliest", enable_partition_eof=True
         )
@@ -114,9 +116,11 @@ class Follower(Generic[Item]):
         self._paused.clear()
 
     def onward(self) -> Iterator[Item]:
-        """Yield what comes from now on, as it comes, for ever."""
+        """Yield what comes from now on, as it comes, for ever; raises SurroundingsError."""
         while True:
-            for message in self._poll():
+            batch = self._poll()
+            self._stranded.look(bool(batch), self._consumer)
+            for message in batch:
                 error = message.error()
                 if error is not None:
                     if error.code() != KafkaError._PARTITION_EOF:

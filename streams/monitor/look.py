@@ -92,7 +92,7 @@ class Eye:
         )
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Let the broker go; the next look begins anew."""
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
@@ -136,6 +136,7 @@ class Eye:
             consumer.close()
             raise
         consumer.assign([TopicPartition(topic, 0, _BEGINNING) for topic in topics])
+        self._catalog, self._at = CatalogState(), {}
         return consumer
 
     def _read(self, message: Message) -> None:

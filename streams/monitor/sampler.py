@@ -87,10 +87,10 @@ class Sampler:
         try:
             seen = self._eye.look(now)
         except KafkaException as error:
-            self._tell(str(error.args[0]))
+            self._missed(str(error.args[0]))
             return
         except SurroundingsError as error:
-            self._tell(error.message)
+            self._missed(error.message)
             return
         self._told = ""
         try:
@@ -106,7 +106,9 @@ class Sampler:
         self._store.sample(rows, oldest=now - KEPT)
         self._holding = {subject_of(row): row for row in rows}
 
-    def _tell(self, why: str) -> None:
+    def _missed(self, why: str) -> None:
+        # The next look is another client's: this one may stand still (streams/kafka/stranded.py).
+        self._eye.close()
         if why != self._told:
             self._say(f"nothing is sampled: {why}")
         self._told = why

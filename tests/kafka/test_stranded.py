@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
 
+from streams.client.queues import QueueSettings
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, KafkaError, KafkaException, Stranded
+from streams.kafka import (
+    Cluster,
+    KafkaError,
+    KafkaException,
+    Stranded,
+    create,
+    deploy,
+    read_catalog,
+)
+from streams.kafka.follow import Follower, raw_record
+from streams.resources import topologies_dir
+from streams.topology import apply_sql, load
+from streams.wire import Topics
+from streams.wire.specs import TopicSpec
+from tests.running import eventually
+from tests.workers.rig import pause
 
 
 @dataclass
@@ -76,3 +93,42 @@ def test_nothing_is_told_of_a_client_that_waits_or_is_well() -> None:
     watched.after(1)
     watched.after(14)
     assert (watched.client.asked, watched.kafka.asked) == (2, 0)
+
+
+@pytest.fixture
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every look find its client stranded."""
+
+    def look(self: Stranded, is_well: bool, *_: object) -> None:
+        raise SurroundingsError("it has forgotten where")
+
+    monkeypatch.setattr(Stranded, "look", look)
+
+
+@pytest.mark.usefixtures("_forgotten")
+def test_who_follows_topics_is_told(kafka: str, unique: str) -> None:
+    cluster = Cluster(kafka, Topics(unique))
+    create(cluster, [TopicSpec(cluster.topics.event, "event", 1, {})])
+    follower = Follower(cluster, [(cluster.topics.event, 1)], raw_record, lambda _: 0)
+    with contextlib.closing(follower), pytest.raises(SurroundingsError, match="forgotten where"):
+        next(follower.onward())
+
+
+@pytest.mark.usefixtures("_forgotten")
+def test_a_queue_s_settings_are_followed_by_another_client(kafka: str, unique: str) -> None:
+    cluster = Cluster(kafka, Topics(unique))
+    deploy(cluster, load(topologies_dir() / "local", 0))
+    where = ("ServerA", "DatabaseB")
+    settings = QueueSettings(cluster, *where, "TargetQueue")
+    followed_by = settings._consumer
+    topology = read_catalog(cluster).topology
+    assert settings.status and topology is not None
+    deploy(cluster, apply_sql(topology, *where, "ALTER QUEUE TargetQueue WITH STATUS = OFF", 0))
+
+    def is_off() -> bool:
+        settings.look()
+        return not settings.status
+
+    with contextlib.closing(settings):
+        eventually(lambda: is_off() or pause(), "the settings are known")
+        assert settings._consumer is not followed_by

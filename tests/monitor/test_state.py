@@ -190,6 +190,16 @@ def test_lag_is_what_a_worker_has_not_passed(two: Rig, store: Store) -> None:
     assert ("B", "forwarder", "out") in lags
 
 
+def test_another_client_sees_what_the_one_before_saw(two: Rig) -> None:
+    """After a look that came to nothing the next one is another client's."""
+    eye, now = Eye(two.cluster), time.time_ns() // 1_000_000
+    seen = eventually(lambda: eye.look(now), "the catalog is there")
+    eye.close()
+    again = eye.look(now)
+    assert again is not None and (again.homes, again.links) == (seen.homes, seen.links)
+    eye.close()
+
+
 def test_a_link_whose_end_is_silent_is_down_and_held_for(three: Rig, store: Store) -> None:
     """B gives no sign of life: its gateway holds what the sender says again and again."""
     three.endpoint("A", limits=QUICK)
