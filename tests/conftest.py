@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -16,6 +17,7 @@ import pytest
 from streams.embedded import Broker
 from streams.errors import HoplineError
 from tests.dealing import ByFile, rank
+from tests.mortal import Embedded, Mortal
 from tests.postgres import MissingError, Postgres
 
 # Every run draws the same examples, and none fails because a machine was slow.
@@ -34,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--containers", action="store_true", help="run on servers in containers")
 
 
-_SERVERS = {"kafka", "postgres"}
+_SERVERS = {"kafka", "postgres", "mortal_kafka"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -63,6 +65,19 @@ def kafka(
         pytest.fail(f"These tests need a Kafka broker. {error.message}", pytrace=False)
     yield broker.bootstrap
     broker.stop()
+
+
+@pytest.fixture
+def mortal_kafka(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mortal]:
+    """Return a broker of the test's own, which it may kill."""
+    if request.config.getoption("--containers"):
+        from tests.containers.servers import KafkaContainer
+
+        with KafkaContainer() as container:
+            yield container
+        return
+    with Embedded(tmp_path / "kafka") as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")

@@ -15,19 +15,21 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
 from streams.embedded.properties import Node, server_properties
-from tests.containers.compose import free_ports
+from tests.containers.compose import ROOT, free_ports
 from tests.containers.images import kafka_image
 
 _INSIDE, _CONTROLLER, _SELF = 9092, 9093, 9094
 _HOST = "127.0.0.1"
 _DATA = Path("/var/lib/kafka/data")
 _PATIENCE = 180
+_START = ROOT / "deploy" / "containers" / "kafka" / "start-kafka"
 
 
 class KafkaContainer(DockerContainer):
     """The public image as the embedded broker is set up, at a port that is chosen beforehand.
 
     Kafka tells its clients where it is, so it has to know the port on the host before it starts.
+    It is started as in docker-compose.yml.
     """
 
     def __init__(self) -> None:
@@ -41,12 +43,28 @@ class KafkaContainer(DockerContainer):
             "advertised.listeners": f"HOST://{self.address},SELF://{_HOST}:{_SELF}",
             # It talks to itself, too, and inside the port on the host leads nowhere.
             "inter.broker.listener.name": "SELF",
+            "log.dirs": str(_DATA),
         }
         for name, value in settings.items():
             self.with_env("KAFKA_" + name.upper().replace(".", "_"), value)
         self.ports.update({str(_INSIDE): (_HOST, int(self.address.rpartition(":")[2]))})
+        self.with_volume_mapping(str(_START), "/start-kafka")
+        self.with_command(["bash", "/start-kafka"])
         started = LogMessageWaitStrategy("Kafka Server started")
         self.waiting_for(started.with_startup_timeout(_PATIENCE))
+
+    @property
+    def bootstrap(self) -> str:
+        """Return its address, as an embedded broker does."""
+        return self.address
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL."""
+        self.get_wrapped_container().kill()
+
+    def again(self) -> None:
+        """Start it again with its data; returns before it serves."""
+        self.get_wrapped_container().start()
 
 
 @contextmanager

@@ -1,0 +1,29 @@
+"""A Kafka of a test's own, which it may kill."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from streams.embedded import Broker
+
+
+class Mortal(Protocol):
+    """A broker that runs, embedded or in a container."""
+
+    @property
+    def bootstrap(self) -> str:
+        """Return its address, which may be another one after it was killed."""
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL."""
+
+    def again(self) -> None:
+        """Start it again with its data; it may not serve yet when this returns."""
+
+
+class Embedded(Broker):
+    """The embedded one."""
+
+    def again(self) -> None:
+        """Start it again; it serves when this returns."""
+        self.start()
