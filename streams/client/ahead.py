@@ -109,7 +109,7 @@ class ReadAhead:
             raise
         self._pace()
         first = self._consumer.poll(timeout)
-        if self._is_dealt and self._returning.finds_idle([self.topic]):
+        if self._is_dealt and not self._is_held() and self._returning.finds_idle([self.topic]):
             if first is not None and first.error() is None:
                 first = None  # it is read again
             self._consumer.unsubscribe()
@@ -125,6 +125,10 @@ class ReadAhead:
             first = self._consumer.poll(0)
         if self._over is not None:
             raise self._over
+
+    def _is_held(self) -> bool:
+        """Tell whether something was received and neither committed nor rolled back."""
+        return any(p.queue.holds(HOLDER) for p in self.partitions.values())
 
     def store(self) -> None:
         """Tell Kafka what was received for good."""

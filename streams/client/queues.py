@@ -11,12 +11,12 @@ from streams.kafka import (
     CatalogState,
     Cluster,
     Consumer,
-    KafkaError,
     KafkaException,
     Message,
     Stranded,
     TopicPartition,
     change_for,
+    is_forbidden,
     publish,
     read_all,
     read_catalog,
@@ -70,9 +70,7 @@ class QueueSettings:
         for message in batch:
             if message.error() is None and self._take(message):
                 self._settle()
-        try:
-            self._stranded.look(bool(batch), self._consumer)
-        except SurroundingsError:
+        if self._stranded.finds(bool(batch), self._consumer):
             self._consumer.close()
             self._consumer = self._follow()
 
@@ -94,7 +92,7 @@ class QueueSettings:
                     self._tell()
                 break
             except (SurroundingsError, KafkaException) as error:  # somebody else was faster
-                if _is_forbidden(error):
+                if isinstance(error, KafkaException) and is_forbidden(error.args[0]):
                     log.warning(_FORBIDDEN, *self._where)
                     break
                 if not left:
@@ -129,15 +127,6 @@ class QueueSettings:
         }
         producer.produce(self._cluster.topics.event, value=encode_event(told))
         producer.flush(30)
-
-
-def _is_forbidden(error: SurroundingsError | KafkaException) -> bool:
-    code = error.args[0].code() if isinstance(error, KafkaException) else None
-    return code in (
-        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-    )
 
 
 def _queue(topology: Topology, home: str, database: str, queue: str) -> Queue | None:

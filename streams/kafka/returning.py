@@ -20,6 +20,8 @@ from streams.kafka.failure import is_forbidden
 log = logging.getLogger("hopline.kafka")
 
 _TIMEOUT = 10.0
+_AGAIN = 5.0
+"""Seconds until it is asked again, where Kafka did not say it."""
 
 
 class Returning:
@@ -46,7 +48,7 @@ class Returning:
     def finds_idle(self, topics: Collection[str]) -> bool:
         """Tell once, and wait for it, whether part of these topics was dealt to nobody.
 
-        Where Kafka does not say it, the next call asks again.
+        Where Kafka does not say it, a later call asks again.
         """
         if not self._is_due:
             return False
@@ -59,6 +61,7 @@ class Returning:
             found, self._is_due = self._is_idle(topics), False
         except KafkaException as error:
             self._is_due = not is_forbidden(error.args[0])
+            self._look_at = self._clock() + _AGAIN
             log.info("%s: what was dealt is not known: %s", self._group, error)
             return False
         return found

@@ -37,22 +37,27 @@ class Stranded:
         self._look_at: float | None = None
 
     def look(self, is_well: bool, *clients: Asking) -> None:
-        """Raise SurroundingsError where one of them asks nobody, and a new one is answered.
+        """Raise SurroundingsError where :meth:`finds` does, for who cannot make a client anew."""
+        if self.finds(is_well, *clients):
+            raise SurroundingsError(
+                f"Kafka at {self._cluster.bootstrap} is there, but its client here has "
+                "forgotten where (librdkafka issue 5301).",
+                "Start this again: another client goes on.",
+            )
+
+    def finds(self, is_well: bool, *clients: Asking) -> bool:
+        """Tell whether one of the clients asks nobody, and a new one is answered.
 
         Now and then this takes some seconds, but not where ``is_well``.
         """
         if is_well:
             self._look_at = None
-            return
+            return False
         now = self._clock()
-        if self._look_at is None or now >= self._look_at:
-            asks, self._look_at = self._look_at is not None, now + _PATIENCE
-            if asks and not all(map(_is_answered, clients)) and _is_answered(self._cluster.admin()):
-                raise SurroundingsError(
-                    f"Kafka at {self._cluster.bootstrap} is there, but its client here has "
-                    "forgotten where (librdkafka issue 5301).",
-                    "Start this again: another client goes on.",
-                )
+        if self._look_at is not None and now < self._look_at:
+            return False
+        asks, self._look_at = self._look_at is not None, now + _PATIENCE
+        return asks and not all(map(_is_answered, clients)) and _is_answered(self._cluster.admin())
 
 
 def _is_answered(client: Asking) -> bool:

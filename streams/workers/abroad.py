@@ -20,6 +20,7 @@ from streams.kafka import (
     KafkaError,
     KafkaException,
     Message,
+    Stranded,
     TopicPartition,
     headers_of,
     stated_cluster,
@@ -159,11 +160,7 @@ class _Watch:
         self._thread.join(1)
 
     def _run(self) -> None:
-        topics = self.cluster.topics
-        # It joins no group; without a name there is no consumer.
-        consumer = self.cluster.consumer(
-            f"{topics.prefix}control", auto_offset_reset="latest", enable_partition_eof=True
-        )
+        consumer, stranded = self._listening(), Stranded(self.cluster)
         again, pause = 0.0, _AGAIN / 2
         try:
             while not self._stop.is_set():
@@ -172,6 +169,10 @@ class _Watch:
                     pause = min(2 * pause, _LONGEST)
                     again = time.monotonic() + pause
                 message = consumer.poll(0.2)
+                if stranded.finds(message is not None, consumer):
+                    consumer.close()
+                    consumer, again = self._listening(), 0.0
+                    continue
                 if message is None:
                     continue
                 error = message.error()
@@ -185,6 +186,14 @@ class _Watch:
             log.exception("the cluster %s is not watched any more", self._name)
         finally:
             consumer.close()
+
+    def _listening(self) -> Consumer:
+        # It joins no group; without a name there is no consumer.
+        return self.cluster.consumer(
+            f"{self.cluster.topics.prefix}control",
+            auto_offset_reset="latest",
+            enable_partition_eof=True,
+        )
 
     def _ask(self, consumer: Consumer) -> None:
         """Begin to read at the end. The client tells only once that there is no such topic."""

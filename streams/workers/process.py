@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Protocol
 
 from streams.errors import HoplineError, SurroundingsError, UsageError
-from streams.kafka import CACHE_BYTES, Cluster, demand
+from streams.kafka import CACHE_BYTES, Cluster, KafkaException, demand
 from streams.node import World, home_of, pairs_at
 from streams.protocol import Limits
 from streams.routing import SYSTEM_SERVICE
@@ -269,7 +269,10 @@ class Process:
         try:
             run(self._stop)
         except BaseException as error:  # the thread's end is the process's end
-            if not isinstance(error, HoplineError):
+            if isinstance(error, KafkaException):
+                log.debug("%s failed", name, exc_info=True)
+                error = self._cluster.unreachable(error)
+            elif not isinstance(error, HoplineError):
                 log.exception("%s failed", name)
                 error = SurroundingsError(f"{name}: {error}")
             self._failure = self._failure or error

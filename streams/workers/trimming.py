@@ -5,7 +5,8 @@ an endpoint worker of ``cmd``, ``in`` and ``ack``, a forwarder of ``out`` and ``
 shrink behind what the reading group that the catalog names for it has received; the owner of the
 same partition sees to that. What is no longer needed stays readable for as long as it is told to.
 
-It is never urgent, so nothing here is done twice at once or told as broken: the next time will do.
+It is never urgent: what Kafka refuses, or does not answer, is tried again the next time. Anything
+else that goes wrong ends the process: nobody would notice that only the trimming has ended.
 """
 
 from __future__ import annotations

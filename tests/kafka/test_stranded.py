@@ -98,11 +98,7 @@ def test_nothing_is_told_of_a_client_that_waits_or_is_well() -> None:
 @pytest.fixture
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every look find its client stranded."""
-
-    def look(self: Stranded, is_well: bool, *_: object) -> None:
-        raise SurroundingsError("it has forgotten where")
-
-    monkeypatch.setattr(Stranded, "look", look)
+    monkeypatch.setattr(Stranded, "finds", lambda *_: True)
 
 
 @pytest.mark.usefixtures("_forgotten")
@@ -110,7 +106,10 @@ def test_who_follows_topics_is_told(kafka: str, unique: str) -> None:
     cluster = Cluster(kafka, Topics(unique))
     create(cluster, [TopicSpec(cluster.topics.event, "event", 1, {})])
     follower = Follower(cluster, [(cluster.topics.event, 1)], raw_record, lambda _: 0)
-    with contextlib.closing(follower), pytest.raises(SurroundingsError, match="forgotten where"):
+    with (
+        contextlib.closing(follower),
+        pytest.raises(SurroundingsError, match="has forgotten where"),
+    ):
         next(follower.onward())
 
 

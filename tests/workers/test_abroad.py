@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streams.kafka import create
+from streams.kafka import Cluster, Stranded, create
 from streams.wire import Topics, encode_presence
 from streams.wire.evolution import ANNOUNCED
 from streams.wire.specs import spec
@@ -43,5 +43,34 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
 
         eventually(heard, "it is heard")
         assert watch.announced == {"B": frozenset({b"\xc3\x01" + bytes(8)})}
+    finally:
+        watch.stop()
+
+
+def test_a_client_that_has_forgotten_the_cluster_is_replaced(
+    kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = Cluster(kafka, Topics(unique))
+    create(there, [spec(there.topics.presence, "presence")])
+    consumers: list[Any] = []
+
+    def finds(self: Stranded, is_well: bool, *clients: Any) -> bool:
+        if clients[0] not in consumers:
+            consumers.append(clients[0])
+        return is_well and len(consumers) == 1
+
+    monkeypatch.setattr(Stranded, "finds", finds)
+    watch = abroad._Watch("there", there)
+    producer = there.producer()
+
+    def heard() -> bool:
+        value = encode_presence("B", "r", len(consumers), 1)
+        producer.produce(there.topics.presence, key="B", value=value)
+        producer.flush(5)
+        return "B" in watch.claims or pause()
+
+    try:
+        eventually(heard, "it is heard")
+        assert len(consumers) == 2
     finally:
         watch.stop()

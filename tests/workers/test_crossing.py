@@ -57,6 +57,23 @@ def test_what_a_cluster_that_is_away_does_not_confirm_comes_back(nowhere: Crossi
     assert (len(nowhere), nowhere.size) == (0, 0)
 
 
+def test_after_a_silence_another_client_tries() -> None:
+    """The one may have forgotten where the cluster is; what it had under way comes back."""
+    now = [100.0]
+    cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
+    crossing: Crossing[str] = Crossing(cluster, LIMIT, lambda: now[0])
+    first = crossing._producer
+    assert take(crossing, "one", 400)
+    now[0] += 14
+    assert (crossing.come_back(), crossing._producer) == ([], first)
+    now[0] += 1
+    assert [(item, is_passing(e)) for item, e in crossing.come_back()] == [("one", True)]
+    assert crossing._producer is not first
+    second = crossing._producer
+    now[0] += 60
+    assert (crossing.come_back(), crossing._producer) == ([], second)
+
+
 def test_there_is_room_for_so_much_and_nobody_waits_for_more(nowhere: Crossing[str]) -> None:
     """Where nothing arrives, waiting for room is in vain: at most a tenth of a second, once."""
     assert take(nowhere, "larger than the limit, and alone", LIMIT + 1)

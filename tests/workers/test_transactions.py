@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from streams.client import Conversation
-from streams.errors import EventKind, Number
-from streams.kafka import KafkaException
+from streams.errors import EventKind, Number, SurroundingsError
+from streams.kafka import KafkaError, KafkaException, Stranded
 from streams.protocol import Command, CommandKind, Limits
 from streams.wire import decode_journey, decode_result
 from streams.wire.records import HOP, command_record, header_of
@@ -207,3 +207,28 @@ def test_a_frame_that_kafka_refuses_is_not_acknowledged_and_its_neighbours_are(
     two.until(queue, 1, lambda m: m.value() == b"on it goes")
     assert target.failure is None
     assert len(two.records(queue)) == 3
+
+
+@pytest.mark.parametrize("call", ["commit_transaction", "committed"])
+def test_a_worker_whose_client_has_forgotten_kafka_ends(
+    two: Rig, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """It would try for ever: the producer to commit, the other consumer to say what has left."""
+
+    def unanswered(method: Any, *args: Any, **named: Any) -> Any:
+        if call == "committed" and named.get("timeout") != 2:
+            return method(*args, **named)  # not by the one that only looks
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer", retriable=True))
+
+    def finds(self: Stranded, is_well: bool, *clients: Any) -> bool:
+        [client, *others] = clients or (None,)
+        return not is_well and not others and hasattr(client, call)
+
+    monkeypatch.setattr(Stranded, "finds", finds)
+    worker = two.endpoint(hooks={call: unanswered}, limits=Limits(retries=(100,)))
+    with two.client() as client:
+        parties = ("A", "DatabaseA", "InitiatorService", "TargetService")
+        client.send(client.begin(*parties, wait=False), b"x")
+    failure = worker.ended()
+    assert isinstance(failure, SurroundingsError)
+    assert "has forgotten where" in failure.message

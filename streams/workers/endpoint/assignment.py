@@ -13,7 +13,14 @@ from functools import partial
 from typing import Any
 
 from streams.errors import SurroundingsError
-from streams.kafka import Cluster, Consumer, KafkaException, TopicPartition, watermarks
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    KafkaException,
+    Stranded,
+    TopicPartition,
+    watermarks,
+)
 from streams.node import Dialogs, Endpoint
 from streams.protocol import Limits
 from streams.wire.partition import partition_of
@@ -63,6 +70,7 @@ class Assignment:
         self.owned: dict[int, Partition] = {}
         self.warm: dict[int, Replay] = {}
         self.member: Any = None
+        self._stranded = Stranded(cluster)
 
     def subscribe(self, consumer: Consumer) -> None:
         """Take part in the group; the consumer's polls assign and revoke from now on."""
@@ -99,8 +107,10 @@ class Assignment:
             offset = self._aside.committed([out], timeout=2)[0].offset
         except KafkaException as error:
             log.warning("%s: the forwarder's position is unknown: %s", self._tenure, error)
+            self._stranded.look(False, self._aside)
             owned.progress_at = time.monotonic() + UNKNOWN  # whoever waits for it does nothing else
             return
+        self._stranded.look(True)
         owned.endpoint.left_out = max(owned.endpoint.left_out, offset)
         owned.progress_at = clock + PROGRESS_EVERY
 

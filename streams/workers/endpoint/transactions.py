@@ -21,6 +21,7 @@ from streams.kafka import (
     KafkaException,
     Message,
     Patience,
+    Stranded,
     StuckError,
     TopicPartition,
 )
@@ -140,6 +141,7 @@ class Transactions:
 
     def _guard(self, call: Callable[[], object]) -> None:
         """Call until it is certain: a retriable failure says nothing about the outcome."""
+        stranded = None
         while True:
             try:
                 call()
@@ -156,6 +158,8 @@ class Transactions:
                         f"{self._instance} was stopped while Kafka did not answer: {cause.str()}."
                     ) from error
                 log.warning("%s: %s, trying again", self._instance, cause.str())
+                stranded = stranded or Stranded(self._cluster)
+                stranded.look(False, self._producer)
 
 
 def number_of(error: Exception) -> Number:

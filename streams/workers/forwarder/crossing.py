@@ -7,7 +7,7 @@ copy that it has not confirmed within two seconds comes back, to be held in memo
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -18,6 +18,8 @@ Item = TypeVar("Item")
 
 PATIENCE = 2.0
 """Seconds within which a copy is confirmed, or comes back."""
+_SILENT = 15.0
+"""Seconds in which nothing arrived, after which another client tries (`streams.kafka.stranded`)."""
 _SLICE = 0.1
 _PASSING = (
     KafkaError._MSG_TIMED_OUT,
@@ -38,8 +40,12 @@ def is_passing(error: KafkaError) -> bool:
 class Crossing(Generic[Item]):
     """One producer; ``limit`` is MESSAGE_FORWARD_SIZE, for the bodies under way (``size``)."""
 
-    def __init__(self, cluster: Cluster, limit: int) -> None:
+    def __init__(
+        self, cluster: Cluster, limit: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.cluster = cluster
+        self._clock = clock
+        self._silent_since: float | None = None
         self.limit = limit
         self.size = 0
         self._producer = self._made()
@@ -71,6 +77,8 @@ class Crossing(Generic[Item]):
         if self.size and self.size + size > self.limit and not self._room(size):
             return False
         self._tickets += 1
+        if self._silent_since is None:
+            self._silent_since = self._clock()
         report = partial(self._ended, self._tickets)
         try:
             # by position: topic, value, key, partition, callback, on_delivery, timestamp, headers
@@ -88,10 +96,10 @@ class Crossing(Generic[Item]):
     def come_back(self) -> list[tuple[Item, KafkaError]]:
         """Return what has come back since the last time, with the reason."""
         self._producer.poll(0)
-        if self._broken:  # only another client can go on
+        if self._broken or self._is_silent():  # only another client can go on, or it may
             self._producer.purge()
             self._producer.flush(_SLICE)
-            self._producer, self._broken = self._made(), False
+            self._producer, self._broken, self._silent_since = self._made(), False, None
         back, self._back = self._back, []
         return back
 
@@ -100,6 +108,9 @@ class Crossing(Generic[Item]):
         end = time.monotonic() + 2 * PATIENCE
         while self._under_way and time.monotonic() < end:
             self._producer.poll(_SLICE)
+
+    def _is_silent(self) -> bool:
+        return self._silent_since is not None and self._clock() >= self._silent_since + _SILENT
 
     def _made(self) -> Producer:
         return self.cluster.producer(
@@ -124,7 +135,7 @@ class Crossing(Generic[Item]):
         self.size -= size
         if error is None:
             self._arrived += 1
-            self._stuck = False
+            self._stuck, self._silent_since = False, None
         else:
             self._broken |= error.fatal()
             self._back.append((item, error))
