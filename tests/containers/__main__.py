@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     """Run what is asked for; returns the exit code."""
     asked = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing that was started is left
-    run("docker", "compose", "--profile", "load", "build", timeout=1800)
+    run("docker", "compose", "build", timeout=1800)
     wanted = asked.only or [*(g.name for g in GROUPS), _BORDER]
     outcomes, bad = [], []
     for group in (g for g in GROUPS if g.name in wanted):

@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _look(compose: Compose) -> None:
-    compose.do("build", timeout=1200)
+    compose.do("build", "apply", "monitor", timeout=1200)
     for target in ("worker", "spark"):
         refuse_left_overs(f"hopline/{target}:local")
     compose.up()
