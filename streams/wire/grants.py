@@ -151,6 +151,10 @@ ROLES: Mapping[str, RoleKind] = {
             _NAMED,
         ),
     ),
+    "own-agent": RoleKind(
+        "an agent of one's own, beside the applications of its services",
+        (_topic("event", On.CLUSTER, "Write", "that it has started, and ended (163)"),),
+    ),
     "outbox": RoleKind(
         "hands over what applications' databases have committed",
         (

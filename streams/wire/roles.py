@@ -131,7 +131,9 @@ def _application(topics: Topics, home: str, database: Database, service: str) ->
 
 
 def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Role]:
-    """Yield an agent's role; an application of somebody's own has those of its services."""
+    """Yield an agent's roles; one of somebody's own also is the application of its services."""
+    if agent.kind is None:
+        yield _role(topics, "own-agent", _Place(escape(agent.name)))
     if agent.kind is None or agent.service is None:
         return
     for home, database in _databases(topology):

@@ -25,7 +25,7 @@ WRITERS = {
     "result": {"endpoint"},
     "catalog": {"apply", "agent"},
     "presence": {"forwarder", "endpoint"},
-    "event": {"forwarder", "endpoint", "agent"},
+    "event": {"forwarder", "endpoint", "agent", "own-agent"},
     "metric": {"monitor"},
 }
 """Who writes which kind of topic (docs/kafka_mapping.md)."""
