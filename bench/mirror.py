@@ -16,10 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.turns import Turn, cpu_of, turn
-from streams.embedded import KAFKA_VERSION, find_java
+from streams.embedded import find_java
 from streams.embedded.jars import ensure, locked
 from streams.kafka import Cluster, KafkaException, TopicPartition
 
+VERSION = "4.3.1"
+"""As in bench/mirror.lock; it takes brokers of other versions, too."""
 WARM = 400_000
 """Records that it copies before its first turn."""
 PATIENCE = 600_000
@@ -103,7 +105,7 @@ def mirroring(cluster: Cluster, topic: str, folder: Path) -> Iterator[Mirror]:
     config.write_text(
         _PROPERTIES.format(bootstrap=cluster.bootstrap, topic=topic, patience=PATIENCE)
     )
-    jars = ensure(f"mirror-{KAFKA_VERSION}", locked("mirror", Path(__file__).parent))
+    jars = ensure(f"mirror-{VERSION}", locked("mirror", Path(__file__).parent))
     main = ("org.apache.kafka.connect.mirror.MirrorMaker", str(config))
     command = (find_java().path, *_JVM, "-cp", os.pathsep.join(map(str, jars)), *main)
     with (folder / "mirror.log").open("wb") as log:
