@@ -24,7 +24,8 @@ from streams.cli.record_text import what
 from streams.cli.value_text import clock
 from streams.client import Client, Received, Receiver
 from streams.kafka import Cluster, KafkaException, TopicPartition, deploy, partitions_of, read_all
-from streams.kafka.follow import Follower, raw_record, topic_names
+from streams.kafka.follow import Follower, raw_record
+from streams.kafka.listing import topic_names
 from streams.protocol import Limits
 from streams.resources import topologies_dir
 from streams.topology import Topology, load

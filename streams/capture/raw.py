@@ -22,7 +22,7 @@ from streams.capture.record import Record, TimestampType
 from streams.capture.schedule import renamed
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, Outgoing, read_begins, read_highs
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 
 LEFT_OUT = ("catalog", "presence", "metric")
 _RECORDS, _BYTES = 5_000, 4 << 20

@@ -11,7 +11,7 @@ from streams.capture.folder import CaptureFolder
 from streams.capture.manifest import Gap, Recording
 from streams.capture.recording import flat, widened
 from streams.kafka import Cluster, KafkaException, Message, Spans, read_catalog
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 from streams.wire.evolution import learned_schemas, own_schemas
 
 _PROGRESS_EVERY = 1.0

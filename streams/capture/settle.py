@@ -19,7 +19,7 @@ from streams.kafka import (
     read_begins,
     read_highs,
 )
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 from streams.wire import MalformedError
 from streams.wire.place import place_of
 

@@ -20,7 +20,7 @@ from streams.capture.recording import Point, begin, choose, go_on
 from streams.cli.interruptible import interruptible
 from streams.errors import UsageError
 from streams.kafka import Cluster
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 from streams.prose import counted
 from streams.workers.collector import collecting_rarely
 

@@ -14,7 +14,8 @@ from streams.cli.options import cluster_of, cluster_options
 from streams.cli.record_lines import SHORTEST_ID, json_lines, lines, story
 from streams.errors import UsageError
 from streams.kafka import Cluster, Message, read_begins
-from streams.kafka.follow import Follower, raw_record, topic_names
+from streams.kafka.follow import Follower, raw_record
+from streams.kafka.listing import topic_names
 from streams.wire import Topics
 from streams.wire.describe import Description, RawRecord, describe
 from streams.wire.place import place_of

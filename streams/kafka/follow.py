@@ -27,17 +27,6 @@ _PATIENCE = 30.0
 _TAIL = -2000  # librdkafka: this minus n is "n before the end"
 
 
-def topic_names(cluster: Cluster, timeout: float = 30) -> dict[str, int]:
-    """Return the names of all topics with their numbers of partitions; asking creates none."""
-    return names_known(cluster.admin(), timeout)
-
-
-def names_known(client: Any, timeout: float) -> dict[str, int]:
-    """Return what :func:`topic_names` does, asked by a client that there is already."""
-    metadata = client.list_topics(timeout=timeout).topics
-    return {name: len(topic.partitions) for name, topic in metadata.items() if topic.error is None}
-
-
 def raw_record(message: Message) -> RawRecord:
     """Return a record as :func:`streams.wire.describe.describe` takes it, whatever is in it."""
     key: Any = message.key()

@@ -11,8 +11,8 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Message
-from streams.kafka.follow import names_known
 from streams.kafka.lag import Offsets
+from streams.kafka.listing import names_known
 from streams.kafka.reader import watermarks
 
 _BATCH = 1_000

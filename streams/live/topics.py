@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streams.kafka import Cluster, Mismatch, compare
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 from streams.wire.specs import TopicSpec
 
 

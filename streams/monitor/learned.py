@@ -8,7 +8,7 @@ from typing import Any
 
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, KafkaException, read_catalog
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 from streams.monitor.decode import Writers
 from streams.schema import load
 from streams.topology import split_key

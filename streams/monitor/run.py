@@ -11,7 +11,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 from streams.monitor.cluster import cluster_id
 from streams.monitor.config import MonitorConfig
 from streams.monitor.learned import learn

@@ -32,7 +32,7 @@ from streams.capture.generate import Traffic, generate, write_traffic
 from streams.capture.judge import Judge, judge_captures
 from streams.cli import main
 from streams.kafka import Cluster, create, headers_of, read_all
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
 from streams.wire import Topics

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 from streams.kafka import Cluster, Message, headers_of, read_all
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 from streams.store import (
     Cause,
     CopiedMessage,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streams.capture import CaptureWriter, Kind, Metadata, Record, TimestampType
 from streams.kafka import Message, headers_of, read_all
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 from streams.wire.place import place_of
 from tests.running import System
 

@@ -22,7 +22,7 @@ from streams.kafka import (
     specs_of,
 )
 from streams.kafka.catalog import VERSION_KEY, hash_of
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 from streams.topology import Topology, apply_sql
 from streams.wire import Topics, decode_event, encode_catalog_object
 from streams.workers import Control

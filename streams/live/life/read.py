@@ -26,7 +26,7 @@ from streams.kafka import (
     first_since,
     read_begins,
 )
-from streams.kafka.follow import topic_names
+from streams.kafka.listing import topic_names
 from streams.live.life.records import KINDS, Record, Said, Sieve, Told
 from streams.prose import counted, listed
 from streams.protocol import State
