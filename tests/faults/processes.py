@@ -50,6 +50,12 @@ class Child:
         """Return the end of its log."""
         return self._log.read_text(errors="replace")[-2000:]
 
+    @property
+    def reason(self) -> str:
+        """Return what it has said of its end, or its last line."""
+        lines = self.last_words.splitlines() or ["nothing"]
+        return next((line for line in reversed(lines) if line.startswith("hopline: ")), lines[-1])
+
     def kill(self) -> None:
         """Kill it with SIGKILL and start it again."""
         self.check()
@@ -76,6 +82,7 @@ class Supervisor:
         self._start_at: dict[str, float] = {}
         self._hard = Counter[str]()
         self.ended = Counter[str]()
+        self.reasons: list[str] = []
 
     def start(self, name: str, *arguments: str) -> None:
         """Start a child: the module and its arguments."""
@@ -96,6 +103,7 @@ class Supervisor:
             if now >= due:
                 del self._start_at[name]
                 self.ended[name] += 1
+                self.reasons.append(f"{name}: {child.reason}")
                 assert self.ended[name] < _MOST, f"{name} ends again and again: {child.last_words}"
                 child.start()
 

@@ -73,8 +73,9 @@ def run(
             _await_ends(where, children)
         facts = where.facts()
         verdict = _judged(scenario, asked, facts)
-        ended = ", ".join(f"{name} {count}" for name, count in children.ended.items())
-        say(f"{scenario.name}: ended by themselves: {ended or 'none'}; rubbish {junk.written}")
+        say(f"{scenario.name}: {len(children.reasons)} ended by themselves; rubbish {junk.written}")
+        for reason in children.reasons:
+            say(f"  {reason}")
         told = ", ".join(f"{n} x {number}" for number, n in sorted(facts.drops.items()))
         say(f"{scenario.name}: copies dropped: {told or 'none'}")
         look(where)
