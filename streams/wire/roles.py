@@ -132,9 +132,8 @@ def _application(topics: Topics, home: str, database: Database, service: str) ->
 
 def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Role]:
     """Yield an agent's roles; one of somebody's own also is the application of its services."""
-    if agent.kind is None:
-        yield _role(topics, "own-agent", _Place(escape(agent.name)))
     if agent.kind is None or agent.service is None:
+        yield _role(topics, "own-agent", _Place(escape(agent.name)))
         return
     for home, database in _databases(topology):
         queue = queue_of(database, agent.service)
