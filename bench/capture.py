@@ -16,13 +16,12 @@ from pathlib import Path
 from bench.kafka_forwarder import fill
 from bench.part import hand_over, options, progress
 from bench.rows import Row, at_least
-from bench.turns import MEASURED, Turn, by_turns, in_a_process, resident, rows_of
+from bench.turns import MEASURED, Turn, by_turns, in_a_process, lasting_broker, resident, rows_of
 from streams.capture import Kind, Metadata
 from streams.capture.codec import Codec
 from streams.capture.folder import CaptureFolder
 from streams.capture.recorder import record
 from streams.capture.recording import begin
-from streams.embedded import Broker
 from streams.kafka import Cluster, TopicPartition, create, read_ends
 from streams.wire import Topics
 from streams.wire.specs import spec
@@ -100,7 +99,7 @@ def main() -> None:
         loop = bare if given.only == BARE else capture
         print(json.dumps((*loop(cluster, given.count), given.count)))
         return
-    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
+    with lasting_broker() as broker:
         cluster = Cluster(broker.bootstrap, Topics("bench."))
         create(cluster, [spec(topic, "txq") for topic in topics_of(cluster)])
         progress(f"{GROUP}: {given.count:,} records")

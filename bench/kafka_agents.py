@@ -9,17 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import tempfile
 import time
 import uuid
 from collections.abc import Callable
-from pathlib import Path
 
 from bench.part import hand_over, options, progress
 from bench.rows import Row
-from bench.turns import MEASURED, Turn, by_turns, in_a_process, rows_of
+from bench.turns import MEASURED, Turn, by_turns, in_a_process, lasting_broker, rows_of
 from streams.client import Exchange
-from streams.embedded import Broker
 from streams.kafka import Cluster, deploy
 from streams.protocol import Header, Journey, Parties
 from streams.resources import topologies_dir
@@ -154,7 +151,7 @@ def main() -> None:
         cluster = Cluster(given.bootstrap, Topics(given.prefix))
         print(json.dumps((*RUN[given.only](cluster, given.count), given.count)))
         return
-    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
+    with lasting_broker() as broker:
         cluster = Cluster(broker.bootstrap, Topics(given.prefix))
         deploy(cluster, load(topologies_dir() / "two_brokers", time.time()))
         progress(f"{GROUP}: {given.count:,} messages")

@@ -14,20 +14,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import closing, contextmanager
 
 from bench.part import hand_over, options
 from bench.rows import Of, Row, Unit, at_least
-from bench.turns import Turn, by_turns, compiler_of, cpu_of
+from bench.turns import Turn, by_turns, compiler_of, cpu_of, lasting_broker
 from streams.client import Client, Conversation
 from streams.embedded import Broker
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, Consumer, TopicPartition, create, deploy, headers_of
+from streams.kafka.listing import topic_names
 from streams.protocol import END_DIALOG
 from streams.resources import topologies_dir
 from streams.topology import load
@@ -75,6 +74,10 @@ class Load:
         topic = cluster.topics.queue("SQL3", "DatabaseB", "rcvTweetQueue")
         self._queue.assign([TopicPartition(topic, 0, 0)])
         self._dialogs: list[Conversation] = []
+
+    def close(self) -> None:
+        """Read nothing more."""
+        self._queue.close()
 
     def begin(self) -> Conversation:
         """BEGIN DIALOG."""
@@ -125,6 +128,10 @@ class Plain:
         self._producer, self._reader = cluster.producer(linger_ms=5), cluster.consumer("bench")
         self._reader.assign([TopicPartition(self._topic, 0, 0)])
 
+    def close(self) -> None:
+        """Read nothing more."""
+        self._reader.close()
+
     def messages(self) -> None:
         """Produce as many messages as there are dialogs."""
         for body in BODIES:
@@ -165,18 +172,30 @@ def turn(broker: Broker, kind: str, seconds: float, pace: str) -> Turn:
     times = BEFORE[kind], seconds
     cluster = Cluster(broker.bootstrap, Topics(f"bench{uuid.uuid4().hex[:6]}."))
     pids = {"broker": broker.data.recorded().pid, "client": os.getpid()}  # type: ignore[union-attr]
-    if kind == NOTHING:
-        plain = Plain(cluster)
-        return run(plain, pids, times, plain.messages, plain.receive, UNDER_WAY)
-    deploy(cluster, load(topologies_dir() / "forwarding_chain", time.time()))
-    with (
-        running(broker.bootstrap, cluster.topics.prefix, pace) as workers,
-        Client(cluster) as client,
-    ):
-        one, pids = Load(cluster, client), {**pids, **workers}
-        if kind == MESSAGES:
-            return run(one, pids, times, one.messages, one.receive, UNDER_WAY)
-        return run(one, pids, times, one.conversations, one.answer, 4_000)
+    with removed(cluster):
+        if kind == NOTHING:
+            with closing(Plain(cluster)) as plain:
+                return run(plain, pids, times, plain.messages, plain.receive, UNDER_WAY)
+        deploy(cluster, load(topologies_dir() / "forwarding_chain", time.time()))
+        with (
+            running(broker.bootstrap, cluster.topics.prefix, pace) as workers,
+            Client(cluster) as client,
+            closing(Load(cluster, client)) as one,
+        ):
+            pids |= workers
+            if kind == MESSAGES:
+                return run(one, pids, times, one.messages, one.receive, UNDER_WAY)
+            return run(one, pids, times, one.conversations, one.answer, 4_000)
+
+
+@contextmanager
+def removed(cluster: Cluster) -> Iterator[None]:
+    """Remove what a turn has written, gigabytes, for which the next ones would pay."""
+    yield
+    admin, prefix = cluster.admin(), cluster.topics.prefix
+    ours = [name for name in topic_names(cluster) if name.startswith(prefix)]
+    for deleted in admin.delete_topics(ours).values():
+        deleted.result()
 
 
 def rows(turns: Mapping[str, list[Turn]], kind: str, pace: str) -> list[Row]:
@@ -202,7 +221,7 @@ def main() -> None:
     parser.add_argument("--only", choices=GOALS, help="one of the two, beside the baseline")
     given = parser.parse_args()
     kinds = (NOTHING, *([given.only] if given.only else GOALS))
-    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
+    with lasting_broker() as broker:
         turns = by_turns(
             kinds,
             given.rounds,

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import threading
 import time
 import uuid
-from pathlib import Path
 
 from bench.part import hand_over, options, progress
 from bench.rows import at_most
-from bench.turns import Turn, by_turns, in_a_process, rows_of
-from streams.embedded import Broker
+from bench.turns import Turn, by_turns, in_a_process, lasting_broker, rows_of
 from streams.kafka import Cluster, TopicPartition, deploy
 from streams.protocol import Command, CommandKind, Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
@@ -166,7 +163,7 @@ def main() -> None:
         cluster = Cluster(given.bootstrap, Topics(given.prefix))
         print(json.dumps(run(cluster, given.only, given.count, Pace[given.pace])))
         return
-    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
+    with lasting_broker() as broker:
         pid = broker.data.recorded().pid  # type: ignore[union-attr]
         made: dict[int, tuple[str, int]] = {}
 

@@ -14,19 +14,16 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from bench.mirror import WARM, mirroring
 from bench.part import hand_over, options, progress
 from bench.rows import NO_GROWTH, Row, at_least, at_most
-from bench.turns import MEASURED, Turn, by_turns, in_a_process, rows_of
-from streams.embedded import Broker
+from bench.turns import MEASURED, Turn, by_turns, in_a_process, lasting_broker, rows_of
 from streams.kafka import Cluster, Consumer, Headers, Message, TopicPartition, create, deploy
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
@@ -192,7 +189,7 @@ def main() -> None:
         cluster = Cluster(given.bootstrap, Topics(given.prefix))
         print(json.dumps((*_run(given.only, cluster, given.count), given.count)))
         return
-    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
+    with lasting_broker() as broker:
         few, many = (Cluster(broker.bootstrap, Topics(f"bench{n}.")) for n in (1, 2))
         combined = load(topologies_dir() / "combined", time.time())
         for cluster, routes in ((few, FEW_ROUTES), (many, MANY_ROUTES)):
@@ -204,7 +201,7 @@ def main() -> None:
         fill(few, copied, WARM + given.count * (given.rounds + 1))
         pid = broker.data.recorded().pid  # type: ignore[union-attr]
         progress(f"{GROUP}: {MIRROR} warms up")
-        with mirroring(few, copied, Path(folder)) as mirror:
+        with mirroring(few, copied, broker.data.path) as mirror:
 
             def run(loop: str, _: int) -> Turn:
                 if loop == MIRROR:

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from bench.kafka_end_to_end import FROM, TO, running
 from bench.kafka_forwarder import DAY, GATEWAY
@@ -27,9 +25,8 @@ from bench.open_loop import LATE, latency, read, send
 from bench.part import hand_over, options, progress
 from bench.rows import Of, Row, Unit, at_most
 from bench.stages import Stages
-from bench.turns import Turn, by_turns, rows_of
+from bench.turns import Turn, by_turns, lasting_broker, rows_of
 from streams.client import Client
-from streams.embedded import Broker
 from streams.kafka import Cluster, Consumer, Headers, TopicPartition, create, deploy
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
@@ -198,7 +195,7 @@ def main() -> None:
 @contextmanager
 def serving() -> Iterator[Cluster]:
     """Run a broker with both topologies, and the workers of both."""
-    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
+    with lasting_broker() as broker:
         cluster = Cluster(broker.bootstrap, Topics("bench."))
         for name in ("combined", "forwarding_chain"):
             deploy(cluster, load(topologies_dir() / name, time.time()))

@@ -11,18 +11,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 
 from bench.kafka_forwarder import FORWARDER, GATEWAY, OTHER, PASSTHROUGH, fill, passthrough
 from bench.part import hand_over, options, progress
 from bench.rows import NO_GROWTH, Row, Unit
-from bench.turns import resident
-from streams.embedded import Broker
+from bench.turns import lasting_broker, resident
 from streams.kafka import Cluster, Consumer, TopicPartition, create, deploy
 from streams.resources import topologies_dir
 from streams.topology import load
@@ -133,7 +130,7 @@ def main() -> None:
         print(json.dumps(work(Cluster(given.bootstrap, topics), given.count, given.size)))
         return
     found: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
+    with lasting_broker() as broker:
         cluster = Cluster(broker.bootstrap, topics)
         small = {"segment.bytes": str(SEGMENT)}
         written = (spec(topics.txq(name), "txq") for name in (TARGET, OTHER))

@@ -14,17 +14,14 @@ import pstats
 import random
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from bench.endpoint import FROM, TO, Side, round_of
 from bench.part import hand_over, options, progress
 from bench.rows import NO_GROWTH, Of, Row, Unit, at_most
-from bench.turns import resident
-from streams.embedded import Broker
+from bench.turns import lasting_broker, resident
 from streams.kafka import Cluster, deploy, read_all, watermarks
 from streams.node import Dialogs, Endpoint, world_of
 from streams.protocol import Dialog, State
@@ -152,7 +149,7 @@ def in_a_process(cluster: Cluster, count: int, what: str) -> tuple[float, float,
 
 def back(count: int, rounds: int) -> list[Row]:
     """Return how long it takes to have so many dialogs back, and what each takes."""
-    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
+    with lasting_broker() as broker:
         cluster = Cluster(broker.bootstrap, Topics("bench."))
         deploy(cluster, topology())
         size = fill(cluster, count)

@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench.part import progress
 from bench.rows import Goal, Row, Unit
+from streams.embedded import Broker
 
 Turn = dict[str, float]
 """Seconds of CPU per message of ``client`` and ``broker``, and the messages per second, ``rate``.
@@ -20,6 +23,13 @@ MEASURED = {
     "broker": ("broker CPU per message", Unit.SECONDS),
     "rate": ("messages a second", Unit.RATE),
 }
+
+
+@contextmanager
+def lasting_broker() -> Iterator[Broker]:
+    """Run a broker as `hopline up` does, on a folder of its own; it is warm after some minutes."""
+    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder), lasting=True) as broker:
+        yield broker
 
 
 def cpu_of(pid: int) -> float:

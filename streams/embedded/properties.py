@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,6 +80,7 @@ def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOT
     listeners = {"PLAINTEXT": port, "CONTROLLER": own, **beside.listeners}
     settings = {
         **_FIXED,
+        **threads(os.cpu_count() or 1),
         "node.id": str(node.number),
         **{f"{topic}.replication.factor": str(count) for topic in _COPIES},
         **{name: str(max(1, count - 1)) for name in _IN_SYNC},
@@ -91,6 +93,16 @@ def server_properties(log_dir: Path, port: int, node: Node, beside: Beside = NOT
         **beside.properties,
     }
     return "".join(f"{name}={_escape(value)}\n" for name, value in settings.items())
+
+
+def threads(cores: int) -> dict[str, str]:
+    """Return how many threads serve requests: Kafka's defaults, 3 and 8, are a server's.
+
+    Every request passes from one thread to another and back, and on few cores each of them has to
+    be woken: with 1 and 3 a broker on two cores takes a tenth less CPU (docs/performance_notes.md).
+    """
+    network, workers = max(1, min(3, cores // 2)), max(3, min(8, cores + 1))
+    return {"num.network.threads": str(network), "num.io.threads": str(workers)}
 
 
 def _escape(value: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.embedded.properties import Node, server_properties
+from streams.embedded.properties import Node, server_properties, threads
 from streams.errors import UsageError
 
 
@@ -52,3 +52,13 @@ def test_any_folder_name_is_written_as_java_reads_it() -> None:
 def test_a_comma_would_be_two_folders() -> None:
     with pytest.raises(UsageError, match="has a comma"):
         server_properties(Path("/a,b"), 1, Node(1, (2,)))
+
+
+@pytest.mark.parametrize(
+    ("cores", "network", "workers"), [(1, 1, 3), (2, 1, 3), (4, 2, 5), (8, 3, 8), (64, 3, 8)]
+)
+def test_few_cores_have_few_threads_and_many_have_kafkas_own_number(
+    cores: int, network: int, workers: int
+) -> None:
+    found = {"num.network.threads": str(network), "num.io.threads": str(workers)}
+    assert threads(cores) == found
