@@ -186,6 +186,7 @@ def main() -> None:
             sender.wait(60)
             return
         load = Load(cluster, given.seconds)
+        progress(f"{UNCOUNTED} turns of each load that do not count")
         for name in tuple(RATES) * UNCOUNTED:
             load.turn(name)
         turns = by_turns(tuple(RATES), given.rounds, lambda name, _: load.turn(name))

@@ -99,7 +99,8 @@ def threads(cores: int) -> dict[str, str]:
     """Return how many threads serve requests: Kafka's defaults, 3 and 8, are a server's.
 
     Every request passes from one thread to another and back, and on few cores each of them has to
-    be woken: with 1 and 3 a broker on two cores takes a tenth less CPU (docs/performance_notes.md).
+    be woken: with 1 and 3 a broker on two cores takes a tenth less, or half of that
+    (docs/performance_notes.md).
     """
     network, workers = max(1, min(3, cores // 2)), max(3, min(8, cores + 1))
     return {"num.network.threads": str(network), "num.io.threads": str(workers)}
