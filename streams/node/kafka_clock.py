@@ -2,30 +2,40 @@
 
 Signs of life are stamped by the broker when it appends them (``LogAppendTime``), so whoever reads
 them as they come knows the broker's clock by its own monotonic one, late by what the record took:
-a fraction of a second, and the best of ten counts. By that clock all workers of a cluster go. A
-machine's own clock may be wrong or be set while they run: nobody looks at it once this is known.
+a fraction of a second, and the best of ten seconds counts. By that clock all workers of a cluster
+go. A machine's own clock may be wrong or be set while they run: it counts until this is known.
+
+The clock does not go back when the best record was long ago and the later ones took longer: a
+message would be in its queue before it was sent. It goes slower until it is right.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 
 SAMPLES = 10
+"""Seconds, of those in which records came, whose best one counts."""
 FRESH = 2.0
 """Seconds since the end of the topic was last read, up to which a record counts as just come."""
+STEP = 1.0
+"""Seconds from which on a clock that is ahead is set back at once."""
+SLEW = 0.5
+"""By which part it goes slower, as long as it is ahead by less."""
 
 
-@dataclass(slots=True)
 class KafkaClock:
     """The broker's clock; ``at`` is always the process's monotonic clock in seconds.
 
-    One thread tells it what it reads; any may ask.
+    ``own`` is by how many seconds the machine's clock is ahead of that one at the start. One thread
+    tells what it reads; any may ask.
     """
 
-    _samples: deque[float] = field(default_factory=lambda: deque(maxlen=SAMPLES))
-    _ahead: float | None = None
-    _end_read: float = float("-inf")
+    def __init__(self, own: float = 0.0) -> None:
+        self._samples: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
+        self._end_read = float("-inf")
+        # by how much the clock is ahead of the monotonic one, by how much it went ahead when that
+        # was found, and when: in one tuple, for others read it meanwhile
+        self._course = own, own, 0.0
 
     def end_read(self, at: float) -> None:
         """Note that the topic was read to its end: what comes now was appended after that."""
@@ -33,19 +43,29 @@ class KafkaClock:
 
     def seen(self, appended: int, at: float) -> None:
         """Note a record that was appended at so many epoch milliseconds by the broker's clock."""
-        if at - self._end_read < FRESH:
-            self._samples.append(appended / 1000 - at)
-            self._ahead = max(self._samples)
+        if at - self._end_read >= FRESH:
+            return
+        ahead, second = appended / 1000 - at, at
+        if self._samples and at - self._samples[-1][1] < 1:
+            best, second = self._samples.pop()
+            ahead = max(ahead, best)
+        self._samples.append((ahead, second))
+        ahead, gone = max(self._samples)[0], self._ahead(at)
+        self._course = ahead, gone if gone - ahead < STEP else ahead, at
 
-    def now(self, at: float) -> int | None:
-        """Return the time in epoch milliseconds; ``None`` while nothing is known of it."""
-        ahead = self._ahead
-        return None if ahead is None else int((at + ahead) * 1000)
+    def now(self, at: float) -> int:
+        """Return the time in epoch milliseconds, by the machine's clock while nothing is known."""
+        return int((at + self._ahead(at)) * 1000)
 
     def ahead_of(self, other: KafkaClock) -> int:
         """Return by how many milliseconds it is ahead of another one's; 0 while either is unknown.
 
         Both are known by the same monotonic clock.
         """
-        mine, theirs = self._ahead, other._ahead
-        return 0 if mine is None or theirs is None else round((mine - theirs) * 1000)
+        if not self._samples or not other._samples:
+            return 0
+        return round((self._course[0] - other._course[0]) * 1000)
+
+    def _ahead(self, at: float) -> float:
+        ahead, gone, since = self._course
+        return max(ahead, gone - SLEW * (at - since))

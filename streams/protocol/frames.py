@@ -175,7 +175,7 @@ class CommandKind(Enum):
 
 
 class Command(NamedTuple):
-    """A statement of an application. ``stored_at`` is when the broker stored it.
+    """A statement of an application. ``stored_at`` is its record's time, by the writer's clock.
 
     ``lifetime`` of BEGIN and ``timeout`` of TIMER are in seconds. ``related`` is a conversation
     whose group BEGIN joins; ``group`` is the group that BEGIN or MOVE names; ``also`` are further

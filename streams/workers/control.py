@@ -77,7 +77,7 @@ class Control:
         self._presence = Presence(next(iter(names), ""), time.monotonic())
         self._tenants = Tenants(self._replica)
         self._claims: dict[str, tuple[Claim, ...]] = {}
-        self._clock = KafkaClock()
+        self._clock = KafkaClock(_own_time() / 1000 - time.monotonic())
         self.abroad = Abroad(cluster.topics, credentials, self._clock)
         self._world: World | None = None
         self._failure: Exception | None = None
@@ -191,8 +191,7 @@ class Control:
 
     def now(self) -> int:
         """Return the time by Kafka's clock (epoch milliseconds), by our own while it is unknown."""
-        known = self._clock.now(time.monotonic())
-        return _own_time() if known is None else known
+        return self._clock.now(time.monotonic())
 
     @property
     def skew(self) -> float:

@@ -22,7 +22,7 @@ from streams.live.life import (
     read_dialog,
     read_life,
 )
-from streams.live.life.records import Said
+from streams.live.life.records import Frame, Record, Said
 from streams.protocol import Limits, State
 from streams.routing import Verdict
 from streams.topology import Topology
@@ -32,6 +32,8 @@ from tests.workers.rig import QUICK
 
 AT_A, AT_B = ("ServerA", "DatabaseA"), ("ServerB", "DatabaseB")
 SERVICES = ("InitiatorService", "TargetService")
+HOUR = 3_600_000
+"""Milliseconds by which an application's clock is ahead: more than any delivery takes."""
 
 
 # --- over gateways -------------------------------------------------------------------------------
@@ -204,16 +206,31 @@ def test_routes_that_were_changed_since_are_told(combined: Lived) -> None:
 def test_a_clock_that_is_ahead_puts_no_statement_behind_its_message(combined: Lived) -> None:
     """An application's clock and Kafka's differ, if only by milliseconds."""
     reading = read_dialog(combined.system.cluster, combined.life.conversation)
-    ahead = [
-        r._replace(command=r.command._replace(stored_at=r.command.stored_at + 40))
-        if isinstance(r, Said) and r.command.from_initiator
-        else r
-        for r in reading.records
-    ]
+    ahead = [_later(record, HOUR) for record in reading.records]
     life = build_life(combined.life.conversation, ahead, combined.system.topology)
     words = [said(step) for step in life.steps]
     assert words[:3] == ["BEGIN DIALOG to TargetService", "SEND 0", "message 0"]
     assert words.index("END 1") < words.index("EndDialog 1 into TargetQueue")
+    assert all(message.took is not None and message.took >= 0 for message in life.messages)
+
+
+def test_a_message_of_which_only_the_queue_tells_was_not_sent_after_that(combined: Lived) -> None:
+    reading = read_dialog(combined.system.cluster, combined.life.conversation)
+    kept = [r for r in reading.records if isinstance(r, Frame) and r.kind == "queue"]
+    ahead = [_later(record, HOUR) for record in kept]
+    life = build_life(combined.life.conversation, ahead, combined.system.topology)
+    assert [message.took for message in life.messages if message.from_initiator] == [0, 0]
+
+
+def _later(record: Record, ms: int) -> Record:
+    """Return what the initiator's application says, by a clock that is so far ahead."""
+    if isinstance(record, Said) and record.command.from_initiator:
+        stored_at = record.command.stored_at + ms
+        return record._replace(command=record.command._replace(stored_at=stored_at))
+    if isinstance(record, Frame) and record.header is not None and record.parties.from_initiator:
+        enqueued_at = record.header.enqueued_at + ms
+        return record._replace(header=record.header._replace(enqueued_at=enqueued_at))
+    return record
 
 
 # --- retries, drops, several targets -------------------------------------------------------------

@@ -102,7 +102,7 @@ def test_what_was_delivered_says_when_and_by_which_way(run: Run) -> None:
     assert [d.message_id for d in outward] == list(run.sent)
     assert {d.path for d in outward} == {("ServerA", "ServerB", "ServerB/DatabaseB")}
     assert {d.place for d in rows if not d.from_initiator} == {"ServerA/DatabaseA"}
-    assert all(0 <= d.latency_ms < 60_000 for d in rows)
+    assert all(-1_000 < d.latency_ms < 60_000 for d in rows), "by two clocks"
 
 
 def test_a_message_that_is_hidden_is_found_missing(run: Run) -> None:

@@ -92,7 +92,7 @@ def _causal(happened: Sequence[Step]) -> Iterator[Step]:
     """
     sent: dict[tuple[bool, int] | None, int] = {}
     for step in happened:
-        if step.message is not None and step.sight.shape.is_copy:
+        if step.message is not None and step.sight.shape is not Shape.STATEMENT:
             sent[step.message] = min(step.at, sent.get(step.message, step.at))
     for step in happened:
         if step.sight.shape is Shape.STATEMENT:

@@ -38,15 +38,16 @@ class MessageLife:
 
     ``attempts`` are the transmissions of its sender, ``copies`` all that forwarders have written,
     ``removed`` those that arrived again, ``refused`` by number those that were dropped, delayed or
-    not delivered. ``queued_at`` and ``place`` are those of the first delivery, ``acknowledged_at``
-    is when the sender's instance was told.
+    not delivered. ``sent_at`` is when the statement was stored, by the application's clock, and at
+    the latest when the first thing became of it; ``queued_at`` and ``place`` are those of the first
+    delivery, ``acknowledged_at`` is when the sender's instance was told.
     """
 
     from_initiator: bool
     sequence: int
-    type: str = ""
+    type: str
+    sent_at: int
     size: int = 0
-    sent_at: int | None = None
     attempts: int = 0
     copies: int = 0
     removed: int = 0
@@ -58,9 +59,7 @@ class MessageLife:
     @property
     def took(self) -> int | None:
         """Return the milliseconds from the statement to the queue; ``None`` before that."""
-        if self.queued_at is None or self.sent_at is None:
-            return None
-        return self.queued_at - self.sent_at
+        return None if self.queued_at is None else self.queued_at - self.sent_at
 
 
 @dataclass(frozen=True, slots=True)

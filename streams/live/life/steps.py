@@ -155,8 +155,6 @@ def queued(frame: Frame, scene: Scene, copies: Copies) -> Step:
     at = path[-1][1] if path else (frame.header.enqueued_at if frame.header else 0)
     decided = copies.at_home(frame)
     facts = [*_frame_facts(frame), ("way", " > ".join(frame_path(frame)))]
-    if frame.header is not None and frame.header.sequenced:
-        facts.append(("after", f"{at - frame.header.enqueued_at} ms from the statement"))
     decisions = () if decided is None else (decided,)
     return Step(at, sight, frame.where, tuple(facts), decisions, _about(frame))
 

@@ -26,7 +26,7 @@ def tally(
         if header is None or not header.sequenced:
             continue
         key = (frame.parties.from_initiator, header.sequence)
-        one = found.setdefault(key, MessageLife(*key, header.type, sent_at=header.enqueued_at))
+        one = found.setdefault(key, MessageLife(*key, header.type, header.enqueued_at))
         attempts[key].add(frame.journey.attempt)
         one.attempts = len(attempts[key])
         _count(one, frame, scene)
@@ -35,11 +35,12 @@ def tally(
             one.size = sum(sizes[key].values())
     for step in happened:
         message = found.get(step.message) if step.message is not None else None
-        if message is None or not step.number:
+        if message is None:
             continue
+        message.sent_at = min(message.sent_at, step.at)
         if step.number == Number.DUPLICATE:
             message.removed += 1
-        else:
+        elif step.number:
             message.refused[step.number] = message.refused.get(step.number, 0) + 1
     _acknowledge(found, frames)
     return tuple(found[key] for key in sorted(found, key=lambda k: (not k[0], k[1])))
