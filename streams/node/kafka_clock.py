@@ -33,8 +33,8 @@ class KafkaClock:
     def __init__(self, own: float = 0.0) -> None:
         self._samples: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._end_read = float("-inf")
-        # by how much the clock is ahead of the monotonic one, by how much it went ahead when that
-        # was found, and when: in one tuple, for others read it meanwhile
+        # by how much Kafka's is ahead of the monotonic one, by how much we went ahead when that was
+        # found, and when: in one tuple, for others read it meanwhile
         self._course = own, own, 0.0
 
     def end_read(self, at: float) -> None:
@@ -45,13 +45,13 @@ class KafkaClock:
         """Note a record that was appended at so many epoch milliseconds by the broker's clock."""
         if at - self._end_read >= FRESH:
             return
-        ahead, second = appended / 1000 - at, at
+        sample, second = appended / 1000 - at, at
         if self._samples and at - self._samples[-1][1] < 1:
-            best, second = self._samples.pop()
-            ahead = max(ahead, best)
-        self._samples.append((ahead, second))
-        ahead, gone = max(self._samples)[0], self._ahead(at)
-        self._course = ahead, gone if gone - ahead < STEP else ahead, at
+            before, second = self._samples.pop()
+            sample = max(sample, before)
+        self._samples.append((sample, second))
+        best, ours = max(self._samples)[0], self._ahead(at)
+        self._course = best, ours if ours - best < STEP else best, at
 
     def now(self, at: float) -> int:
         """Return the time in epoch milliseconds, by the machine's clock while nothing is known."""
@@ -67,5 +67,5 @@ class KafkaClock:
         return round((self._course[0] - other._course[0]) * 1000)
 
     def _ahead(self, at: float) -> float:
-        ahead, gone, since = self._course
-        return max(ahead, gone - SLEW * (at - since))
+        best, ours, since = self._course
+        return max(best, ours - SLEW * (at - since))

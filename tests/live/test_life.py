@@ -206,7 +206,7 @@ def test_routes_that_were_changed_since_are_told(combined: Lived) -> None:
 def test_a_clock_that_is_ahead_puts_no_statement_behind_its_message(combined: Lived) -> None:
     """An application's clock and Kafka's differ, if only by milliseconds."""
     reading = read_dialog(combined.system.cluster, combined.life.conversation)
-    ahead = [_later(record, HOUR) for record in reading.records]
+    ahead = [_later(record) for record in reading.records]
     life = build_life(combined.life.conversation, ahead, combined.system.topology)
     words = [said(step) for step in life.steps]
     assert words[:3] == ["BEGIN DIALOG to TargetService", "SEND 0", "message 0"]
@@ -217,18 +217,18 @@ def test_a_clock_that_is_ahead_puts_no_statement_behind_its_message(combined: Li
 def test_a_message_of_which_only_the_queue_tells_was_not_sent_after_that(combined: Lived) -> None:
     reading = read_dialog(combined.system.cluster, combined.life.conversation)
     kept = [r for r in reading.records if isinstance(r, Frame) and r.kind == "queue"]
-    ahead = [_later(record, HOUR) for record in kept]
+    ahead = [_later(record) for record in kept]
     life = build_life(combined.life.conversation, ahead, combined.system.topology)
     assert [message.took for message in life.messages if message.from_initiator] == [0, 0]
 
 
-def _later(record: Record, ms: int) -> Record:
-    """Return what the initiator's application says, by a clock that is so far ahead."""
+def _later(record: Record) -> Record:
+    """Return what the initiator's application says, by a clock that is an hour ahead."""
     if isinstance(record, Said) and record.command.from_initiator:
-        stored_at = record.command.stored_at + ms
+        stored_at = record.command.stored_at + HOUR
         return record._replace(command=record.command._replace(stored_at=stored_at))
     if isinstance(record, Frame) and record.header is not None and record.parties.from_initiator:
-        enqueued_at = record.header.enqueued_at + ms
+        enqueued_at = record.header.enqueued_at + HOUR
         return record._replace(header=record.header._replace(enqueued_at=enqueued_at))
     return record
 
