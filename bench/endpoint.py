@@ -26,6 +26,7 @@ from streams.wire import Topics
 from streams.wire.records import INSIDE, ORIGIN, command_record
 from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import collecting_rarely
+from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.inputs import Bodies, Inputs, Intake
 from streams.workers.endpoint.output import Output
 from streams.workers.endpoint.partition import Partition
@@ -65,8 +66,9 @@ class Side:
         bodies = Bodies.of(cluster, self.inputs, 0, 64 << 20)
         positions = dict.fromkeys(self.inputs, 0)
         self.owned = Partition(
-            0, Endpoint(instance, world, dialogs=Dialogs(unpack_dialog)), bodies, positions, {}
-        )
+            0, Endpoint(instance, world, dialogs=Dialogs(unpack_dialog)), bodies, positions, {},
+            Allowance(10_000),
+        )  # fmt: skip
         self.cpu = 0.0
 
     def apply(self, messages: Sequence[Message]) -> Produced:
@@ -78,7 +80,8 @@ class Side:
         tx = owned.endpoint.begin(owned.bodies, time.time_ns() // 1_000_000, timers=False)
         positions = dict(owned.positions)
         for message in messages:
-            self._intake.take(tx, owned.bodies, message, read_at)
+            read = self._intake.read(message, read_at)
+            self._intake.apply(tx, owned.bodies, message, read)
             positions[message.topic() or ""] = (message.offset() or 0) + 1
         tx.close()
         self._output.write(tx, 0, Positions(*(positions[t] for t in self.inputs)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
@@ -150,6 +150,13 @@ RECORD_BYTES = 1_024
 """What a record takes beside its key and value: headers, and Python's own objects."""
 
 
+_SKIP = 2_000
+"""So many records are read and passed over rather than sought: about what a new fetch costs."""
+_AT_ONCE = 500
+_AHEAD_KBYTES = 8 << 10
+"""What the client may have read beyond what is asked for."""
+
+
 class GoneError(SurroundingsError):
     """A record that somebody still needs is not in its log any more."""
 
@@ -157,9 +164,9 @@ class GoneError(SurroundingsError):
 class Fetcher:
     """Fetch records of one partition by their position, with a cache of the latest.
 
-    Positions are kept instead of bodies, so a body that is needed again is read again. Reads go
-    forward where they can: dialogs retry roughly in the order in which they were written. The cache
-    holds up to ``cache_bytes``, counting keys, values and :data:`RECORD_BYTES` for each record.
+    Positions are kept instead of bodies, so a body that is needed again is read again. A caller
+    that needs several asks in the order of their positions: the log is read forward once then. The
+    cache holds up to ``cache_bytes``, counting keys, values and :data:`RECORD_BYTES` per record.
     """
 
     def __init__(
@@ -170,7 +177,8 @@ class Fetcher:
         self._size = 0
         self._consumer: Consumer | None = None
         self._cache: OrderedDict[int, Message] = OrderedDict()
-        self._next: int | None = None  # where the consumer goes on; None: nowhere yet
+        self._read: deque[Message] = deque()
+        self._next: int | None = None  # where reading goes on; None: nowhere yet
 
     def remember(self, message: Message) -> None:
         """Keep a record that was just read by somebody else."""
@@ -194,7 +202,7 @@ class Fetcher:
             return found
         consumer = self._at(position)
         while True:
-            message = self._next_of(consumer)
+            message = self._read.popleft() if self._read else self._next_of(consumer)
             error = message.error()
             if error is not None:
                 self.close()
@@ -215,21 +223,28 @@ class Fetcher:
 
     def _next_of(self, consumer: Consumer) -> Message:
         try:
-            return next_of(consumer, self._topic, self._partition)
+            message = next_of(consumer, self._topic, self._partition)
         except SurroundingsError:
             self.close()
             raise
+        # What has arrived already costs a third of what a call for each record does.
+        self._read.extend(consumer.consume(_AT_ONCE, 0))
+        return message
 
     def _at(self, position: int) -> Consumer:
         if self._consumer is None:
-            self._consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}fetcher")
+            self._consumer = self._cluster.consumer(
+                f"{self._cluster.topics.prefix}fetcher", queued_max_messages_kbytes=_AHEAD_KBYTES
+            )
             self._next = None
-        if self._next is None or not self._next <= position <= self._next + 2_000:
+        if self._next is None or not self._next <= position <= self._next + _SKIP:
             self._consumer.assign([TopicPartition(self._topic, self._partition, position)])
+            self._read.clear()
         return self._consumer
 
     def close(self) -> None:
         """Leave the broker alone; the next fetch begins anew."""
+        self._read.clear()
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None

@@ -6,7 +6,7 @@ Changed in one way only: :meth:`Endpoint.merge` takes over a transaction that wa
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -16,7 +16,7 @@ from streams.node.groups import DialogKey, Groups
 from streams.node.needs import Needs, Spare
 from streams.node.seen import Seen
 from streams.node.timers import AT_ONCE, Timers
-from streams.node.transaction import Bodies, Transaction
+from streams.node.transaction import UNLIMITED, Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World
 from streams.protocol import Dialog, Limits, Source, State
 from streams.routing import Instance, broker_key
@@ -27,9 +27,11 @@ class Endpoint:
     """All conversation endpoints of one instance and partition.
 
     ``left_out``: the local forwarder's committed position in ``out``; 0 until it is known, which
-    holds every retry back. ``requests`` for routes are by database and service; ``fits`` tells
-    whether a conversation lives in this partition; ``seen`` is what was said by those who may say
-    it again. ``needs`` is what its dialogs need of its inputs.
+    holds every retry back. ``backlog`` are the dialogs that may transmit more, each at its turn:
+    accepted messages wait, and the window has room. ``gaps`` are the dialogs that hold fragments
+    out of order, by conversation and side. ``requests`` for routes are by database and service;
+    ``fits`` tells whether a conversation lives in this partition; ``seen`` is what was said by
+    those who may say it again. ``needs`` is what its dialogs need of its inputs.
     """
 
     instance: str
@@ -37,6 +39,8 @@ class Endpoint:
     limits: Limits = field(default_factory=Limits)
     dialogs: Dialogs = field(default_factory=Dialogs)
     left_out: int = 0
+    backlog: dict[DialogKey, None] = field(default_factory=dict)
+    gaps: dict[tuple[uuid.UUID, bool], DialogKey] = field(default_factory=dict)
     requests: dict[str, dict[str, Request]] = field(default_factory=dict)
     fits: Callable[[uuid.UUID], bool] = anywhere
     seen: dict[Source, Seen] = field(default_factory=dict)
@@ -105,18 +109,28 @@ class Endpoint:
         *,
         timers: bool = True,
         due: Iterable[DialogKey] | None = None,
+        most: int = UNLIMITED,
+        room: Sequence[DialogKey] | None = None,
+        opens: bool = True,
     ) -> Transaction:
         """Open a transaction at ``now``; its first inputs are the timers that are due, if any.
 
-        ``due``: what :meth:`take_due` has returned before; whoever took it answers for it.
+        ``due``: what :meth:`take_due` has returned before; whoever took it answers for it. ``most``
+        and ``opens`` are as for Transaction; ``room`` are dialogs of the backlog that transmit,
+        by default the first of them.
         """
         self.tell(now)
-        tx = Transaction(self, bodies, now, self.left_out, timers)
+        if room is None:
+            room = self.in_backlog(most) if opens else ()
+        tx = Transaction(self, bodies, now, self.left_out, timers, most, room, opens)
         if timers:
             tx.due(self.take_due(now) if due is None else due)
-            tx.probed = tuple(islice(self._probes, AT_ONCE))
-            tx.wake(tx.probed)
+            tx.wake(islice(self._probes, AT_ONCE))
         return tx
+
+    def in_backlog(self, most: int) -> tuple[DialogKey, ...]:
+        """Return the dialogs whose turn it is to transmit what waits."""
+        return tuple(islice(self.backlog, min(most, len(self.backlog))))
 
     @property
     def next_due(self) -> int | None:
@@ -202,8 +216,20 @@ class Endpoint:
             self._waiting[key] = None
         else:
             self._probes.pop(key, None)
+        self._queue_up(key, dialog)
+        if dialog.held:
+            self.gaps[key[1:]] = key
+        else:
+            self.gaps.pop(key[1:], None)
         self._timers.arm(key, dialog.due_at)
         self.needs.note(key, dialog)
+
+    def _queue_up(self, key: DialogKey, dialog: Dialog) -> None:
+        """Let a dialog be in the backlog while it may transmit more; there it keeps its turn."""
+        if dialog.has_room(self.limits.window):
+            self.backlog[key] = None
+        else:
+            self.backlog.pop(key, None)
 
     def _is_untouched(self, dialog: Dialog) -> bool:
         """Tell whether nothing was done to the dialog's database or service that ends it."""
@@ -217,6 +243,8 @@ class Endpoint:
         known = self.dialogs.forget(key)
         self._waiting.pop(key, None)
         self._probes.pop(key, None)
+        self.backlog.pop(key, None)
+        self.gaps.pop(key[1:], None)
         self._timers.arm(key, None)
         self.needs.forget(key)
         if known is not None:
@@ -230,11 +258,12 @@ class Endpoint:
         return self.needs.go_on(self.dialogs.look)
 
     def arm(self, key: DialogKey) -> None:
-        """Let a dialog be due again that was taken, and that nothing was done about."""
+        """Let a dialog have its turn again that was taken, and that nothing was done about."""
         dialog = self.dialogs.get(key)
         if dialog is not None:
             self._timers.arm(key, dialog.due_at)
+            self._queue_up(key, dialog)
 
-    def take_due(self, now: int) -> list[DialogKey]:
+    def take_due(self, now: int, most: int = AT_ONCE) -> list[DialogKey]:
         """Take dialogs that are due, a thousand at most."""
-        return self._timers.take(now)
+        return self._timers.take(now, min(most, AT_ONCE))

@@ -66,11 +66,11 @@ class Timers(Generic[K]):
         else:
             self._lay_aside(due, key)
 
-    def take(self, now: int) -> list[K]:
-        """Take keys that are due, the earliest first; those beyond a thousand are left."""
+    def take(self, now: int, most: int = AT_ONCE) -> list[K]:
+        """Take keys that are due, the earliest first; those beyond ``most`` are left."""
         self.tell(now)
         keys: list[K] = []
-        while self._heap and self._heap[0][0] <= now and len(keys) < AT_ONCE:
+        while self._heap and self._heap[0][0] <= now and len(keys) < most:
             due, number, key = heapq.heappop(self._heap)
             if key is None:
                 self._open(~number)

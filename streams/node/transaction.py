@@ -7,10 +7,12 @@ overlay is dropped and the same inputs are read again.
 
 from __future__ import annotations
 
+import sys
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 from weakref import proxy
 
@@ -31,6 +33,7 @@ from streams.protocol import (
     Cause,
     Command,
     Dialog,
+    Fragment,
     Header,
     Machine,
     Message,
@@ -38,6 +41,7 @@ from streams.protocol import (
     Refusal,
     Source,
     Status,
+    Transmit,
 )
 from streams.routing import broker_key
 
@@ -45,14 +49,37 @@ if TYPE_CHECKING:
     from streams.node.endpoint import Endpoint
 
 
+UNLIMITED = sys.maxsize
+
+
 class Bodies(Protocol):
-    """Where bodies are read again: they are not written twice, only their positions are kept."""
+    """Where bodies are read again: they are not written twice, only their positions are kept.
 
-    def command(self, position: int) -> Command:
-        """Return the command at a position of ``cmd``."""
+    Whoever needs several asks for them together: they are read in the order of their positions.
+    """
 
-    def message(self, position: int) -> Message:
-        """Return the message frame at a position of ``in``."""
+    def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
+        """Return the commands at these positions of ``cmd``."""
+
+    def messages(self, positions: Collection[int]) -> Mapping[int, Message]:
+        """Return the message frames at these positions of ``in``."""
+
+
+@dataclass(slots=True)
+class _Frames:
+    """Message frames of ``in`` that are read again: those that were read together, and others."""
+
+    bodies: Bodies
+    _together: Mapping[int, Message] = field(default_factory=dict)
+
+    def read(self, positions: Collection[int]) -> None:
+        """Read what is needed next, instead of what was before."""
+        self._together = self.bodies.messages(positions) if positions else {}
+
+    def at(self, position: int) -> Message:
+        """Return the message frame at a position."""
+        found = self._together.get(position)
+        return found if found is not None else self.bodies.messages((position,))[position]
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -61,6 +88,11 @@ class Transaction:
 
     Nothing in it refers to it: it is gone when its worker lets it go, and no garbage collection has
     to look for that.
+
+    ``most`` is how many frames and queue messages it shall have at most, ``planned`` how many it
+    has so far. An input is never cut in two, so one may go beyond that; what waits for room in a
+    window takes only what is left: of the dialogs ``room``, and with ``opens`` also of those whose
+    windows it opens itself.
 
     ``own`` are messages for the system service: in no queue, as the database has read them.
     ``records`` and ``chunks`` are what was written of its dialogs, if anything was: a chunk that is
@@ -74,6 +106,11 @@ class Transaction:
     now: int
     left_out: int
     timers: bool = True
+    most: int = UNLIMITED
+    room: Sequence[DialogKey] = ()
+    opens: bool = True
+    planned: int = 0
+    statements: int = 0
     frames: list[OutFrame] = field(default_factory=list)
     queued: list[QueueMessage] = field(default_factory=list)
     results: list[CommandResult] = field(default_factory=list)
@@ -90,17 +127,24 @@ class Transaction:
     notices: Notices = field(init=False)
     any_body: AnyBody = field(init=False)
     _commands: dict[int, Command] = field(default_factory=dict)
+    _frames: _Frames = field(init=False)
     _admitted: dict[uuid.UUID, tuple[Parties, Machine]] = field(default_factory=dict)
     _by_group: dict[tuple[str, uuid.UUID], list[Machine]] | None = None  # few ask for a group
 
     def __post_init__(self) -> None:
         self.notices = Notices(proxy(self))
+        self._frames = _Frames(self.bodies)
         self.any_body = AnyBody(self.endpoint)
 
     @property
-    def statements(self) -> int:
-        """Return how many statements were applied."""
-        return len(self._commands)
+    def is_full(self) -> bool:
+        """Tell whether further inputs are better left to the next transaction."""
+        return self.planned >= self.most
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of the bodies that it writes, once it is closed."""
+        return sum(len(f.body) for f in self.frames) + sum(len(m.body) for m in self.queued)
 
     # --- inputs ----------------------------------------------------------------------------------
 
@@ -112,6 +156,8 @@ class Transaction:
         if command.cause is not None and self._pass_over(command, command.cause):
             return
         self._commands[position] = command
+        self.statements += 1
+        self.planned += 1
         number = execute(self, position, command)
         if command.cause is not None:
             seen = self.seen_of(command.cause.source)
@@ -158,18 +204,45 @@ class Transaction:
                 CommandResult(command.reply_to, command.command_id, command.conversation, number)
             )
 
-    def message(self, position: int, message: Message) -> None:
-        """Apply a message frame that the local forwarder delivered.
+    def foresee(self, messages: Iterable[Message]) -> None:
+        """Read together what was held out of order and follows these messages.
 
-        Who takes it follows from its conversation and parties, and stays so in a transaction.
+        Optional: without it, :meth:`message` reads each by itself.
+        """
+        gaps = self.endpoint.gaps
+        if not gaps:
+            return
+        arrived: dict[DialogKey, dict[Fragment, int]] = {}
+        for message in messages:
+            key = gaps.get((message.conversation, not message.parties.from_initiator))
+            if key is not None:
+                header = message.header
+                arrived.setdefault(key, {})[header.at] = header.fragments
+        needed: list[int] = []
+        for key, fragments in arrived.items():
+            needed += self.endpoint.dialogs[key].follow(fragments)
+            if len(needed) >= self.most:
+                break
+        self._frames.read(needed)
+
+    def message(self, position: int, message: Message) -> bool:
+        """Apply a message frame that the local forwarder delivered; tells whether it is kept.
+
+        Who takes it follows from its conversation and parties, and stays so in a transaction. What
+        is kept is read again from its position: it is held, incomplete or parked.
         """
         known = self._admitted.get(message.conversation)
         if known is None or known[0] != message.parties:
             machine = admit(self, message)
             if machine is None:
-                return
+                return False
             known = self._admitted[message.conversation] = message.parties, machine
-        known[1].message(message, position)
+        machine = known[1]
+        dialog, before = machine.dialog, len(machine.effects)
+        kept = len(dialog.held) + len(dialog.partial) + len(dialog.parked)
+        machine.message(message, position)
+        self.planned += len(machine.effects) - before
+        return len(dialog.held) + len(dialog.partial) + len(dialog.parked) > kept
 
     def acknowledgement(self, frame: Acknowledgement) -> None:
         """Apply an acknowledgement frame.
@@ -184,7 +257,9 @@ class Transaction:
         machine = self.machine((database.name, frame.conversation, not parties.from_initiator))
         if machine is not None:
             asked = machine.dialog.status == Number.WAITING_FOR_CONFIGURATION
+            before = len(machine.effects)
             machine.acknowledgement(frame)
+            self.planned += len(machine.effects) - before
             if asked and not machine.dialog.status:
                 self.notices.found(database.name, machine.dialog.far_service)
         elif not parties.from_initiator:
@@ -210,12 +285,43 @@ class Transaction:
                 machine.due()
 
     def wake(self, keys: Iterable[DialogKey]) -> None:
-        """Let dialogs look again after a catalog change, retries spread over a second (U-14)."""
+        """Let dialogs look again after a catalog change, retries spread over a second (U-14).
+
+        What waits for a queue that was off is read for all of them together; dialogs for which
+        there is no room any more look again in the next transaction.
+        """
+        woken: list[DialogKey] = []
+        needed: list[int] = []
         for key in keys:
+            if self.planned + len(needed) >= self.most and woken:
+                break
+            woken.append(key)
             machine = self.machine(key)
+            if machine is not None and machine.shows_stored:
+                needed += machine.dialog.needed_frames()
+        self.probed = tuple(woken)
+        self._frames.read(needed)
+        for key in woken:
+            machine = self.machines.get(key)
             if machine is not None:
                 self.heed(machine)
                 machine.wake(key[1].int % 1000)
+                self.planned += len(machine.effects)
+
+    def _open_windows(self) -> None:
+        """Let dialogs transmit what waits for room in their windows, as far as there is room here.
+
+        At least a quarter of the transaction is for them, however much of it is new.
+        """
+        left, window = max(self.most - self.planned, self.most // 4, 1), self.endpoint.limits.window
+        opened = self.machines.items() if self.opens else ()
+        own = [key for key, machine in opened if machine.dialog.has_room(window)]
+        for key in chain(self.room, own):
+            if left <= 0:
+                break
+            machine = self.machine(key)
+            if machine is not None:
+                left -= machine.fill_window(left)
 
     def heed(self, machine: Machine) -> None:
         """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""
@@ -272,7 +378,7 @@ class Transaction:
             self.now,
             self.endpoint.limits,
             self.left_out,
-            self.bodies.message,
+            self._frames.at,
             broker_key,
             partial(_judge, self.endpoint, self.any_body, dialog),
             service is None or service.queue_on,
@@ -282,17 +388,31 @@ class Transaction:
         return machine
 
     def command_at(self, position: int) -> Command:
-        """Return the command at a position of ``cmd``, of this run or read again."""
-        return self._commands.get(position) or self.bodies.command(position)
+        """Return a command of this run, or one that :meth:`close` has read again."""
+        return self._commands[position]
 
     def close(self) -> None:
         """End the run: turn every effect into the records that stand for it."""
         self.notices.close()
+        self._open_windows()
+        self._read_again()
         for key, machine in self.machines.items():
             machine.finish()
             if machine.effects:
                 perform(self, key, machine.dialog, machine.effects)
                 machine.effects.clear()
+
+    def _read_again(self) -> None:
+        """Read all bodies together that were accepted earlier and are transmitted now."""
+        known = self._commands
+        needed = {
+            effect.position
+            for machine in self.machines.values()
+            for effect in machine.effects
+            if type(effect) is Transmit and effect.position not in known
+        }
+        if needed:
+            known.update(self.bodies.commands(needed))
 
     def tell(self, kind: EventKind, **fields: object) -> None:
         """Emit an event of this instance."""

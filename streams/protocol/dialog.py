@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from itertools import takewhile
 from operator import attrgetter
 
 from streams.protocol.frames import Fragment, Parties, Run
@@ -72,9 +73,9 @@ class Dialog:
     those before ``transmitted`` were sent at least once; messages below ``send_sequence`` were
     accepted from the application. Copies of what is before ``suspect`` were sent before the latest
     retry or refusal and may be lost with what was retried. ``chunks`` holds the position in `cmd`
-    of every message that is accepted and not wholly acknowledged. ``last_copy`` is a position in
-    `out` at or behind this dialog's latest copy. ``discarded_from`` is the first number that was
-    given up before it was acknowledged.
+    of every message that is accepted and not wholly acknowledged, by rising numbers. ``last_copy``
+    is a position in `out` at or behind this dialog's latest copy. ``discarded_from`` is the first
+    number that was given up before it was acknowledged.
 
     ``first_hop`` is the address that worked last. ``unheard`` counts acknowledgements that seem not
     to have arrived: each lets the next one take other addresses.
@@ -185,6 +186,14 @@ class Dialog:
         self.parked = [(n, frames.get(p, p) if n >= 0 else p) for n, p in self.parked]
         return touched
 
+    def has_room(self, window: int) -> bool:
+        """Tell whether accepted messages wait although the window may have room for them."""
+        return (
+            not self.status
+            and self.transmitted[0] < self.send_sequence
+            and self.in_flight < window  # -1: perhaps
+        )
+
     @property
     def due_at(self) -> int | None:
         """Return when the endpoint wants to be looked at next, if ever."""
@@ -194,10 +203,13 @@ class Dialog:
         return min(times, default=None)
 
     def copy(self) -> Dialog:
-        """Return an independent copy, to be changed by one transaction."""
+        """Return an independent copy, to be changed by one transaction.
+
+        Chunks are shared, because there may be thousands: who changes one copies it before.
+        """
         made = Dialog(*_values(self))
         made.held, made.partial, made.parked = dict(self.held), self.partial[:], self.parked[:]
-        made.chunks = {number: chunk[:] for number, chunk in self.chunks.items()}
+        made.chunks = self.chunks.copy()
         return made
 
     def count_unheard(self) -> None:
@@ -218,6 +230,21 @@ class Dialog:
             last = at[1] + 1 >= self.held[at][1]
             follows = (at[0] + 1, 0) if last else (at[0], at[1] + 1)
         return tuple(runs[:HELD_RUNS])
+
+    def follow(self, arrived: Mapping[Fragment, int]) -> Iterator[int]:
+        """Yield the positions of what is stored and complete, or next, once fragments arrive.
+
+        ``arrived`` has how many fragments the message of each has.
+        """
+        at = self.received
+        while at in arrived or at in self.held:
+            stored = self.held.get(at)
+            if stored is not None:
+                yield stored[0]
+            fragments = arrived[at] if stored is None else stored[1]
+            at = (at[0] + 1, 0) if at[1] + 1 >= fragments else (at[0], at[1] + 1)
+        if at != self.received:
+            yield from self.partial
 
     # --- what was accepted -----------------------------------------------------------------------
 
@@ -251,7 +278,8 @@ class Dialog:
 
     def forget_acknowledged(self) -> list[int]:
         """Drop the chunks that lie wholly before ``acknowledged``; returns their numbers."""
-        done = [n for n in self.chunks if (n + 1) * CHUNK <= self.acknowledged[0]]
+        before = self.acknowledged[0] // CHUNK
+        done = list(takewhile(lambda number: number < before, self.chunks))
         if self.all_acknowledged:
             done = list(self.chunks)
         for number in done:

@@ -243,6 +243,12 @@ class Machine:
             if dialog.received != expected:
                 self._receiver.owe(0, dialog.first_hop)
 
+    @property
+    def shows_stored(self) -> bool:
+        """Tell whether :meth:`wake` would take messages that are stored: parked, or the next."""
+        dialog = self.dialog
+        return self.queue_on and (bool(dialog.parked) or dialog.received in dialog.held)
+
     def broker_error(self, number: Number, told: Number | None = None) -> None:
         """End with an Error of the broker's own, and tell the other side if it has a number."""
         if self._move(Input.BROKER_ERROR):
@@ -260,6 +266,10 @@ class Machine:
             self._sender.discard()
             self._closing.close(tell=False)
             self._report_state(ConversationEvent.TERMINATED, Number.SERVICE_DROPPED_HERE)
+
+    def fill_window(self, most: int) -> int:
+        """Transmit up to ``most`` of the fragments that wait for room; returns how many."""
+        return self._sender.fill_window(most)
 
     @property
     def forgotten(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streams.errors.numbers import Number
-from streams.protocol.dialog import HELD_RUNS, Dialog, Limits
+from streams.protocol.dialog import CHUNK, HELD_RUNS, Dialog, Limits
 from streams.protocol.effects import Effect, Transmit
 from streams.protocol.frames import Ack, Fragment, Status
 from streams.protocol.states import State
@@ -30,39 +30,53 @@ class Sender:
     touched_chunks: set[int] = field(default_factory=set)
 
     def accept(self, position: int, fragments: int) -> None:
-        """Take the application's next message, whose command is at ``position`` in ``cmd``."""
-        self.touched_chunks.add(self.dialog.remember(position, fragments))
-        if not self._transmit_next(position, fragments):
-            self.fill_window()
+        """Take the application's next message, whose command is at ``position`` in ``cmd``.
+
+        It is transmitted at once if no message waits before it and the window has room.
+        """
+        dialog = self.dialog
+        follows = dialog.transmitted == (dialog.send_sequence, 0)
+        self._own_chunk(dialog.send_sequence // CHUNK)
+        self.touched_chunks.add(dialog.remember(position, fragments))
+        if follows and not self._transmit_next(position, fragments):
+            self.fill_window(self.limits.window)
+
+    def _own_chunk(self, number: int) -> None:
+        """Copy a chunk before its first change: copies of a dialog share their chunks."""
+        chunk = self.dialog.chunks.get(number)
+        if chunk is not None and number not in self.touched_chunks:
+            self.dialog.chunks[number] = chunk[:]
 
     def _transmit_next(self, position: int, fragments: int) -> bool:
         """Transmit what was accepted just now, if that is all that filling the window would do."""
         dialog = self.dialog
-        sequence, _ = at = dialog.transmitted
-        if (
-            fragments > 1
-            or at != (dialog.send_sequence - 1, 0)
-            or not 0 < dialog.in_flight < self.limits.window
-            or dialog.status
-        ):
+        sequence, _ = dialog.transmitted
+        if fragments > 1 or not 0 < dialog.in_flight < self.limits.window or dialog.status:
             return False
         self.effects.append(Transmit(sequence, position, dialog.attempt))
         dialog.in_flight += 1
         dialog.transmitted = (sequence + 1, 0)
         return True
 
-    def fill_window(self) -> None:
-        """Transmit for the first time what the window has room for."""
+    def fill_window(self, most: int) -> int:
+        """Transmit up to ``most`` fragments for the first time; returns how many had room."""
         dialog = self.dialog
         if dialog.status:  # only the first fragment probes, or nothing at all
-            return
-        in_flight, at = self._in_flight(), dialog.transmitted
-        while in_flight < self.limits.window and at[0] < dialog.send_sequence:
+            return 0
+        in_flight, at, sent = self._in_flight(), dialog.transmitted, 0
+        most = min(most, self.limits.window - in_flight)
+        while sent < most and at[0] < dialog.send_sequence:
             self._transmit(at)
             at = dialog.after(at)
-            in_flight += 1
-        dialog.in_flight, dialog.transmitted = in_flight, at
-        if dialog.retry_at is None and in_flight:
+            sent += 1
+        dialog.in_flight, dialog.transmitted = in_flight + sent, at
+        self.watch()
+        return sent
+
+    def watch(self) -> None:
+        """Let what is in flight be retried if no acknowledgement comes."""
+        dialog = self.dialog
+        if dialog.retry_at is None and dialog.in_flight:
             dialog.retry_at = self.now + self.limits.retry_after(dialog.attempt)
 
     def retry(self) -> None:
@@ -91,7 +105,10 @@ class Sender:
         return 0 <= fragment < self.dialog.stored(sequence)[1]
 
     def progress(self, ack: Ack) -> None:
-        """Move on to what an acknowledgement has not confirmed yet; it resets the back-off."""
+        """Move on to what an acknowledgement has not confirmed yet; it resets the back-off.
+
+        What waits for the window's new room is transmitted when its turn comes.
+        """
         dialog = self.dialog
         # Only a retry that was needed says that the copies before it were lost too. Where the first
         # copy is acknowledged after all, the way is slow: sending again would make it slower. What
@@ -113,7 +130,8 @@ class Sender:
                 if not any(first <= at <= last for first, last in held):
                     self._transmit(at)
         self.touched_chunks.update(dialog.forget_acknowledged())
-        self.fill_window()
+        if not dialog.status:
+            self.watch()
 
     def refused(self, status: Status) -> None:
         """Note why the local forwarder could not send a copy; older attempts do not matter."""

@@ -7,6 +7,7 @@ loss: until the commit nothing can be seen of a turn.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from streams.node import DialogKey, Endpoint, Spare, Transaction, World, narrowed
@@ -117,15 +118,15 @@ class EndpointProcess:
 
     # --- where bodies are read again (Bodies) ----------------------------------------------------
 
-    def command(self, position: int) -> Command:
-        """Read a statement again."""
-        _demand(position, self.store.spare.cmd)
-        return read_command(self.store.topics.cmd[position])
+    def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
+        """Read statements again."""
+        _demand(positions, self.store.spare.cmd)
+        return {p: read_command(self.store.topics.cmd[p]) for p in positions}
 
-    def message(self, position: int) -> Message:
-        """Read a frame again."""
-        _demand(position, self.store.spare.inbox)
-        return read_message(self.store.topics.inbox[position])
+    def messages(self, positions: Collection[int]) -> Mapping[int, Message]:
+        """Read frames again."""
+        _demand(positions, self.store.spare.inbox)
+        return {p: read_message(self.store.topics.inbox[p]) for p in positions}
 
     # --- a turn ----------------------------------------------------------------------------------
 
@@ -139,14 +140,14 @@ class EndpointProcess:
         ends = self._choose_ends()
         timers, due = self._caught_up, node.next_due
         wanted = timers and (node.has_probes or (due is not None and due <= now))
-        if ends == self._positions and not wanted:
+        if ends == self._positions and not wanted and not node.backlog:
             self._sleep()
             return
         if due is not None and due <= now:
             node.left_out = max(node.left_out, self.store.forwarded[0])
         batch = Batch()
         try:
-            tx = node.begin(self, now, timers=timers)
+            tx = node.begin(self, now, timers=timers, most=self.instance.around.scenario.batch)
             self._apply(tx, batch, ends)
             tx.close()
         except Exception as error:
@@ -244,13 +245,14 @@ class EndpointProcess:
     def _sleep(self) -> None:
         """Wake up when there is more to read or to look at, or when the next timer is due."""
         unread = any(p < len(t) for p, t in zip(self._positions, self._topics, strict=True))
-        if unread or (self._caught_up and self.node.has_probes):
+        if unread or self.node.backlog or (self._caught_up and self.node.has_probes):
             self.wake()
         due = self.node.next_due
         if due is not None and self._caught_up:
             self._alarm.set(self.instance.instant(due))
 
 
-def _demand(position: int, begin: int) -> None:
-    if position < begin:
-        raise LookupError(f"position {position} was trimmed: the log begins at {begin}")
+def _demand(positions: Collection[int], begin: int) -> None:
+    lowest = min(positions, default=begin)
+    if lowest < begin:
+        raise LookupError(f"position {lowest} was trimmed: the log begins at {begin}")

@@ -249,8 +249,8 @@ _familiar = Familiar(DIALOG, decode_dialog)
 def unpack_dialog(raw: bytes, conversation: uuid.UUID, chunks: Mapping[int, bytes]) -> Dialog:
     """Decode a dialog and its chunks; raises MalformedError."""
     dialog = _familiar.read(raw, conversation)
-    for number, chunk in chunks.items():
-        dialog.chunks[number] = decode_chunk(chunk)
+    for number in sorted(chunks):
+        dialog.chunks[number] = decode_chunk(chunks[number])
     return dialog
 
 

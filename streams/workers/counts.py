@@ -37,7 +37,10 @@ class Told:
 
 @dataclass(slots=True)
 class Committed:
-    """What an endpoint worker has committed; ``rolled_back`` are transactions that were not."""
+    """What an endpoint worker has committed; ``rolled_back`` are transactions that were not.
+
+    ``longest``: seconds that the longest transaction has taken, from its first input to its commit.
+    """
 
     told: Told = field(default_factory=Told)
     rolled_back: int = 0
@@ -45,9 +48,11 @@ class Committed:
     repeated: int = 0
     queued: int = 0
     frames: int = 0
+    longest: float = 0.0
 
-    def add(self, tx: Transaction) -> None:
+    def add(self, tx: Transaction, seconds: float) -> None:
         """Count a transaction that Kafka has committed."""
+        self.longest = max(self.longest, seconds)
         self.statements += tx.statements
         self.repeated += tx.repeated
         self.queued += len(tx.queued)

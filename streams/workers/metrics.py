@@ -113,6 +113,12 @@ FIGURES = (
         _endpoint(lambda w: w.committed),
     ),
     Figure(
+        "hopline_longest_transaction_seconds",
+        "Duration of the longest committed transaction since the worker started.",
+        "",
+        _endpoint(lambda w: w.counts.longest),
+    ),
+    Figure(
         "hopline_dialogs",
         "Conversation endpoints in the partitions that the worker has.",
         "",

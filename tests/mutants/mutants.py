@@ -129,27 +129,33 @@ MUTANTS = (
     Mutant(
         "forget the chunk of an accepted message",
         _SENDING,
-        "self.touched_chunks.add(self.dialog.remember(position, fragments))",
-        "self.dialog.remember(position, fragments)",
+        "self.touched_chunks.add(dialog.remember(position, fragments))",
+        "dialog.remember(position, fragments)",
+    ),
+    Mutant(
+        "change a chunk that is shared with what is committed",
+        _SENDING,
+        "            self.dialog.chunks[number] = chunk[:]\n",
+        "            pass\n",
     ),
     Mutant(
         "forget the chunks of acknowledged messages",
         _SENDING,
         "        self.touched_chunks.update(dialog.forget_acknowledged())\n"
-        "        self.fill_window()",
-        "        dialog.forget_acknowledged()\n        self.fill_window()",
+        "        if not dialog.status:\n",
+        "        dialog.forget_acknowledged()\n        if not dialog.status:\n",
     ),
     Mutant(
         "send without regard to the window",
         _SENDING,
-        "while in_flight < self.limits.window and at[0] < dialog.send_sequence:",
-        "while at[0] < dialog.send_sequence:",
+        "        most = min(most, self.limits.window - in_flight)\n",
+        "",
     ),
     Mutant(
         "never retry",
         _SENDING,
-        "if dialog.retry_at is None and in_flight:",
-        "if dialog.retry_at is None and not in_flight:",
+        "if dialog.retry_at is None and dialog.in_flight:",
+        "if dialog.retry_at is None and not dialog.in_flight:",
     ),
     Mutant(
         "retry while the last copy is ahead",
@@ -218,6 +224,12 @@ MUTANTS = (
         _ENDPOINT,
         "        self._probes.update(self._waiting)\n",
         "",
+    ),
+    Mutant(
+        "forget who has room, but not a turn",
+        _ENDPOINT,
+        "            self.backlog[key] = None\n",
+        "            pass\n",
     ),
     # --- the forwarder
     Mutant(

@@ -9,7 +9,7 @@ do not run (``stopped``), crashes and aborted transactions.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -179,15 +179,17 @@ class Node:
 
     # --- the endpoint worker ---------------------------------------------------------------------
 
-    def command(self, position: int) -> Command:
-        """Read a command again (``Bodies``)."""
-        entry = self.cmd.entries[position]
-        return wire.read_command(entry.key, entry.value, entry.headers, entry.timestamp)
+    def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
+        """Read commands again (``Bodies``)."""
+        entries = {p: self.cmd.entries[p] for p in positions}
+        return {
+            p: wire.read_command(e.key, e.value, e.headers, e.timestamp) for p, e in entries.items()
+        }
 
-    def message(self, position: int) -> Message:
-        """Read a message frame again (``Bodies``)."""
-        entry = self.inbox.entries[position]
-        return wire.read_message(entry.key, entry.value, entry.headers)
+    def messages(self, positions: Collection[int]) -> Mapping[int, Message]:
+        """Read message frames again (``Bodies``)."""
+        entries = {p: self.inbox.entries[p] for p in positions}
+        return {p: wire.read_message(e.key, e.value, e.headers) for p, e in entries.items()}
 
     def transact(self) -> bool:
         """Run one transaction over what is unread and due; tells whether there was anything."""
@@ -225,10 +227,10 @@ class Node:
     def _apply(self, tx: Transaction) -> None:
         for position, entry in self.cmd.unread():
             if not wire.is_moved(entry.headers):
-                tx.command(position, self.command(position))
+                tx.command(position, self.commands((position,))[position])
         for position, entry in self.inbox.unread():
             if not wire.is_moved(entry.headers):
-                tx.message(position, self.message(position))
+                tx.message(position, self.messages((position,))[position])
         for _, entry in self.ack.unread():
             read = wire.read_ack(entry.key, entry.value, entry.headers)
             if isinstance(read, Status):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection, Mapping
 
 from streams.errors import Number
 from streams.node import Endpoint, Transaction, world_of
@@ -20,21 +21,21 @@ from .places import ASKING
 class Nothing:
     """Bodies that nobody has to read again."""
 
-    def command(self, position: int) -> Command:
+    def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
         raise AssertionError
 
-    def message(self, position: int) -> Message:
+    def messages(self, positions: Collection[int]) -> Mapping[int, Message]:
         raise AssertionError
 
 
 class Said(Nothing):
     """Statements at their positions."""
 
-    def __init__(self, commands: list[Command]) -> None:
-        self.commands = commands
+    def __init__(self, said: list[Command]) -> None:
+        self.said = said
 
-    def command(self, position: int) -> Command:
-        return self.commands[position]
+    def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
+        return {position: self.said[position] for position in positions}
 
 
 def asking(service: str = "New", broker: str | None = None) -> Status:
@@ -131,7 +132,7 @@ def test_however_many_wait_they_look_again_in_parts() -> None:
     opening, question = commit(one, tx)
     tx = begin(one)
     said = Said([opening, question, *map(begun, ids), *map(sent, ids)])
-    for position, command in enumerate(said.commands):
+    for position, command in enumerate(said.said):
         tx.command(position, command)
     for conversation in ids:
         tx.status(Status(conversation, "AW", True, 9770, 0, START))

@@ -27,6 +27,7 @@ from streams.wire.partition import partition_of
 from streams.wire.state import Positions, unpack_dialog
 from streams.workers.collector import keep
 from streams.workers.control import Control
+from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.inputs import Bodies, Inputs
 from streams.workers.endpoint.partition import Partition
 from streams.workers.endpoint.restore import Replay, start_position
@@ -59,6 +60,7 @@ class Assignment:
         tenure: Tenure,
         limits: Limits,
         cache_bytes: int,
+        most: int,
     ) -> None:
         self.cluster = self._cluster = cluster
         self._instance = instance
@@ -67,6 +69,7 @@ class Assignment:
         self._control = control
         self._limits = limits
         self._cache_bytes = cache_bytes
+        self._most = most
         self.owned: dict[int, Partition] = {}
         self.warm: dict[int, Replay] = {}
         self.member: Any = None
@@ -166,7 +169,7 @@ class Assignment:
             time.monotonic() - started,
         )
         bodies = Bodies.of(self._cluster, inputs, number, self._cache_bytes)
-        return Partition(number, endpoint, bodies, positions, backlog)
+        return Partition(number, endpoint, bodies, positions, backlog, Allowance(self._most))
 
     def _replayed(self, number: int) -> tuple[Endpoint, Positions | None]:
         """Return the endpoints of a partition as of now, and how far it had come."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,6 +14,10 @@ from streams.protocol import Message as Frame
 from streams.wire import MalformedError, Topics, UnknownSchemaError
 from streams.wire.partition import partition_of
 from streams.wire.records import conversation_of, is_moved, read_ack, read_command, read_message
+from streams.workers.endpoint.allowance import BYTES
+
+Input = Command | Frame | Status | Acknowledgement | MalformedError | None
+"""What a record says; ``None``: nothing that is to be applied."""
 
 MOVED_BYTES = 8 << 20
 """So many bytes of bodies are moved in one transaction, and what the last one has beyond."""
@@ -32,12 +36,19 @@ class Inputs(NamedTuple):
         return cls(topics.cmd(instance), topics.inbox(instance), topics.ack(instance))
 
 
+class TooMuchError(Exception):
+    """The bodies that a transaction needs are more than fits into one: try with less of it."""
+
+
 @dataclass(slots=True)
 class Bodies:
-    """Bodies by position, for one partition: read again where memory does not have them."""
+    """Bodies by position, for one partition: read again where memory does not have them.
 
-    commands: Fetcher
-    frames: Fetcher
+    Raises TooMuchError rather than read more than :data:`BYTES` of them together.
+    """
+
+    cmd: Fetcher
+    inbox: Fetcher
 
     @classmethod
     def of(cls, cluster: Cluster, inputs: Inputs, number: int, cache_bytes: int) -> Bodies:
@@ -47,15 +58,13 @@ class Bodies:
             Fetcher(cluster, inputs.inbox, number, cache_bytes),
         )
 
-    def command(self, position: int) -> Command:
-        """Return the command at a position of ``cmd``."""
-        record = self.commands.fetch(position)
-        return _command(record, headers_of(record))
+    def commands(self, positions: Collection[int]) -> dict[int, Command]:
+        """Return the commands at these positions of ``cmd``."""
+        return {p: _command(m, headers_of(m)) for p, m in _together(self.cmd, positions)}
 
-    def message(self, position: int) -> Frame:
-        """Return the message frame at a position of ``in``."""
-        record = self.frames.fetch(position)
-        return _frame(record, headers_of(record))
+    def messages(self, positions: Collection[int]) -> dict[int, Frame]:
+        """Return the message frames at these positions of ``in``."""
+        return {p: _frame(m, headers_of(m)) for p, m in _together(self.inbox, positions)}
 
     def to_move(self, moves: Moves) -> list[Message]:
         """Return the records of bodies that are to be moved, of ``cmd`` and ``in``.
@@ -63,8 +72,8 @@ class Bodies:
         Of large ones only the first few: the others the next time.
         """
         found, size = [], 0
-        wanted = [(self.commands, p) for p in moves.commands]
-        for fetcher, position in wanted + [(self.frames, p) for p in moves.frames]:
+        wanted = [(self.cmd, p) for p in moves.commands]
+        for fetcher, position in wanted + [(self.inbox, p) for p in moves.frames]:
             found.append(fetcher.fetch(position))
             size += len(found[-1])
             if size > MOVED_BYTES:
@@ -73,8 +82,19 @@ class Bodies:
 
     def close(self) -> None:
         """Let the broker go."""
-        self.commands.close()
-        self.frames.close()
+        self.cmd.close()
+        self.inbox.close()
+
+
+def _together(fetcher: Fetcher, positions: Collection[int]) -> Iterator[tuple[int, Message]]:
+    """Yield records in the order of their positions: one pass over the log, forward."""
+    size = 0
+    for position in sorted(positions):
+        record = fetcher.fetch(position)
+        size += len(record)
+        if size > BYTES and len(positions) > 1:
+            raise TooMuchError(f"{len(positions)} bodies")
+        yield position, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,39 +108,46 @@ class Intake:
     partitions: int
     catch_up: Callable[[float], None]
 
-    def take(self, tx: Transaction, bodies: Bodies, message: Message, read_at: float) -> None:
-        """Apply a record that was read at ``read_at`` to a transaction; rubbish is event 161.
+    def read(self, message: Message, read_at: float) -> Input:
+        """Decode a record that was read at ``read_at``; returns the error where it is malformed.
 
         Raises SurroundingsError where a statement is written in a schema that nobody has announced:
         some application was promised that it is accepted.
         """
         try:
             try:
-                read = self._read(bodies, message)
+                return self._decoded(message)
             except UnknownSchemaError:
                 self.catch_up(read_at)
-                read = self._read(bodies, message)
+                return self._decoded(message)
         except MalformedError as error:
             if isinstance(error, UnknownSchemaError) and message.topic() == self.inputs.cmd:
                 raise not_announced(f"{_place(message)}: {error}") from error
-            _tell_corrupted(tx, message, error)
-            return
+            return error
+
+    def apply(self, tx: Transaction, bodies: Bodies, message: Message, read: Input) -> None:
+        """Apply a record to a transaction; a malformed one is event 161.
+
+        Bodies that may be needed again are remembered.
+        """
         position = message.offset() or 0
         match read:
             case None:
                 pass
+            case MalformedError():
+                _tell_corrupted(tx, message, read)
             case Command():
+                bodies.cmd.remember(message)
                 tx.command(position, read)
             case Frame():
-                tx.message(position, read)
+                if tx.message(position, read):
+                    bodies.inbox.remember(message)
             case Status():
                 tx.status(read)
             case Acknowledgement():
                 tx.acknowledgement(read)
 
-    def _read(
-        self, bodies: Bodies, message: Message
-    ) -> Command | Frame | Status | Acknowledgement | None:
+    def _decoded(self, message: Message) -> Input:
         """Return what a record says: nothing new where it was said at another place before."""
         if self.partitions > 1:
             self._demand_partition(message)
@@ -128,10 +155,8 @@ class Intake:
         if is_moved(headers):
             return None
         if topic == self.inputs.cmd:
-            bodies.commands.remember(message)
             return _command(message, headers)
         if topic == self.inputs.inbox:
-            bodies.frames.remember(message)
             return _frame(message, headers)
         return read_ack(message.key(), message.value(), headers)
 

@@ -32,7 +32,7 @@ def move_bodies(
     moves = None if owned.spare is None else moves_of(owned.endpoint, owned.spare, old)
     if moves is None:
         return True
-    tx = owned.endpoint.begin(owned.bodies, now, timers=False)
+    tx = owned.endpoint.begin(owned.bodies, now, timers=False, opens=False)
     for key in moves.dialogs:
         tx.machine(key)
     tx.close()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streams.kafka import Message
 from streams.node import DialogKey, Endpoint, Spare, Transaction, World
+from streams.workers.endpoint.allowance import BYTES, Allowance
 from streams.workers.endpoint.inputs import Bodies
 
 
@@ -14,12 +15,15 @@ from streams.workers.endpoint.inputs import Bodies
 class Work:
     """What one transaction is to apply: records, then dialogs whose time has come.
 
-    ``probes``: also let dialogs that wait for a route try again.
+    ``probes``: also let dialogs that wait for a route try again. ``room`` are dialogs of the
+    backlog whose turn it is; with ``opens`` those transmit, too, whose windows the records open.
     """
 
     messages: Sequence[Message] = ()
     due: Sequence[DialogKey] = ()
     probes: bool = False
+    room: Sequence[DialogKey] = ()
+    opens: bool = True
 
     @property
     def timers(self) -> bool:
@@ -29,20 +33,28 @@ class Work:
     @property
     def is_nothing(self) -> bool:
         """Tell whether there is nothing to do."""
-        return not self.messages and not self.timers
+        return not self.messages and not self.timers and not self.room
 
     def halves(self) -> tuple[Work, Work] | None:
         """Split what could not be applied; ``None`` where it is one thing."""
-        messages, due = self.messages, self.due
-        if messages and self.timers:  # what timers say must not condemn the records
-            return Work(messages), Work((), due, self.probes)
-        if max(len(messages), len(due)) <= 1:
+        messages, due, room = self.messages, self.due, self.room
+        if self.opens:  # what waits in the backlog must not condemn what is new
+            return Work(messages, due, self.probes, opens=False), Work(room=room, opens=False)
+        if messages and self.timers:  # nor what timers say the records
+            return Work(messages, opens=False), Work((), due, self.probes, opens=False)
+        if max(len(messages), len(due), len(room)) <= 1:
             return None
-        m, d = len(messages) // 2, len(due) // 2
-        return Work(messages[:m], due[:d]), Work(messages[m:], due[d:])
+        m, d, r = len(messages) // 2, len(due) // 2, len(room) // 2
+        return (
+            Work(messages[:m], due[:d], room=room[:r], opens=False),
+            Work(messages[m:], due[d:], room=room[r:], opens=False),
+        )
 
     def __str__(self) -> str:
-        return f"a batch of {len(self.messages)} records and {len(self.due)} timers"
+        return (
+            f"a batch of {len(self.messages)} records, {len(self.due)} timers and "
+            f"{len(self.room)} dialogs that have room"
+        )
 
 
 @dataclass(slots=True)
@@ -67,6 +79,7 @@ class Partition:
     bodies: Bodies
     positions: dict[str, int]
     backlog: dict[str, int]
+    allowance: Allowance
     progress_at: float = 0.0
     pending: list[Message] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
@@ -81,6 +94,8 @@ class Partition:
 
     def read_ends(self) -> None:
         """Note, when all before is applied, which topics were read to their ends."""
+        if self.pending:
+            return
         for topic in self.ends:
             self.backlog.pop(topic, None)
         self.ends.clear()
@@ -102,16 +117,38 @@ class Partition:
         self.spare = found or self.spare
         return found
 
-    def take_pending(self) -> list[Message]:
-        """Return the records that were read and not applied yet."""
-        pending, self.pending = self.pending, []
-        return pending
+    def take_work(self, now: int) -> Work:
+        """Return what the next transaction is to apply, within the allowance."""
+        most = self.allowance.records
+        room, due = self.endpoint.in_backlog(most), self._take_due(now, most)
+        return Work(self._take_pending(most), due, self.wants_probes, room)
 
-    def take_due(self, now: int) -> list[DialogKey]:
+    def lessen(self, work: Work) -> Work:
+        """Return what is left of work when the allowance was halved; timers are given back."""
+        most = self.allowance.records
+        self.arm(work.due[most:])
+        return replace(work, due=work.due[:most], room=work.room[:most])
+
+    def _take_pending(self, most: int) -> list[Message]:
+        """Return the first of the records that were read and not applied yet."""
+        size = end = 0
+        for message in self.pending[:most]:
+            size += len(message)
+            end += 1
+            if size >= BYTES:
+                break
+        taken, self.pending = self.pending[:end], self.pending[end:]
+        return taken
+
+    def put_back(self, messages: Sequence[Message]) -> None:
+        """Let records be the next ones again that there was no more room for."""
+        self.pending = [*messages, *self.pending]
+
+    def _take_due(self, now: int, most: int) -> list[DialogKey]:
         """Return the dialogs whose time has come; :meth:`arm` gives them back."""
         if not self.caught_up:
             return []
-        due = [key for key in self.endpoint.take_due(now) if key not in self.parked]
+        due = [key for key in self.endpoint.take_due(now, most) if key not in self.parked]
         over = [key for key, until in self.parked.items() if until is not None and until <= now]
         for key in over:
             del self.parked[key]
@@ -141,6 +178,7 @@ class Partition:
         for key in tx.machines:
             self.parked.pop(key, None)
         for key in parked:
+            self.endpoint.backlog.pop(key, None)
             dialog = self.endpoint.dialogs.get(key)
             ends = dialog.expires_at if dialog is not None else 0
             self.parked[key] = ends if ends > tx.now else None

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
@@ -36,11 +36,12 @@ from streams.kafka import (
 )
 from streams.node import Endpoint, Transaction
 from streams.protocol import Limits
+from streams.protocol import Message as Frame
 from streams.wire.records import LARGEST_BODY
 from streams.workers.control import Control
 from streams.workers.counts import Committed, Told, Traffic
 from streams.workers.endpoint.assignment import Assignment
-from streams.workers.endpoint.inputs import Inputs, Intake, tell_parked
+from streams.workers.endpoint.inputs import Inputs, Intake, TooMuchError, tell_parked
 from streams.workers.endpoint.move_bodies import move_bodies
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.standby import Standby
@@ -105,8 +106,9 @@ class EndpointWorker:
         # A command, and a message in a queue topic, is one record.
         limits = limits or Limits()
         limits = replace(limits, body=min(limits.body, LARGEST_BODY))
+        most, _ = pace.value
         self.assignment = Assignment(
-            cluster, instance, self._inputs, control, self.tenure, limits, cache_bytes
+            cluster, instance, self._inputs, control, self.tenure, limits, cache_bytes, most
         )
         self.counts, self.traffic = Committed(), Traffic()
         self.committed = 0
@@ -156,25 +158,34 @@ class EndpointWorker:
             consumer.close()
 
     def _turn(self, consumer: Consumer) -> None:
-        first = consumer.poll(POLL)
-        if first is not None:
-            for message in [first, *consumer.consume(*self._pace.value)]:
-                self._sort(message)
+        self._read(consumer)
+        self._read_at = time.monotonic()
         if not self.tenure.confirm_awake():
             return
-        self._read_at = time.monotonic()
         for owned in list(self.assignment.owned.values()):
             self._follow_catalog(owned)
             self.assignment.know_progress(owned, self._control.now())
-            work = Work(
-                owned.take_pending(), owned.take_due(self._control.now()), owned.wants_probes
-            )
+            work = owned.take_work(self._control.now())
             if work.is_nothing or self._apply(owned, work):
                 owned.read_ends()
             else:
                 owned.arm(work.due)
             if self._trims_every is not None:
                 self._look_for_spare(owned, self._trims_every)
+
+    def _read(self, consumer: Consumer) -> None:
+        """Read what there is; waits for it only where nothing else is to be done."""
+        owned = self.assignment.owned.values()
+        first = consumer.poll(0 if any(o.pending or o.endpoint.backlog for o in owned) else POLL)
+        if first is None:
+            return
+        self._sort(first)
+        records, wait = self._pace.value
+        if any(len(o.pending) >= records for o in owned):
+            return  # enough for the next transaction; the client holds the rest back
+        busy = any(o.endpoint.backlog for o in owned)
+        for message in consumer.consume(records, 0 if busy else wait):
+            self._sort(message)
 
     def _look_for_spare(self, owned: Partition, every: float) -> None:
         if owned.look_for_spare(self._read_at, every) is None:
@@ -215,44 +226,71 @@ class EndpointWorker:
             log.error("%s: %s was not applied", self.instance, work, exc_info=failure)
         halves = work.halves()
         if halves is not None:
-            return all(self._apply(owned, half) for half in halves)
-        if work.messages or work.due:
+            return all(half.is_nothing or self._apply(owned, half) for half in halves)
+        if work.messages or work.due or work.room:
             return self._transact(owned, work, refusal=number_of(failure))
         raise SurroundingsError(f"{self.instance}: dialogs cannot be probed, see the log.")
 
     def _transact(self, owned: Partition, work: Work, refusal: Number | None = None) -> bool:
         """Apply work, or with ``refusal`` tell that it cannot be applied; ``False``: aborted."""
-        endpoint = owned.endpoint
+        endpoint, began = owned.endpoint, time.monotonic()
         timers = work.timers and refusal is None
-        tx = endpoint.begin(owned.bodies, self._control.now(), timers=timers, due=work.due)
+        tx = endpoint.begin(
+            owned.bodies,
+            self._control.now(),
+            timers=timers,
+            due=work.due,
+            most=owned.allowance.records,
+            room=work.room if refusal is None else (),
+            opens=work.opens,
+        )
         positions = dict(owned.positions)
+        left: Sequence[Message] = ()
         try:
-            for message in work.messages:
-                topic, offset = message.topic() or "", message.offset() or 0
-                # After a rebalance or a seek, what was fetched before may come once more.
-                if offset < positions[topic]:
-                    continue
-                if refusal is None:
-                    self._intake.take(tx, owned.bodies, message, self._read_at)
-                else:
+            if refusal is None:
+                left = self._apply_records(owned, tx, work, positions)
+            else:
+                for message in _unread(work.messages, positions):
                     self._intake.refuse(tx, message, refusal)
-                positions[topic] = offset + 1
-            if refusal is not None:
-                for key in work.due:
+                    positions[message.topic() or ""] = (message.offset() or 0) + 1
+                for key in (*work.due, *work.room):
                     tell_parked(tx, key, refusal)
             tx.close()
             out_end = self._transactions.commit(tx, owned.number, positions, self.assignment.member)
+        except TooMuchError:
+            self._abandon(endpoint, tx)
+            owned.allowance.halve()
+            return self._transact(owned, owned.lessen(work), refusal)
         except BaseException:
             self._abandon(endpoint, tx)
             raise
         if out_end is None:  # aborted: the same records are read again
             self._abandon(endpoint, tx)
+            owned.allowance.halve()
             self._seek_back(owned)
             return False
-        owned.merge(tx, out_end, positions, parked=work.due if refusal is not None else ())
+        parked = (*work.due, *work.room) if refusal is not None else ()
+        owned.merge(tx, out_end, positions, parked=parked)
+        owned.put_back(left)
         self.committed += 1
-        self.counts.add(tx)
+        seconds = time.monotonic() - began
+        owned.allowance.learn(seconds)
+        self.counts.add(tx, seconds)
         return True
+
+    def _apply_records(
+        self, owned: Partition, tx: Transaction, work: Work, positions: dict[str, int]
+    ) -> Sequence[Message]:
+        """Apply records and move the positions; returns those for which the transaction is full."""
+        messages = list(_unread(work.messages, positions))
+        inputs = [self._intake.read(message, self._read_at) for message in messages]
+        tx.foresee(read for read in inputs if isinstance(read, Frame))
+        for number, (message, read) in enumerate(zip(messages, inputs, strict=True)):
+            if number and tx.is_full and work.opens:
+                return messages[number:]
+            self._intake.apply(tx, owned.bodies, message, read)
+            positions[message.topic() or ""] = (message.offset() or 0) + 1
+        return ()
 
     def _abandon(self, endpoint: Endpoint, tx: Transaction) -> None:
         endpoint.abandon(tx)
@@ -283,6 +321,7 @@ class EndpointWorker:
         for topic, position in owned.positions.items():
             self._consumer.seek(TopicPartition(topic, owned.number, position))
         owned.ends.clear()
+        owned.pending.clear()
 
     def _not_a_record(self, message: Message, owned: Partition | None) -> None:
         error = message.error()
@@ -296,3 +335,13 @@ class EndpointWorker:
             raise KafkaException(error)
         else:
             log.warning("%s: %s", self.instance, error.str())
+
+
+def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:
+    """Yield what is not applied yet: after a rebalance or a seek records may come once more."""
+    next_of = dict(positions)
+    for message in messages:
+        topic, offset = message.topic() or "", message.offset() or 0
+        if offset >= next_of[topic]:
+            next_of[topic] = offset + 1
+            yield message

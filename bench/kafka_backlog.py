@@ -1,0 +1,343 @@
+"""Whether a backlog drains when the target comes back: `python -m bench.kafka_backlog`.
+
+SQL1 sends to SQL3 over the forwarder SQL2, each in a process of its own, on a real Kafka. First the
+steady rate is measured, with a bounded number of messages in flight, and the latency of messages on
+new dialogs beside it and on the idle system. Then SQL3 is stopped, a backlog is sent and accepted,
+and SQL3 is started again. It has returned when its forwarder gives the first heartbeat.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import quantiles
+
+from bench.kafka_end_to_end import BODIES, FROM, INSTANCES, TO, removed
+from bench.part import hand_over, options, progress
+from bench.rows import Goal, Of, Row, Unit, at_least, at_most
+from bench.turns import lasting_broker
+from streams.client import Client, Conversation
+from streams.embedded import Broker
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, TopicPartition, deploy, headers_of
+from streams.resources import topologies_dir
+from streams.topology import load
+from streams.wire import Topics, decode_presence
+from streams.wire.records import read_queued
+
+TARGET = "SQL3"
+STEADY_DIALOGS, IN_FLIGHT = 1_000, 20_000
+STEADY_SECONDS, IDLE_SECONDS = 30.0, 10.0
+PROBES_A_SECOND = 10
+PROBE = b"probe"
+STILL = 120.0
+"""Seconds without any delivery after which a run is given up."""
+STEADY, IDLE = "steady load", "idle system"
+GOALS: dict[str, tuple[Unit, str, Goal | None]] = {
+    "messages a second": (Unit.RATE, STEADY, at_least(0.7)),
+    "first delivery": (Unit.SECONDS, STEADY, at_most(2, Of.VALUE)),
+    "longest transaction": (Unit.SECONDS, STEADY, at_most(5, Of.VALUE)),
+    "memory, largest growth of a process": (Unit.BYTES, STEADY, at_most(200e6, Of.VALUE)),
+    "new dialogs, p95": (Unit.SECONDS, STEADY, at_most(3)),
+    "new dialogs, p95 (idle)": (Unit.SECONDS, IDLE, at_most(3)),
+}
+"""What is measured of a run: its unit, its baseline, its goal."""
+Figures = dict[str, float]
+
+
+class Workers:
+    """The workers of each instance, each in a process of its own."""
+
+    def __init__(self, bootstrap: str, prefix: str, pace: str) -> None:
+        self._command = [sys.executable, "-m", "streams", "worker", "both", "--bootstrap",
+                         bootstrap, "--prefix", prefix, "--pace", pace]  # fmt: skip
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str) -> None:
+        """Start an instance's workers; their figures are served on a port of their own."""
+        port = str(8_700 + INSTANCES.index(name))
+        command = [*self._command, "--instance", name, "--http", port]
+        self.running[name] = subprocess.Popen(command)
+
+    def stop(self, name: str) -> None:
+        """Stop them, and wait until they have ended."""
+        process = self.running.pop(name)
+        process.terminate()
+        process.wait(60)
+
+    def close(self) -> None:
+        """Stop all."""
+        for name in list(self.running):
+            self.stop(name)
+
+    @property
+    def resident(self) -> dict[int, int]:
+        """Return how many bytes each process has."""
+        pids = [process.pid for process in self.running.values()]
+        return {p: int(Path(f"/proc/{p}/statm").read_text().split()[1]) * 4096 for p in pids}
+
+    @property
+    def longest_transaction(self) -> float:
+        """Return how many seconds the longest transaction of any of them has taken."""
+        return max(map(self._longest, self.running))
+
+    def _longest(self, name: str) -> float:
+        url = f"http://127.0.0.1:{8_700 + INSTANCES.index(name)}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        said = [line for line in lines if line.startswith("hopline_longest_transaction_seconds{")]
+        return max(float(line.rsplit(" ", 1)[1]) for line in said)
+
+
+@dataclass(slots=True)
+class Probes:
+    """Messages on dialogs of their own, a few a second, and how long each took."""
+
+    client: Client
+    sent: dict[uuid.UUID, float] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    count: int = 0
+    _next: float = 0.0
+
+    def send(self, now: float) -> None:
+        """Send one when it is time."""
+        if now >= self._next:
+            self._next = now + 1 / PROBES_A_SECOND
+            dialog = self.client.begin("SQL1", "DatabaseA", FROM, TO, wait=False)
+            self.sent[dialog.id] = now
+            self.client.send(dialog, PROBE)
+
+    def came(self, conversation: uuid.UUID) -> None:
+        """Note that one is in the queue."""
+        self.count += 1
+        at = self.sent.pop(conversation, None)
+        if at is not None:
+            self.seconds.append(time.monotonic() - at)
+
+    def p95(self) -> float:
+        """Return the 95th percentile since the last call; what has not come yet counts as well."""
+        now = time.monotonic()
+        values = [*self.seconds, *(now - at for at in self.sent.values())]
+        self.seconds.clear()
+        self.sent.clear()
+        return quantiles(values, n=20)[-1]
+
+
+@dataclass
+class System:
+    """The running system, its client, and what the client has found in the queue."""
+
+    cluster: Cluster
+    workers: Workers
+    client: Client
+    sent: int = 0
+    delivered: int = 0
+    last: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.probes = Probes(self.client)
+        self._queue = self.cluster.consumer("bench.backlog")
+        topic = self.cluster.topics.queue(TARGET, "DatabaseB", "rcvTweetQueue")
+        self._queue.assign([TopicPartition(topic, 0, 0)])
+
+    def close(self) -> None:
+        """Read nothing more."""
+        self._queue.close()
+
+    def dialogs(self, count: int) -> list[Conversation]:
+        """Begin so many dialogs."""
+        begin = self.client.begin
+        return [begin("SQL1", "DatabaseA", FROM, TO, wait=False) for _ in range(count)]
+
+    def send(self, dialogs: list[Conversation], count: int) -> None:
+        """SEND so many messages, on each dialog by turns."""
+        for number in range(count):
+            self.client.send(dialogs[number % len(dialogs)], BODIES[number % len(BODIES)])
+        self.sent += count
+
+    def receive(self, *, probing: bool = True) -> None:
+        """Count what is in the queue, and send a probe when it is time."""
+        if probing:
+            self.probes.send(time.monotonic())
+        for record in self._queue.consume(5_000, 0.02):
+            if record.error() is None:
+                if record.value() == PROBE:
+                    message = read_queued(record.value(), headers_of(record))
+                    self.probes.came(message.conversation)
+                else:
+                    self.delivered += 1
+                    self.last = time.monotonic()
+
+    def drain(self, *, probing: bool) -> None:
+        """Receive until everything is delivered."""
+        still = time.monotonic()
+        while self.delivered < self.sent:
+            before = self.delivered
+            self.receive(probing=probing)
+            if self.delivered > before:
+                still = time.monotonic()
+            if time.monotonic() > still + STILL:
+                raise SurroundingsError(
+                    f"{self.delivered} of {self.sent} messages, then none for {STILL:.0f} s."
+                )
+
+
+def steady(system: System) -> Figures:
+    """Return the steady rate, and the latency of new dialogs beside it."""
+    dialogs = system.dialogs(STEADY_DIALOGS)
+
+    def go_on(seconds: float) -> float:
+        began, before = time.monotonic(), system.delivered
+        while time.monotonic() < began + seconds:
+            while system.sent - system.delivered < IN_FLIGHT:
+                system.send(dialogs, len(dialogs))
+            system.receive()
+        return (system.delivered - before) / (time.monotonic() - began)
+
+    go_on(STEADY_SECONDS / 3)
+    system.probes.p95()
+    rate = go_on(STEADY_SECONDS)
+    p95 = system.probes.p95()
+    system.drain(probing=False)
+    return {
+        "messages a second": rate,
+        "new dialogs, p95": p95,
+        "longest transaction": system.workers.longest_transaction,
+    }
+
+
+def idle(system: System) -> Figures:
+    """Return the latency of new dialogs where nothing else is sent."""
+    until = time.monotonic() + IDLE_SECONDS
+    while time.monotonic() < until:
+        system.receive()
+    return {"new dialogs, p95 (idle)": system.probes.p95()}
+
+
+def target_away(system: System, count: int, dialogs: int) -> Figures:
+    """Stop the target, send a backlog, start it again; return how the backlog drains."""
+    workers, memory = system.workers, Growth(system.workers)
+    workers.stop(TARGET)
+    began = time.monotonic()
+    system.send(system.dialogs(dialogs), count)
+    system.client.begin("SQL1", "DatabaseA", FROM, TO, wait=True)  # all before it are accepted
+    progress(f"  {count:,} messages accepted in {time.monotonic() - began:.0f} s")
+    memory.look()
+    before = system.delivered
+    workers.start(TARGET)
+    returned = wait_for_heartbeat(system.cluster)
+    first = shown = 0.0
+    still = time.monotonic()
+    while system.delivered < system.sent:
+        known = system.delivered
+        system.receive()
+        now = time.monotonic()
+        if system.delivered > known:
+            first, still = first or now, now
+        if now > shown + 5:
+            shown = now
+            memory.look()
+            progress(f"  {now - returned:5.0f} s: {system.delivered - before:,} delivered")
+        if now > still + STILL:
+            progress(
+                f"  nothing more for {STILL:.0f} s: {system.sent - system.delivered:,} missing"
+            )
+            break
+    rate = (system.delivered - before) / max(system.last - first, 1e-9)
+    p95 = system.probes.p95()
+    return {
+        "messages a second": rate,
+        "first delivery": first - returned,
+        "longest transaction": workers.longest_transaction,
+        "memory, largest growth of a process": memory.most,
+        "new dialogs, p95": p95,
+        "new dialogs, p95 (idle)": p95,
+    }
+
+
+class Growth:
+    """By how many bytes the process that has grown most has grown; new ones from their start."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers, self._first = workers, workers.resident
+        self.most = 0
+
+    def look(self) -> None:
+        """Look how much each process has now."""
+        for pid, size in self._workers.resident.items():
+            self.most = max(self.most, size - self._first.setdefault(pid, size))
+
+
+def wait_for_heartbeat(cluster: Cluster) -> float:
+    """Return when the target's next heartbeat has come."""
+    with closing(cluster.consumer("bench.presence")) as consumer:
+        where = TopicPartition(cluster.topics.presence, 0)
+        where.offset = consumer.get_watermark_offsets(where, timeout=10)[1]
+        consumer.assign([where])
+        until = time.monotonic() + STILL
+        while time.monotonic() < until:
+            record = consumer.poll(0.2)
+            if record is None or record.error() is not None:
+                continue
+            if decode_presence(record.value())["instance"] == TARGET:
+                return time.monotonic()
+    raise SurroundingsError(f"{TARGET} did not return.")
+
+
+@contextmanager
+def running(broker: Broker, pace: str) -> Iterator[System]:
+    """Run a system of its own."""
+    cluster = Cluster(broker.bootstrap, Topics(f"bench{uuid.uuid4().hex[:6]}."))
+    with removed(cluster):
+        deploy(cluster, load(topologies_dir() / "forwarding_chain", time.time()))
+        with (
+            closing(Workers(broker.bootstrap, cluster.topics.prefix, pace)) as workers,
+            Client(cluster, timeout=600) as client,
+            closing(System(cluster, workers, client)) as system,
+        ):
+            for name in INSTANCES:
+                workers.start(name)
+            yield system
+
+
+def shown(what: str, figures: Figures) -> Figures:
+    """Say what was found so far."""
+    progress(f"{what}: " + ", ".join(f"{name} {value:.3g}" for name, value in figures.items()))
+    return figures
+
+
+def rows(group: str, found: Figures, base: Figures) -> list[Row]:
+    """Return what was found of one backlog, beside the baseline of the same run."""
+    return [
+        Row(group, what, unit, (found[what],), baseline, (base.get(what, found[what]),), goal)
+        for what, (unit, baseline, goal) in GOALS.items()
+    ]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = options(__doc__)
+    parser.add_argument("--messages", type=int, default=1_000_000)
+    parser.add_argument("--dialogs", type=int, nargs="+", default=[1_000, 100_000])
+    parser.add_argument("--pace", choices=("latency", "throughput"), default="throughput")
+    given = parser.parse_args()
+    table: list[Row] = []
+    with lasting_broker() as broker:
+        for dialogs in given.dialogs:
+            with running(broker, given.pace) as system:
+                base = shown(STEADY, steady(system)) | shown(IDLE, idle(system))
+                what = f"a backlog of {given.messages:,} messages on {dialogs:,} dialogs"
+                found = shown(what, target_away(system, given.messages, dialogs))
+                table += rows(f"{what}, target away, pace {given.pace}", found, base)
+    hand_over(table, given)
+
+
+if __name__ == "__main__":
+    main()

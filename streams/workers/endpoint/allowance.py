@@ -1,0 +1,31 @@
+"""How much one transaction may take on, so that none becomes long, however much waits."""
+
+from __future__ import annotations
+
+BYTES = 32 << 20
+"""A transaction reads inputs of so many bytes, and bodies that waited of as many."""
+LONG = 1.0
+"""Seconds after which a transaction is called long: the next one takes on half of it."""
+
+
+class Allowance:
+    """Records that a transaction may read, and about as many that it may write.
+
+    ``most`` at best. It is halved when a transaction was long, too large or aborted, and grows back
+    by an eighth with each one that took less than half of :data:`LONG`.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.records = most
+
+    def halve(self) -> None:
+        """Take on half as much: a transaction was aborted, or would have been too large."""
+        self.records = max(1, self.records // 2)
+
+    def learn(self, seconds: float) -> None:
+        """Take notice of how long a committed transaction has taken."""
+        if seconds > LONG:
+            self.halve()
+        elif seconds < LONG / 2:
+            self.records = min(self._most, self.records + self.records // 8 + 1)
