@@ -16,6 +16,7 @@ from streams.node.dialogs import Dialogs
 from streams.node.endpoint import Endpoint
 from streams.node.events import Event, event
 from streams.node.far_presence import FarPresence
+from streams.node.flows import PROBES, UNLIMITED
 from streams.node.forwarder import Forwarder
 from streams.node.groups import DialogKey
 from streams.node.holding import Holding, counted
@@ -40,7 +41,9 @@ __all__ = [
     "FRESH",
     "HELD",
     "LEFT",
+    "PROBES",
     "SILENCE",
+    "UNLIMITED",
     "Answer",
     "BeginNotice",
     "Bodies",

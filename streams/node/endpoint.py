@@ -12,11 +12,12 @@ from itertools import islice
 
 from streams.node.configuration import Request, anywhere
 from streams.node.dialogs import Dialogs
+from streams.node.flows import UNLIMITED, Flows
 from streams.node.groups import DialogKey, Groups
 from streams.node.needs import Needs, Spare
 from streams.node.seen import Seen
 from streams.node.timers import AT_ONCE, Timers
-from streams.node.transaction import UNLIMITED, Bodies, Transaction
+from streams.node.transaction import Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World
 from streams.protocol import Dialog, Limits, Source, State
 from streams.routing import Instance, broker_key
@@ -27,8 +28,8 @@ class Endpoint:
     """All conversation endpoints of one instance and partition.
 
     ``left_out``: the local forwarder's committed position in ``out``; 0 until it is known, which
-    holds every retry back. ``backlog`` are the dialogs that may transmit more, each at its turn:
-    accepted messages wait, and the window has room. ``gaps`` are the dialogs that hold fragments
+    holds every retry back. ``flight`` is how many messages may be in flight towards one service
+    before others wait for their turn (``flows``). ``gaps`` are the dialogs that hold fragments
     out of order, by conversation and side. ``requests`` for routes are by database and service;
     ``fits`` tells whether a conversation lives in this partition; ``seen`` is what was said by
     those who may say it again. ``needs`` is what its dialogs need of its inputs.
@@ -39,16 +40,21 @@ class Endpoint:
     limits: Limits = field(default_factory=Limits)
     dialogs: Dialogs = field(default_factory=Dialogs)
     left_out: int = 0
-    backlog: dict[DialogKey, None] = field(default_factory=dict)
+    flight: int = UNLIMITED
     gaps: dict[tuple[uuid.UUID, bool], DialogKey] = field(default_factory=dict)
     requests: dict[str, dict[str, Request]] = field(default_factory=dict)
     fits: Callable[[uuid.UUID], bool] = anywhere
     seen: dict[Source, Seen] = field(default_factory=dict)
     needs: Needs = field(default_factory=Needs)
+    flows: Flows = field(init=False)
+    _now: int = 0
     _timers: Timers[DialogKey] = field(default_factory=Timers)
     _waiting: dict[DialogKey, None] = field(default_factory=dict)
     _probes: dict[DialogKey, None] = field(default_factory=dict)
     _groups: Groups = field(default_factory=Groups)
+
+    def __post_init__(self) -> None:
+        self.flows = Flows(self.limits, self.flight)
 
     # --- the catalog -----------------------------------------------------------------------------
 
@@ -116,21 +122,26 @@ class Endpoint:
         """Open a transaction at ``now``; its first inputs are the timers that are due, if any.
 
         ``due``: what :meth:`take_due` has returned before; whoever took it answers for it. ``most``
-        and ``opens`` are as for Transaction; ``room`` are dialogs of the backlog that transmit,
-        by default the first of them.
+        and ``opens`` are as for Transaction; ``room`` are dialogs that transmit what waits, by
+        default those whose turn it is.
         """
         self.tell(now)
         if room is None:
-            room = self.in_backlog(most) if opens else ()
+            room = self.take_turns(most) if opens else ()
         tx = Transaction(self, bodies, now, self.left_out, timers, most, room, opens)
         if timers:
             tx.due(self.take_due(now) if due is None else due)
             tx.wake(islice(self._probes, AT_ONCE))
         return tx
 
-    def in_backlog(self, most: int) -> tuple[DialogKey, ...]:
-        """Return the dialogs whose turn it is to transmit what waits."""
-        return tuple(islice(self.backlog, min(most, len(self.backlog))))
+    def take_turns(self, most: int) -> tuple[DialogKey, ...]:
+        """Return the dialogs whose turn it is to transmit what waits, or to retry."""
+        return tuple(self.flows.turn(most, self._now))
+
+    @property
+    def has_turn(self) -> bool:
+        """Tell whether it is any dialog's turn."""
+        return self.flows.has_turn(self._now)
 
     @property
     def next_due(self) -> int | None:
@@ -153,9 +164,11 @@ class Endpoint:
             if machine.forgotten:
                 self._forget(key)
             else:
-                self._put(key, dialog, tx.records.get(key))
+                self._put(key, dialog, tx.records.get(key), hurried=key in tx.hurried)
                 for number, chunk in tx.chunks.get(key, {}).items():
                     self.dialogs.put_chunk(key, number, chunk)
+        for flow in tx.added:
+            flow.added_at = tx.now
         self.seen.update(tx.seen)
         for (database, service), request in tx.notices.changed.items():
             self.requests.setdefault(database, {})[service] = request
@@ -187,13 +200,16 @@ class Endpoint:
         if key in self._waiting:
             self._probes[key] = None
 
-    def _put(self, key: DialogKey, dialog: Dialog, record: bytes | None = None) -> None:
+    def _put(
+        self, key: DialogKey, dialog: Dialog, record: bytes | None = None, *, hurried: bool = False
+    ) -> None:
         before = self.dialogs.get(key)
         self.dialogs.put(key, dialog, record)
-        self._index(key, before, dialog)
+        self._index(key, before, dialog, hurried=hurried)
 
     def tell(self, now: int) -> None:
         """Say what time it is, before what is known is loaded."""
+        self._now = now
         self._timers.tell(now)
 
     def load(self, key: DialogKey, record: bytes | None) -> None:
@@ -205,7 +221,9 @@ class Endpoint:
         elif before is not None:
             self._forget(key)
 
-    def _index(self, key: DialogKey, before: Dialog | None, dialog: Dialog) -> None:
+    def _index(
+        self, key: DialogKey, before: Dialog | None, dialog: Dialog, *, hurried: bool = False
+    ) -> None:
         self._waiting.pop(key, None)
         is_open = dialog.state is not State.CD
         if before is not None and not (is_open and before.group == dialog.group):
@@ -216,20 +234,13 @@ class Endpoint:
             self._waiting[key] = None
         else:
             self._probes.pop(key, None)
-        self._queue_up(key, dialog)
+        self.flows.note(key, before, dialog, self._now, hurried=hurried)
         if dialog.held:
             self.gaps[key[1:]] = key
         else:
             self.gaps.pop(key[1:], None)
         self._timers.arm(key, dialog.due_at)
         self.needs.note(key, dialog)
-
-    def _queue_up(self, key: DialogKey, dialog: Dialog) -> None:
-        """Let a dialog be in the backlog while it may transmit more; there it keeps its turn."""
-        if dialog.has_room(self.limits.window):
-            self.backlog[key] = None
-        else:
-            self.backlog.pop(key, None)
 
     def _is_untouched(self, dialog: Dialog) -> bool:
         """Tell whether nothing was done to the dialog's database or service that ends it."""
@@ -243,11 +254,11 @@ class Endpoint:
         known = self.dialogs.forget(key)
         self._waiting.pop(key, None)
         self._probes.pop(key, None)
-        self.backlog.pop(key, None)
         self.gaps.pop(key[1:], None)
         self._timers.arm(key, None)
         self.needs.forget(key)
         if known is not None:
+            self.flows.forget(key, known)
             self._groups.remove(key, known.group)
 
     def spare(self) -> Spare | None:
@@ -262,7 +273,7 @@ class Endpoint:
         dialog = self.dialogs.get(key)
         if dialog is not None:
             self._timers.arm(key, dialog.due_at)
-            self._queue_up(key, dialog)
+            self.flows.note(key, dialog, dialog, self._now, hurried=False)
 
     def take_due(self, now: int, most: int = AT_ONCE) -> list[DialogKey]:
         """Take dialogs that are due, a thousand at most."""

@@ -7,7 +7,6 @@ overlay is dropped and the same inputs are read again.
 
 from __future__ import annotations
 
-import sys
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from weakref import proxy
 from streams.errors import ConversationEvent, EventKind, Number, text_of
 from streams.node.events import Event, event
 from streams.node.execute import execute
+from streams.node.flows import UNLIMITED, Flow
 from streams.node.groups import DialogKey
 from streams.node.notices import Notices
 from streams.node.output import CommandResult, OutFrame, QueueMessage
@@ -47,9 +47,6 @@ from streams.routing import broker_key
 
 if TYPE_CHECKING:
     from streams.node.endpoint import Endpoint
-
-
-UNLIMITED = sys.maxsize
 
 
 class Bodies(Protocol):
@@ -90,9 +87,10 @@ class Transaction:
     to look for that.
 
     ``most`` is how many frames and queue messages it shall have at most, ``planned`` how many it
-    has so far. An input is never cut in two, so one may go beyond that; what waits for room in a
-    window takes only what is left: of the dialogs ``room``, and with ``opens`` also of those whose
-    windows it opens itself.
+    has so far. An input is never cut in two, so one may go beyond that; what waits for its turn
+    takes only what is left: of the dialogs ``room``, and with ``opens`` also of those whose windows
+    it opens itself. ``hurried`` are dialogs that have retried at their turn, ``added`` the flows
+    of all that had a turn.
 
     ``own`` are messages for the system service: in no queue, as the database has read them.
     ``records`` and ``chunks`` are what was written of its dialogs, if anything was: a chunk that is
@@ -110,6 +108,8 @@ class Transaction:
     room: Sequence[DialogKey] = ()
     opens: bool = True
     planned: int = 0
+    hurried: set[DialogKey] = field(default_factory=set)
+    added: list[Flow] = field(default_factory=list)
     statements: int = 0
     frames: list[OutFrame] = field(default_factory=list)
     queued: list[QueueMessage] = field(default_factory=list)
@@ -314,14 +314,31 @@ class Transaction:
         At least a quarter of the transaction is for them, however much of it is new.
         """
         left, window = max(self.most - self.planned, self.most // 4, 1), self.endpoint.limits.window
+        flows, rooms = self.endpoint.flows, dict[str, int]()
         opened = self.machines.items() if self.opens else ()
         own = [key for key, machine in opened if machine.dialog.has_room(window)]
         for key in chain(self.room, own):
-            if left <= 0:
-                break
-            machine = self.machine(key)
-            if machine is not None:
-                left -= machine.fill_window(left)
+            dialog = self.dialog(key)
+            if dialog is None or left <= 0:
+                continue
+            flow, service = flows.of(dialog), dialog.far_service
+            room = rooms.get(service)
+            if room is None:
+                room = flows.room(flow, self.now)
+                self.added.append(flow)
+            if room > 0:
+                used = self._transmit(key, flow, min(left, room))
+                left, room = left - used, room - used
+            rooms[service] = room
+
+    def _transmit(self, key: DialogKey, flow: Flow, most: int) -> int:
+        """Let a dialog retry, or transmit what waits; returns how many will be in flight by it."""
+        machine = self.machine(key)
+        assert machine is not None
+        if key in flow.lost and not flow.stalled and key not in self.hurried:
+            self.hurried.add(key)
+            return machine.retry()
+        return machine.fill_window(most)
 
     def heed(self, machine: Machine) -> None:
         """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""
@@ -337,6 +354,11 @@ class Transaction:
         elif dialog.error_epoch < epoch:
             machine.broker_error(here, Number.CONVERSATIONS_ENDED_THERE)
         dialog.error_epoch = max(dialog.error_epoch, epoch)
+
+    def dialog(self, key: DialogKey) -> Dialog | None:
+        """Return a dialog as it is by now, without taking it into the overlay."""
+        machine = self.machines.get(key)
+        return machine.dialog if machine is not None else self.endpoint.dialogs.get(key)
 
     # --- the overlay -----------------------------------------------------------------------------
 
@@ -382,6 +404,7 @@ class Transaction:
             broker_key,
             partial(_judge, self.endpoint, self.any_body, dialog),
             service is None or service.queue_on,
+            not self.endpoint.flows.of(dialog).stalled,
         )
         self.machines[key] = machine
         self.joins(machine)

@@ -187,12 +187,14 @@ class Dialog:
         return touched
 
     def has_room(self, window: int) -> bool:
-        """Tell whether accepted messages wait although the window may have room for them."""
-        return (
-            not self.status
-            and self.transmitted[0] < self.send_sequence
-            and self.in_flight < window  # -1: perhaps
-        )
+        """Tell whether accepted messages wait although the window has room for them.
+
+        Where fragments are not counted yet, messages are: there may be room then, or not.
+        """
+        in_flight = self.in_flight
+        if in_flight < 0:
+            in_flight = self.transmitted[0] - self.acknowledged[0]
+        return not self.status and self.transmitted[0] < self.send_sequence and in_flight < window
 
     @property
     def due_at(self) -> int | None:

@@ -50,8 +50,9 @@ class Machine:
     ``read_frame`` returns the message at a position in ``in``; ``left_out`` is how far the local
     forwarder has come in ``out``, which holds retries back; ``broker_key`` returns the form in
     which broker ids are compared (U-02); ``judge`` says why a message that arrived whole may not be
-    shown; ``queue_on`` whether the service's queue takes messages; ``heeded`` whether it was told
-    what the catalog says of its database.
+    shown; ``queue_on`` whether the service's queue takes messages; ``at_once`` whether a message is
+    transmitted when it is accepted; ``heeded`` whether it was told what the catalog says of its
+    database.
     """
 
     dialog: Dialog
@@ -62,6 +63,7 @@ class Machine:
     broker_key: Callable[[str], str] = str
     judge: Callable[[Header, bytes], Refusal | None] = _accept
     queue_on: bool = True
+    at_once: bool = True
     heeded: bool = False
     effects: list[Effect] = field(default_factory=list)
     _lock: Lock = field(init=False)
@@ -73,7 +75,7 @@ class Machine:
     def __post_init__(self) -> None:
         dialog, now, limits, effects = self.dialog, self.now, self.limits, self.effects
         self._lock = Lock(dialog, self.broker_key, effects)
-        self._sender = Sender(dialog, now, limits, self.left_out, effects)
+        self._sender = Sender(dialog, now, limits, self.left_out, effects, self.at_once)
         self._parking = Parking(dialog, self.read_frame, self.queue_on, effects)
         self._receiver = Receiver(dialog, now, limits, self.read_frame, self._parking, effects)
         self._closing = Closing(dialog, now, limits, self._receiver)
@@ -270,6 +272,12 @@ class Machine:
     def fill_window(self, most: int) -> int:
         """Transmit up to ``most`` of the fragments that wait for room; returns how many."""
         return self._sender.fill_window(most)
+
+    def retry(self) -> int:
+        """Retry now; returns how many messages the retry stands for: all that were transmitted."""
+        dialog = self.dialog
+        self._sender.retry()
+        return max(1, dialog.transmitted[0] - dialog.acknowledged[0])
 
     @property
     def forgotten(self) -> bool:

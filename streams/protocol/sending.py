@@ -27,15 +27,16 @@ class Sender:
     limits: Limits
     left_out: int
     effects: list[Effect]
+    at_once: bool = True
     touched_chunks: set[int] = field(default_factory=set)
 
     def accept(self, position: int, fragments: int) -> None:
         """Take the application's next message, whose command is at ``position`` in ``cmd``.
 
-        It is transmitted at once if no message waits before it and the window has room.
+        It is transmitted ``at_once`` if no message waits before it and the window has room.
         """
         dialog = self.dialog
-        follows = dialog.transmitted == (dialog.send_sequence, 0)
+        follows = self.at_once and dialog.transmitted == (dialog.send_sequence, 0)
         self._own_chunk(dialog.send_sequence // CHUNK)
         self.touched_chunks.add(dialog.remember(position, fragments))
         if follows and not self._transmit_next(position, fragments):

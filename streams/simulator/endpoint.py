@@ -88,7 +88,10 @@ class EndpointProcess:
         self._backlog = (0, len(topics.inbox), len(topics.ack))
         self._alarm = Alarm(instance.around.clock, self._turn)
         self.aborts = 0
-        self.node = Endpoint(instance.name, self._seen(), instance.around.scenario.limits)
+        scenario = instance.around.scenario
+        self.node = Endpoint(
+            instance.name, self._seen(), scenario.limits, flight=2 * scenario.batch
+        )
         self.node.requests = store.state.restore_requests()
         self.node.seen = dict(store.state.seen)
         for key, dialog in store.state.restore(len(topics.out)).items():
@@ -140,7 +143,7 @@ class EndpointProcess:
         ends = self._choose_ends()
         timers, due = self._caught_up, node.next_due
         wanted = timers and (node.has_probes or (due is not None and due <= now))
-        if ends == self._positions and not wanted and not node.backlog:
+        if ends == self._positions and not wanted and not node.has_turn:
             self._sleep()
             return
         if due is not None and due <= now:
@@ -245,7 +248,7 @@ class EndpointProcess:
     def _sleep(self) -> None:
         """Wake up when there is more to read or to look at, or when the next timer is due."""
         unread = any(p < len(t) for p, t in zip(self._positions, self._topics, strict=True))
-        if unread or self.node.backlog or (self._caught_up and self.node.has_probes):
+        if unread or self.node.has_turn or (self._caught_up and self.node.has_probes):
             self.wake()
         due = self.node.next_due
         if due is not None and self._caught_up:

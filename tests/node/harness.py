@@ -16,6 +16,7 @@ from itertools import count
 from streams.errors import EventKind
 from streams.node import (
     HELD,
+    UNLIMITED,
     CommandResult,
     Copy,
     Dialogs,
@@ -128,6 +129,7 @@ class Node:
         self.statuses: list[Status] = []
         self.state: dict[bytes, bytes] = {}
         self.aborts = 0
+        self.reads: list[list[int]] = []
         self.endpoint = self.new_endpoint()
         self.restart_forwarder()
 
@@ -181,15 +183,19 @@ class Node:
 
     def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
         """Read commands again (``Bodies``)."""
-        entries = {p: self.cmd.entries[p] for p in positions}
-        return {
-            p: wire.read_command(e.key, e.value, e.headers, e.timestamp) for p, e in entries.items()
-        }
+        self.reads.append(list(positions))
+        return {p: self._command(self.cmd.entries[p]) for p in positions}
 
     def messages(self, positions: Collection[int]) -> Mapping[int, Message]:
         """Read message frames again (``Bodies``)."""
-        entries = {p: self.inbox.entries[p] for p in positions}
-        return {p: wire.read_message(e.key, e.value, e.headers) for p, e in entries.items()}
+        self.reads.append(list(positions))
+        return {p: self._message(self.inbox.entries[p]) for p in positions}
+
+    def _command(self, entry: Entry) -> Command:
+        return wire.read_command(entry.key, entry.value, entry.headers, entry.timestamp)
+
+    def _message(self, entry: Entry) -> Message:
+        return wire.read_message(entry.key, entry.value, entry.headers)
 
     def transact(self) -> bool:
         """Run one transaction over what is unread and due; tells whether there was anything."""
@@ -197,10 +203,12 @@ class Node:
         logs = (self.cmd, self.inbox, self.ack)
         positions = [log.position for log in logs]
         unread = any(log.position < len(log.entries) for log in logs)
-        if not unread and not self.endpoint.has_probes and (due is None or due > self.net.now):
+        self.endpoint.tell(self.net.now)
+        wanted = self.endpoint.has_probes or self.endpoint.has_turn
+        if not unread and not wanted and (due is None or due > self.net.now):
             return False
         self.endpoint.left_out = self.out.position
-        tx = self.endpoint.begin(self, self.net.now)
+        tx = self.endpoint.begin(self, self.net.now, most=self.net.most)
         self._apply(tx)
         tx.close()
         if self.aborts:
@@ -225,12 +233,14 @@ class Node:
         self.endpoint.merge(tx, self._write(tx))
 
     def _apply(self, tx: Transaction) -> None:
+        unread = self.inbox.entries[self.inbox.position :]
+        tx.foresee(self._message(e) for e in unread if not wire.is_moved(e.headers))
         for position, entry in self.cmd.unread():
             if not wire.is_moved(entry.headers):
-                tx.command(position, self.commands((position,))[position])
+                tx.command(position, self._command(entry))
         for position, entry in self.inbox.unread():
             if not wire.is_moved(entry.headers):
-                tx.message(position, self.messages((position,))[position])
+                tx.message(position, self._message(entry))
         for _, entry in self.ack.unread():
             read = wire.read_ack(entry.key, entry.value, entry.headers)
             if isinstance(read, Status):
@@ -278,7 +288,7 @@ class Node:
     def new_endpoint(self) -> Endpoint:
         """Return an endpoint worker's memory; it keeps few dialogs as values."""
         dialogs = Dialogs(unpack_dialog, awake=2)
-        return Endpoint(self.name, self.world, self.net.limits, dialogs)
+        return Endpoint(self.name, self.world, self.net.limits, dialogs, flight=self.net.flight)
 
     def restart_endpoint(self) -> None:
         """Begin anew after a crash, from what the ``dialog`` topic holds."""
@@ -321,7 +331,15 @@ class Node:
 class Net:
     """All instances of a topology, the links between them, and the clock."""
 
-    def __init__(self, made: Topology, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        made: Topology,
+        limits: Limits | None = None,
+        *,
+        most: int = UNLIMITED,
+        flight: int = UNLIMITED,
+    ) -> None:
+        self.most, self.flight = most, flight
         self.topology, self.limits, self.now = made, limits or Limits(), START
         world = world_of(made, 1)
         self.silent: set[str] = set()

@@ -120,7 +120,8 @@ class Partition:
     def take_work(self, now: int) -> Work:
         """Return what the next transaction is to apply, within the allowance."""
         most = self.allowance.records
-        room, due = self.endpoint.in_backlog(most), self._take_due(now, most)
+        self.endpoint.tell(now)
+        room, due = self.endpoint.take_turns(most), self._take_due(now, most)
         return Work(self._take_pending(most), due, self.wants_probes, room)
 
     def lessen(self, work: Work) -> Work:
@@ -178,7 +179,8 @@ class Partition:
         for key in tx.machines:
             self.parked.pop(key, None)
         for key in parked:
-            self.endpoint.backlog.pop(key, None)
             dialog = self.endpoint.dialogs.get(key)
+            if dialog is not None:
+                self.endpoint.flows.forget(key, dialog)
             ends = dialog.expires_at if dialog is not None else 0
             self.parked[key] = ends if ends > tx.now else None

@@ -176,14 +176,14 @@ class EndpointWorker:
     def _read(self, consumer: Consumer) -> None:
         """Read what there is; waits for it only where nothing else is to be done."""
         owned = self.assignment.owned.values()
-        first = consumer.poll(0 if any(o.pending or o.endpoint.backlog for o in owned) else POLL)
+        busy = any(o.endpoint.has_turn for o in owned)
+        first = consumer.poll(0 if busy or any(o.pending for o in owned) else POLL)
         if first is None:
             return
         self._sort(first)
         records, wait = self._pace.value
         if any(len(o.pending) >= records for o in owned):
             return  # enough for the next transaction; the client holds the rest back
-        busy = any(o.endpoint.backlog for o in owned)
         for message in consumer.consume(records, 0 if busy else wait):
             self._sort(message)
 

@@ -1,0 +1,138 @@
+"""How much is in flight towards each service, and which dialogs transmit next.
+
+A window bounds what one dialog has in flight. With many dialogs that bounds nothing: what they all
+transmit at once waits in the topics between here and there, for minutes, and every new message
+waits behind it. A flow is what the dialogs of a partition send to one service, and has a bound of
+its own. It holds for what waits in `cmd`; a message before which no other one waits is transmitted
+when it is accepted.
+
+A flow is *stalled* when a retry was due and nothing of the flow had been acknowledged since the
+attempt before. Then only a few messages are transmitted, to find out when the other side is back;
+all others wait. The first acknowledgement ends that: the dialogs that were retried in the meantime
+retry at once, each at its turn, and not when their back-off ends.
+
+None of this is in the state: a worker that starts counts anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+
+from streams.node.groups import DialogKey
+from streams.protocol import Dialog, Limits, State
+
+UNLIMITED = sys.maxsize
+PROBES = 100
+"""Messages in flight towards a service that is stalled, beside the retries of each dialog."""
+SHARE, EVERY = 64, 100
+"""However much is in flight, one in so many of the limit may be added every so many milliseconds:
+what waits must not starve behind what is accepted and transmitted at once."""
+
+
+@dataclass(slots=True)
+class Flow:
+    """The dialogs towards one service; ``in_flight`` counts messages of those that are not retried.
+
+    ``waiting`` are dialogs whose window has room for accepted messages, ``lost`` those that were
+    retried while the flow was stalled. Times are epoch milliseconds.
+    """
+
+    in_flight: int = 0
+    stalled: bool = False
+    acknowledged_at: int = 0
+    added_at: int = 0
+    waiting: dict[DialogKey, None] = field(default_factory=dict)
+    lost: dict[DialogKey, None] = field(default_factory=dict)
+
+    @property
+    def turns(self) -> Iterable[DialogKey]:
+        """Return the dialogs that want to transmit, the next one first."""
+        return self.waiting if self.stalled else chain(self.lost, self.waiting)
+
+    @property
+    def wants_turns(self) -> bool:
+        """Tell whether any dialog wants to transmit."""
+        return bool(self.waiting or (self.lost and not self.stalled))
+
+
+class Flows:
+    """The flows of a partition; ``limit`` messages are in flight in each before others wait."""
+
+    def __init__(self, limits: Limits, limit: int = UNLIMITED) -> None:
+        self._limits, self._limit = limits, limit
+        self._flows: dict[str, Flow] = {}
+        self._in_flight: dict[DialogKey, int] = {}
+
+    def of(self, dialog: Dialog) -> Flow:
+        """Return the flow that a dialog belongs to."""
+        flow = self._flows.get(dialog.far_service)
+        if flow is None:
+            flow = self._flows[dialog.far_service] = Flow()
+        return flow
+
+    def room(self, flow: Flow, now: int) -> int:
+        """Return how many messages may be added to what is in flight."""
+        limit = min(PROBES, self._limit) if flow.stalled else self._limit
+        if flow.in_flight < limit:
+            return limit - flow.in_flight
+        return max(1, limit // SHARE) if now >= flow.added_at + EVERY else 0
+
+    def turn(self, most: int, now: int) -> Iterator[DialogKey]:
+        """Yield up to ``most`` dialogs that may transmit now, those of each flow by turns."""
+        for flow in self._flows.values():
+            if most > 0 and flow.wants_turns:
+                room = min(most, self.room(flow, now))
+                yield from islice(flow.turns, room)
+                most -= room
+
+    def has_turn(self, now: int) -> bool:
+        """Tell whether any dialog may transmit now."""
+        return any(f.wants_turns and self.room(f, now) > 0 for f in self._flows.values())
+
+    # --- what was committed ----------------------------------------------------------------------
+
+    def note(
+        self, key: DialogKey, before: Dialog | None, dialog: Dialog, now: int, *, hurried: bool
+    ) -> None:
+        """Take notice of a dialog that was committed; ``hurried``: it has retried at its turn."""
+        flow = self.of(dialog)
+        if before is not None:
+            self._judge(flow, before, dialog, now)
+        elif dialog.attempt:  # as it was found at the start
+            flow.stalled = True
+        is_retried = dialog.attempt > 0 and dialog.state is not State.CD and not dialog.status
+        counts = not dialog.status and (hurried or not is_retried)
+        self._count(key, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)
+        _keep(flow.waiting, key, dialog.has_room(self._limits.window))
+        _keep(flow.lost, key, is_retried and not hurried and (flow.stalled or key in flow.lost))
+
+    def forget(self, key: DialogKey, dialog: Dialog) -> None:
+        """Take notice that a dialog is gone."""
+        flow = self.of(dialog)
+        self._count(key, flow, 0)
+        flow.waiting.pop(key, None)
+        flow.lost.pop(key, None)
+
+    def _judge(self, flow: Flow, before: Dialog, dialog: Dialog, now: int) -> None:
+        """Find out whether anything gets through."""
+        if dialog.acknowledged > before.acknowledged and dialog.discarded_from is None:
+            flow.acknowledged_at, flow.stalled = now, False
+        elif dialog.attempt > before.attempt and before.retry_at is not None:
+            tried_at = before.retry_at - self._limits.retry_after(before.attempt)
+            flow.stalled = flow.stalled or flow.acknowledged_at <= tried_at
+
+    def _count(self, key: DialogKey, flow: Flow, count: int) -> None:
+        flow.in_flight += count - self._in_flight.pop(key, 0)
+        if count:
+            self._in_flight[key] = count
+
+
+def _keep(among: dict[DialogKey, None], key: DialogKey, wanted: bool) -> None:
+    """Let a key be there or not; one that is there keeps its turn."""
+    if wanted:
+        among[key] = None
+    else:
+        among.pop(key, None)

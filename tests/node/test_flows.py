@@ -1,0 +1,194 @@
+"""A backlog drains in transactions of a bounded size, and in turns (design, rules 4 to 6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from streams.node import PROBES, Transaction
+from streams.protocol import Limits
+
+from .harness import Net, conversation, topology
+from .places import PAIR, TARGET, A, B
+
+SMALL = Limits(window=4)
+Frames = list[tuple[int, int]]
+"""Conversation and sequence of the messages that a transaction has transmitted."""
+
+
+def sending(dialogs: int, messages: int, **given: object) -> Net:
+    """Return two instances, and dialogs on which messages were sent by turns."""
+    net = Net(topology(PAIR), given.pop("limits", SMALL), **given)
+    for number in range(dialogs):
+        net.begin(A, conversation(number))
+    for message in range(messages):
+        for number in range(dialogs):
+            net.send(A, conversation(number), b"%d/%d" % (number, message))
+    return net
+
+
+@pytest.fixture
+def transmitted(monkeypatch: pytest.MonkeyPatch) -> list[Frames]:
+    """Return what each transaction of ServerA transmits from now on."""
+    found: list[Frames] = []
+    close = Transaction.close
+
+    def watched(tx: Transaction) -> None:
+        close(tx)
+        if tx.endpoint.instance == "ServerA":
+            frames = (f for f in tx.frames if f.header is not None)
+            found.append([(f.conversation.int, f.header.sequence) for f in frames])
+
+    monkeypatch.setattr(Transaction, "close", watched)
+    return found
+
+
+def delivered(net: Net) -> dict[int, list[int]]:
+    """Return the numbers of the messages in the target's queue, by conversation, in order."""
+    found: dict[int, list[int]] = {}
+    for body in net["ServerB"].bodies(TARGET):
+        dialog, message = map(int, body.split(b"/"))
+        found.setdefault(dialog, []).append(message)
+    return found
+
+
+def test_an_opened_window_transmits_within_the_transactions_limit(
+    transmitted: list[Frames],
+) -> None:
+    net = sending(6, 20)
+    net.settle("ServerA")  # accepted; each window is full
+    net.most = 5
+    del transmitted[:]
+    net.settle()
+    assert delivered(net) == {number: list(range(20)) for number in range(6)}
+    assert max(map(len, transmitted)) == 5
+
+
+def test_dialogs_with_room_transmit_by_turns(transmitted: list[Frames]) -> None:
+    """No dialog transmits a second window before each has transmitted its first."""
+    net = sending(6, 20)
+    net.settle("ServerA")
+    net.most = 4
+    del transmitted[:]
+    net.settle()
+    firsts = [number for frames in transmitted for number, sequence in frames if sequence == 4]
+    order = [number for frames in transmitted for number, _ in frames]
+    before = Counter(order[: order.index(firsts[-1]) + 1])
+    assert len(firsts) == 6 and max(before.values()) <= 8
+
+
+def test_bodies_of_all_dialogs_are_read_together_in_one_pass() -> None:
+    net = sending(10, 12)
+    net.settle("ServerA")
+    node = net["ServerA"]
+    net.settle("ServerB")
+    for name in ("ServerB", "ServerA", "ServerB"):
+        net[name].forward()
+    net["ServerB"].transact()
+    net["ServerB"].forward()
+    del node.reads[:]
+    node.transact()  # acknowledgements open ten windows
+    (positions,) = node.reads
+    assert len(positions) == 40
+
+
+def test_an_aborted_transaction_leaves_shared_chunks_as_they_were() -> None:
+    net = sending(1, 3)
+    node = net["ServerA"]
+    node.transact()
+    before = node.dialog(conversation(0), initiator=True).copy()
+    net.send(A, conversation(0), b"0/3")
+    node.aborts = 1
+    node.transact()
+    assert node.dialog(conversation(0), initiator=True).chunks == before.chunks
+    net.settle()
+    assert delivered(net) == {0: [0, 1, 2, 3]}
+
+
+def test_what_waits_respects_the_flow_s_limit() -> None:
+    """A dialog with nothing waiting transmits at once; what waits is bounded for all together."""
+    net = sending(8, 20, flight=10)
+    net.settle("ServerA")
+    node = net["ServerA"]
+    seen = []
+    while sum(map(len, delivered(net).values())) < 160:
+        net["ServerA"].forward()
+        net["ServerB"].forward()
+        net["ServerB"].transact()
+        net["ServerB"].forward()
+        net["ServerA"].forward()
+        node.transact()
+        dialogs = node.endpoint.dialogs.values()
+        seen.append(sum(d.transmitted[0] - d.acknowledged[0] for d in dialogs))
+        net.now += 1
+    assert seen[0] <= 10 and max(seen) <= 10
+    assert delivered(net) == {number: list(range(20)) for number in range(8)}
+
+
+def cut(net: Net) -> None:
+    """Let every copy towards ServerB be lost."""
+    net.cut.add(("ServerA", "ServerB"))
+
+
+def test_while_nothing_gets_through_only_probes_are_in_flight() -> None:
+    net = sending(1, 1)
+    cut(net)
+    net.run(5)  # the first retry: nothing was acknowledged since
+    for number in range(1, 3 * PROBES):
+        net.begin(A, conversation(number))
+        net.send(A, conversation(number), b"%d/0" % number)
+    net.settle()
+    out = {entry.key for entry in net["ServerA"].out.entries}
+    assert len(out) == 1 + PROBES
+
+
+def test_the_first_acknowledgement_lets_everything_go_on() -> None:
+    net = sending(300, 2)
+    cut(net)
+    net.run(200)
+    net.cut.clear()
+    while not delivered(net):
+        net.run(0.5)
+    net.run(1)
+    assert delivered(net) == {number: [0, 1] for number in range(300)}
+
+
+def test_a_worker_that_starts_finds_out_that_nothing_gets_through() -> None:
+    net = sending(300, 2)
+    cut(net)
+    net.run(200)
+    net["ServerA"].restart_endpoint()
+    net.cut.clear()
+    while not delivered(net):
+        net.run(0.5)
+    net.run(1)
+    assert delivered(net) == {number: [0, 1] for number in range(300)}
+
+
+def test_frames_that_close_gaps_are_foreseen_together() -> None:
+    net = sending(5, 4)
+    node = net["ServerB"]
+    net["ServerA"].transact()
+    net["ServerA"].forward()
+    firsts = [e for e in node.txq.entries if e.value.endswith(b"/0")]
+    node.txq.entries[:] = [e for e in node.txq.entries if e not in firsts]
+    net.settle("ServerB")
+    node.txq.entries.extend(firsts)
+    del node.reads[:]
+    net.settle("ServerB")
+    assert [len(positions) for positions in node.reads] == [15]
+    assert delivered(net) == {number: [0, 1, 2, 3] for number in range(5)}
+
+
+def test_what_waited_for_a_queue_is_read_together_and_within_the_limit() -> None:
+    net = sending(6, 4)
+    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = OFF")
+    net.settle()
+    node = net["ServerB"]
+    net.most = 8
+    del node.reads[:]
+    net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = ON")
+    net.settle()
+    assert [len(positions) for positions in node.reads] == [8, 8, 8]
+    assert delivered(net) == {number: [0, 1, 2, 3] for number in range(6)}
