@@ -19,7 +19,7 @@ from streams.kafka.cluster import (
     TopicPartition,
     headers_of,
 )
-from streams.kafka.deploy import Deployment, deploy, preview, specs_of
+from streams.kafka.deploy import Deployment, deploy, find_too_few, preview, specs_of
 from streams.kafka.failure import is_forbidden, worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
 from streams.kafka.lag import (
@@ -51,7 +51,17 @@ from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stated import refuse_secrets, stated_cluster
 from streams.kafka.stranded import Stranded
-from streams.kafka.topics import Mismatch, compare, create, demand, topic_id, topic_ids
+from streams.kafka.topics import (
+    Mismatch,
+    broker_count,
+    compare,
+    create,
+    demand,
+    demand_replicas,
+    durable_config,
+    topic_id,
+    topic_ids,
+)
 from streams.kafka.transactor import AbortedError, Outgoing, Transactor
 from streams.kafka.trim import first_since, trim
 
@@ -87,13 +97,17 @@ __all__ = [
     "TopicPartition",
     "Transactor",
     "await_committed",
+    "broker_count",
     "change_for",
     "closed",
     "compare",
     "create",
     "create_acls",
     "demand",
+    "demand_replicas",
     "deploy",
+    "durable_config",
+    "find_too_few",
     "first_since",
     "headers_of",
     "is_fatal",
