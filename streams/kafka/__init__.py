@@ -20,7 +20,7 @@ from streams.kafka.cluster import (
     headers_of,
 )
 from streams.kafka.deploy import Deployment, deploy, find_too_few, preview, specs_of
-from streams.kafka.failure import is_forbidden, worded
+from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
 from streams.kafka.lag import (
     Lags,
@@ -112,6 +112,7 @@ __all__ = [
     "headers_of",
     "is_fatal",
     "is_forbidden",
+    "is_passing",
     "next_of",
     "note_of",
     "partitions_of",
