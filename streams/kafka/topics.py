@@ -111,8 +111,7 @@ def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[st
             how_many = "" if replicas is None else f", {replicas.count} replicas"
             lacking = " It needs the right Create." if is_forbidden(error.args[0]) else ""
             raise SurroundingsError(
-                f"Topic {name} does not exist and cannot be created: {error.args[0].str()}."
-                f"{lacking}",
+                f"Topic {name} does not exist and cannot be created: {_said(error)}.{lacking}",
                 f"Or let somebody else create it, with {spec.partitions} partitions{how_many}, "
                 f"{config}. 'hopline topics TOPOLOGY' lists all topics.",
             ) from error
@@ -145,9 +144,13 @@ def _correct(admin: AdminClient, mismatch: Mismatch) -> None:
             config = ", ".join(f"{key}={value}" for key, value in mismatch.corrections.items())
             raise SurroundingsError(
                 f"Topic {mismatch.topic}: {mismatch.what}, and cannot be altered: "
-                f"{error.args[0].str()}.{lacking}",
+                f"{_said(error)}.{lacking}",
                 f"Or let somebody else set {config}.",
             ) from error
+
+
+def _said(error: KafkaException) -> str:
+    return str(error.args[0].str()).rstrip(".")
 
 
 def topic_id(cluster: Cluster, topic: str) -> uuid.UUID:
@@ -214,7 +217,7 @@ def _describe(admin: AdminClient, topics: Sequence[str]) -> dict[str, Config]:
             if is_forbidden(error.args[0]):
                 raise SurroundingsError(
                     f"Topic {resource.name} exists, and its configuration cannot be read: "
-                    f"{error.args[0].str()}. It needs the right DescribeConfigs.",
+                    f"{_said(error)}. It needs the right DescribeConfigs.",
                     "`hopline acl TOPOLOGY` says what each role may do.",
                 ) from error
             # Else the broker that was asked does not know the topic yet.

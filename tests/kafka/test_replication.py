@@ -137,9 +137,9 @@ def test_one_replica_is_refused_unless_the_setting_says_so(
     assert "replicas are 1 and must be 3" in err and "kafka-reassign-partitions.sh" in err
     assert config_of(cluster, cluster.topics.cmd("A"))["min.insync.replicas"] == "1"
     assert said("topics", *words, "--check")[0] == 1
-    for meant in ("1/1", "as-is"):
-        assert said("apply", *words, "--replication", meant)[0] == 0
-        assert said("topics", *words, "--check", "--replication", meant)[0] == 0
+    for text in ("1/1", "as-is"):
+        assert said("apply", *words, "--replication", text)[0] == 0
+        assert said("topics", *words, "--check", "--replication", text)[0] == 0
     for meant in (ONE, Replication("as-is")):
         with served(replace(cluster, replication=meant)) as client:
             client.begin(*FROM_A)
