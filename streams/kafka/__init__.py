@@ -22,11 +22,11 @@ from streams.kafka.cluster import (
 from streams.kafka.deploy import Deployment, deploy, find_too_few, preview, specs_of
 from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
+from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung
 from streams.kafka.lag import (
     Lags,
     Notes,
     Offsets,
-    await_committed,
     read_begins,
     read_ends,
     read_highs,
@@ -79,6 +79,8 @@ __all__ = [
     "Fetcher",
     "GoneError",
     "Headers",
+    "Hung",
+    "HungTransactions",
     "KafkaError",
     "KafkaException",
     "Lags",
@@ -107,6 +109,7 @@ __all__ = [
     "demand_replicas",
     "deploy",
     "durable_config",
+    "find_hung",
     "find_too_few",
     "first_since",
     "headers_of",
