@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +29,8 @@ from streams.wire.specs import TopicSpec
 _TIMEOUT = 30.0
 _AGAIN = 0.05
 """Seconds until a broker is asked again for a topic that it does not know yet."""
+_ANSWERS = 3.0
+"""Seconds within which one broker answers."""
 _IN_SYNC = "min.insync.replicas"
 _SAFE_ELECTION = {"unclean.leader.election.enable": "false"}
 """A leader that lacks acknowledged records is never elected."""
@@ -119,15 +120,21 @@ def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[st
 
 def _await_known(cluster: Cluster, topics: set[str]) -> None:
     """Return when every broker that runs knows the topics: the next client may ask any of them."""
-    deadline = time.monotonic() + _TIMEOUT
-    for broker in cluster.admin().list_topics(timeout=_TIMEOUT).brokers.values():
-        # A new client asks the broker that it was given; later it knows the others.
-        only = replace(cluster, bootstrap=f"{broker.host}:{broker.port}")
-        while time.monotonic() < deadline:
-            with suppress(KafkaException):  # it has just died, say
-                if topics <= set(only.admin().list_topics(timeout=_TIMEOUT).topics):
-                    break
-            time.sleep(_AGAIN)
+    admin, deadline = cluster.admin(), time.monotonic() + _TIMEOUT
+    while time.monotonic() < deadline:
+        brokers = admin.list_topics(timeout=_TIMEOUT).brokers.values()
+        if all(_knows(cluster, f"{b.host}:{b.port}", topics) for b in brokers):
+            return
+        time.sleep(_AGAIN)
+
+
+def _knows(cluster: Cluster, broker: str, topics: set[str]) -> bool:
+    # A new client asks the broker that it was given; later it knows the others.
+    admin = replace(cluster, bootstrap=broker).admin()
+    try:
+        return topics <= set(admin.list_topics(timeout=_ANSWERS).topics)
+    except KafkaException:  # it has just died, say, and the others do not know that yet
+        return False
 
 
 def _correct(admin: AdminClient, mismatch: Mismatch) -> None:

@@ -98,6 +98,23 @@ def test_topics_are_made_with_three_replicas_of_which_two_must_be_in_sync(
         client.begin(*FROM_A)
 
 
+def test_while_a_broker_is_down_no_weaker_topics_are_made(
+    brokers: Brokers, cluster: Cluster, topology: Topology
+) -> None:
+    """It counts, because it has replicas; else what is made now is refused when it is back."""
+    broker = brokers.brokers[0]
+    broker.kill()
+    try:
+        admin = cluster.admin()
+        eventually(
+            lambda: len(admin.list_topics(timeout=30).brokers) == 2 or pause(), "it is missed"
+        )
+        assert deploy(cluster, topology).warning == ""
+        assert len(described(cluster, cluster.topics.cmd("A")).replicas) == 3
+    finally:
+        broker.start()
+
+
 def test_fewer_in_sync_or_an_unclean_election_is_refused_and_corrected(
     cluster: Cluster, topology: Topology
 ) -> None:
