@@ -34,7 +34,7 @@ from streams.agents.server import Server
 from streams.errors import UsageError
 from streams.kafka import Cluster
 from streams.protocol import Command
-from streams.settings import property_variables, setting_of, with_files_read
+from streams.settings import Replication, property_variables, setting_of, with_files_read
 from streams.wire import Topics
 from streams.wire.records import command_record
 
@@ -195,7 +195,8 @@ def hopline_app(
         )
     servers = bootstrap or _setting("bootstrap")
     known = _properties() if properties is None else properties
-    cluster = Cluster(servers, Topics(prefix or _setting("prefix")), known)
+    replication = Replication(_setting("replication"))
+    cluster = Cluster(servers, Topics(prefix or _setting("prefix")), known, replication)
     defaults = {
         "broker_credentials": faust_credentials(cluster.properties),
         "broker": [f"aiokafka://{server}" for server in servers.split(",")],

@@ -61,7 +61,8 @@ def apply(
     Running workers take a new version over within a second. Nothing is removed without --prune.
     The plan is shown first. If open dialogs could not go on by it (their service or database would
     be gone, or what they talk to could not be reached), nothing is done without --force, and the
-    exit code is 1.
+    exit code is 1. It is 1, too, where topics have too few replicas, which only an operator can
+    change; all else is done then.
 
     Where the instances say different clusters, each gets its own share, at the address that the
     topology or the settings have for it; the plans of all are made before anything is done.
@@ -76,11 +77,14 @@ def apply(
     refused = bool(count) and not force
     if not dry_run and not refused:
         planned = [_do(each, prune=prune, tell=format_ == "text") for each in planned]
+    for each in planned:
+        for finding in filter(None, (*each.plan.findings, each.plan.warning)):
+            click.echo(f"hopline: {finding}", err=True)
     if format_ == "json":
         click.echo(json.dumps(_as_json(planned), indent=2))
     elif refused:
         click.echo(f"nothing was done: {count} open dialogs would break; --force does it")
-    if refused:
+    if refused or any(each.plan.findings for each in planned):
         ctx.exit(_BAD_NEWS)
 
 
@@ -140,6 +144,8 @@ def _one_as_json(done: Deployment, broken: list[Broken]) -> dict[str, object]:
         "added": list(done.change.added),
         "changed": list(done.change.changed),
         "removed": list(done.change.removed),
+        "findings": [*done.findings],
+        "warning": done.warning,
         "breaks": [{**asdict(each), "conversation": str(each.conversation)} for each in broken],
     }
 

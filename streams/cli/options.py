@@ -12,7 +12,8 @@ from streams.cli.settings import (
     config_option,
     properties_option,
     refuse_property,
-    section_options,
+    replication,
+    replication_option,
     setting_option,
     sourced_properties,
 )
@@ -25,17 +26,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 _TOGETHER = ("security.", "sasl.", "ssl.")
 DEFAULT_PREFIX = str(setting_of("", "prefix").default)
 
+_bootstrap_option = setting_option("", "bootstrap")
 prefix_option = setting_option("", "prefix")
 
 
 def cluster_options(command: F) -> F:
     """Add ``--bootstrap``, ``--prefix`` and what else :func:`cluster_of` makes a cluster of."""
-    return section_options("")(properties_option(config_option(command)))
+    last = replication_option(properties_option(config_option(command)))
+    return _bootstrap_option(prefix_option(last))
 
 
 def cluster_of(bootstrap: str, prefix: str) -> Cluster:
     """Return the cluster that options and settings name; raises UsageError where one cannot be."""
-    found = sourced_properties(click.get_current_context())
+    ctx = click.get_current_context()
+    found = sourced_properties(ctx)
     secured = {n: s for n, s in found.items() if n.startswith(_TOGETHER)}
     for name, sourced in found.items():
         if name not in secured:
@@ -43,7 +47,8 @@ def cluster_of(bootstrap: str, prefix: str) -> Cluster:
                 Cluster(bootstrap, properties={name: sourced.value}).admin()
     # What is wrong only together; TLS and SASL mean nothing otherwise.
     with _worded(", ".join(sorted({s.source for s in secured.values()})) or "[kafka]"):
-        cluster = Cluster(bootstrap, Topics(prefix), {n: s.value for n, s in found.items()})
+        properties = {n: s.value for n, s in found.items()}
+        cluster = Cluster(bootstrap, Topics(prefix), properties, replication(ctx))
         if found:
             cluster.admin()
     return cluster

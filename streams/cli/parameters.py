@@ -7,7 +7,7 @@ import math
 import click
 
 from streams.errors import UsageError
-from streams.settings import PREFIX_RULE, is_prefix
+from streams.settings import PREFIX_RULE, Replication, is_prefix
 
 Param = click.Parameter | None
 Context = click.Context | None
@@ -40,6 +40,19 @@ class Seconds(click.ParamType):
         if not self.least <= seconds <= self.most:  # nor is NaN
             self.fail(f"{value} is not between {self.least:.0f} and {self.most:.0f}.", param, ctx)
         return seconds
+
+
+class ReplicationText(click.ParamType):
+    """The setting `replication`; stays a text."""
+
+    name = "replication"
+
+    def convert(self, value: object, param: Param, ctx: Context) -> str:
+        """Return the text, once it can be read."""
+        try:
+            return Replication(str(value)).text
+        except UsageError as error:
+            self.fail(f"{error.message} {error.remedy}", param, ctx)
 
 
 class Address(click.ParamType):
@@ -109,6 +122,7 @@ class PlaceText(click.ParamType):
 
 ADDRESS, SECONDS, TOPIC_PREFIX = Address(), Seconds(), TopicPrefix()
 SERVICE, BROKER_ID = Name("service"), Name("id")
+REPLICATION = ReplicationText()
 IN_DATABASE = PlaceText("INSTANCE/DATABASE")
 SENDER = PlaceText("INSTANCE/DATABASE[/SERVICE]")
 SENDING_SERVICE = PlaceText("INSTANCE/DATABASE/SERVICE")

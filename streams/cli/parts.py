@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import click
 from click.core import ParameterSource
 
 from streams.cli.options import cluster_of
-from streams.cli.settings import credentials
+from streams.cli.settings import credentials, replication
 from streams.errors import UsageError
 from streams.kafka import Cluster
 from streams.live.parts import Part, cluster_of_part, parts_of
@@ -43,4 +44,5 @@ def clusters_of_parts(
         if not part.name or (chosen and source is not ParameterSource.DEFAULT):
             yield part, cluster_of(bootstrap, prefix)
         else:
-            yield part, cluster_of_part(part, Topics(prefix), credentials(ctx))
+            cluster = cluster_of_part(part, Topics(prefix), credentials(ctx))
+            yield part, replace(cluster, replication=replication(ctx))

@@ -12,12 +12,19 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from streams.cli.parameters import ADDRESS, SECONDS, TOPIC_PREFIX, Seconds
+from streams.cli.parameters import (
+    ADDRESS,
+    REPLICATION,
+    SECONDS,
+    TOPIC_PREFIX,
+    Seconds,
+)
 from streams.errors import InputError, UsageError
 from streams.settings import (
     NOTHING,
     SUFFIX,
     Credentials,
+    Replication,
     Setting,
     SettingsFile,
     Sourced,
@@ -38,6 +45,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_FILE = "hopline.toml"
 _TYPES: Mapping[str, click.ParamType] = {
     "prefix": TOPIC_PREFIX,
+    "replication": REPLICATION,
     "worker.timeout": SECONDS,
     "worker.keep": Seconds(least=-1, most=10**10),
     "worker.http": ADDRESS,
@@ -46,6 +54,7 @@ _TYPES: Mapping[str, click.ParamType] = {
 """Settings of which not every text or number can be meant."""
 _NAME = re.compile(r"[\w.-]*")
 _PATH, _FILE, _PROPERTIES = "hopline.path", "hopline.file", "hopline.properties"
+_REPLICATION = "hopline.replication"
 
 
 class SettingOption(click.Option):
@@ -90,10 +99,11 @@ class SettingOption(click.Option):
                 return "default"
 
 
-def setting_option(section: str, name: str, unset: str = "") -> Callable[[F], F]:
+def setting_option(section: str, name: str, unset: str = "", **extra: Any) -> Callable[[F], F]:
     """Add the option of a setting, with the default and the sentence that it has.
 
-    ``unset`` says what happens without it, for a command that does not take the default.
+    ``unset`` says what happens without it, for a command that does not take the default; ``extra``
+    is click's.
     """
     setting = setting_of(section, name)
     default = setting.default
@@ -114,6 +124,7 @@ def setting_option(section: str, name: str, unset: str = "") -> Callable[[F], F]
         show_envvar=True,
         help=setting.says,
         **kind,
+        **extra,
     )
 
 
@@ -207,6 +218,23 @@ def sourced_properties(ctx: click.Context) -> dict[str, Sourced]:
     found.update(with_files_read(said))
     found.update(ctx.meta.get(_PROPERTIES, {}))
     return found
+
+
+def _note_replication(ctx: click.Context, _: click.Parameter, text: str) -> None:
+    ctx.meta[_REPLICATION] = text
+
+
+replication_option = setting_option(
+    "", "replication", expose_value=False, callback=_note_replication
+)
+
+
+def replication(ctx: click.Context) -> Replication:
+    """Return what topics need: by the flag, if the command has it, the environment or the file."""
+    setting = setting_of("", "replication")
+    filed = settings_file(ctx).settings.get(("", setting.name))
+    texts = (ctx.meta.get(_REPLICATION), os.environ.get(setting.variable), filed and filed.value)
+    return Replication(str(next(filter(None, texts), setting.default)))
 
 
 def credentials(ctx: click.Context) -> Credentials:

@@ -11,10 +11,12 @@ import click
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_options
 from streams.cli.parts import clusters_of_parts, part_option
+from streams.cli.settings import replication
 from streams.cli.topology_argument import TopologyArgument
-from streams.kafka import Cluster, specs_of
+from streams.kafka import Cluster, durable_config, specs_of
 from streams.live.parts import Part, parts_of
 from streams.live.topics import Comparison, compare_topics
+from streams.settings import Replicas, Replication
 from streams.topology import Topology
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec
@@ -54,7 +56,8 @@ def topics(
             for part, cluster in clusters_of_parts(topology, chosen, bootstrap, prefix)
         ]
     else:
-        found = [_needed(part, prefix) for part in parts_of(topology, chosen)]
+        needed = replication(ctx)
+        found = [_needed(part, prefix, needed) for part in parts_of(topology, chosen)]
     if format_ == "json":
         click.echo(json.dumps(_as_json(found), indent=2))
     else:
@@ -71,33 +74,43 @@ class _Found:
 
     name: str
     specs: list[TopicSpec]
+    replication: Replication
     comparison: Comparison | None = None
 
+    @property
+    def replicas(self) -> Replicas | None:
+        """Return what the topics need, in a cluster of three brokers if it was not asked."""
+        return self.replication.wanted(self.comparison.brokers if self.comparison else 3)
 
-def _needed(part: Part, prefix: str) -> _Found:
-    return _Found(part.name, specs_of(part.topology, Topics(part.stated.prefix or prefix)))
+
+def _needed(part: Part, prefix: str, replication: Replication) -> _Found:
+    specs = specs_of(part.topology, Topics(part.stated.prefix or prefix))
+    return _Found(part.name, specs, replication)
 
 
 def _compared(part: Part, cluster: Cluster, timeout: float) -> _Found:
     cluster.wait(timeout, lambda text: click.echo(text, err=True))
     specs = specs_of(part.topology, cluster.topics)
-    return _Found(part.name, specs, compare_topics(cluster, specs))
+    return _Found(part.name, specs, cluster.replication, compare_topics(cluster, specs))
 
 
 def _lines(each: _Found) -> Iterator[str]:
     if each.name:
         yield f"cluster {each.name}"
     found = each.comparison
-    yield from _difference(each.specs, found) if found else _table(each.specs)
+    yield from _difference(each.specs, found) if found else _table(each.specs, each.replicas)
 
 
-def _table(specs: list[TopicSpec]) -> Iterator[str]:
+def _table(specs: list[TopicSpec], replicas: Replicas | None) -> Iterator[str]:
     width = max(len(spec.name) for spec in specs)
     yield f"{'topic':<{width}}  partitions  clean-up  retention"
     for spec in specs:
         policy = spec.config["cleanup.policy"]
         yield f"{spec.name:<{width}}  {spec.partitions:>10}  {policy:<8}  {_retention(spec)}"
     yield f"{len(specs)} topics"
+    if replicas is not None:
+        config = ", ".join(f"{name}={value}" for name, value in durable_config(replicas).items())
+        yield f"each with {replicas.count} replicas, {config}"
 
 
 def _retention(spec: TopicSpec) -> str:
@@ -114,6 +127,7 @@ def _difference(specs: list[TopicSpec], found: Comparison) -> Iterator[str]:
         yield f"  {'+' if mismatch.missing else '~'} {mismatch.topic} {mismatch.what}"
     for name in found.spare:
         yield f"  ? {name} belongs to nothing in the topology"
+    yield from (f"  ! {finding}" for finding in found.findings)
     right = len(specs) - len({m.topic for m in found.mismatches})
     yield f"{right} of {len(specs)} topics are as they must be"
 
@@ -121,16 +135,24 @@ def _difference(specs: list[TopicSpec], found: Comparison) -> Iterator[str]:
 def _as_json(found: list[_Found]) -> dict[str, object]:
     """Return what there is of one cluster, or of several by their names."""
     if not found[0].name:
-        return _one_as_json(found[0].specs, found[0].comparison)
-    return {"clusters": {each.name: _one_as_json(each.specs, each.comparison) for each in found}}
+        return _one_as_json(found[0])
+    return {"clusters": {each.name: _one_as_json(each) for each in found}}
 
 
-def _one_as_json(specs: list[TopicSpec], found: Comparison | None) -> dict[str, object]:
+def _one_as_json(each: _Found) -> dict[str, object]:
+    found, replicas = each.comparison, each.replicas
+    needed = {"count": replicas and replicas.count, "config": durable_config(replicas)}
     rows = [
         {"name": s.name, "kind": s.kind, "partitions": s.partitions, "config": dict(s.config)}
-        for s in specs
+        for s in each.specs
     ]
     if found is None:
-        return {"topics": rows}
+        return {"topics": rows, "replicas": needed}
     wrong = [{"topic": m.topic, "what": m.what, "missing": m.missing} for m in found.mismatches]
-    return {"topics": rows, "mismatches": wrong, "spare": list(found.spare)}
+    return {
+        "topics": rows,
+        "replicas": needed,
+        "mismatches": wrong,
+        "spare": list(found.spare),
+        "findings": list(found.findings),
+    }

@@ -14,6 +14,7 @@ from streams.cli.agents import refuse_agents
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.apply import refuse_broken
 from streams.cli.options import DEFAULT_PREFIX, prefix_option
+from streams.cli.settings import replication
 from streams.cli.topology_argument import find_folder
 from streams.cli.up_text import status_lines, statuses_json
 from streams.live import (
@@ -85,7 +86,10 @@ def up(
     refuse_broken(loaded)
     refuse_agents(loaded)
     folder = _folder(data)
-    wish = Wish(topology, loaded, bootstrap, prefix, port, timeout, folder=str(path))
+    needed = replication(click.get_current_context())
+    wish = Wish(
+        topology, loaded, bootstrap, prefix, port, timeout, folder=str(path), replication=needed
+    )
     began = time.monotonic()
     done = start_parts(folder, wish, lambda text: click.echo(text, err=True))
     if format_ == "json":

@@ -25,6 +25,9 @@ def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
         yield _row("broker", status.broker.value, pid, f"data in {folder.kafka}")
     keeper = f"process {system.keeper}, since {_clock(system.started)}"
     yield _row("keeper", _alive(status.keeper_alive), keeper)
+    for hung in status.hung:
+        yield _row("hung", str(hung))
+        yield _row("", hung.remedy)
     catalog = status.catalog
     served = len(catalog.instances if catalog else system.instances)
     for worker in status.workers:
@@ -116,6 +119,7 @@ def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
             for g in status.lags
             if g.records
         ],
+        "hung": [each._asdict() for each in status.hung],
     }
 
 

@@ -24,7 +24,7 @@ AGENTS = "agents"
 _HEADINGS = {
     "Forwarder and endpoint": ("slot", "pace", "standby", "keep", "answer_within"),
     **AGENT_HEADINGS,
-    "Kafka": ("bootstrap", "prefix", "properties", "config"),
+    "Kafka": ("bootstrap", "prefix", "replication", "properties", "config"),
 }
 
 

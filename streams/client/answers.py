@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Condition
 
-from streams.kafka import Cluster, Consumer, KafkaException, Message, TopicPartition, watermarks
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    KafkaException,
+    Message,
+    TopicPartition,
+    demand_replicas,
+    watermarks,
+)
 from streams.kafka.reader import partitions_of
 from streams.wire import MalformedError, decode_result
 from streams.wire.statements import ResultRecord
@@ -24,7 +32,8 @@ _TURN = 0.1
 class Answers:
     """The results of one instance that are for one client, from the moment when it is made.
 
-    Raises SurroundingsError where nobody has applied the instance, or Kafka does not answer.
+    Raises SurroundingsError where nobody has applied the instance, its topics have too few
+    replicas, or Kafka does not answer.
     """
 
     def __init__(self, cluster: Cluster, instance: str, reply_to: str, timeout: float) -> None:
@@ -32,6 +41,7 @@ class Answers:
         self._topic = cluster.topics.result(instance)
         # An instance that nobody has applied is told at once.
         partitions_of(cluster, self._topic, timeout=timeout)
+        demand_replicas(cluster, cluster.topics.cmd(instance), timeout=timeout)
         self._consumer = self._listening(cluster, timeout)
         self._waiting: dict[uuid.UUID, ResultRecord | None] = {}
         self._changed = Condition()

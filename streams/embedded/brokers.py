@@ -10,7 +10,7 @@ from typing import Self
 
 from streams.embedded.broker import STOP_TIMEOUT_S, Broker, new_cluster
 from streams.embedded.probe import HOST, free_ports
-from streams.embedded.properties import Node
+from streams.embedded.properties import NOTHING, Beside, Node
 from streams.embedded.state import DataDir
 
 
@@ -22,14 +22,16 @@ class Brokers:
     stay the same.
     """
 
-    def __init__(self, data: Path, count: int = 3) -> None:
-        """Name the folder for all data, and how many brokers there are."""
+    def __init__(self, data: Path, count: int = 3, beside: Beside = NOTHING) -> None:
+        """Name the folder for all data, and how many brokers there are; all have ``beside``."""
         ports = free_ports(2 * count)
         controllers = tuple(ports[count:])
         folders = [data / str(number) for number in range(1, count + 1)]
         cluster = DataDir(folders[0].absolute()).cluster() or new_cluster()
         self.brokers = tuple(
-            Broker(folder, port=port, node=Node(number, controllers), cluster=cluster)
+            Broker(
+                folder, port=port, node=Node(number, controllers), cluster=cluster, beside=beside
+            )
             for number, (folder, port) in enumerate(zip(folders, ports, strict=False), 1)
         )
 

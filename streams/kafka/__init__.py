@@ -19,14 +19,14 @@ from streams.kafka.cluster import (
     TopicPartition,
     headers_of,
 )
-from streams.kafka.deploy import Deployment, deploy, preview, specs_of
-from streams.kafka.failure import is_forbidden, worded
+from streams.kafka.deploy import Deployment, deploy, find_too_few, preview, specs_of
+from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
+from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung
 from streams.kafka.lag import (
     Lags,
     Notes,
     Offsets,
-    await_committed,
     read_begins,
     read_ends,
     read_highs,
@@ -51,7 +51,17 @@ from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stated import refuse_secrets, stated_cluster
 from streams.kafka.stranded import Stranded
-from streams.kafka.topics import Mismatch, compare, create, demand, topic_id, topic_ids
+from streams.kafka.topics import (
+    Mismatch,
+    broker_count,
+    compare,
+    create,
+    demand,
+    demand_replicas,
+    durable_config,
+    topic_id,
+    topic_ids,
+)
 from streams.kafka.transactor import AbortedError, Outgoing, Transactor
 from streams.kafka.trim import first_since, trim
 
@@ -69,6 +79,8 @@ __all__ = [
     "Fetcher",
     "GoneError",
     "Headers",
+    "Hung",
+    "HungTransactions",
     "KafkaError",
     "KafkaException",
     "Lags",
@@ -87,17 +99,23 @@ __all__ = [
     "TopicPartition",
     "Transactor",
     "await_committed",
+    "broker_count",
     "change_for",
     "closed",
     "compare",
     "create",
     "create_acls",
     "demand",
+    "demand_replicas",
     "deploy",
+    "durable_config",
+    "find_hung",
+    "find_too_few",
     "first_since",
     "headers_of",
     "is_fatal",
     "is_forbidden",
+    "is_passing",
     "next_of",
     "note_of",
     "partitions_of",

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from streams.errors import SurroundingsError
 from streams.kafka.failure import worded
 from streams.kafka.outage import Outage
-from streams.settings import demand_safe
+from streams.settings import Replication, demand_safe
 from streams.wire import MalformedError, Topics
 
 Headers = list[tuple[str, bytes | None]]
@@ -49,11 +49,13 @@ class Cluster:
     """A cluster as a client sees it; ``properties`` are librdkafka's, for every client.
 
     They win over what is set here, so those that correctness depends on are a UsageError.
+    ``replication`` is what topics are created with and compared against.
     """
 
     bootstrap: str
     topics: Topics = field(default_factory=Topics)
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)  # with passwords
+    replication: Replication = field(default_factory=Replication)
 
     def __post_init__(self) -> None:
         demand_safe(self.properties)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from streams.kafka.catalog import CatalogState, Change, change_for, publish, read_catalog
 from streams.kafka.cluster import Cluster
-from streams.kafka.topics import compare, create
+from streams.kafka.topics import Mismatch, broker_count, compare, settle
 from streams.topology import Topology, pairs_of, queues_of, with_history
 from streams.wire import Topics
 from streams.wire.specs import TopicSpec, cluster_specs, home_specs, instance_specs
@@ -14,11 +15,17 @@ from streams.wire.specs import TopicSpec, cluster_specs, home_specs, instance_sp
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What was done, or would be: topics and catalog objects; ``version`` is the catalog's now."""
+    """What was done, or would be: topics and catalog objects; ``version`` is the catalog's now.
+
+    ``findings``: what an operator has to do about topics, because ``apply`` cannot; ``warning``:
+    why the cluster is too small to be safe, or "".
+    """
 
     topics: tuple[str, ...]
     change: Change
     version: int
+    findings: tuple[str, ...] = ()
+    warning: str = ""
 
 
 def specs_of(topology: Topology, topics: Topics) -> list[TopicSpec]:
@@ -36,10 +43,11 @@ def specs_of(topology: Topology, topics: Topics) -> list[TopicSpec]:
 def preview(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Deployment:
     """Return what :func:`deploy` would do; changes nothing."""
     mismatches = compare(cluster, specs_of(topology, cluster.topics))
+    done = tuple(f"{m.topic} {m.what}" for m in mismatches if not _is_finding(m))
     new = any(m.missing and m.topic == cluster.topics.catalog for m in mismatches)
     state = CatalogState() if new else read_catalog(cluster)
     change = change_for(state, _wanted(topology, state), prune=prune)
-    return Deployment(tuple(f"{m.topic} {m.what}" for m in mismatches), change, change.base)
+    return Deployment(done, change, change.base, find_too_few(mismatches), warn(cluster))
 
 
 def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Deployment:
@@ -47,12 +55,34 @@ def deploy(cluster: Cluster, topology: Topology, *, prune: bool = False) -> Depl
 
     Without ``prune`` nothing is removed from the catalog.
     """
-    done = create(cluster, specs_of(topology, cluster.topics))
+    specs = specs_of(topology, cluster.topics)
+    mismatches = compare(cluster, specs)
+    done = settle(cluster, specs, mismatches)
     state = read_catalog(cluster)
     wanted = _wanted(topology, state)
     change = change_for(state, wanted, prune=prune)
     version = publish(cluster, wanted, change) if change else change.base
-    return Deployment(tuple(done), change, version)
+    findings = find_too_few(mismatches)
+    return Deployment(tuple(done), change, version, findings, warn(cluster))
+
+
+def find_too_few(mismatches: Iterable[Mismatch]) -> tuple[str, ...]:
+    """Return a sentence for topics that have too few replicas: how many, the first, the remedy."""
+    found = [m for m in mismatches if _is_finding(m)]
+    if not found:
+        return ()
+    more = f" ({len(found) - 1} more like it)" if len(found) > 1 else ""
+    first = found[0]
+    return (f"Topic {first.topic}: {first.what}{more}; workers refuse to start. {first.remedy}",)
+
+
+def warn(cluster: Cluster) -> str:
+    """Return why a cluster is too small to keep what it has acknowledged; "" where it is not."""
+    return cluster.replication.warning(broker_count(cluster))
+
+
+def _is_finding(mismatch: Mismatch) -> bool:
+    return bool(mismatch.remedy) and not mismatch.is_fatal
 
 
 def _wanted(topology: Topology, state: CatalogState) -> Topology:

@@ -24,6 +24,26 @@ _SILENT = frozenset(
     }
 )
 
+_PASSING = _SILENT | {
+    KafkaError._PURGE_INFLIGHT,
+    KafkaError._PURGE_QUEUE,
+    KafkaError._TIMED_OUT_QUEUE,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.THROTTLING_QUOTA_EXCEEDED,
+}
+"""Why a broker does not take a record that it may well take later."""
+
+
+def is_passing(error: KafkaError) -> bool:
+    """Tell whether another attempt to write a record may succeed, if only by another client.
+
+    What is not passing is a rejection for good (11292).
+    """
+    return error.fatal() or error.retriable() or error.code() in _PASSING
+
 
 def is_forbidden(cause: KafkaError) -> bool:
     """Tell whether whoever asked may not do it."""

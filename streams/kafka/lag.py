@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster
 from streams.kafka.notes import note_of
 
 _TIMEOUT = 30.0
-_LOOK = 0.1
-"""Seconds between two looks for the end of open transactions."""
 
 Lags = dict[tuple[str, str], int]
 """Records that a group has not passed yet, by group and topic."""
@@ -86,27 +82,6 @@ def read_highs(cluster: Cluster, topics: Sequence[str]) -> Offsets:
     """Return where topics end with what is not committed yet; as :func:`read_ends`."""
     spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     return _of_topics(cluster, topics, spec, IsolationLevel.READ_UNCOMMITTED)
-
-
-def await_committed(cluster: Cluster, ends: Offsets, timeout: float) -> None:
-    """Return when everything before these ends is committed or aborted.
-
-    Raises SurroundingsError where a transaction stays open for ``timeout`` seconds.
-    """
-    topics = list(dict.fromkeys(topic for topic, _ in ends))
-    deadline = time.monotonic() + timeout
-    while True:
-        stable = read_ends(cluster, topics)
-        open_ = [where for where, end in ends.items() if stable.get(where, end) < end]
-        if not open_:
-            return
-        if time.monotonic() > deadline:
-            topic, partition = min(open_)
-            raise SurroundingsError(
-                f"A transaction has been open in {topic}/{partition} for {timeout:.0f} s.",
-                "Try again when it has timed out.",
-            )
-        time.sleep(_LOOK)
 
 
 def _of_topics(

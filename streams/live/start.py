@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from streams.embedded import Broker, Condition
 from streams.embedded.process import POLL_S, spawn, wait_until
@@ -17,6 +17,7 @@ from streams.live.open_dialogs import find_broken
 from streams.live.readiness import last_words, ready_instances
 from streams.live.statements import live_topology
 from streams.live.stop import stop_workers
+from streams.settings import Replication
 from streams.topology import Topology
 from streams.topology.records import encode
 from streams.wire import Topics
@@ -43,6 +44,7 @@ class Wish:
     timeout: float
     whole: Topology | None = None
     folder: str = ""
+    replication: Replication = field(default_factory=Replication)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,13 @@ def start(folder: UpFolder, wish: Wish, tell: Tell) -> Started:
         before = folder.system()
         _refuse_another(folder, wish, before)
         bootstrap = wish.bootstrap or start_broker(folder, wish.port, tell)
-        cluster = Cluster(bootstrap, Topics(wish.prefix))
+        cluster = Cluster(bootstrap, Topics(wish.prefix), replication=wish.replication)
         cluster.wait(wish.timeout, tell)
         _refuse_breaking(cluster, wish)
         deployed = deploy(cluster, wish.topology)
+        if wish.bootstrap is not None:  # else it is this machine's own broker
+            for finding in filter(None, (*deployed.findings, deployed.warning)):
+                tell(finding)
         instances = tuple(live_topology(read_catalog(cluster)).instances)
         wanted = _system(wish, bootstrap, instances)
         if before is None or not (_fits(before, wanted) and folder.keeps(before)):

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.kafka import Cluster, Mismatch, compare
+from streams.kafka import Cluster, Mismatch, broker_count, compare, find_too_few
 from streams.kafka.listing import topic_names
 from streams.wire.specs import TopicSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a cluster lacks or has otherwise, and topics of the prefix that nobody needs."""
+    """What a cluster lacks or has otherwise, and topics of the prefix that nobody needs.
+
+    ``findings``: what only an operator can change, and that the cluster is too small.
+    """
 
     mismatches: tuple[Mismatch, ...]
     spare: tuple[str, ...]
+    findings: tuple[str, ...] = ()
+    brokers: int = 0
 
 
 def compare_topics(cluster: Cluster, specs: list[TopicSpec]) -> Comparison:
@@ -23,4 +28,6 @@ def compare_topics(cluster: Cluster, specs: list[TopicSpec]) -> Comparison:
     prefix = cluster.topics.prefix
     there = (name for name in topic_names(cluster) if name.startswith(prefix))
     spare = tuple(sorted(name for name in there if name not in needed)) if prefix else ()
-    return Comparison(tuple(compare(cluster, specs)), spare)
+    found, brokers = tuple(compare(cluster, specs)), broker_count(cluster)
+    warnings = (*find_too_few(found), cluster.replication.warning(brokers))
+    return Comparison(found, spare, tuple(filter(None, warnings)), brokers)

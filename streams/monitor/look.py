@@ -12,6 +12,8 @@ from streams.kafka import (
     Consumer,
     Fetcher,
     GoneError,
+    Hung,
+    HungTransactions,
     KafkaError,
     KafkaException,
     Message,
@@ -21,8 +23,10 @@ from streams.kafka import (
     read_begins,
     read_ends,
     read_notes_of,
+    specs_of,
     watermarks,
 )
+from streams.kafka.hung import PATIENCE as HUNG
 from streams.monitor.signs import Signs
 from streams.node import counted
 from streams.topology import next_instances, pair_names
@@ -32,6 +36,7 @@ from streams.wire.spans import spans_in
 _BEGINNING = -2
 PATIENCE = 10.0
 """Seconds that Kafka may take to say where a topic ends."""
+_READ = ("event", "queue", "out", "dialog")
 
 Place = tuple[str, int]
 
@@ -41,7 +46,8 @@ class Seen:
     """What one look has found, by instance (or pair).
 
     ``lags``: records by (instance, role, kind of topic); ``held``: copies and bytes of bodies;
-    ``signs``: whether it lives, and its last sign; ``links``: to whom its routes lead.
+    ``signs``: whether it lives, and its last sign; ``links``: to whom its routes lead. ``hung``:
+    transactions in the topics that the monitor reads.
     """
 
     homes: tuple[str, ...]
@@ -49,15 +55,19 @@ class Seen:
     held: Mapping[str, tuple[int, int]]
     signs: Mapping[str, tuple[bool, int]]
     links: tuple[tuple[str, str], ...]
+    hung: tuple[Hung, ...] = ()
 
 
 class Eye:
     """Looks at a cluster; it reads, and commits nothing. Not to be shared between threads."""
 
-    def __init__(self, cluster: Cluster, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, cluster: Cluster, patience: float = PATIENCE, hung_after: float = HUNG
+    ) -> None:
         self._cluster, self._patience = cluster, patience
         self._catalog = CatalogState()
         self._signs = Signs()
+        self._hung = HungTransactions(cluster, hung_after)
         self._consumer: Consumer | None = None
         self._sizes: dict[Place, dict[int, int]] = {}
         self._at: dict[str, int] = {}
@@ -88,6 +98,9 @@ class Eye:
                 (instance.name, other)
                 for instance in topology.instances.values()
                 for other in next_instances(topology, instance)
+            ),
+            self._hung.look(
+                [s.name for s in specs_of(topology, self._cluster.topics) if s.kind in _READ]
             ),
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 
 from streams.errors import HoplineError, SurroundingsError
-from streams.kafka import KafkaException
+from streams.kafka import Hung, KafkaException
 from streams.monitor.look import Eye, Seen
 from streams.store import (
     HeldSample,
@@ -50,6 +50,7 @@ class Sampler:
         self._store, self._eye, self._every, self._say = store, eye, every, say
         self._holding: dict[tuple[object, ...], Sample] = {}
         self._told = ""
+        self._hung: tuple[Hung, ...] = ()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
@@ -95,9 +96,17 @@ class Sampler:
         self._told = ""
         try:
             if seen is not None:
+                self._tell_hung(seen.hung)
                 self.write(seen, now)
         except HoplineError as error:
             self.failure = error
+
+    def _tell_hung(self, hung: tuple[Hung, ...]) -> None:
+        """Say once of each that hangs what it hides and how to end it."""
+        for each in hung:
+            if each not in self._hung:
+                self._say(f"{each} {each.remedy}")
+        self._hung = hung
 
     def write(self, seen: Seen, now: int) -> None:
         """Write what a look has found, and what dialogs say, as samples."""

@@ -26,6 +26,7 @@ from streams.settings.properties import (
     unknown_variables,
     variable_of,
 )
+from streams.settings.replication import Replicas, Replication
 from streams.settings.secrets import SUFFIX, is_filed, read_secret, with_files_read
 
 __all__ = [
@@ -40,6 +41,8 @@ __all__ = [
     "Credentials",
     "LogFormat",
     "PaceName",
+    "Replicas",
+    "Replication",
     "Setting",
     "SettingsFile",
     "Sourced",

@@ -29,6 +29,11 @@ def _says(sentence: str, metavar: str = "") -> dict[str, str]:
 
 _BOOTSTRAP = _says("The Kafka cluster.", "HOST:PORT")
 _PREFIX = _says("What every topic name begins with.", "TEXT")
+_REPLICATION = _says(
+    "Replicas of every topic, and how many must be in sync; auto is 3/2 on three brokers or more, "
+    "as-is neither sets nor checks them.",
+    "auto|N/M|as-is",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,7 @@ class ClusterSettings:
 
     bootstrap: str = field(default="127.0.0.1:9092", metadata=_BOOTSTRAP)
     prefix: str = field(default="ssb.", metadata=_PREFIX)
+    replication: str = field(default="auto", metadata=_REPLICATION)
 
 
 _SLOT = _says(

@@ -36,7 +36,7 @@ class Sourced:
 
 _REPEATS = "without it a producer that tries again could write a record twice or in another order."
 _OFFSETS = "a position must not be committed before what was read there has had its effect."
-_REPORTED = "a record that Kafka takes a little later would be told as refused for good (11292)."
+_REPORTED = "each client has its own: giving up early would change the order of what it writes."
 _SHARE = "workers are dealt partitions in the one way that they can drain and give back."
 _OWN = "every client has its own; with one in common they would fence each other."
 _MOVED = "a key must be on the partition where all clients put it, or its dialog is not there."

@@ -94,6 +94,13 @@ _PUBLISHES = (
     _topic("catalog", On.CLUSTER, "Write", "what it publishes"),
     _transactions("catalog", On.CLUSTER, "in one transaction, one writer at a time"),
 )
+_PLANS = (
+    _topic("catalog", On.CLUSTER, "Read", "what the plan is drawn against"),
+    _topic("dialog", On.EVERY, "Read", "open dialogs that a plan would break"),
+    _topic("presence", On.CLUSTER, "Read", "failover: whether the partner has heard of it"),
+    *_PUBLISHES,
+    _NAMED,
+)
 
 ROLES: Mapping[str, RoleKind] = {
     "forwarder": RoleKind(
@@ -168,11 +175,14 @@ ROLES: Mapping[str, RoleKind] = {
         "creates topics and writes the catalog: apply, sql, queue, failover",
         (
             _topic("", On.EVERY, "Create AlterConfigs Describe", "topics, made and corrected"),
-            _topic("catalog", On.CLUSTER, "Read", "what the plan is drawn against"),
-            _topic("dialog", On.EVERY, "Read", "open dialogs that a plan would break"),
-            _topic("presence", On.CLUSTER, "Read", "failover: whether the partner has heard of it"),
-            *_PUBLISHES,
-            _NAMED,
+            *_PLANS,
+        ),
+    ),
+    "publish": RoleKind(
+        "writes the catalog, where something else creates the topics: apply, sql, queue, failover",
+        (
+            _topic("", On.EVERY, "Describe DescribeConfigs", "topics, compared"),
+            *_PLANS,
         ),
     ),
     "monitor": RoleKind(

@@ -27,7 +27,7 @@ from streams.topology import (
 from streams.wire.grants import EXTRA, ROLES, On, Operation, Resource, Row
 from streams.wire.topics import Topics, escape
 
-_ONE_EACH = ("apply", "outbox", "monitor", "verify", "observer", "trace", "replay")
+_ONE_EACH = ("apply", "publish", "outbox", "monitor", "verify", "observer", "trace", "replay")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 from click.testing import CliRunner
 
 from streams.cli import main
 from streams.kafka import Cluster
 from streams.resources import topologies_dir
+from tests.command import said
 from tests.workers.rig import configure
 
 
@@ -30,3 +33,28 @@ def test_a_plan_says_what_is_added_and_what_is_changed(kafka: str, unique: str) 
     configure(Cluster(kafka), topic, {"retention.ms": "1000"})
     [line, _] = apply(kafka, unique)
     assert line == f"  ~ topic {topic} retention.ms is 1000 and must be -1"
+
+
+def test_one_broker_is_warned_of_unless_it_is_meant(kafka: str, unique: str) -> None:
+    words = ("apply", "two_brokers", "--bootstrap", kafka, "--prefix", unique, "--dry-run")
+    code, out, err = said(*words, "--format", "json")
+    told = json.loads(out)
+    assert (code, told["findings"]) == (0, [])
+    assert told["warning"].startswith("The cluster has 1 broker, so topics have 1/1")
+    assert told["warning"] in err
+    code, out, err = said(*words, "--replication", "1/1", "--format", "json")
+    assert (code, json.loads(out)["warning"], err) == (0, "", "")
+
+
+def test_topics_says_how_many_replicas_without_asking_kafka() -> None:
+    assert "each with 3 replicas, min.insync.replicas=2" in said("topics", "two_brokers")[1]
+    told = json.loads(said("topics", "two_brokers", "--format", "json")[1])["replicas"]
+    safe = {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
+    assert told == {"count": 3, "config": safe}
+    _, out, _ = said("topics", "two_brokers", "--replication", "as-is", "--format", "json")
+    assert json.loads(out)["replicas"] == {"count": None, "config": {}}
+
+
+def test_a_number_of_replicas_that_cannot_be_is_wrong_use() -> None:
+    code, _, err = said("topics", "two_brokers", "--replication", "2/3")
+    assert code == 2 and "'2/3' is neither auto, nor as-is" in err

@@ -92,7 +92,7 @@ def bare(secured: Secured) -> Iterator[Bare]:
 
 APPLICATION = "application.ServerB.DatabaseB.SupplierService"
 KINDS = ["forwarder.GatewayB", "endpoint.ServerB", APPLICATION,
-         "foreign.buyer", "monitor", "verify", "observer", "apply", "outbox", "trace",
+         "foreign.buyer", "monitor", "verify", "observer", "apply", "publish", "outbox", "trace",
          "replay"]  # fmt: skip
 
 

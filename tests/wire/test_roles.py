@@ -23,7 +23,7 @@ WRITERS = {
     "queue": {"endpoint"},
     "dialog": {"endpoint"},
     "result": {"endpoint"},
-    "catalog": {"apply", "agent"},
+    "catalog": {"apply", "publish", "agent"},
     "presence": {"forwarder", "endpoint"},
     "event": {"forwarder", "endpoint", "agent", "own-agent"},
     "metric": {"monitor"},
@@ -123,7 +123,7 @@ def test_nobody_but_apply_changes_what_everybody_lives_by() -> None:
         for role in roles
         if any(allows(grant, "x.catalog", Operation.WRITE) for grant in role.grants)
     ]
-    assert {name.split(".")[0] for name in changes} == {"apply", "agent"}
+    assert {name.split(".")[0] for name in changes} == {"apply", "publish", "agent"}
     assert [n for n in changes if n.startswith("agent")], "dynamic_routing has one"
 
 

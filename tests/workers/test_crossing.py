@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from streams.embedded.probe import free_ports
-from streams.kafka import Cluster, KafkaError, Message, create
+from streams.kafka import Cluster, KafkaError, Message, create, is_passing
 from streams.kafka.reader import read_all
 from streams.node.holding import LEAST
 from streams.routing import Origin
@@ -17,7 +17,7 @@ from streams.wire import Topics
 from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
 from streams.wire.records import MESSAGE
 from streams.wire.specs import spec
-from streams.workers.forwarder.crossing import Crossing, is_passing
+from streams.workers.forwarder.crossing import Crossing
 from streams.workers.forwarder.crossings import Crossed, Crossings
 from tests.running import eventually
 from tests.workers.rig import pause

@@ -21,20 +21,6 @@ PATIENCE = 2.0
 _SILENT = 15.0
 """Seconds in which nothing arrived, after which another client tries (`streams.kafka.stranded`)."""
 _SLICE = 0.1
-_PASSING = (
-    KafkaError._MSG_TIMED_OUT,
-    KafkaError._TIMED_OUT_QUEUE,
-    KafkaError._TRANSPORT,
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._PURGE_QUEUE,
-    KafkaError._PURGE_INFLIGHT,
-)
-"""What befalls a copy that the cluster may well take later."""
-
-
-def is_passing(error: KafkaError) -> bool:
-    """Tell whether a copy that came back with this error is worth another attempt."""
-    return error.fatal() or error.retriable() or error.code() in _PASSING
 
 
 class Crossing(Generic[Item]):

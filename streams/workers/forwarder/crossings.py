@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streams.kafka import Headers, Message
+from streams.kafka import Headers, Message, is_passing
 from streams.routing import Origin
 from streams.wire.evolution import unannounced
 from streams.wire.shift import shifted
 from streams.workers.abroad import Abroad
-from streams.workers.forwarder.crossing import Crossing, is_passing
+from streams.workers.forwarder.crossing import Crossing
 
 
 @dataclass(slots=True, eq=False)

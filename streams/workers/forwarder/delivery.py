@@ -1,6 +1,7 @@
 """What a forwarder writes: confirmed by Kafka, or told why not (11292).
 
-A record that Kafka will never take stops nothing: the sender's dialog keeps its message.
+A record that Kafka will never take stops nothing: the sender's dialog keeps its message. One that
+Kafka does not take now is written again; until Kafka has it no position behind it is committed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,16 @@ import time
 from functools import partial
 
 from streams.errors import EventKind, Number
-from streams.kafka import Cluster, Headers, KafkaError, KafkaException, Message, Producer
+from streams.kafka import (
+    Cluster,
+    Headers,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    headers_of,
+    is_passing,
+)
 from streams.node import Event, event
 from streams.wire import encode_event
 from streams.workers.counts import Told, Traffic
@@ -54,7 +64,9 @@ class Delivery:
         self._told = told
         self._instance = instance
         self._events = cluster.topics.event
-        self._producer = cluster.producer(linger_ms=1, stats=traffic.writer)
+        # Without end: else an outage of five minutes would look like a rejection, and younger
+        # copies of a dialog would overtake older ones.
+        self._producer = cluster.producer(linger_ms=1, message_timeout_ms=0, stats=traffic.writer)
         self._room = Room(self._producer, instance, stop)
         self._failed: list[tuple[KafkaError, Message, Source]] = []
 
@@ -138,8 +150,18 @@ class Delivery:
             return False
         failed, self._failed = self._failed, []
         for error, message, source in failed:
-            self.reject(error, message.topic() or "", message.key(), source)
+            if is_passing(error) and not error.fatal():
+                self._again(message, source)
+            else:
+                self.reject(error, message.topic() or "", message.key(), source)
         return not failed or self._producer.flush(timeout) == 0
+
+    def _again(self, message: Message, source: Source) -> None:
+        """Hand over once more what Kafka has not taken for a reason that passes."""
+        _, at = message.timestamp()
+        topic, key, value = message.topic() or "", message.key(), message.value()
+        report = partial(self._reported, source)
+        self._produce(report, topic, key, value, headers_of(message), at)
 
     def _reported(self, source: Source, error: KafkaError | None, message: Message) -> None:
         if error is not None:

@@ -1,0 +1,100 @@
+"""Transactions that nothing ends: no `read_committed` reader gets past the first record of one.
+
+A producer of ours commits, or its coordinator aborts, within 15 s (`transaction.timeout.ms`). What
+stays open for longer has been lost by the coordinator (KAFKA-20734, say) and stays open for ever.
+The last stable offset shows it: it is lower than the end of the log, and does not move.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from streams.errors import SurroundingsError
+from streams.kafka.cluster import Cluster
+from streams.kafka.lag import Offsets, read_ends, read_highs
+
+PATIENCE = 30.0
+"""Seconds that a transaction of ours is never open: its own time, and until its end is noticed."""
+_LOOK = 0.2
+
+
+class Hung(NamedTuple):
+    """A hung transaction: the partition, and the offset of its first record there."""
+
+    topic: str
+    partition: int
+    offset: int
+
+    @property
+    def remedy(self) -> str:
+        """Return how to end it."""
+        return (
+            "If its producer is gone, end it: kafka-transactions.sh --bootstrap-server HOST:PORT "
+            f"abort --topic {self.topic} --partition {self.partition} --start-offset {self.offset}."
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"A transaction hangs in {self.topic}/{self.partition} from offset {self.offset} on: "
+            "nothing behind it is read."
+        )
+
+
+class HungTransactions:
+    """Remembers from look to look since when each partition's first open transaction is open."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._cluster, self._patience, self._clock = cluster, patience, clock
+        self.open: dict[Hung, float] = {}
+
+    def look(self, topics: Sequence[str]) -> tuple[Hung, ...]:
+        """Look once; returns those that have been open for ``patience`` seconds."""
+        stable = read_ends(self._cluster, topics)
+        highs = read_highs(self._cluster, topics)
+        now = self._clock()
+        found = (Hung(*place, at) for place, at in stable.items() if at < highs.get(place, at))
+        self.open = {each: self.open.get(each, now) for each in found}
+        return tuple(each for each, since in self.open.items() if now - since >= self._patience)
+
+
+def find_hung(
+    cluster: Cluster, topics: Sequence[str], patience: float = PATIENCE
+) -> tuple[Hung, ...]:
+    """Return the hung transactions of topics; at once, where no transaction stays open."""
+    watch = HungTransactions(cluster, patience)
+    hung, candidates = watch.look(topics), set(watch.open)
+    while candidates and not hung:
+        time.sleep(_LOOK)
+        hung = watch.look(list({each.topic for each in candidates}))
+        candidates &= set(watch.open)
+    return tuple(each for each in hung if each in candidates)
+
+
+def await_committed(cluster: Cluster, ends: Offsets, timeout: float) -> None:
+    """Return when everything before these ends is committed or aborted.
+
+    Raises SurroundingsError where a transaction stays open for ``timeout`` seconds.
+    """
+    topics = list(dict.fromkeys(topic for topic, _ in ends))
+    deadline = time.monotonic() + timeout
+    while True:
+        stable = read_ends(cluster, topics)
+        open_ = [where for where, end in ends.items() if stable.get(where, end) < end]
+        if not open_:
+            return
+        if time.monotonic() > deadline:
+            topic, partition = min(open_)
+            hung = Hung(topic, partition, stable[topic, partition])
+            raise SurroundingsError(
+                f"A transaction has been open in {topic}/{partition} for {timeout:.0f} s, from "
+                f"offset {hung.offset} on: nothing behind it can be read.",
+                f"Try again when it has timed out. {hung.remedy}",
+            )
+        time.sleep(_LOOK)

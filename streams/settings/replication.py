@@ -1,0 +1,69 @@
+"""How many brokers must have a record: the setting ``replication``, held against a cluster's size.
+
+With one replica, or one in sync, a broker that dies takes acknowledged messages with it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from streams.errors import UsageError
+
+_FIXED = re.compile(r"([1-9]\d{0,3})/([1-9]\d{0,3})")
+_BY_SIZE, _AS_IT_IS = "auto", "as-is"
+_ENOUGH = 3
+"""Brokers of which any one may die while nothing is lost and writing goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """A topic's replicas, and how many of them must have a record before it is acknowledged."""
+
+    count: int
+    in_sync: int
+
+    def __str__(self) -> str:
+        return f"{self.count}/{self.in_sync}"
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """The setting: ``auto`` (by the number of brokers), ``3/2`` and the like, or ``as-is``.
+
+    Raises UsageError for any other text.
+    """
+
+    text: str = _BY_SIZE
+
+    def __post_init__(self) -> None:
+        if self.text in (_BY_SIZE, _AS_IT_IS):
+            return
+        fixed = _FIXED.fullmatch(self.text)
+        if fixed is None or int(fixed[1]) < int(fixed[2]):
+            raise UsageError(
+                f"replication: '{self.text}' is neither auto, nor as-is, nor replicas and how many "
+                "of them must be in sync.",
+                "For example 3/2.",
+            )
+
+    def wanted(self, brokers: int) -> Replicas | None:
+        """Return what topics need on so many brokers; ``None`` where they are left as they are."""
+        if self.text == _AS_IT_IS:
+            return None
+        if self.text == _BY_SIZE:
+            count = max(1, min(_ENOUGH, brokers))
+            return Replicas(count, max(1, count - 1))
+        count, in_sync = map(int, self.text.split("/"))
+        return Replicas(count, in_sync)
+
+    def warning(self, brokers: int) -> str:
+        """Return why ``auto`` is not safe on so few brokers; "" where it is, or was chosen."""
+        if self.text != _BY_SIZE or brokers >= _ENOUGH:
+            return ""
+        return (
+            f"The cluster has {brokers} broker{'s' * (brokers != 1)}, so topics have "
+            f"{self.wanted(brokers)} (replicas/in sync): a broker whose disk is lost takes "
+            "acknowledged messages with it. Production needs three brokers; "
+            f'replication = "{self.wanted(brokers)}" says that this is meant.'
+        )

@@ -1,0 +1,200 @@
+"""Three brokers whose own default is one replica: what `apply` makes of topics, who refuses what.
+
+A killed broker loses its disk here, too: with one replica, or one in sync, acknowledged records
+would be gone with it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import ConfigResource, ResourceType
+
+from streams.client import Client
+from streams.embedded import Beside, Brokers
+from streams.errors import SurroundingsError
+from streams.kafka import Cluster, compare, deploy, read_all, specs_of
+from streams.settings import Replication
+from streams.topology import Topology
+from streams.wire import Topics
+from streams.workers import ROLES, Plan, Process
+from tests.command import said
+from tests.running import DEADLINE, WorkerThread, eventually
+from tests.workers.rig import configure, pair, pause
+
+DEFAULTS = Beside(properties={"default.replication.factor": "1", "min.insync.replicas": "1"})
+ONE = Replication("1/1")
+FROM_A = ("A", "DatabaseA", "InitiatorService", "TargetService")
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    with Brokers(tmp_path_factory.mktemp("three"), beside=DEFAULTS) as group:
+        yield group
+
+
+@pytest.fixture
+def cluster(brokers: Brokers, unique: str) -> Cluster:
+    return Cluster(brokers.bootstrap, Topics(unique))
+
+
+@pytest.fixture
+def topology(tmp_path: Path) -> Topology:
+    return pair(tmp_path)
+
+
+def described(cluster: Cluster, topic: str) -> Any:
+    return cluster.admin().list_topics(timeout=30).topics[topic].partitions[0]
+
+
+def is_in_sync(cluster: Cluster, topic: str) -> bool:
+    found = described(cluster, topic)
+    return bool(found.leader > 0 and len(found.isrs) == len(found.replicas))
+
+
+def config_of(cluster: Cluster, topic: str) -> dict[str, str]:
+    admin = cluster.admin()
+    [found] = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
+    return {name: entry.value for name, entry in found.result().items()}
+
+
+def process(cluster: Cluster) -> Process:
+    return Process(cluster, Plan(ROLES, ("A",)), timeout=DEADLINE)
+
+
+@contextmanager
+def served(cluster: Cluster) -> Iterator[Client]:
+    """Run the workers of an instance, and a client."""
+    worker = WorkerThread(process(cluster))
+    try:
+        with Client(cluster, timeout=DEADLINE) as client:
+            yield client
+    finally:
+        worker.stop()
+
+
+def test_topics_are_made_with_three_replicas_of_which_two_must_be_in_sync(
+    cluster: Cluster, topology: Topology
+) -> None:
+    """Whatever the brokers' own defaults are."""
+    done = deploy(cluster, topology)
+    assert (done.findings, done.warning) == ((), "")
+    specs = specs_of(topology, cluster.topics)
+    assert len(done.topics) == len(specs)
+    eventually(lambda: not compare(cluster, specs) or pause(), "every broker knows the topics")
+    for spec in specs:
+        assert len(described(cluster, spec.name).replicas) == 3
+        config = config_of(cluster, spec.name)
+        assert config["min.insync.replicas"] == "2"
+        assert config["unclean.leader.election.enable"] == "false"
+    with served(cluster) as client:
+        client.begin(*FROM_A)
+
+
+def test_while_a_broker_is_down_no_weaker_topics_are_made(
+    brokers: Brokers, cluster: Cluster, topology: Topology
+) -> None:
+    """It counts, because it has replicas; else what is made now is refused when it is back."""
+    broker = brokers.brokers[0]
+    broker.kill()
+    try:
+        admin = cluster.admin()
+        eventually(
+            lambda: len(admin.list_topics(timeout=30).brokers) == 2 or pause(), "it is missed"
+        )
+        assert deploy(cluster, topology).warning == ""
+        assert len(described(cluster, cluster.topics.cmd("A")).replicas) == 3
+    finally:
+        broker.start()
+
+
+def test_fewer_in_sync_or_an_unclean_election_is_refused_and_corrected(
+    cluster: Cluster, topology: Topology
+) -> None:
+    deploy(cluster, topology)
+    topics = cluster.topics
+    configure(cluster, topics.cmd("A"), {"min.insync.replicas": "1"})
+    configure(cluster, topics.ack("A"), {"unclean.leader.election.enable": "true"})
+    configure(cluster, topics.out("A"), {"min.insync.replicas": "3"})  # more is allowed
+    with pytest.raises(SurroundingsError, match=r"min.insync.replicas is 1 and must be 2 \(1 more"):
+        process(cluster).run()
+    assert sorted(deploy(cluster, topology).topics) == [
+        f"corrected {topics.ack('A')} (unclean.leader.election.enable is true and must be false)",
+        f"corrected {topics.cmd('A')} (min.insync.replicas is 1 and must be 2)",
+    ]
+    assert compare(cluster, specs_of(topology, topics)) == []
+
+
+def test_one_replica_is_refused_unless_the_setting_says_so(
+    cluster: Cluster, topology: Topology, tmp_path: Path
+) -> None:
+    """By workers and clients; `apply` cannot change it, says who can, and does all else."""
+    asked = replace(cluster, replication=ONE)
+    assert deploy(asked, topology).findings == ()
+    assert len(described(cluster, cluster.topics.cmd("A")).replicas) == 1
+    with pytest.raises(SurroundingsError) as refused:
+        process(cluster).run()
+    assert "replicas are 1 and must be 3" in refused.value.message
+    assert "kafka-reassign-partitions.sh" in refused.value.remedy
+    assert "replication: 1/1, or as-is" in refused.value.remedy
+    with Client(cluster, timeout=DEADLINE) as client, pytest.raises(SurroundingsError) as refused:
+        client.begin(*FROM_A)
+    assert "replicas are 1 and must be 3" in refused.value.message
+
+    words = (tmp_path, "--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix)
+    code, out, err = said("apply", *words)
+    assert (code, "catalog version 1" in out) == (1, True)
+    assert "replicas are 1 and must be 3" in err and "kafka-reassign-partitions.sh" in err
+    assert config_of(cluster, cluster.topics.cmd("A"))["min.insync.replicas"] == "1"
+    assert said("topics", *words, "--check")[0] == 1
+    for text in ("1/1", "as-is"):
+        assert said("apply", *words, "--replication", text)[0] == 0
+        assert said("topics", *words, "--check", "--replication", text)[0] == 0
+    for meant in (ONE, Replication("as-is")):
+        with served(replace(cluster, replication=meant)) as client:
+            client.begin(*FROM_A)
+
+
+def test_nothing_acknowledged_is_lost_with_the_leaders_and_their_disks(
+    brokers: Brokers, cluster: Cluster, topology: Topology
+) -> None:
+    deploy(cluster, topology)
+    topic, acknowledged = cluster.topics.cmd("A"), set[bytes]()
+    over, enough = threading.Event(), threading.Semaphore(0)
+
+    def reported(error: object, message: Any) -> None:
+        if error is None:
+            acknowledged.add(message.value())
+            enough.release()
+
+    def write() -> None:
+        producer = cluster.producer(delivery_report_only_error=False)
+        count = 0
+        while not over.is_set():
+            count += 1
+            producer.produce(topic, b"%d" % count, on_delivery=reported)
+            producer.poll(0.005)
+        producer.flush(DEADLINE)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(2):
+            for _ in range(100):  # so many acknowledged since the last one died
+                assert enough.acquire(timeout=DEADLINE)
+            broker = brokers.brokers[described(cluster, topic).leader - 1]
+            broker.kill()
+            shutil.rmtree(broker.data.path)
+            broker.start()
+            eventually(lambda: is_in_sync(cluster, topic) or pause(), "all are in sync")
+    finally:
+        over.set()
+        writer.join()
+    assert acknowledged <= {m.value() for m in read_all(cluster, topic)}
