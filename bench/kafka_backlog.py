@@ -16,13 +16,12 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import quantiles
 
 from bench.kafka_end_to_end import BODIES, FROM, INSTANCES, TO, removed
 from bench.part import hand_over, options, progress
 from bench.rows import Goal, Of, Row, Unit, at_least, at_most
-from bench.turns import lasting_broker
+from bench.turns import lasting_broker, resident_of
 from streams.client import Client, Conversation
 from streams.embedded import Broker
 from streams.errors import SurroundingsError
@@ -78,10 +77,9 @@ class Workers:
             self.stop(name)
 
     @property
-    def resident(self) -> dict[int, int]:
-        """Return how many bytes each process has."""
-        pids = [process.pid for process in self.running.values()]
-        return {p: int(Path(f"/proc/{p}/statm").read_text().split()[1]) * 4096 for p in pids}
+    def resident(self) -> dict[str, int]:
+        """Return how many bytes the process of each instance has."""
+        return {name: resident_of(process.pid) for name, process in self.running.items()}
 
     @property
     def longest_transaction(self) -> float:
@@ -263,7 +261,7 @@ def target_away(system: System, count: int, dialogs: int) -> Figures:
 
 
 class Growth:
-    """By how many bytes the process that has grown most has grown; new ones from their start."""
+    """By how many bytes the process that has grown most has grown since before the backlog."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers, self._first = workers, workers.resident
@@ -271,8 +269,8 @@ class Growth:
 
     def look(self) -> None:
         """Look how much each process has now."""
-        for pid, size in self._workers.resident.items():
-            self.most = max(self.most, size - self._first.setdefault(pid, size))
+        for name, size in self._workers.resident.items():
+            self.most = max(self.most, size - self._first[name])
 
 
 def wait_for_heartbeat(cluster: Cluster) -> float:

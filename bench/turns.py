@@ -50,7 +50,12 @@ def _cpu_in(folder: Path) -> float:
 
 def resident() -> int:
     """Return the bytes of memory that this process has."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return resident_of(os.getpid())
+
+
+def resident_of(pid: int) -> int:
+    """Return the bytes of memory that a process has."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 

@@ -234,7 +234,9 @@ class Fetcher:
     def _at(self, position: int) -> Consumer:
         if self._consumer is None:
             self._consumer = self._cluster.consumer(
-                f"{self._cluster.topics.prefix}fetcher", queued_max_messages_kbytes=_AHEAD_KBYTES
+                f"{self._cluster.topics.prefix}fetcher",
+                queued_max_messages_kbytes=_AHEAD_KBYTES,
+                fetch_queue_backoff_ms=10,  # by default it pauses for a second where that is full
             )
             self._next = None
         if self._next is None or not self._next <= position <= self._next + _SKIP:

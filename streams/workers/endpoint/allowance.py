@@ -4,15 +4,18 @@ from __future__ import annotations
 
 BYTES = 32 << 20
 """A transaction reads inputs of so many bytes, and bodies that waited of as many."""
-LONG = 1.0
+LONG = 2.0
 """Seconds after which a transaction is called long: the next one takes on half of it."""
+LEAST = 16
+"""However long transactions are, they take on one in so many of the most: below that their length
+comes from elsewhere, and each costs more than what is in it."""
 
 
 class Allowance:
     """Records that a transaction may read, and about as many that it may write.
 
     ``most`` at best. It is halved when a transaction was long, too large or aborted, and grows back
-    by an eighth with each one that took less than half of :data:`LONG`.
+    by an eighth with each one that was not long.
     """
 
     def __init__(self, most: int) -> None:
@@ -26,6 +29,6 @@ class Allowance:
     def learn(self, seconds: float) -> None:
         """Take notice of how long a committed transaction has taken."""
         if seconds > LONG:
-            self.halve()
-        elif seconds < LONG / 2:
+            self.records = max(self.records // 2, min(self.records, self._most // LEAST), 1)
+        else:
             self.records = min(self._most, self.records + self.records // 8 + 1)
