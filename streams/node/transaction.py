@@ -276,6 +276,7 @@ class Transaction:
             broker_key,
             partial(_judge, self.endpoint, self.any_body, dialog),
             service is None or service.queue_on,
+            applied_until=self.endpoint.applied_until,
         )
         self.machines[key] = machine
         self.joins(machine)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from streams.errors.events import ConversationEvent, EventKind
 from streams.errors.numbers import Number
 from streams.protocol.closing import Closing
-from streams.protocol.dialog import Dialog, Limits
+from streams.protocol.dialog import EVERYTHING, Dialog, Limits
 from streams.protocol.effects import Effect, Report, SendAck, SendError, not_kept
 from streams.protocol.frames import Acknowledgement, Flag, Header, Journey, Message, Status
 from streams.protocol.lock import Lock
@@ -51,7 +51,8 @@ class Machine:
     forwarder has come in ``out``, which holds retries back; ``broker_key`` returns the form in
     which broker ids are compared (U-02); ``judge`` says why a message that arrived whole may not be
     shown; ``queue_on`` whether the service's queue takes messages; ``heeded`` whether it was told
-    what the catalog says of its database.
+    what the catalog says of its database; ``applied_until`` the time up to which everything that
+    was appended to ``in`` has been applied.
     """
 
     dialog: Dialog
@@ -63,6 +64,7 @@ class Machine:
     judge: Callable[[Header, bytes], Refusal | None] = _accept
     queue_on: bool = True
     heeded: bool = False
+    applied_until: int = EVERYTHING
     effects: list[Effect] = field(default_factory=list)
     _lock: Lock = field(init=False)
     _sender: Sender = field(init=False)
@@ -263,8 +265,9 @@ class Machine:
 
     @property
     def forgotten(self) -> bool:
-        """Tell whether nothing of the endpoint needs to be kept any more."""
-        return self.dialog.forget_at is not None and self.dialog.forget_at <= self.now
+        """Tell whether the key may go: it is time, and ``in`` is applied up to that time."""
+        forget_at = self.dialog.forget_at
+        return forget_at is not None and forget_at <= min(self.now, self.applied_until)
 
     def finish(self) -> None:
         """Close the run: one acknowledgement stands for all that arrived."""
