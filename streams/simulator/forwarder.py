@@ -165,8 +165,10 @@ class ForwarderProcess:
                     instance.around.network.send(instance.name, copy.instance, made)
             else:
                 store = instance.store(copy.database)
-                topics = store.topics
-                (topics.inbox if copy.place is Place.IN else topics.ack).append(made)
+                if copy.place is Place.IN:  # it has LogAppendTime
+                    store.topics.inbox.append(made._replace(stored_at=instance.appended_at))
+                else:
+                    store.topics.ack.append(made)
                 store.wake()
         for status in outcome.statuses:
             store = instance.store(status.database)
