@@ -11,12 +11,13 @@ from streams.client import Conversation
 from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import Message, deploy
 from streams.node import DialogKey
-from streams.protocol import Limits
+from streams.protocol import Limits, State
 from streams.topology import Topology, load
 from streams.wire import decode_journey
 from streams.wire.records import HOP, MESSAGE, header_of
-from streams.workers import Plan, Process
+from streams.workers import Control, Plan, Process
 from streams.workers.endpoint.restore import read_dialogs
+from tests.running import DEADLINE
 from tests.workers.rig import Gate, Rig, configure, declare_dead, eventually, pause, rig
 
 LOCAL = """
@@ -28,6 +29,7 @@ instances:
         broker_id: DatabaseA
         services: {InitiatorService: {queue: InitiatorQueue}, TargetService: {queue: TargetQueue}}
 """
+PATIENT = Limits(retries=(60_000,))
 BRIEF = Limits(time_to_live=2_000, retries=(400, 800), recheck=100)
 """A key is kept for three seconds after the initiator has said *closed*."""
 
@@ -141,6 +143,46 @@ def test_a_forwarder_whose_offsets_are_gone_delivers_no_dialog_twice(one: Rig) -
     assert 0 in late(one, dialog)
     assert bodies(one) == [b"one", b"two", b""]
     assert target(dialog) not in known(one)
+
+
+class Later(Control):
+    """A clock that is ahead, by more than a key is kept."""
+
+    def now(self) -> int:
+        """Return the time in two minutes."""
+        return super().now() + 120_000
+
+
+def test_a_backlog_of_copies_that_are_in_time_finds_the_key(one: Rig) -> None:
+    """The worker was away, and begins when the key is due; more than a transaction waits in in."""
+    one.forwarder()
+    first = one.endpoint(limits=PATIENT)
+    dialog = begin(one)
+    one.until(queue(one), 2)
+    with one.client() as client:
+        client.end(dialog)
+        one.until(queue(one), 3)
+        client.end(Conversation("A", "DatabaseA", dialog.id, is_initiator=False))
+    eventually(lambda: is_due_later(one, dialog) or pause(), "both sides are closed")
+    first.stop()
+    inbox, copies = one.topics.inbox("A"), first_copies(one)
+    producer = one.cluster.producer()
+    for _ in range(3_000):
+        producer.produce(inbox, copies[0].value(), copies[0].key(), headers=copies[0].headers())
+    assert producer.flush(30) == 0
+    one.controls["later",] = later = Later(one.cluster, (), timeout=DEADLINE)
+    later.start()
+    second = one.endpoint(limits=PATIENT, control=later)
+    read_to_its_end(one)
+    assert second.worker.committed > 1, "the backlog was more than one transaction"
+    assert bodies(one) == [b"one", b"two", b""]
+    eventually(lambda: target(dialog) not in known(one) or pause(), "the key is forgotten")
+
+
+def is_due_later(one: Rig, dialog: Conversation) -> bool:
+    """Tell whether the target's key is kept for copies that are on their way, and no longer."""
+    found = read_dialogs(one.cluster, one.topics.dialog("A"), 0)[target(dialog)]
+    return found.state is State.CD and found.peer_closed
 
 
 def test_topics_of_an_older_version_are_refused_until_apply_corrects_them(
