@@ -245,7 +245,7 @@ class Endpoint:
         """Let a key that is only due to be forgotten wait for what is unread in ``in``."""
         if self.applied_until >= now:
             return False
-        dialog = self.dialogs.look(key)
+        dialog = self.dialogs.get(key)
         if dialog is None or dialog.forget_at is None or dialog.forget_at <= self.applied_until:
             return False
         if dialog.retry_at is not None and dialog.retry_at <= now:
