@@ -24,6 +24,7 @@ _CLOSING = "protocol/closing.py"
 _DIALOG = "protocol/dialog.py"
 _ENDPOINT = "node/endpoint.py"
 _FORWARDER = "node/forwarder.py"
+_RECEPTION = "node/reception.py"
 _MIRROR = "node/mirror.py"
 
 MUTANTS = (
@@ -217,6 +218,14 @@ MUTANTS = (
         "do not wake who waits for the catalog",
         _ENDPOINT,
         "        self._probes.update(self._waiting)\n",
+        "",
+    ),
+    # --- what is too late
+    Mutant(
+        "let a late copy create an endpoint",
+        _RECEPTION,
+        "        if message.is_late:\n"
+        "            return _refuse(tx, message, Number.TIME_TO_LIVE_EXCEEDED)\n",
         "",
     ),
     # --- the forwarder
