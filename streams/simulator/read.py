@@ -15,8 +15,8 @@ from streams.topology import Topology, load
 from streams.topology.yaml_file.nodes import Node, parse_yaml
 
 KEYS = (
-    "topology", "network", "until", "steps", "applications", "aborts", "stalls", "skew", "memory", "limits",
-    "batch",
+    "topology", "network", "until", "steps", "applications", "aborts", "stalls", "skew", "memory",
+    "limits", "batch",
 )  # fmt: skip
 _LINK = ("latency", "loss", "duplicate", "reorder")
 _MOST = 1 << 40

@@ -242,8 +242,8 @@ class Scenario:
 
     ``aborts`` is the probability that a transaction is aborted, ``stalls`` that a copy is written
     to ``in`` a second time, by a replica of the forwarder that stalled before its write; ``skew``
-    is by how much an instance's clock is off, ``memory`` overrides MESSAGE_FORWARD_SIZE in bytes, ``batch`` is how many records
-    a process takes at most at a time.
+    is by how much an instance's clock is off, ``memory`` overrides MESSAGE_FORWARD_SIZE in bytes,
+    ``batch`` is how many records a process takes at most at a time.
     """
 
     steps: tuple[Step, ...] = ()

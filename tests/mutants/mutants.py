@@ -198,7 +198,7 @@ MUTANTS = (
     Mutant(
         "forget a closed target at once",
         _CLOSING,
-        "dialog.forget_at = max(dialog.expires_at, self.now + limits.late)",
+        "dialog.forget_at = max(dialog.expires_at, self.now) + limits.late",
         "dialog.forget_at = self.now",
     ),
     # --- the endpoint worker
