@@ -50,7 +50,9 @@ def write_run(path: Path, run: Simulation, topology: str) -> int:
                     0,
                     offset,
                     record.timestamp,
-                    TimestampType.CREATE_TIME,
+                    TimestampType.LOG_APPEND_TIME
+                    if record.kind == "in"
+                    else TimestampType.CREATE_TIME,
                     key or None,
                     tuple(headers),
                     value,

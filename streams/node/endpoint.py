@@ -19,7 +19,7 @@ from streams.node.seen import Seen
 from streams.node.timers import AT_ONCE, Timers
 from streams.node.transaction import Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World
-from streams.protocol import Dialog, Limits, Source, State
+from streams.protocol import EVERYTHING, Dialog, Limits, Source, State
 from streams.routing import Instance, broker_key
 
 
@@ -28,11 +28,13 @@ class Endpoint:
     """All conversation endpoints of one instance and partition.
 
     ``left_out``: the local forwarder's committed position in ``out``; 0 until it is known, which
-    holds every retry back. ``flight`` is how many messages may be in flight towards one service
-    before others wait for their turn (``flows``). ``gaps`` are the dialogs that hold fragments
-    out of order, by conversation and side. ``requests`` for routes are by database and service;
-    ``fits`` tells whether a conversation lives in this partition; ``seen`` is what was said by
-    those who may say it again. ``needs`` is what its dialogs need of its inputs.
+    holds every retry back. ``applied_until``: everything that was appended to ``in`` before this
+    time is applied, so that keys of that time may be forgotten. ``flight`` is how many messages may
+    be in flight towards one service before others wait for their turn (``flows``). ``gaps`` are the
+    dialogs that hold fragments out of order, by conversation and side. ``requests`` for routes are
+    by database and service; ``fits`` tells whether a conversation lives in this partition; ``seen``
+    is what was said by those who may say it again. ``needs`` is what its dialogs need of its
+    inputs.
     """
 
     instance: str
@@ -42,6 +44,7 @@ class Endpoint:
     left_out: int = 0
     flight: int = UNLIMITED
     gaps: dict[tuple[uuid.UUID, bool], DialogKey] = field(default_factory=dict)
+    applied_until: int = EVERYTHING
     requests: dict[str, dict[str, Request]] = field(default_factory=dict)
     fits: Callable[[uuid.UUID], bool] = anywhere
     seen: dict[Source, Seen] = field(default_factory=dict)
@@ -277,4 +280,16 @@ class Endpoint:
 
     def take_due(self, now: int, most: int = AT_ONCE) -> list[DialogKey]:
         """Take dialogs that are due, a thousand at most."""
-        return self._timers.take(now, min(most, AT_ONCE))
+        return [key for key in self._timers.take(now, min(most, AT_ONCE)) if not self._postpones(key, now)]
+
+    def _postpones(self, key: DialogKey, now: int) -> bool:
+        """Let a key that is only due to be forgotten wait for what is unread in ``in``."""
+        if self.applied_until >= now:
+            return False
+        dialog = self.dialogs.get(key)
+        if dialog is None or dialog.forget_at is None or dialog.forget_at <= self.applied_until:
+            return False
+        if dialog.retry_at is not None and dialog.retry_at <= now:
+            return False
+        self._timers.arm(key, now + self.limits.recheck)
+        return True

@@ -33,6 +33,9 @@ def admit(tx: Transaction, message: Message) -> Machine | None:
     key = (database, message.conversation, not parties.from_initiator)
     machine = tx.machine(key)
     if machine is None:
+        # Its endpoint may have existed and be forgotten: nothing is created, nothing is answered.
+        if message.is_late:
+            return _refuse(tx, message, Number.TIME_TO_LIVE_EXCEEDED)
         return _create(tx, message, database) if parties.from_initiator else _unknown(tx, message)
     dialog = machine.dialog
     if not tx.endpoint.is_alive(dialog):

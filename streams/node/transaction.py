@@ -404,7 +404,8 @@ class Transaction:
             broker_key,
             partial(_judge, self.endpoint, self.any_body, dialog),
             service is None or service.queue_on,
-            not self.endpoint.flows.of(dialog).stalled,
+            at_once=not self.endpoint.flows.of(dialog).stalled,
+            applied_until=self.endpoint.applied_until,
         )
         self.machines[key] = machine
         self.joins(machine)

@@ -4,7 +4,15 @@ Pure: the standard library only, no clock, no I/O. Start with :mod:`streams.prot
 """
 
 from streams.protocol.cause import Cause, Source
-from streams.protocol.dialog import ADDRESSES, CHUNK, DEFAULT_PRIORITY, Dialog, Limits, Stored
+from streams.protocol.dialog import (
+    ADDRESSES,
+    CHUNK,
+    DEFAULT_PRIORITY,
+    EVERYTHING,
+    Dialog,
+    Limits,
+    Stored,
+)
 from streams.protocol.effects import (
     Effect,
     Enqueue,
@@ -44,6 +52,7 @@ __all__ = [
     "DIALOG_TIMER",
     "END_DIALOG",
     "ERROR",
+    "EVERYTHING",
     "REFUSALS",
     "TRANSITIONS",
     "Ack",

@@ -35,7 +35,7 @@ class Closing:
         elif dialog.peer_closed:
             dialog.forget_at = self.now + limits.late
         else:
-            dialog.forget_at = max(dialog.expires_at, self.now + limits.late)
+            dialog.forget_at = max(dialog.expires_at, self.now) + limits.late
             dialog.attempt, dialog.retry_at = 0, self.now + limits.ask_after(0)
 
     def peer_closed(self) -> None:

@@ -20,6 +20,8 @@ HELD_RUNS = 8
 """An acknowledgement names at most so many runs of fragments that are held out of order."""
 DEFAULT_PRIORITY = 5
 DAY = 86_400_000
+EVERYTHING = 2**63 - 1
+"""An instant (epoch milliseconds) after all others."""
 
 Stored = tuple[int, int]
 """(position, how many fragments its message has)"""
@@ -46,9 +48,10 @@ class Limits:
 
     @property
     def late(self) -> int:
-        """Return until when after the other side's last word a copy of it may still come.
+        """Return how long after the other side's last frame a copy of it may still be appended.
 
-        Its time to live, by two clocks of which each may be off by a quarter of that.
+        Its time to live, by two clocks of which each may be off by a quarter of that: the sender's
+        and the broker's. A later copy creates no endpoint (``Message.is_late``).
         """
         return self.time_to_live + self.time_to_live // 2
 

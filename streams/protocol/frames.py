@@ -99,7 +99,10 @@ class Journey(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message frame as it arrives. ``inside``: begun in the instance that delivers it."""
+    """A message frame as it arrives. ``inside``: begun in the instance that delivers it.
+
+    ``appended_at`` is when Kafka appended it to ``in``, by the broker's clock; 0 if unknown.
+    """
 
     conversation: uuid.UUID
     parties: Parties
@@ -107,6 +110,12 @@ class Message(NamedTuple):
     journey: Journey
     body: bytes
     inside: bool = False
+    appended_at: int = 0
+
+    @property
+    def is_late(self) -> bool:
+        """Tell whether the copy was appended to ``in`` after its time to live."""
+        return self.journey.expires_at <= self.appended_at
 
 
 def joined(fragments: Sequence[Message]) -> Message:

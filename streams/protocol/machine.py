@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from streams.errors.events import ConversationEvent, EventKind
 from streams.errors.numbers import Number
 from streams.protocol.closing import Closing
-from streams.protocol.dialog import Dialog, Limits
+from streams.protocol.dialog import EVERYTHING, Dialog, Limits
 from streams.protocol.effects import Effect, Report, SendAck, SendError, not_kept
 from streams.protocol.frames import Acknowledgement, Flag, Header, Journey, Message, Status
 from streams.protocol.lock import Lock
@@ -52,7 +52,8 @@ class Machine:
     which broker ids are compared (U-02); ``judge`` says why a message that arrived whole may not be
     shown; ``queue_on`` whether the service's queue takes messages; ``at_once`` whether a message is
     transmitted when it is accepted; ``heeded`` whether it was told what the catalog says of its
-    database.
+    database; ``applied_until`` the time up to which everything that was appended to ``in`` has been
+    applied.
     """
 
     dialog: Dialog
@@ -65,6 +66,7 @@ class Machine:
     queue_on: bool = True
     at_once: bool = True
     heeded: bool = False
+    applied_until: int = EVERYTHING
     effects: list[Effect] = field(default_factory=list)
     _lock: Lock = field(init=False)
     _sender: Sender = field(init=False)
@@ -281,8 +283,9 @@ class Machine:
 
     @property
     def forgotten(self) -> bool:
-        """Tell whether nothing of the endpoint needs to be kept any more."""
-        return self.dialog.forget_at is not None and self.dialog.forget_at <= self.now
+        """Tell whether the key may go: it is time, and ``in`` is applied up to that time."""
+        forget_at = self.dialog.forget_at
+        return forget_at is not None and forget_at <= min(self.now, self.applied_until)
 
     def finish(self) -> None:
         """Close the run: one acknowledgement stands for all that arrived."""

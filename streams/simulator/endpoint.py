@@ -148,6 +148,7 @@ class EndpointProcess:
             return
         if due is not None and due <= now:
             node.left_out = max(node.left_out, self.store.forwarded[0])
+        node.applied_until = self._applied_until(now)
         batch = Batch()
         try:
             tx = node.begin(self, now, timers=timers, most=self.instance.around.scenario.batch)
@@ -162,6 +163,11 @@ class EndpointProcess:
             return
         self._commit(tx, batch, ends)
         self._sleep()
+
+    def _applied_until(self, now: int) -> int:
+        """Return up to when everything is applied that was appended to ``in``."""
+        inbox, position = self._topics[1], self._positions[1]
+        return now if position >= len(inbox) else min(now, inbox[position].stored_at)
 
     def _choose_ends(self) -> list[int]:
         """Return how far this turn reads: everything, or a part as if the rest came later."""

@@ -60,8 +60,10 @@ def judge_finish(run: Simulation) -> None:
 def calm_at(scenario: Scenario) -> int | None:
     """Return when the last fault, change and chance is over; ``None``: chance never ends."""
     links = (scenario.network.link, *scenario.network.links.values())
-    rough = scenario.aborts or any(
-        k.loss or k.duplicate or k.reorder or k.latency.heavy for k in links
+    rough = (
+        scenario.aborts
+        or scenario.stalls
+        or any(k.loss or k.duplicate or k.reorder or k.latency.heavy for k in links)
     )
     if rough and scenario.network.until is None:
         return None

@@ -28,11 +28,14 @@ from streams.simulator.codec import Codec, Hop
 from streams.simulator.endpoint import POLL
 from streams.simulator.instance import Instance
 from streams.simulator.sources import Source
-from streams.simulator.storage import Entry, read_role, role_entry, status_entry
+from streams.simulator.storage import Entry, Store, read_role, role_entry, status_entry
 from streams.topology import Role
 
 COMMIT = 200 * MILLISECOND
 """Positions are committed within this time."""
+
+STALL = 5
+"""A replica stalls for so many times to live at most."""
 
 
 class _Held(NamedTuple):
@@ -165,9 +168,12 @@ class ForwarderProcess:
                     instance.around.network.send(instance.name, copy.instance, made)
             else:
                 store = instance.store(copy.database)
-                topics = store.topics
-                (topics.inbox if copy.place is Place.IN else topics.ack).append(made)
-                store.wake()
+                if copy.place is Place.IN:
+                    self._deliver(store, made)
+                    self._stall(store, made)
+                else:
+                    store.topics.ack.append(made)
+                    store.wake()
         for status in outcome.statuses:
             store = instance.store(status.database)
             store.topics.ack.append(status_entry(status, now))
@@ -175,6 +181,18 @@ class ForwarderProcess:
         if outcome.event is not None:
             instance.around.facts.refused(record, outcome.event)
             instance.tell(outcome.event)
+
+    def _deliver(self, store: Store, entry: Entry) -> None:
+        """Append to ``in``, which has LogAppendTime."""
+        store.topics.inbox.append(entry._replace(stored_at=self.instance.appended_at))
+        store.wake()
+
+    def _stall(self, store: Store, entry: Entry) -> None:
+        """Let a replica that has decided the same write it too, when it goes on (chance)."""
+        around, chance = self.instance.around, self.instance.chance
+        if not around.network.calm and chance.happens(around.scenario.stalls):
+            longest = STALL * around.scenario.limits.time_to_live * MILLISECOND
+            around.clock.at(around.clock.now + chance.below(longest), self._deliver, store, entry)
 
     # --- mirrored pairs --------------------------------------------------------------------------
 

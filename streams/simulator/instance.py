@@ -86,6 +86,11 @@ class Instance:
         """Return what the instance's clock shows, epoch milliseconds."""
         return START + (self.around.clock.now + self.skew) // MILLISECOND
 
+    @property
+    def appended_at(self) -> int:
+        """Return by which time a topic stamps what it appends now: the broker's clock is right."""
+        return START + self.around.clock.now // MILLISECOND
+
     def set_clock(self, skew: int) -> None:
         """Set the clock off by so much; whoever waits for an instant looks again."""
         self.skew = skew

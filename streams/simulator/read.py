@@ -15,8 +15,8 @@ from streams.topology import Topology, load
 from streams.topology.yaml_file.nodes import Node, parse_yaml
 
 KEYS = (
-    "topology", "network", "until", "steps", "applications", "aborts", "skew", "memory", "limits",
-    "batch",
+    "topology", "network", "until", "steps", "applications", "aborts", "stalls", "skew", "memory",
+    "limits", "batch",
 )  # fmt: skip
 _LINK = ("latency", "loss", "duplicate", "reorder")
 _MOST = 1 << 40
@@ -64,6 +64,7 @@ def parse_scenario(
         _each(given, "memory", names, lambda node: node.integer("a number of bytes", 0, _MOST)),
         limits,
         given["batch"].integer("the largest batch", 1, 10_000) if "batch" in given else 100,
+        fraction(given["stalls"]) if "stalls" in given else 0.0,
         path.stem,
         named,
     )

@@ -22,7 +22,8 @@ Value = Command | OutFrame | Status | QueueMessage | Event
 class TopicRecord:
     """A record: which kind of topic of which instance, where in it, and what it says.
 
-    ``timestamp`` is epoch milliseconds as the worker that wrote it would have stamped it;
+    ``timestamp`` is epoch milliseconds as the worker that wrote it would have stamped it, in ``in``
+    when it was appended;
     ``inside`` says of a frame in ``in`` whether it was begun in the same instance.
     """
 

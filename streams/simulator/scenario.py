@@ -240,9 +240,10 @@ class Application:
 class Scenario:
     """A run, but for its topology and its seed.
 
-    ``aborts`` is the probability that a transaction is aborted, ``skew`` by how much an instance's
-    clock is off, ``memory`` overrides MESSAGE_FORWARD_SIZE in bytes, ``batch`` is how many records
-    a process takes at most at a time.
+    ``aborts`` is the probability that a transaction is aborted, ``stalls`` that a copy is written
+    to ``in`` a second time, by a replica of the forwarder that stalled before its write; ``skew``
+    is by how much an instance's clock is off, ``memory`` overrides MESSAGE_FORWARD_SIZE in bytes,
+    ``batch`` is how many records a process takes at most at a time.
     """
 
     steps: tuple[Step, ...] = ()
@@ -254,5 +255,6 @@ class Scenario:
     memory: Mapping[str, int] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     batch: int = 100
+    stalls: float = 0.0
     name: str = ""
     topology: str = ""

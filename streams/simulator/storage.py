@@ -200,6 +200,7 @@ def read_message(entry: Entry) -> Message:
         JOURNEY.loads(entry.hop),
         entry.value,
         entry.inside,
+        entry.stored_at,
     )
 
 

@@ -43,6 +43,7 @@ def scenario_text(scenario: Scenario, comment: str = "") -> str:
         "until": _time(scenario.until),
         "network": _network(scenario.network),
         "aborts": scenario.aborts,
+        "stalls": scenario.stalls,
         "skew": {name: _time(by) for name, by in scenario.skew.items()},
         "memory": dict(scenario.memory),
         "limits": _limits(scenario.limits),

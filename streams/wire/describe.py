@@ -82,7 +82,8 @@ def describe(record: RawRecord, topics: Topics) -> Description:
     """Return everything that a record says, as JSON-able data.
 
     ``at`` is when that happened which the record stands for, in epoch milliseconds: a frame keeps
-    its Kafka timestamp on its way, so its path tells more. ``conversation`` is the dialog's id.
+    its Kafka timestamp on its way, so its path tells more; in ``in`` it has the time of its append.
+    ``conversation`` is the dialog's id.
     """
     found = _Found(record)
     place = place_of(record.topic, topics)

@@ -152,8 +152,16 @@ def queue_record(
     return key_of(group), body, headers
 
 
-def read_message(key: bytes | str | None, value: bytes | None, headers: Headers | None) -> Message:
-    """Read a message frame of ``in`` (or of ``out`` and ``txq``, where somebody looks)."""
+def read_message(
+    key: bytes | str | None,
+    value: bytes | None,
+    headers: Headers | None,
+    appended_at: int = 0,
+) -> Message:
+    """Read a message frame of ``in`` (or of ``out`` and ``txq``, where somebody looks).
+
+    ``appended_at`` is the timestamp of a record of ``in``.
+    """
     found = dict(headers or ()).get  # the last one of a name
     return Message(
         conversation_of(key),
@@ -162,6 +170,7 @@ def read_message(key: bytes | str | None, value: bytes | None, headers: Headers 
         decode_journey(found(HOP)),
         value or b"",
         found(ORIGIN) == INSIDE,
+        appended_at,
     )
 
 

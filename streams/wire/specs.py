@@ -16,7 +16,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "cmd": _FOREVER,
     "out": _FOREVER,
     "txq": _FOREVER,
-    "in": _FOREVER,
+    "in": {**_FOREVER, "message.timestamp.type": "LogAppendTime"},  # lateness is judged by it
     "ack": _FOREVER,
     "queue": _FOREVER,
     "dialog": _COMPACTED,

@@ -24,6 +24,7 @@ _CLOSING = "protocol/closing.py"
 _DIALOG = "protocol/dialog.py"
 _ENDPOINT = "node/endpoint.py"
 _FORWARDER = "node/forwarder.py"
+_RECEPTION = "node/reception.py"
 _MIRROR = "node/mirror.py"
 
 MUTANTS = (
@@ -203,7 +204,7 @@ MUTANTS = (
     Mutant(
         "forget a closed target at once",
         _CLOSING,
-        "dialog.forget_at = max(dialog.expires_at, self.now + limits.late)",
+        "dialog.forget_at = max(dialog.expires_at, self.now) + limits.late",
         "dialog.forget_at = self.now",
     ),
     # --- the endpoint worker
@@ -227,9 +228,17 @@ MUTANTS = (
     ),
     Mutant(
         "forget who has room, but not a turn",
-        _ENDPOINT,
-        "            self.backlog[key] = None\n",
-        "            pass\n",
+        "node/flows.py",
+        "        _keep(flow.waiting, key, dialog.has_room(self._limits.window))\n",
+        "",
+    ),
+    # --- what is too late
+    Mutant(
+        "let a late copy create an endpoint",
+        _RECEPTION,
+        "        if message.is_late:\n"
+        "            return _refuse(tx, message, Number.TIME_TO_LIVE_EXCEEDED)\n",
+        "",
     ),
     # --- the forwarder
     Mutant(

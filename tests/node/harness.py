@@ -195,7 +195,7 @@ class Node:
         return wire.read_command(entry.key, entry.value, entry.headers, entry.timestamp)
 
     def _message(self, entry: Entry) -> Message:
-        return wire.read_message(entry.key, entry.value, entry.headers)
+        return wire.read_message(entry.key, entry.value, entry.headers, entry.timestamp)
 
     def transact(self) -> bool:
         """Run one transaction over what is unread and due; tells whether there was anything."""
@@ -408,7 +408,8 @@ class Net:
         if copy.place is Place.IN:
             inside = copy.inside
             headers.append((wire.ORIGIN, wire.INSIDE if inside else wire.OUTSIDE))
-        log.append(record.key, entry.value, headers, entry.timestamp)
+        stamp = self.now if copy.place is Place.IN else entry.timestamp  # LogAppendTime
+        log.append(record.key, entry.value, headers, stamp)
 
     def sql(self, at: str, text: str) -> None:
         """Change the catalog; every worker switches."""

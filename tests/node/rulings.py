@@ -112,10 +112,14 @@ DIALOGS = (
     Ruling("D5.1", "An initiator that is closed says so with its last acknowledgement, and answers "
            "a late EndDialog.", OURS),
     Ruling("D5.2", "A closed target's key is kept until the initiator is closed and a time to "
-           "live and a half is over, else for the dialog's lifetime; it asks, ever more rarely, "
+           "live and a half is over, else for the lifetime and as long; it asks, ever more rarely, "
            "whether the initiator is.", OURS),
     Ruling("D5.3", "A replayed first message cannot reopen a dialog.",
            DOCUMENTED, "articles on the lifetime of conversation endpoints"),
+    Ruling("D5.4", "A copy that Kafka appended to `in` after its time to live creates no endpoint "
+           "and gets no answer (160/11291): its endpoint may have existed and be forgotten.", OURS),
+    Ruling("D5.5", "A key is forgotten only when everything is applied that was appended to `in` "
+           "before the key's time was over.", OURS),
     Ruling("D6.1", "BEGIN is no network activity; it needs an active broker (8442), a service "
            "(8423), a contract (8425), a target's name (8412), a lifetime in range (8406).",
            DOCUMENTED, BEGIN),

@@ -400,3 +400,22 @@ def test_a_process_that_starts_twice_is_one() -> None:
     )
     standing.run()
     assert standing.instances["ServerA"].endpoint is process[0]
+
+
+# --- a replica of a forwarder that stalls --------------------------------------------------------
+
+
+def test_what_a_stalled_forwarder_writes_later_opens_no_dialog_again() -> None:
+    """Each copy is written twice, up to five times to live apart; keys last one and a half."""
+    text = scenario(
+        "at: 0s, send: {dialog: d, body: m, count: 20}",
+        "at: 2s, end: {dialog: d, side: initiator}",
+        "at: 4s, end: {dialog: d, side: target}",
+        stalls="1.0",
+        limits="{time_to_live: 10s}",
+        until="120s",
+    )
+    result = run("two_brokers", text)
+    assert len(result.queues[QUEUE]) == 21
+    assert result.summary["delivered_twice"] == 0
+    assert set(errors(result)) == {11218, 11291}

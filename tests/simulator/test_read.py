@@ -75,6 +75,7 @@ network:
     - {link: [ServerA, ServerB], latency: {least: 2ms, heavy: 10ms}}
 applications: [{service: ServerB/DatabaseB/TargetService, does: [reply, end], body: ok, limit: 3}]
 aborts: 0.1
+stalls: 0.2
 skew: {ServerB: -250ms}
 memory: {ServerC: 1000}
 limits: {window: 4, hops: 3, time_to_live: 10s, retries: [1s, 2s]}
@@ -99,7 +100,7 @@ steps:
     (application,) = scenario.applications
     assert application.does == (Does.REPLY, Does.END)
     assert (application.body, application.limit) == ("ok", 3)
-    assert (scenario.aborts, scenario.batch) == (0.1, 7)
+    assert (scenario.aborts, scenario.stalls, scenario.batch) == (0.1, 0.2, 7)
     assert (scenario.skew, scenario.memory) == ({"ServerB": -250_000}, {"ServerC": 1000})
     limits = scenario.limits
     assert (limits.window, limits.hops, limits.time_to_live) == (4, 3, 10_000)

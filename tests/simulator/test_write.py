@@ -83,6 +83,7 @@ EVERYTHING = Scenario(
         ),
     ),
     aborts=0.25,
+    stalls=0.125,
     skew={"ServerB": 250_000},
     memory={"ServerC": 0},
     limits=Limits(window=3, hops=2, time_to_live=1_500, retries=(500, 1_000)),

@@ -54,6 +54,7 @@ def draw_scenario(estate: DrawnEstate, chance: Chance) -> Scenario:
         memory={name: 20 + chance.below(400) for name in estate.gateways if chance.happens(0.2)},
         limits=limits,
         batch=chance.pick((100, 100, 3, 1)),
+        stalls=chance.below(20) / 100 if chance.happens(0.3) else 0.0,
     )
     names = {home.service for home in estate.homes}
     return replace(drawn, until=calm + tail(estate.topology, drawn, names))

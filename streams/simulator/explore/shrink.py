@@ -159,7 +159,7 @@ def _calmer(case: Case) -> Iterator[Case]:
     def settle(**changes: object) -> Case:
         return replace(case, scenario=replace(scenario, **changes))  # type: ignore[arg-type]
 
-    for name in ("aborts", "batch", "skew", "memory"):
+    for name in ("aborts", "stalls", "batch", "skew", "memory"):
         if getattr(scenario, name) != getattr(usual, name):
             yield settle(**{name: getattr(usual, name)})
     for name in ("window", "hops", "time_to_live", "retries", "fragment"):

@@ -104,13 +104,17 @@ class Assignment:
         self._aside.close()
 
     def know_progress(self, owned: Partition, now: int) -> None:
-        """Ask how far the forwarder has come in ``out``, when a retry could depend on it."""
+        """Ask how far the forwarder has come in ``out``, and the worker in ``in``.
+
+        Only when a timer is due: retries depend on the one, forgetting keys on the other.
+        """
         due, clock = owned.endpoint.next_due, time.monotonic()
         if due is None or due > now or clock < owned.progress_at:
             return
         out = TopicPartition(self._cluster.topics.out(self._home), owned.number)
         try:
             offset = self._aside.committed([out], timeout=2)[0].offset
+            self._mark_end(owned, now)
         except KafkaException as error:
             log.warning("%s: the forwarder's position is unknown: %s", self._tenure, error)
             self._stranded.look(False, self._aside)
@@ -119,6 +123,13 @@ class Assignment:
         self._stranded.look(True)
         owned.endpoint.left_out = max(owned.endpoint.left_out, offset)
         owned.progress_at = clock + PROGRESS_EVERY
+
+    def _mark_end(self, owned: Partition, now: int) -> None:
+        """Ask where ``in`` ends, once the worker has come to where it ended before."""
+        inbox = self._inputs.inbox
+        if owned.reaches_mark(inbox):
+            owned.mark = watermarks(self._aside, inbox, owned.number, timeout=2)[1], now
+            owned.reaches_mark(inbox)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.member = consumer.consumer_group_metadata()
@@ -164,6 +175,7 @@ class Assignment:
         # Which copy is a dialog's last is unknown: one at or before the end of out.
         out_end = watermarks(self._aside, topics.out(self._home), number)[1]
         endpoint.dialogs.last_copy = out_end - 1
+        endpoint.applied_until = 0
         log.info(
             "%s: partition %d has %d dialogs, restored in %.2f s",
             self._tenure,

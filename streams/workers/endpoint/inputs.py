@@ -248,4 +248,5 @@ def _command(message: Message, headers: Headers) -> Command:
 
 
 def _frame(message: Message, headers: Headers) -> Frame:
-    return read_message(message.key(), message.value(), headers)
+    # Of a record that was written while `in` had CreateTime it is the enqueue time: never late.
+    return read_message(message.key(), message.value(), headers, message.timestamp()[1])

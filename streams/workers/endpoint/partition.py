@@ -72,6 +72,9 @@ class Partition:
     (epoch milliseconds; ``None`` where it is already).
 
     ``spare`` is what nobody needs of the inputs, as of when that was looked at last.
+
+    ``mark`` says where ``in`` ended, and when: closed keys are forgotten up to the last mark that
+    was reached. ``reached`` is where a topic ended when all of it was applied, markers included.
     """
 
     number: int
@@ -82,7 +85,9 @@ class Partition:
     allowance: Allowance
     progress_at: float = 0.0
     pending: list[Message] = field(default_factory=list)
-    ends: list[str] = field(default_factory=list)
+    ends: dict[str, int] = field(default_factory=dict)
+    reached: dict[str, int] = field(default_factory=dict)
+    mark: tuple[int, int] = (0, 0)
     parked: dict[DialogKey, int | None] = field(default_factory=dict)
     spare: Spare | None = None
     look_at: float = 0.0
@@ -98,7 +103,16 @@ class Partition:
             return
         for topic in self.ends:
             self.backlog.pop(topic, None)
+        self.reached.update(self.ends)
         self.ends.clear()
+
+    def reaches_mark(self, topic: str) -> bool:
+        """Tell whether ``in`` is applied up to the mark; if so, keys of before may be forgotten."""
+        end, at = self.mark
+        if max(self.positions[topic], self.reached.get(topic, 0)) < end:
+            return False
+        self.endpoint.applied_until = max(self.endpoint.applied_until, at)
+        return True
 
     @property
     def wants_probes(self) -> bool:

@@ -328,7 +328,7 @@ class EndpointWorker:
         assert error is not None
         if error.code() == KafkaError._PARTITION_EOF:
             if owned is not None:
-                owned.ends.append(message.topic() or "")
+                owned.ends[message.topic() or ""] = message.offset() or 0
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(f"{self.instance}: {error.str()}")
         elif is_fatal(error):
