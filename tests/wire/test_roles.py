@@ -23,6 +23,7 @@ WRITERS = {
     "queue": {"endpoint"},
     "dialog": {"endpoint"},
     "result": {"endpoint"},
+    "reading": {"application", "agent"},
     "catalog": {"apply", "agent"},
     "presence": {"forwarder", "endpoint"},
     "event": {"forwarder", "endpoint", "agent", "own-agent"},
