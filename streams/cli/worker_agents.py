@@ -49,8 +49,10 @@ class AgentOptions:
         routing = self.name or self.classifier or self.redirect
         shipped = self.service or routing or self.directory
         if not wanted and (shipped or self.topology or self.names or self.begin is not None):
-            raise UsageError("--topology, --service, --from and what goes with them are for agents.",
-                             "ROLE agents")  # fmt: skip
+            raise UsageError(
+                "--topology, --service, --from and what goes with them are for agents.",
+                "ROLE agents",
+            )
         if wanted and (self.service is None) == (self.topology is None):
             known = " or ".join(kind.value for kind in Kind)
             raise UsageError("Which agents?", f"Give --topology TOPOLOGY, or --service {known}.")

@@ -325,8 +325,8 @@ def test_an_option_that_says_nothing_is_refused(wrong: tuple[str, ...]) -> None:
 
 def test_the_command_refuses_and_takes_the_option(system: System) -> None:
     received_once(system, "Command")
-    asked = ("receive", "--at", "/".join(AT), "--queue", "Command", "--timeout", 5)
-    asked = (*asked, "--group", group_in(system, "readersCommand"), *system.options)
+    where = ("--at", "/".join(AT), "--queue", "Command", "--timeout", 5, *system.options)
+    asked = ("receive", *where, "--group", group_in(system, "readersCommand"))
     code, out, err = said(*asked)
     assert (code, out) == (3, ""), err
     assert "has received from this queue" in err and "--from 0:2" in err

@@ -251,7 +251,7 @@ def test_a_record_of_a_reader_says_what_it_has_received() -> None:
     key, value = reading_record(reading)
     found = describe(record(TOPICS.reading("S"), value, key=key), TOPICS)
     assert (found["kind"], found["instance"]) == ("reading", "S")
-    assert what(found) == "group billing has received below 70 of ssb.queue.S.D.Q/2"
+    assert what(found) == "group billing has received below 70 of t.queue.S.D.Q/2"
     assert describe(record(TOPICS.reading("S"), b"?", key=key), TOPICS)["malformed"]
 
 
