@@ -43,6 +43,7 @@ from streams.cli.topology_argument import TopologyArgument
 from streams.errors import InputError, SurroundingsError
 from streams.kafka import Cluster, read_catalog
 from streams.topology import Topology
+from streams.wire.place import place_of
 
 _BAD_NEWS, _INTERRUPTED = 1, 130
 
@@ -192,7 +193,7 @@ def replay(
     demand_topics(cluster, topics, timeout / 1000)
     work = Job(
         cluster, naming.job, plan=rerun.digest(), anchor=topics[0], now=_epoch(),
-        timeout=timeout / 1000,
+        instance=_home(cluster, topics[0]), timeout=timeout / 1000,
     )  # fmt: skip
     before, found = work.standing.position, None
     if work.resumed:
@@ -225,6 +226,12 @@ def _raw(
             format_=format_,
         )  # fmt: skip
     ctx.exit(code)
+
+
+def _home(cluster: Cluster, topic: str) -> str | None:
+    """Return the instance of a topic, unless its name was too long to say it."""
+    place = place_of(topic, cluster.topics)
+    return None if place is None or "--" in topic else place.instance
 
 
 def _new_job() -> str:

@@ -13,33 +13,16 @@ that. So whoever has received has a record, and whoever has a record once had an
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Literal
 
+from streams.client.readings import Readings
 from streams.errors import SurroundingsError, UsageError
-from streams.kafka import (
-    AbortedError,
-    Cluster,
-    KafkaError,
-    Producer,
-    partitions_of,
-    read_begins,
-    read_ends,
-    read_live,
-    topic_id,
-)
-from streams.wire import MalformedError
-from streams.wire.reading import Reading, decode_reading, reading_record
+from streams.kafka import Cluster, read_begins, read_ends
+from streams.wire.reading import Reading
 
 Begin = Literal["beginning", "end"] | int | Mapping[int, int]
 """Where partitions without a position begin: an offset, of one partition or by partition."""
-
-RENEW = 3_600.0
-"""Seconds after which a record is written again, so that its position is a useful one."""
-_TIMEOUT = 30.0
 
 
 class PositionLostError(SurroundingsError):
@@ -53,11 +36,8 @@ class Beginning:
         self, cluster: Cluster, instance: str, topic: str, group: str, begin: Begin | None = None
     ) -> None:
         self._cluster, self._topic, self._group = cluster, topic, group
-        self._readings = cluster.topics.reading(instance)
+        self._readings = Readings(cluster, instance, topic, group)
         self._begin = begin
-        self._id: uuid.UUID | None = None
-        self._producer: Producer | None = None
-        self._written: dict[int, float] = {}
 
     def positions(self, committed: Mapping[int, int]) -> dict[int, int]:
         """Return where to read each partition; ``committed`` is below 0 where nothing is.
@@ -65,13 +45,12 @@ class Beginning:
         Raises PositionLostError where that is not certain and nobody has said ``begin``, UsageError
         where ``begin`` cannot be. Forgets which records were written.
         """
-        self._written.clear()
-        self._id = None
+        self._readings.begin()
         lows = {p: at for (_, p), at in read_begins(self._cluster, [self._topic]).items()}
         lost = [p for p, at in committed.items() if at < lows.get(p, 0)]
         if not lost:
             return dict(committed)
-        known = self._known() if any(committed[p] < 0 for p in lost) else {}
+        known = self._readings.known() if any(committed[p] < 0 for p in lost) else {}
         chosen: dict[int, int] = {}
         for p in sorted(lost):
             if self._begin is not None:
@@ -85,63 +64,8 @@ class Beginning:
         return {**committed, **chosen}
 
     def note(self, positions: Mapping[int, int]) -> None:
-        """Write down that the group receives; ``positions`` are what it has committed so far.
-
-        To be called before each commit: most calls do nothing. Raises AbortedError where Kafka
-        does not take it.
-        """
-        now = time.monotonic()
-        due = {p: at for p, at in positions.items() if now - self._written.get(p, -RENEW) >= RENEW}
-        if due:
-            self._write(due)
-            self._written.update(dict.fromkeys(due, now))
-
-    # --- records ---------------------------------------------------------------------------------
-
-    def _known(self) -> dict[int, Reading]:
-        """Return the group's records of this topic, by partition."""
-        found: dict[int, Reading] = {}
-        for key, value in read_live(self._cluster, self._readings).items():
-            try:
-                reading = decode_reading(value)
-            except MalformedError as error:
-                name = key.decode(errors="replace")
-                raise SurroundingsError(
-                    f"{self._readings}: the record {name} cannot be read: {error}.",
-                    "A newer version has written it: use that one.",
-                ) from error
-            if (reading.group, reading.topic) == (self._group, self._topic):
-                found[reading.partition] = reading
-        return {p: reading for p, reading in found.items() if reading.topic_id == self._topic_id()}
-
-    def _write(self, positions: Mapping[int, int]) -> None:
-        if self._producer is None:
-            partitions_of(self._cluster, self._readings)  # which says what to do without it
-            self._producer = self._cluster.producer(linger_ms=0)
-        failed: list[KafkaError] = []
-        at = time.time_ns() // 1_000_000
-        for partition, position in positions.items():
-            key, value = reading_record(
-                Reading(self._group, self._topic, self._topic_id(), partition, position, at)
-            )
-            self._producer.produce(
-                self._readings,
-                key=key,
-                value=value,
-                on_delivery=lambda error, _: failed.append(error) if error else None,
-            )
-        left = self._producer.flush(_TIMEOUT)
-        if failed or left:
-            why = failed[0].str() if failed else f"no answer for {_TIMEOUT:.0f} s"
-            raise AbortedError(
-                f"{self._readings}: who receives was not written down: {why}.",
-                self._cluster.remedy("What was received comes again."),
-            )
-
-    def _topic_id(self) -> uuid.UUID:
-        if self._id is None:
-            self._id = topic_id(self._cluster, self._topic)
-        return self._id
+        """Write down that the group receives, as :meth:`Readings.note`."""
+        self._readings.note(positions)
 
     # --- choosing --------------------------------------------------------------------------------
 
@@ -169,11 +93,10 @@ class Beginning:
         return at
 
     def _forgotten(self, reading: Reading) -> PositionLostError:
-        at = datetime.fromtimestamp(reading.at / 1000, UTC).isoformat(timespec="seconds")
         return PositionLostError(
             f"{self._topic}/{reading.partition}: the group {self._group} has received from this "
-            f"queue, and Kafka has no position of it any more. By {at} it had received everything "
-            f"below {reading.position}, and may have received more.",
+            f"queue, and Kafka has no position of it any more. By {reading.when} it had received "
+            f"everything below {reading.position}, and may have received more.",
             _REMEDY.format(f"{reading.partition}:{reading.position}"),
         )
 
@@ -191,4 +114,4 @@ _REMEDY = (
     "(skip what waits); in a program begin=...; docs/operation.md says more."
 )
 
-__all__ = ["RENEW", "Begin", "Beginning", "PositionLostError"]
+__all__ = ["Begin", "Beginning", "PositionLostError"]

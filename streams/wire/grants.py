@@ -232,6 +232,7 @@ ROLES: Mapping[str, RoleKind] = {
         (
             _CATALOG,
             _topic("cmd", On.EVERY, "Read Write", "statements, again; how far a job is"),
+            _topic("reading", On.EVERY, "Read Write", "that a job has begun; outlives offsets"),
             _topic("queue", On.EVERY, "Read", "what is delivered"),
             _topic("event", On.CLUSTER, "Read", "what happens"),
             _group("replay", On.CLUSTER, "Describe", "the name under which it reads"),

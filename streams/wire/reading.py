@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 
 from streams.wire.single_object import Codec, MalformedError
 
@@ -23,6 +24,11 @@ class Reading:
     partition: int
     position: int
     at: int
+
+    @property
+    def when(self) -> str:
+        """Return ``at`` as a user reads it."""
+        return datetime.fromtimestamp(self.at / 1000, UTC).isoformat(timespec="seconds")
 
 
 def reading_record(reading: Reading) -> tuple[bytes, bytes]:

@@ -23,7 +23,7 @@ WRITERS = {
     "queue": {"endpoint"},
     "dialog": {"endpoint"},
     "result": {"endpoint"},
-    "reading": {"application", "agent"},
+    "reading": {"application", "agent", "replay"},
     "catalog": {"apply", "agent"},
     "presence": {"forwarder", "endpoint"},
     "event": {"forwarder", "endpoint", "agent", "own-agent"},
