@@ -158,7 +158,10 @@ class Consumer(aiokafka.Consumer):
         except NotConfirmedError as error:
             await self.crash(error)
             return False
-        return settled and await self._noted_down(offsets) and await super()._commit(offsets)
+        done = settled and await self._noted_down(offsets) and await super()._commit(offsets)
+        if done:
+            self._reached |= {tp: at for tp, at in offsets.items() if tp in self._reached}
+        return done
 
     async def _noted_down(self, offsets: Mapping[TP, int]) -> bool:
         """Write down that the group receives from queues, before it commits that."""
@@ -173,7 +176,6 @@ class Consumer(aiokafka.Consumer):
         except (HoplineError, KafkaException) as error:
             log.warning("%s: nothing is committed: %s", self.app.conf.id, error)
             return False
-        reached.update((tp, offsets[tp]) for tp in further)
         return True
 
     async def _pinned(self, new: set[TP]) -> bool:

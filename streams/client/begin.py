@@ -54,13 +54,13 @@ class Beginning:
         chosen: dict[int, int] = {}
         for p in sorted(lost):
             if self._begin is not None:
-                chosen[p] = self._chosen(p, lows[p], len(lows))
+                chosen[p] = self._chosen(p, lows.get(p, 0), len(lows))
             elif committed[p] >= 0:
                 raise self._trimmed(p, committed[p], lows[p])
             elif p in known:
                 raise self._forgotten(known[p])
-            else:
-                chosen[p] = lows[p]
+            else:  # a partition that was just added may be unknown to the broker that was asked
+                chosen[p] = lows.get(p, 0)
         return {**committed, **chosen}
 
     def note(self, positions: Mapping[int, int]) -> None:
@@ -73,7 +73,7 @@ class Beginning:
         begin = self._begin
         if begin == "beginning":
             return low
-        high = read_ends(self._cluster, [self._topic])[self._topic, partition]
+        high = read_ends(self._cluster, [self._topic]).get((self._topic, partition), low)
         if begin == "end":
             return high
         if isinstance(begin, Mapping):
