@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,23 @@ import pytest
 
 from streams.agents import HoplineApp
 from streams.client import PositionLostError
+from streams.client.readings import Readings
 from streams.kafka import read_notes, topic_id, trim
-from tests.agents.rig import AT_B, AppThread, answering, answers, application, order, serving, shop
+from tests.agents.rig import (
+    AT_B,
+    ORDERS,
+    ROOT,
+    AppThread,
+    answering,
+    answers,
+    application,
+    order,
+    serving,
+    shop,
+    worker,
+)
 from tests.forgetting import forget
-from tests.running import System, eventually, running
+from tests.running import DEADLINE, System, eventually, running
 from tests.workers.rig import pause
 
 
@@ -82,6 +97,18 @@ def test_where_it_begins_is_committed_before_anything_is_received(system: System
         0,
         f"{topic_id(system.cluster, topic)} r0",
     )
+
+
+def test_the_command_refuses_and_takes_the_option(system: System, tmp_path: Path) -> None:
+    topics, what = system.cluster.topics, ("--service", "data-dependent-routing", "--name", ORDERS)
+    group = topics.name("routing", *AT_B, ORDERS)
+    Readings(system.cluster, AT_B[0], topics.queue(*AT_B, "OrderQueue"), group).note({0: 0})
+    command = (sys.executable, "-m", "streams", "worker", "agents", "--all", *system.options, *what)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE)
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    assert "has received from this queue" in done.stderr and "--from 0:0" in done.stderr
+    with worker(system, tmp_path, *what, "--from", "end"):
+        eventually(lambda: read_notes(system.cluster, group) or pause(), "it has an offset")
 
 
 def test_a_queue_trimmed_behind_another_group_is_not_skipped_in_silence(system: System) -> None:
