@@ -31,6 +31,7 @@ from streams.agents.dialog import NotConfirmedError
 from streams.agents.driver import Consumer, Transport
 from streams.agents.leaving import Worker
 from streams.agents.server import Server
+from streams.client.begin import Begin
 from streams.errors import UsageError
 from streams.kafka import Cluster
 from streams.protocol import Command
@@ -56,6 +57,8 @@ class HoplineApp(faust.App):
         self.counts_alike = True
         """Whether tables get as many partitions as the queues."""
         self.cluster, self.instance, self.database = cluster, instance, database
+        self.begin: Begin | None = None
+        """Where to begin where the group has no position."""
         self._servers: list[Server] = []
         self._active = False
 
@@ -177,6 +180,7 @@ def hopline_app(
     prefix: str | None = None,
     member: str | None = None,
     properties: Mapping[str, str] | None = None,
+    begin: Begin | None = None,
     **options: Any,
 ) -> HoplineApp:
     """Return a Faust application whose services live in a database; ``options`` are Faust's.
@@ -186,7 +190,7 @@ def hopline_app(
     same at every start: one that was killed goes on at once. ``bootstrap`` and ``prefix`` are
     HOPLINE_BOOTSTRAP and HOPLINE_PREFIX if not given. ``properties`` are librdkafka's: by them the
     catalog is read, and of TLS and SASL what Faust needs is taken. Without any, variables such as
-    HOPLINE_KAFKA_SASL_PASSWORD_FILE say them.
+    HOPLINE_KAFKA_SASL_PASSWORD_FILE say them. ``begin`` is what it is for a Receiver.
     """
     if options.get("processing_guarantee") not in (None, "at_least_once"):
         raise UsageError(
@@ -212,6 +216,7 @@ def hopline_app(
         name, cluster=cluster, instance=instance, database=database, **{**defaults, **options}
     )
     app.counts_alike = "topic_partitions" not in options
+    app.begin = begin
     return app
 
 

@@ -1,17 +1,19 @@
 """Faust's driver for Kafka (aiokafka), made to keep what an agent on a queue promises.
 
-Six things are different. Only what is committed is read: Faust 0.15.3 reads aborted transactions
+Seven things are different. Only what is committed is read: Faust 0.15.3 reads aborted transactions
 too unless it commits in transactions itself, which fails on rebalance. Commands go through an
 idempotent producer. A message of a queue counts as done when its agent says so: Faust counts as
 done what it skips in a rebalance and what an agent was cancelled in, and would commit past it. A
 message is committed behind the rows that it has changed: Faust waits for them a tenth of a second,
 and where Kafka refuses one it warns and commits. With the offset of a queue a
-:class:`~streams.agents.note.Note` is committed. And who is dealt less than there is asks once more.
+:class:`~streams.agents.note.Note` is committed. Where Kafka has forgotten an offset, nothing is
+read again (:mod:`streams.client.begin`). And who is dealt less than there is asks once more.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -25,6 +27,8 @@ from mode.services import WaitResults
 from streams.agents.begun import Begun
 from streams.agents.dialog import NotConfirmedError
 from streams.agents.note import Note
+from streams.client.begin import Beginning
+from streams.errors import HoplineError
 from streams.kafka import (
     Cluster,
     KafkaError,
@@ -39,6 +43,10 @@ if TYPE_CHECKING:
     from streams.agents.application import HoplineApp
 
 
+log = logging.getLogger("hopline.agents")
+
+Noted = Mapping[tuple[str, int], tuple[int, str]]
+"""Committed offsets and what stands beside them, by topic and partition."""
 GONE = uuid.UUID(int=0)
 """The id of a topic that is not there."""
 
@@ -94,7 +102,10 @@ class Consumer(aiokafka.Consumer):
         self.changed: set[str] = set()
         self._finished: dict[TP, int] = {}
         self._rollbacks: dict[TP, int] = {}
-        self._noted: Mapping[tuple[str, int], tuple[int, str]] = {}
+        self._noted: Noted = {}
+        self._beginnings: dict[str, Beginning] = {}
+        self._reached: dict[TP, int] = {}
+        self._new: set[TP] = set()
         self._held: set[TP] = set()
         self._wanted: set[TP] = set()
         self._seeking = asyncio.Lock()
@@ -147,7 +158,35 @@ class Consumer(aiokafka.Consumer):
         except NotConfirmedError as error:
             await self.crash(error)
             return False
-        return settled and await super()._commit(offsets)
+        done = settled and await self._noted_down(offsets) and await super()._commit(offsets)
+        if done:
+            self._reached |= {tp: at for tp, at in offsets.items() if tp in self._reached}
+        return done
+
+    async def _noted_down(self, offsets: Mapping[TP, int]) -> bool:
+        """Write down that the group receives from queues, before it commits that."""
+        reached = self._reached
+        further = [tp for tp, at in offsets.items() if tp in reached and at > reached[tp]]
+        if not await self._pinned(self._new.intersection(further)):
+            return False
+        try:
+            for topic in {tp.topic for tp in further}:
+                positions = {tp.partition: reached[tp] for tp in further if tp.topic == topic}
+                await asyncio.to_thread(self._beginnings[topic].note, positions)
+        except (HoplineError, KafkaException) as error:
+            log.warning("%s: nothing is committed: %s", self.app.conf.id, error)
+            return False
+        return True
+
+    async def _pinned(self, new: set[TP]) -> bool:
+        """Commit where the group begins, where it had nothing committed."""
+        if new:
+            for tp in new:
+                self.notes.setdefault(tp, Note(self.topics[tp.topic]))
+            if not await super()._commit({tp: self._reached[tp] for tp in new}):
+                return False
+            self._new -= new
+        return True
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         """Learn what was committed of queues, and read nothing of them before :meth:`perform_seek`.
@@ -155,7 +194,14 @@ class Consumer(aiokafka.Consumer):
         Faust lets partitions flow a moment before it goes to what is committed.
         """
         if self.queues:
-            found, self._noted = await asyncio.to_thread(self._ask)
+            try:
+                found, self._noted = await asyncio.to_thread(self._ask)
+                begun = await asyncio.to_thread(self._begun, found, self._of_queues(assigned))
+            except HoplineError as error:
+                await self.crash(error)
+                return
+            self._reached |= begun
+            self._new |= {tp for tp, at in begun.items() if at != self._committed_at(tp, found)}
             self.topics = {**found, **self.topics}
             self.changed = {topic for topic, id in self.topics.items() if found[topic] != id}
         self._held, self._wanted = self._of_queues(assigned), set()
@@ -179,8 +225,9 @@ class Consumer(aiokafka.Consumer):
             for tp in self._held:
                 if self._note(tp).topic not in (None, self.topics[tp.topic]):
                     self._committed_offset[tp], self._rollbacks[tp] = None, 0
-                if not self._committed_offset[tp]:
-                    await self.seek(tp, 0)
+                if not self._committed_offset[tp] or tp in self._new:
+                    await self.seek(tp, self._reached.get(tp, 0))
+            await self._pinned(self._new & self._held)
             wanted, self._wanted, self._held = self._wanted & self._held, set(), set()
             super().resume_partitions(wanted)
 
@@ -192,7 +239,25 @@ class Consumer(aiokafka.Consumer):
         said = self._noted.get((tp.topic, tp.partition), (0, ""))[1]
         return self.notes.get(tp) or Note.decode(said)
 
-    def _ask(self) -> tuple[dict[str, uuid.UUID], Mapping[tuple[str, int], tuple[int, str]]]:
+    def _committed_at(self, tp: TP, ids: Mapping[str, uuid.UUID]) -> int:
+        """Return what is committed of a queue, -1 where that is nothing of this topic."""
+        at, said = self._noted.get((tp.topic, tp.partition), (-1, ""))
+        return at if Note.decode(said).topic in (None, ids[tp.topic]) else -1
+
+    def _begun(self, ids: Mapping[str, uuid.UUID], assigned: set[TP]) -> dict[TP, int]:
+        """Return where queues are read; raises PositionLostError."""
+        app = cast("HoplineApp", self.app)
+        found: dict[TP, int] = {}
+        for topic in {tp.topic for tp in assigned if ids[tp.topic] != GONE}:
+            beginning = self._beginnings.setdefault(
+                topic, Beginning(app.cluster, app.instance, topic, app.conf.id, app.begin)
+            )
+            mine = {tp.partition: tp for tp in assigned if tp.topic == topic}
+            at = beginning.positions({p: self._committed_at(tp, ids) for p, tp in mine.items()})
+            found |= {tp: at[p] for p, tp in mine.items()}
+        return found
+
+    def _ask(self) -> tuple[dict[str, uuid.UUID], Noted]:
         app = cast("HoplineApp", self.app)
         ids = {topic: find_topic(app.cluster, topic) for topic in self.queues}
         return ids, read_notes(app.cluster, app.conf.id)
@@ -210,6 +275,8 @@ class Consumer(aiokafka.Consumer):
         for tp in revoked:
             self._finished.pop(tp, None)
             self.notes.pop(tp, None)
+            self._reached.pop(tp, None)
+            self._new.discard(tp)
         await super().on_partitions_revoked(revoked)
 
 

@@ -9,6 +9,10 @@ nothing is produced twice, whatever was killed and when::
     2. send the position           as after 1
     3. commit                      the batch is there, and the position is behind it
 
+Kafka forgets offsets of a group without members after a week. So a job also has a record in
+``reading.<instance>``, written before its first batch and behind its first offset: a job with that
+record and no offset is refused.
+
 The transactional id is the job's. Who takes a job up ends what its predecessor had open, and the
 predecessor, should it still run, is fenced: it can commit nothing any more.
 """
@@ -21,7 +25,8 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from streams.errors import UsageError
+from streams.client.readings import Readings
+from streams.errors import SurroundingsError, UsageError
 from streams.kafka import (
     AbortedError,
     Cluster,
@@ -81,7 +86,8 @@ class Job:
     ``plan`` is a short text that is another one for another plan; ``anchor`` a topic of the
     cluster at which the position is kept, the same one whenever the job is taken up; ``now`` is in
     epoch milliseconds. A job that was begun is taken up: ``standing`` says where. Raises UsageError
-    where the name stands for another plan, SurroundingsError where Kafka does not answer.
+    where the name stands for another plan, SurroundingsError where Kafka does not answer, or has
+    forgotten where the job is. That is known of jobs with an ``instance``, where ``anchor`` is.
     """
 
     def __init__(
@@ -92,6 +98,7 @@ class Job:
         plan: str,
         anchor: str,
         now: int,
+        instance: str | None = None,
         timeout: float = 30.0,
     ) -> None:
         self.name, self._plan, self._timeout = demand_name(name), plan, timeout
@@ -100,9 +107,22 @@ class Job:
         # In this order: nobody else can commit any more, then Kafka says how far the job is.
         self._transactor = Transactor(cluster, f"replay.{name}", timeout=timeout)
         self._observer = cluster.consumer(f"{cluster.topics.prefix}replay.{name}")
+        group = f"{cluster.topics.prefix}replay.{name}"
+        self._readings = instance and Readings(cluster, instance, anchor, group)
         known = self._known()
-        self.resumed = known is not None
+        if known is None:
+            self._refuse_forgotten()
+        self.resumed = self._is_kept = known is not None
         self.standing = known or Standing(0, 0, now)
+
+    def _refuse_forgotten(self) -> None:
+        before = self._readings and self._readings.known().get(0)
+        if before:
+            raise SurroundingsError(
+                f"The job {self.name} was begun, and Kafka has forgotten how far it is. By "
+                f"{before.when} {before.position:,} records were settled, perhaps more.",
+                "To send everything again, in conversations of their own, give --job another name.",
+            )
 
     def _known(self) -> Standing | None:
         mark = self._mark_kept()
@@ -150,9 +170,16 @@ class Job:
         return []
 
     def _commit(self, records: Sequence[Outgoing], *, passed: int = 0) -> None:
+        if not self._is_kept:  # so that who has a record once had an offset
+            self._keep((), self.standing)
+            self._is_kept = True
         position, refused, began = self.standing
-        after = Standing(position + len(records) + passed, refused + passed, began)
-        said = {"plan": self._plan, "refused": after.refused, "began": began}
+        if self._readings:
+            self._readings.note({0: position})
+        self._keep(records, Standing(position + len(records) + passed, refused + passed, began))
+
+    def _keep(self, records: Sequence[Outgoing], after: Standing) -> None:
+        said = {"plan": self._plan, "refused": after.refused, "began": after.began}
         mark = TopicPartition(self._mark.topic, 0, after.position, closed(json.dumps(said)))
         member = self._observer.consumer_group_metadata()
         for attempt in range(1, _TRIES + 1):

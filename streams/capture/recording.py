@@ -26,8 +26,8 @@ from streams.kafka import (
 from streams.prose import listed
 from streams.wire.place import place_of
 
-NOT_UNASKED = ("presence", "metric")
-"""What processes say of themselves, every second; captured where it is named."""
+NOT_UNASKED = ("presence", "metric", "reading")
+"""Not traffic: heartbeats, figures, who has read; captured where it is named."""
 _OPEN = 60.0
 """Seconds that an open transaction is waited for."""
 

@@ -10,6 +10,7 @@ import click
 
 from streams.analysis.places import unknown
 from streams.cli.answer_options import format_option, timeout_option
+from streams.cli.begin_option import begin_of, begin_option
 from streams.cli.options import cluster_options
 from streams.cli.record_text import said
 from streams.cli.statement import at_option, database_at, reached, target_option
@@ -28,6 +29,7 @@ _BAD_NEWS = 1
 @click.option(
     "--group", required=True, metavar="NAME", help="Who reads; a group gets a message once."
 )
+@begin_option
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after this many messages.")
 @click.option(
     "--top",
@@ -63,6 +65,7 @@ def receive(
     at: str,
     queue: str,
     group: str,
+    begin: tuple[str, ...],
     limit: int | None,
     top: int,
     conversation: uuid.UUID | None,
@@ -80,6 +83,10 @@ def receive(
     What was printed is committed for the group and does not come again: bodies are printed whole,
     as text where they are UTF-8, else as hexadecimal digits. The most urgent conversation group
     comes first, and within it the most urgent conversation; 9617 where the queue is off.
+
+    A group that has never received begins at the queue's beginning. One that has, and whose
+    position Kafka has forgotten (it forgets groups without members after a week), is refused: it
+    would receive everything again. Then --from says where it goes on.
     """
     if conversation is not None and conversation_group is not None:
         raise click.UsageError("--conversation and --conversation-group exclude each other.")
@@ -87,6 +94,7 @@ def receive(
         raise click.UsageError("--next-group receives nothing: leave out what is about messages.")
     if target and conversation is None:
         raise click.UsageError("--target says which side --conversation means.")
+    start = begin_of(begin)
     cluster = reached(bootstrap, prefix, max(timeout, 5.0))
     instance, database = database_at(cluster, at)
     name, home = _queue(instance, database, queue), home_of(instance.name, database)
@@ -94,12 +102,12 @@ def receive(
     if conversation is not None:
         side = Conversation(home, database.name, conversation, not target)
     if next_group:
-        with Receiver(cluster, home, database.name, name, group) as receiver:
+        with Receiver(cluster, home, database.name, name, group, begin=start) as receiver:
             _show_group(receiver.get_conversation_group(timeout), format_)
         return
     broken = 0
     with (
-        Receiver(cluster, home, database.name, name, group) as receiver,
+        Receiver(cluster, home, database.name, name, group, begin=start) as receiver,
         Client(cluster) as client,
     ):
         left = limit

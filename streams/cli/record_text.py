@@ -182,6 +182,14 @@ def _metric(record: Description) -> str:
     return f"{metric.get('table')}: {shown}"
 
 
+def _reading(record: Description) -> str:
+    reading = record.get("reading")
+    if reading is None:
+        return "no group"
+    where = f"{reading['topic']}/{reading['partition']}"
+    return f"group {reading['group']} has received below {reading['position']} of {where}"
+
+
 def _claimed(role: Mapping[str, Any]) -> str:
     what = "principal" if role["principal"] else "mirror"
     return f"{what} of {role['broker']} (epoch {role['epoch']})"
@@ -263,6 +271,7 @@ _WHAT: Mapping[str, Callable[[Description], str]] = {
     "result": _result,
     "presence": _presence,
     "metric": _metric,
+    "reading": _reading,
     "catalog": _catalog,
     "dialog": _state,
 }

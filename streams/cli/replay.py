@@ -42,7 +42,9 @@ from streams.cli.settings import config_option, properties_option, setting_optio
 from streams.cli.topology_argument import TopologyArgument
 from streams.errors import InputError, SurroundingsError
 from streams.kafka import Cluster, read_catalog
+from streams.kafka.listing import topic_names
 from streams.topology import Topology
+from streams.wire.place import place_of
 
 _BAD_NEWS, _INTERRUPTED = 1, 130
 
@@ -192,7 +194,7 @@ def replay(
     demand_topics(cluster, topics, timeout / 1000)
     work = Job(
         cluster, naming.job, plan=rerun.digest(), anchor=topics[0], now=_epoch(),
-        timeout=timeout / 1000,
+        instance=_home(cluster, topics[0], named=bool(job)), timeout=timeout / 1000,
     )  # fmt: skip
     before, found = work.standing.position, None
     if work.resumed:
@@ -225,6 +227,22 @@ def _raw(
             format_=format_,
         )  # fmt: skip
     ctx.exit(code)
+
+
+def _home(cluster: Cluster, topic: str, *, named: bool) -> str | None:
+    """Return the instance of a topic, where a record can say that a job was begun."""
+    place = place_of(topic, cluster.topics)
+    if place is None or place.instance is None or "--" in topic:  # too long a name says none
+        return None
+    record = cluster.topics.reading(place.instance)
+    if record in topic_names(cluster):
+        return place.instance
+    if named:  # else nobody takes it up without naming it
+        _tell(
+            f"replay: there is no topic {record}: when Kafka has forgotten how far this job is "
+            "(after a week), it begins at its beginning. 'hopline apply' creates the topic."
+        )
+    return None
 
 
 def _new_job() -> str:

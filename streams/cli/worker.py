@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from streams.cli.begin_option import begin_of
 from streams.cli.headed import HeadedCommand
 from streams.cli.log import log_to_stderr
 from streams.cli.options import cluster_of, cluster_options
@@ -46,6 +47,7 @@ def worker(
     classifier: str | None,
     redirect: str | None,
     directory: str | None,
+    begin: tuple[str, ...],
     bootstrap: str,
     prefix: str,
     log_format: str,
@@ -67,7 +69,7 @@ def worker(
     log_to_stderr(settings.log_format, verbose=settings.verbose)
     logging.getLogger("hopline.ready").setLevel(logging.INFO)
     options_of_agents = AgentOptions(
-        topology, agents, service, name, classifier, redirect, directory
+        topology, agents, service, name, classifier, redirect, directory, begin_of(begin)
     )
     options_of_agents.demand(wanted=role == AGENTS)
     every = every or (topology is not None and not instances)

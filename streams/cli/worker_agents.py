@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 import click
 
 from streams.cli.agents import agents_named, look_beside, refuse_agents, refuse_settings
+from streams.cli.begin_option import begin_option
 from streams.cli.topology_argument import TopologyArgument
+from streams.client import Begin
 from streams.errors import UsageError
 from streams.kafka import Cluster, read_catalog
 from streams.live.statements import live_topology
@@ -40,14 +42,17 @@ class AgentOptions:
     classifier: str | None = None
     redirect: str | None = None
     directory: str | None = None
+    begin: Begin | None = None
 
     def demand(self, *, wanted: bool) -> None:
         """Raise UsageError where agents are wanted and not said which, or the other way round."""
         routing = self.name or self.classifier or self.redirect
         shipped = self.service or routing or self.directory
-        if not wanted and (shipped or self.topology or self.names):
-            raise UsageError("--topology, --service and what goes with them are for agents.",
-                             "ROLE agents")  # fmt: skip
+        if not wanted and (shipped or self.topology or self.names or self.begin is not None):
+            raise UsageError(
+                "--topology, --service, --from and what goes with them are for agents.",
+                "ROLE agents",
+            )
         if wanted and (self.service is None) == (self.topology is None):
             known = " or ".join(kind.value for kind in Kind)
             raise UsageError("Which agents?", f"Give --topology TOPOLOGY, or --service {known}.")
@@ -82,7 +87,7 @@ class AgentOptions:
 
 
 AGENT_HEADINGS = {
-    "Agents": ("topology", "agents", "service"),
+    "Agents": ("topology", "agents", "service", "begin"),
     f"Agents of {Kind.DATA_DEPENDENT_ROUTING.value}": ("name", "classifier", "redirect"),
     f"Agents of {Kind.CONFIGURATION_NOTICE.value}": ("directory",),
 }
@@ -92,6 +97,7 @@ AGENT_HEADINGS = {
 def agent_options(command: F) -> F:
     """Add the options that only ROLE agents has."""
     for option in (
+        begin_option,
         click.option(
             "--directory",
             metavar="FILE|URL",
@@ -157,6 +163,9 @@ def run_agents(
     where = tuple(instances) or tuple(topology.instances)
     makers = {Kind.CONFIGURATION_NOTICE: notice_maker(cluster)}
     apps = [app for a in agents for app in applications_of(a, cluster, topology, where, makers)]
+    if options.begin is not None:
+        for app in apps:
+            app.begin = options.begin
     with _answering(http) as ready:
         serve(apps, [agent.name for agent in agents], ready)
 

@@ -1,5 +1,6 @@
 """Dialogs for applications: begin, send, receive, end."""
 
+from streams.client.begin import Begin, PositionLostError
 from streams.client.client import Client
 from streams.client.conversation import Conversation, StatementError
 from streams.client.exchange import Exchange
@@ -11,10 +12,12 @@ from streams.wire.records import LARGEST_BODY
 
 __all__ = [
     "LARGEST_BODY",
+    "Begin",
     "Client",
     "Conversation",
     "Exchange",
     "Once",
+    "PositionLostError",
     "Received",
     "Receiver",
     "Source",

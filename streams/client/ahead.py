@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from streams.errors import SurroundingsError
+from streams.client.begin import Beginning, PositionLostError
+from streams.errors import HoplineError, SurroundingsError
 from streams.kafka import (
     Cluster,
     FencedError,
@@ -42,6 +43,8 @@ READ_AHEAD = 300
 """Messages of a partition among which the next one is chosen; bounds the offset's metadata."""
 _PATIENCE = 30.0
 """Seconds for which Kafka is asked what was received before."""
+_SLICE = 1.0
+"""Seconds in Kafka's client at a time: what an assignment fails with is raised after it."""
 HOLDER = "application"
 """In whose name messages are received: a member has one transaction at a time."""
 
@@ -63,16 +66,23 @@ class ReadAhead:
     partition is somebody else's by now of which something was received and not committed.
     """
 
-    def __init__(self, cluster: Cluster, topic: str, group: str, member: str | None) -> None:
-        self.topic = topic
+    def __init__(
+        self,
+        cluster: Cluster,
+        topic: str,
+        group: str,
+        member: str | None,
+        beginning: Beginning,
+    ) -> None:
+        self.topic, self._beginning = topic, beginning
         self.partitions: dict[int, Ahead] = {}
         self.broken: list[MalformedError] = []
         self.bereft = False
         self._leaving = False
-        self._over: SurroundingsError | None = None
+        self._over: HoplineError | None = None
         self._told: set[int] = set()
         named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
-        self._consumer = cluster.consumer(group, auto_offset_reset="earliest", **named)
+        self._consumer = cluster.consumer(group, **named)
         self._returning, self._is_dealt = Returning(cluster, group, member), False
         self._stranded = Stranded(cluster)
         self._join()
@@ -93,12 +103,12 @@ class ReadAhead:
         return self._consumer.consumer_group_metadata()
 
     def read(self, timeout: float) -> None:
-        """Read ahead; waits for the first record only.
+        """Read ahead; waits for the first record only, and a second at most.
 
         Raises SurroundingsError where there is no such topic, this user may not read it or as this
-        group, or Kafka does not say what was received before, and FencedError where it takes us for
-        nobody. All but the first are for good: Kafka's client says so once, and would let us wait
-        for ever.
+        group, or Kafka does not say what was received before, PositionLostError where nobody knows
+        that any more, and FencedError where Kafka takes us for nobody. All but the first are for
+        good: Kafka's client says so once, and would let us wait for ever.
         """
         if self._over is not None:
             raise self._over
@@ -108,7 +118,7 @@ class ReadAhead:
             self._over = stranded
             raise
         self._pace()
-        first = self._consumer.poll(timeout)
+        first = self._consumer.poll(min(timeout, _SLICE))
         if self._is_dealt and not self._is_held() and self._returning.finds_idle([self.topic]):
             if first is not None and first.error() is None:
                 first = None  # it is read again
@@ -136,17 +146,27 @@ class ReadAhead:
         behind = {n: p for n, p in behind.items() if p != self.partitions[n].stored}
         if not behind:
             return
+        self.note(behind)
         try:
-            done = self._consumer.commit(offsets=self.offsets(behind), asynchronous=False)
-            failed = [p.error for p in done or () if p.error is not None]
+            self._commit(behind)
         except KafkaException as error:
-            failed = [error.args[0]]
-        if failed:
             raise SurroundingsError(
-                f"{self.topic}: what was received was not committed: {failed[0].str()}.",
+                f"{self.topic}: what was received was not committed: {error.args[0].str()}.",
                 "It may come again.",
-            )
+            ) from error
         self.stored(behind)
+
+    def _commit(self, progress: Mapping[int, Progress]) -> None:
+        done = self._consumer.commit(offsets=self.offsets(progress), asynchronous=False)
+        for place in done or ():
+            if place.error is not None:
+                raise KafkaException(place.error)
+
+    def note(self, progress: Mapping[int, Progress]) -> None:
+        """Write down that the group receives, before it commits; raises AbortedError."""
+        stored = {n: self.partitions[n].stored for n in progress}
+        took = [n for n, p in progress.items() if p.received != stored[n].received]
+        self._beginning.note({n: stored[n].next for n in took})
 
     def offsets(self, progress: Mapping[int, Progress]) -> list[TopicPartition]:
         """Return what is committed where partitions have come so far."""
@@ -173,7 +193,7 @@ class ReadAhead:
                 (self._consumer.pause if full else self._consumer.resume)(what)
                 partition.paused = full
 
-    def _take(self, message: Message) -> SurroundingsError | None:
+    def _take(self, message: Message) -> HoplineError | None:
         """Take a record that was read; returns an error that is none of any record."""
         error = message.error()
         if error is not None:
@@ -197,7 +217,7 @@ class ReadAhead:
         partition.queue.put(Row(order, group, side, frame.header.type, priority))
         return None
 
-    def _failure(self, error: KafkaError) -> SurroundingsError | None:
+    def _failure(self, error: KafkaError) -> HoplineError | None:
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return SurroundingsError(
                 f"Queue topic {self.topic} does not exist.", "Run 'hopline apply TOPOLOGY'."
@@ -207,6 +227,13 @@ class ReadAhead:
                 f"{self.topic}: this user may not receive from it: {error.str()}.",
                 "`hopline acl TOPOLOGY` says what each role may do, and as which groups. When it "
                 "may, make this reader anew.",
+            )
+        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+            self._over = PositionLostError(
+                f"{self.topic}: the log has nothing at this group's position any more: "
+                f"{error.str()}.",
+                "It was trimmed behind another group, or made anew. Make this reader anew: it says "
+                "what is there, and what to do.",
             )
         elif is_fatal(error):
             self._over = FencedError(
@@ -223,25 +250,32 @@ class ReadAhead:
 
     def _assigned(self, _: Any, partitions: list[TopicPartition]) -> None:
         self._is_dealt = True
-        for known in () if self._leaving else self._committed(partitions):
-            stored = Progress.decode(max(known.offset, 0), note_of(known))
-            queue = ReadyQueue(stored)
-            if stored.rollbacks >= POISON:  # it was turned off by that, and is on again
-                queue.turn_on()
-            self.partitions[known.partition] = Ahead(queue, stored)
-
-    def _committed(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Return what was received before; a partition of which Kafka does not say it has none."""
+        found: dict[int, Progress] = {}
         try:
-            found: list[TopicPartition] = self._consumer.committed(partitions, timeout=_PATIENCE)
+            found = {} if self._leaving else self._begun(partitions)
+        except HoplineError as error:
+            self._over = error
         except KafkaException as error:
             self._over = SurroundingsError(
                 f"{self.topic}: Kafka does not say what was received before: "
                 f"{error.args[0].str()}.",
                 "Make this reader anew.",
             )
-            return []
-        return found
+        for number, stored in found.items():
+            queue = ReadyQueue(stored)
+            if stored.rollbacks >= POISON:  # it was turned off by that, and is on again
+                queue.turn_on()
+            self.partitions[number] = Ahead(queue, stored)
+        self._consumer.assign([TopicPartition(self.topic, n, p.next) for n, p in found.items()])
+
+    def _begun(self, partitions: list[TopicPartition]) -> dict[int, Progress]:
+        """Return what was received before; where that is nothing, Kafka knows it from now on."""
+        known = self._consumer.committed(partitions, timeout=_PATIENCE)
+        at = self._beginning.positions({p.partition: p.offset for p in known})
+        new = {p.partition: Progress(at[p.partition]) for p in known if at[p.partition] != p.offset}
+        if new:
+            self._commit(new)
+        return {p.partition: Progress.decode(p.offset, note_of(p)) for p in known} | new
 
     def _gone(self, _: Any, partitions: list[TopicPartition]) -> None:
         """Forget what was read of partitions that another member reads again."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import uuid
 
+from streams.client.begin import Begin
 from streams.client.conversation import Conversation
 from streams.client.receiver import Received, Receiver
 from streams.client.statements import Statements
@@ -43,11 +44,14 @@ class Exchange(Statements):
         *,
         name: str,
         timeout: float = 30,
+        begin: Begin | None = None,
     ) -> None:
         self._cluster = cluster
         self._said: list[Outgoing] = []
         self._transactor = Transactor(cluster, f"client.{name}", timeout=timeout)
-        self._receiver = Receiver(cluster, instance, database, queue, group, member=name)
+        self._receiver = Receiver(
+            cluster, instance, database, queue, group, member=name, begin=begin
+        )
 
     def __enter__(self) -> Exchange:
         return self

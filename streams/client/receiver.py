@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from streams.client.ahead import HOLDER, Ahead, ReadAhead
+from streams.client.begin import Begin, Beginning
 from streams.client.conversation import Conversation, StatementError
 from streams.client.queues import QueueSettings
 from streams.errors import Number
@@ -73,6 +74,11 @@ class Receiver:
     goes on at once, where otherwise its partitions wait until its session is over (10 s). One that
     leaves for good is waited for as long. A second one with the name ends the first, which is told
     by FencedError; so is one that Kafka could not hear for a whole session. Make it anew then.
+
+    ``begin`` says where to begin in partitions where the group has no position: "beginning", "end"
+    or an offset, of a queue with several partitions one for each (``{0: 4711}``). Without it a
+    group that has never received begins at the beginning, and one whose position Kafka has
+    forgotten is refused (PositionLostError), because it would receive everything again.
     """
 
     def __init__(
@@ -84,11 +90,13 @@ class Receiver:
         group: str,
         *,
         member: str | None = None,
+        begin: Begin | None = None,
     ) -> None:
         self._where = (instance, database, queue)
         self._settings = QueueSettings(cluster, *self._where)
         topic = cluster.topics.queue(*self._where)
-        self._ahead = ReadAhead(cluster, topic, group, member)
+        beginning = Beginning(cluster, instance, topic, group, begin)
+        self._ahead = ReadAhead(cluster, topic, group, member, beginning)
 
     def __enter__(self) -> Receiver:
         return self
@@ -165,6 +173,7 @@ class Receiver:
         queues = {number: partition.queue.copy() for number, partition in ahead.partitions.items()}
         progress = {number: queue.commit(HOLDER) for number, queue in queues.items()}
         behind = {n: p for n, p in progress.items() if p != ahead.partitions[n].stored}
+        ahead.note(behind)
         through(ahead.offsets(behind), ahead.member)
         for number, queue in queues.items():
             ahead.partitions[number].queue = queue

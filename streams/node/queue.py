@@ -53,6 +53,11 @@ class Progress:
     beyond: tuple[tuple[int, int], ...] = ()
     rollbacks: int = 0
 
+    @property
+    def received(self) -> tuple[int, tuple[tuple[int, int], ...]]:
+        """Return what was received, and not how often it was tried."""
+        return self.next, self.beyond
+
     def has(self, order: int) -> bool:
         """Tell whether a message was received."""
         return order < self.next or any(first <= order <= last for first, last in self.beyond)

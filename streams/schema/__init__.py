@@ -28,6 +28,7 @@ NAMES = (
     "Positions",
     "Request",
     "Seen",
+    "Reading",
     "CapturedRecord",
 )
 

@@ -29,6 +29,7 @@ from streams.wire.evolution import ANNOUNCED, read_announcement
 from streams.wire.metric import decode_metric
 from streams.wire.place import place_of
 from streams.wire.plain import body_of, plain, text_of_bytes
+from streams.wire.reading import decode_reading
 from streams.wire.records import (
     COMMAND,
     CONVERSATION,
@@ -266,6 +267,13 @@ def _metric(found: _Found) -> None:
         found.out["conversation"] = metric["values"].get("conversation")
 
 
+def _reading(found: _Found) -> None:
+    if found.record.value is None:
+        found.out["removed"] = True
+        return
+    found.take("reading", lambda: decode_reading(found.record.value))
+
+
 def _state(found: _Found) -> None:
     key, value = found.record.key or b"", found.record.value
     if key == POSITIONS_KEY:
@@ -308,6 +316,7 @@ _KINDS: Mapping[str, Callable[[_Found], None]] = {
     "presence": _presence,
     "event": _event,
     "metric": _metric,
+    "reading": _reading,
 }
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from streams.schema import load
 from streams.topology import catalog_key, split_key
-from streams.wire import codecs, metric, state, statements
+from streams.wire import codecs, metric, reading, state, statements
 from streams.wire.records import HOP, MESSAGE, ROUTE, Headers
 from streams.wire.single_object import (
     MARKER,
@@ -47,6 +47,7 @@ _CODECS: dict[str, Codec] = {
         state.POSITIONS,
         state.REQUEST,
         state.SEEN,
+        reading.READING,
     )
 }
 """Not that of the catalog itself: nobody could learn it there."""

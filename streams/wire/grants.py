@@ -142,6 +142,7 @@ ROLES: Mapping[str, RoleKind] = {
             _topic("cmd", On.HOME, "Write", "BEGIN, SEND, END"),
             _topic("result", On.HOME, "Read", "the answer to a statement"),
             _topic("queue", On.PLACE, "Read", "RECEIVE"),
+            _topic("reading", On.HOME, "Read Write", "that it has received; outlives offsets"),
             _group("", On.PLACE, "Read", "what it has received"),
             _NAMED,
             _transactions("client.", On.OWN, "receive and answer as one (Exchange)"),
@@ -153,6 +154,7 @@ ROLES: Mapping[str, RoleKind] = {
             _CATALOG,
             _topic("cmd", On.HOME, "Write", "what it says"),
             _topic("queue", On.PLACE, "Read", "the queue of its service"),
+            _topic("reading", On.HOME, "Read Write", "that it has received; outlives offsets"),
             _topic("event", On.CLUSTER, "Write", "that it has started, and ended (163)"),
             _group("", On.OWN, "Read", "what it has received"),
             _NAMED,
@@ -240,6 +242,7 @@ ROLES: Mapping[str, RoleKind] = {
         (
             _CATALOG,
             _topic("cmd", On.EVERY, "Read Write", "statements, again; how far a job is"),
+            _topic("reading", On.EVERY, "Read Write", "that a job has begun; outlives offsets"),
             _topic("queue", On.EVERY, "Read", "what is delivered"),
             _topic("event", On.CLUSTER, "Read", "what happens"),
             _group("replay", On.CLUSTER, "Describe", "the name under which it reads"),

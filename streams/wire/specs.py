@@ -21,6 +21,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "queue": _FOREVER,
     "dialog": _COMPACTED,
     "result": _HOUR,
+    "reading": _COMPACTED,
     "catalog": _COMPACTED,
     "presence": {**_COMPACTED, "message.timestamp.type": "LogAppendTime"},
     "event": _SEVEN_DAYS,
@@ -85,5 +86,6 @@ def home_specs(
         spec(topics.ack(home), "ack", partitions),
         spec(topics.dialog(home), "dialog", partitions),
         spec(topics.result(home), "result"),
+        spec(topics.reading(home), "reading"),
         *(spec(topics.queue(home, d, q), "queue", count) for d, q, count in sorted(queues)),
     )

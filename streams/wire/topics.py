@@ -80,6 +80,10 @@ class Topics:
         """Return the topic of a service queue."""
         return self.name("queue", instance, database, queue)
 
+    def reading(self, instance: str) -> str:
+        """Return which consumer groups have received from the instance's queues (compacted)."""
+        return self.name("reading", instance)
+
     @property
     def catalog(self) -> str:
         """Return the cluster's catalog (compacted, one partition)."""

@@ -11,6 +11,10 @@ So the one question at the start is whether Kafka has the id of the batch that i
 offset belongs to a group that has the outbox's name and reads nothing; it stands at the catalog,
 because that is in every cluster. A relay that was replaced is fenced by Kafka at 2 and 3, and finds
 another owner in the database at 1.
+
+A relay commits such an offset before it takes its first batch, and again while it has nothing to
+do. So an offset with another id says that the batch was not sent, and no offset at all says that
+Kafka has forgotten it (``offsets.retention.minutes``): then nobody knows, and the relay refuses.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
@@ -35,8 +41,8 @@ from streams.wire.records import COMMAND
 
 log = logging.getLogger("hopline.outbox")
 
-REMEMBERED = 6 * 86_400
-"""Seconds for which Kafka surely knows a batch: it forgets offsets without members after a week."""
+RENEW = 600.0
+"""Seconds without a batch after which the offset is committed again, so that it is not too old."""
 LOOK_AGAIN = 5.0
 """Seconds after which an instance that nobody had applied is looked for again."""
 _AGAIN = 1.0
@@ -59,8 +65,14 @@ class Relay:
         # In this order: nobody else can commit any more, then the database says what is under way.
         self._transactor = Transactor(cluster, f"outbox.{outbox.id}", timeout=timeout)
         unfinished = outbox.claim()
-        if unfinished is not None and self._is_confirmed(unfinished):
-            outbox.finish(unfinished)
+        known = self._last_batch()
+        if unfinished is not None:
+            if known is None:
+                raise _forgotten(unfinished)
+            if known == unfinished.id:
+                outbox.finish(unfinished)
+        self._last, self._committed_at = known or "", 0.0
+        self._commit((), self._last)
         self.relayed = 0
 
     def close(self) -> None:
@@ -85,13 +97,18 @@ class Relay:
         """
         batch = self._next()
         if batch is None:
+            if time.monotonic() - self._committed_at > RENEW:
+                self._commit((), self._last)
             return 0
-        mark = TopicPartition(self._mark.topic, self._mark.partition, 0, closed(batch.id))
-        records = [self._record(statement) for statement in batch.statements]
-        self._transactor.commit(records, [mark], self._observer.consumer_group_metadata())
+        self._commit([self._record(statement) for statement in batch.statements], batch.id)
         self._outbox.finish(batch)
         self.relayed += len(batch.statements)
         return len(batch.statements)
+
+    def _commit(self, records: Sequence[Outgoing], batch: str) -> None:
+        mark = TopicPartition(self._mark.topic, self._mark.partition, 0, closed(batch))
+        self._transactor.commit(records, [mark], self._observer.consumer_group_metadata())
+        self._last, self._committed_at = batch, time.monotonic()
 
     @property
     def absent(self) -> tuple[str, ...]:
@@ -131,20 +148,21 @@ class Relay:
         key = str(said.conversation).encode("ascii")
         return Outgoing(topic, key, said.body, [(COMMAND, said.command)])
 
-    def _is_confirmed(self, batch: Batch) -> bool:
+    def _last_batch(self) -> str | None:
+        """Return the id of the last batch that Kafka has; ``None`` where it has no offset."""
         try:
             [known] = self._observer.committed([self._mark], timeout=self._timeout)
         except KafkaException as error:
             raise self._cluster.unreachable(error, self._timeout) from error
-        if note_of(known) == batch.id:
-            return True
-        age = time.time() - batch.at
-        if age > REMEMBERED:
-            raise SurroundingsError(
-                f"{len(batch.statements)} statements are under way since {age / 86_400:.0f} days: "
-                "whether Kafka has them is not known any more.",
-                f"Look for one (hopline tail --conversation {batch.statements[0].conversation}). "
-                "Is it there, delete the rows from hopline_outbox whose positions hopline_relay "
-                "names. Set batch, batch_at and positions there to NULL in either case.",
-            )
-        return False
+        return note_of(known) if known.offset >= 0 else None
+
+
+def _forgotten(batch: Batch) -> SurroundingsError:
+    since = datetime.fromtimestamp(batch.at, UTC).isoformat(timespec="seconds")
+    return SurroundingsError(
+        f"{len(batch.statements)} statements are under way since {since}, and Kafka has forgotten "
+        "the relay's position: whether it has them is not known any more.",
+        f"Look for one (hopline tail --conversation {batch.statements[0].conversation}). "
+        "Is it there, delete the rows from hopline_outbox whose positions hopline_relay "
+        "names. Set batch, batch_at and positions there to NULL in either case.",
+    )

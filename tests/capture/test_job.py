@@ -7,10 +7,12 @@ import os
 import pytest
 
 from streams.capture.job import Job, Refusal
-from streams.errors import UsageError
+from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, FencedError, Outgoing, create, read_all
 from streams.wire import Topics
-from streams.wire.specs import TopicSpec
+from streams.wire.specs import TopicSpec, spec
+from tests.forgetting import forget
+from tests.workers.rig import Hook, HookedCluster
 
 LARGE = 200_000
 
@@ -74,6 +76,67 @@ def test_a_name_that_stands_for_another_plan_is_refused(kafka: str, unique: str)
     one.close()
     with pytest.raises(UsageError, match="replays something else"):
         job(cluster, topic, plan="other")
+
+
+def kept(kafka: str, unique: str) -> tuple[Cluster, str]:
+    """Return a cluster where jobs are known for good."""
+    cluster, topic = made(kafka, unique)
+    create(cluster, [spec(cluster.topics.reading("A"), "reading")])
+    return cluster, topic
+
+
+def nightly(cluster: Cluster, topic: str, name: str = "nightly") -> Job:
+    return Job(cluster, name, plan="plan", anchor=topic, now=5, instance="A")
+
+
+def test_a_job_whose_position_kafka_has_forgotten_is_refused_and_sends_nothing_again(
+    kafka: str, unique: str
+) -> None:
+    cluster, topic = kept(kafka, unique)
+    one = nightly(cluster, topic)
+    one.commit(said(topic, b"1", b"2"))
+    one.close()
+    again = nightly(cluster, topic)
+    assert (again.resumed, again.standing) == (True, (2, 0, 5))
+    again.commit(said(topic, b"3"))
+    again.close()
+    forget(cluster, f"{unique}replay.nightly")
+    for _ in range(2):
+        with pytest.raises(SurroundingsError, match=r"2 records were settled, perhaps more") as no:
+            nightly(cluster, topic)
+        assert "--job another name" in no.value.remedy
+    other = nightly(cluster, topic, "weekly")
+    assert not other.resumed
+    other.close()
+    assert [message.value() for message in read_all(cluster, topic)] == [b"1", b"2", b"3"]
+
+
+def test_a_job_that_died_before_its_first_batch_is_not_taken_for_a_forgotten_one(
+    kafka: str, unique: str
+) -> None:
+    """Its record is there, and so is its offset: that was first."""
+    cluster, topic = kept(kafka, unique)
+    hooked = HookedCluster(cluster.bootstrap, cluster.topics)
+
+    class CrashError(BaseException):
+        """The job is gone: nothing after this happens."""
+
+    def crash(*_: object, **__: object) -> None:
+        raise CrashError
+
+    def crash_later(method: Hook, *args: object, **named: object) -> None:
+        hooked.hooks["begin_transaction"] = crash
+        method(*args, **named)
+
+    hooked.hooks["begin_transaction"] = crash_later
+    with pytest.raises(CrashError):
+        nightly(hooked, topic).commit(said(topic, b"1"))
+    assert list(read_all(cluster, cluster.topics.reading("A"))), "the record is there"
+    one = nightly(cluster, topic)
+    assert one.standing.position == 0
+    one.commit(said(topic, b"1"))
+    one.close()
+    assert [message.value() for message in read_all(cluster, topic)] == [b"1"]
 
 
 @pytest.mark.parametrize("name", ["", ".x", "a b", "a/b", "x" * 101])

@@ -28,6 +28,7 @@ def agents(*words: str) -> Result:
         ((*ROUTING, "--directory", "d.yaml"), "Leave out what is for the other."),
         ((*NOTICE, "--directory", "no.yaml"), "no.yaml cannot be read: No such file"),
         ((*NOTICE, "--directory", "mysql://host/db"), "cannot be kept in mysql"),
+        ((*ROUTING, "--from", "end", "--from", "0:1"), "say beginning, end or OFFSET once"),
     ],
 )
 def test_wrong_use(words: tuple[str, ...], says: str) -> None:

@@ -37,6 +37,7 @@ from streams.wire import codecs as c
 from streams.wire import state as s
 from streams.wire import statements
 from streams.wire.metric import encode_metric
+from streams.wire.reading import Reading, reading_record
 from streams.wire.single_object import Codec, prefix_of
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -89,6 +90,7 @@ def examples() -> dict[str, bytes]:
         "Positions": s.encode_positions(s.Positions(1, 2, 3)),
         "Request": s.encode_request(Request("S", 2, 3, ID, 4)),
         "Seen": s.encode_seen(Seen((Said(69, 1, -5, 8429), Said(70, 2, 9, 0)))),
+        "Reading": reading_record(Reading("readers", "ssb.queue.I.D.Q", ID, 1, 70, 3))[1],
     }
 
 

@@ -32,6 +32,7 @@ from streams.wire.describe import RawRecord, describe
 from streams.wire.metric import encode_metric
 from streams.wire.place import TopicPlace, place_of
 from streams.wire.plain import body_of
+from streams.wire.reading import Reading, reading_record
 from streams.wire.records import (
     ORIGIN,
     Headers,
@@ -243,6 +244,15 @@ def test_a_figure_of_the_monitor_is_shown_as_its_row() -> None:
     assert found["metric"]["values"] == {n: v for n, v in values.items() if v is not None}
     assert found["conversation"] == str(DIALOG)
     assert what(found) == f"latency_windows: conversation {DIALOG}, count 3, p50 2.5"
+
+
+def test_a_record_of_a_reader_says_what_it_has_received() -> None:
+    reading = Reading("billing", TOPICS.queue("S", "D", "Q"), DIALOG, 2, 70, 3)
+    key, value = reading_record(reading)
+    found = describe(record(TOPICS.reading("S"), value, key=key), TOPICS)
+    assert (found["kind"], found["instance"]) == ("reading", "S")
+    assert what(found) == "group billing has received below 70 of t.queue.S.D.Q/2"
+    assert describe(record(TOPICS.reading("S"), b"?", key=key), TOPICS)["malformed"]
 
 
 def test_state_records_say_what_they_are_about() -> None:

@@ -23,6 +23,7 @@ WRITERS = {
     "queue": {"endpoint"},
     "dialog": {"endpoint"},
     "result": {"endpoint"},
+    "reading": {"application", "agent", "replay"},
     "catalog": {"apply", "publish", "agent"},
     "presence": {"forwarder", "endpoint"},
     "event": {"forwarder", "endpoint", "agent", "own-agent"},

@@ -12,7 +12,7 @@ SPECS = {
     for made in (*cluster_specs(Topics()), *instance_specs(Topics(), "I", [("D", "Q", 1)]))
 }
 FOREVER = ("cmd", "out", "txq", "in", "ack", "queue")
-COMPACTED = ("dialog", "catalog", "presence")
+COMPACTED = ("dialog", "catalog", "presence", "reading")
 
 
 def test_every_kind_has_its_topic() -> None:

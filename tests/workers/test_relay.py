@@ -31,6 +31,7 @@ from streams.store.outbox import OUTBOX, RELAY, OutboxTable, SupersededError
 from streams.wire.specs import instance_specs
 from streams.workers import relay as relay_module
 from streams.workers.relay import Relay
+from tests.forgetting import forget
 from tests.running import DEADLINE, System, running
 from tests.workers.rig import HookedCluster
 
@@ -252,29 +253,83 @@ def test_a_batch_is_bounded_and_never_empty(
     assert sizes == [3, 1, 1]
 
 
-def test_a_batch_too_old_for_kafka_to_know_is_left_to_somebody_who_looks(
-    system: System, hooked: HookedCluster, engine: Engine, url: str
-) -> None:
-    """Kafka forgets a week after; guessing would lose it or say it twice."""
-    dialog = say(engine, b"one")
+def crashed(hooked: HookedCluster, url: str, hook: str, wanted: Any = crash) -> None:
+    """Let a relay die in its first batch."""
     with relaying(hooked, url) as relay:
-        hooked.hooks["begin_transaction"] = crash
+        hooked.hooks[hook] = wanted
         with pytest.raises(CrashError):
             relay.turn()
+    hooked.hooks.clear()
+
+
+def forgotten(system: System, url: str) -> None:
+    """Let Kafka forget what an outbox's relay has committed."""
+    outbox = OutboxTable.open(url)
+    forget(system.cluster, f"{system.cluster.topics.prefix}outbox.{outbox.id}")
+    outbox.close()
+
+
+@pytest.mark.parametrize(
+    ("hook", "wanted"), [("begin_transaction", crash), ("commit_transaction", then_crash)]
+)
+def test_a_batch_whose_position_kafka_has_forgotten_is_left_to_somebody_who_looks(
+    system: System, hooked: HookedCluster, engine: Engine, url: str, hook: str, wanted: Any
+) -> None:
+    """Guessing would lose it or send it twice, however young it is."""
+    say(engine, b"one")
+    crashed(hooked, url, hook, wanted)
+    forgotten(system, url)
+    for _ in range(2):
+        with (
+            pytest.raises(SurroundingsError, match=r"2 statements are under way since 20"),
+            relaying(system.cluster, url),
+        ):
+            pass
+    assert relayed(system) == ([None, b"one"] if wanted is then_crash else [])
+
+
+def test_a_batch_of_any_age_is_sent_where_kafka_says_that_it_was_not(
+    system: System, hooked: HookedCluster, engine: Engine, url: str
+) -> None:
+    """The offset with another id is a later word than the batch's own would be."""
+    dialog = say(engine, b"one")
+    crashed(hooked, url, "begin_transaction")
     with engine.begin() as connection:
-        old = RELAY.c.batch_at - relay_module.REMEMBERED - 86_400
-        connection.execute(RELAY.update().values(batch_at=old))
-    with (
-        pytest.raises(SurroundingsError, match=r"2 statements are under way since 7 days"),
-        relaying(system.cluster, url),
-    ):
-        pass
-    with engine.begin() as connection:
-        connection.execute(RELAY.update().values(batch=None, batch_at=None, positions=None))
+        connection.execute(RELAY.update().values(batch_at=RELAY.c.batch_at - 30 * 86_400))
     with relaying(system.cluster, url) as relay:
         assert relay.turn() == 2
     [begin, _] = system.snapshot(system.cluster.topics.cmd("ServerA"))
     assert begin["conversation"] == str(dialog.id)
+
+
+def test_a_relay_that_has_finished_begins_without_a_word_where_kafka_has_forgotten_it(
+    system: System, engine: Engine, url: str
+) -> None:
+    say(engine, b"one")
+    with relaying(system.cluster, url) as relay:
+        assert relay.turn() == 2
+    forgotten(system, url)
+    say(engine, b"two")
+    with relaying(system.cluster, url) as relay:
+        assert relay.turn() == 2
+    assert relayed(system) == [None, b"one", None, b"two"]
+
+
+def test_a_relay_that_has_nothing_to_do_is_not_forgotten(
+    system: System, hooked: HookedCluster, engine: Engine, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its offset is committed again before it is too old; a batch that dies then is known."""
+    monkeypatch.setattr(relay_module, "RENEW", 0.0)
+    with relaying(hooked, url) as relay:
+        forgotten(system, url)
+        assert relay.turn() == 0
+        say(engine, b"one")
+        hooked.hooks["begin_transaction"] = crash
+        with pytest.raises(CrashError):
+            relay.turn()
+    with relaying(system.cluster, url) as relay:
+        assert relay.turn() == 2
+    assert relayed(system) == [None, b"one"]
 
 
 # --- the command ---------------------------------------------------------------------------------

@@ -1,0 +1,47 @@
+"""``--from``: where a consumer group begins where it has no position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from streams.client import Begin
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def begin_option(command: F) -> F:
+    """Add the option, as ``begin``."""
+    return click.option(
+        "--from",
+        "begin",
+        multiple=True,
+        metavar="WHERE",
+        help="Where to begin in partitions where the group has no position: beginning, end, OFFSET "
+        "or PARTITION:OFFSET (may be repeated).",
+    )(command)
+
+
+def begin_of(said: Sequence[str]) -> Begin | None:
+    """Return what the option says; raises UsageError where that is nothing."""
+    match said:
+        case ():
+            return None
+        case ("beginning",):
+            return "beginning"
+        case ("end",):
+            return "end"
+        case (text,) if text.isdecimal():
+            return int(text)
+    begin: dict[int, int] = {}
+    for text in said:
+        partition, _, offset = text.partition(":")
+        if not (partition.isdecimal() and offset.isdecimal()) or int(partition) in begin:
+            raise click.UsageError(
+                f"--from {text}: say beginning, end or OFFSET once, or PARTITION:OFFSET once for "
+                "each partition."
+            )
+        begin[int(partition)] = int(offset)
+    return begin

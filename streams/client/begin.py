@@ -1,0 +1,117 @@
+"""Where a consumer group begins in a queue, and where it must not guess.
+
+Kafka forgets the offsets of a group without members after ``offsets.retention.minutes``. So the
+group also has records in ``reading.<instance>``, which is compacted (docs/decisions/0019):
+
+    1. it has no offset and no record      it has received nothing: begin at the log's beginning
+    2. it has an offset                    go on there, if the log still has it
+    3. it has a record and no offset       Kafka has forgotten the offset: PositionLostError
+
+The record is written before the first commit of each assignment, and the group has an offset before
+that. So whoever has received has a record, and whoever has a record once had an offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from streams.client.readings import Readings
+from streams.errors import SurroundingsError, UsageError
+from streams.kafka import Cluster, read_begins, read_ends
+from streams.wire.reading import Reading
+
+Begin = Literal["beginning", "end"] | int | Mapping[int, int]
+"""Where partitions without a position begin: an offset, of one partition or by partition."""
+
+
+class PositionLostError(SurroundingsError):
+    """A group has received from a queue, and its position there is gone."""
+
+
+class Beginning:
+    """The beginnings of one group in one queue of an instance (or pair)."""
+
+    def __init__(
+        self, cluster: Cluster, instance: str, topic: str, group: str, begin: Begin | None = None
+    ) -> None:
+        self._cluster, self._topic, self._group = cluster, topic, group
+        self._readings = Readings(cluster, instance, topic, group)
+        self._begin = begin
+
+    def positions(self, committed: Mapping[int, int]) -> dict[int, int]:
+        """Return where to read each partition; ``committed`` is below 0 where nothing is.
+
+        Raises PositionLostError where that is not certain and nobody has said ``begin``, UsageError
+        where ``begin`` cannot be. Forgets which records were written.
+        """
+        self._readings.begin()
+        lows = {p: at for (_, p), at in read_begins(self._cluster, [self._topic]).items()}
+        lost = [p for p, at in committed.items() if at < lows.get(p, 0)]
+        if not lost:
+            return dict(committed)
+        known = self._readings.known() if any(committed[p] < 0 for p in lost) else {}
+        chosen: dict[int, int] = {}
+        for p in sorted(lost):
+            if self._begin is not None:
+                chosen[p] = self._chosen(p, lows.get(p, 0), len(lows))
+            elif committed[p] >= 0:
+                raise self._trimmed(p, committed[p], lows[p])
+            elif p in known:
+                raise self._forgotten(known[p])
+            else:  # a partition that was just added may be unknown to the broker that was asked
+                chosen[p] = lows.get(p, 0)
+        return {**committed, **chosen}
+
+    def note(self, positions: Mapping[int, int]) -> None:
+        """Write down that the group receives, as :meth:`Readings.note`."""
+        self._readings.note(positions)
+
+    # --- choosing --------------------------------------------------------------------------------
+
+    def _chosen(self, partition: int, low: int, partitions: int) -> int:
+        begin = self._begin
+        if begin == "beginning":
+            return low
+        high = read_ends(self._cluster, [self._topic]).get((self._topic, partition), low)
+        if begin == "end":
+            return high
+        if isinstance(begin, Mapping):
+            at = begin.get(partition)
+        else:
+            at = begin if partitions == 1 and isinstance(begin, int) else None
+        if at is None:
+            raise UsageError(
+                f"{self._topic}/{partition}: nothing says where to begin in this partition.",
+                f"Say {partition}:OFFSET too; the queue has {partitions} partitions.",
+            )
+        if not low <= at <= high:
+            raise UsageError(
+                f"{self._topic}/{partition} has no offset {at}: it goes from {low} to {high}.",
+                "Say one of these, or one between them.",
+            )
+        return at
+
+    def _forgotten(self, reading: Reading) -> PositionLostError:
+        return PositionLostError(
+            f"{self._topic}/{reading.partition}: the group {self._group} has received from this "
+            f"queue, and Kafka has no position of it any more. By {reading.when} it had received "
+            f"everything below {reading.position}, and may have received more.",
+            _REMEDY.format(f"{reading.partition}:{reading.position}"),
+        )
+
+    def _trimmed(self, partition: int, position: int, low: int) -> PositionLostError:
+        return PositionLostError(
+            f"{self._topic}/{partition}: the group {self._group} has received everything below "
+            f"{position}, but the queue begins at {low}: what is between was trimmed behind "
+            "another group.",
+            _REMEDY.format(f"{partition}:{low}"),
+        )
+
+
+_REMEDY = (
+    "Say where it begins: --from {} (an offset), --from beginning (everything again) or --from end "
+    "(skip what waits); in a program begin=...; docs/operation.md says more."
+)
+
+__all__ = ["Begin", "Beginning", "PositionLostError"]

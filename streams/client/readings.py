@@ -1,0 +1,103 @@
+"""A consumer group's records in ``reading.<instance>``: that it has read, and how far at least.
+
+They outlive the group's offsets, which Kafka forgets (docs/decisions/0019).
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+
+from streams.errors import SurroundingsError
+from streams.kafka import (
+    AbortedError,
+    Cluster,
+    KafkaError,
+    Producer,
+    partitions_of,
+    read_live,
+    topic_id,
+)
+from streams.wire import MalformedError
+from streams.wire.reading import Reading, decode_reading, reading_record
+
+RENEW = 3_600.0
+"""Seconds after which a record is written again, so that its position is a useful one."""
+_TIMEOUT = 30.0
+
+
+class Readings:
+    """The records of one group about one topic; ``instance`` may be a pair."""
+
+    def __init__(self, cluster: Cluster, instance: str, topic: str, group: str) -> None:
+        self._cluster, self._topic, self._group = cluster, topic, group
+        self._log = cluster.topics.reading(instance)
+        self._id: uuid.UUID | None = None
+        self._producer: Producer | None = None
+        self._written: dict[int, float] = {}
+
+    def begin(self) -> None:
+        """Forget what was written and which topic it is: it may have been made anew."""
+        self._written.clear()
+        self._id = None
+
+    def note(self, positions: Mapping[int, int]) -> None:
+        """Write down that the group commits; ``positions`` are what it has committed so far.
+
+        To be called before each commit: most calls do nothing. Raises AbortedError where Kafka
+        does not take it.
+        """
+        now = time.monotonic()
+        due = {p: at for p, at in positions.items() if now - self._written.get(p, -RENEW) >= RENEW}
+        if due:
+            self._write(due)
+            self._written.update(dict.fromkeys(due, now))
+
+    def known(self) -> dict[int, Reading]:
+        """Return the group's records of this topic, by partition.
+
+        Those of a topic that was deleted, and made anew under its name, do not count.
+        """
+        found: dict[int, Reading] = {}
+        for key, value in read_live(self._cluster, self._log).items():
+            try:
+                reading = decode_reading(value)
+            except MalformedError as error:
+                name = key.decode(errors="replace")
+                raise SurroundingsError(
+                    f"{self._log}: the record {name} cannot be read: {error}.",
+                    "A newer version has written it: use that one.",
+                ) from error
+            if (reading.group, reading.topic) == (self._group, self._topic):
+                found[reading.partition] = reading
+        return {p: reading for p, reading in found.items() if reading.topic_id == self._topic_id()}
+
+    def _write(self, positions: Mapping[int, int]) -> None:
+        if self._producer is None:
+            partitions_of(self._cluster, self._log)  # which says what to do without it
+            self._producer = self._cluster.producer(linger_ms=0)
+        failed: list[KafkaError] = []
+        at = time.time_ns() // 1_000_000
+        for partition, position in positions.items():
+            key, value = reading_record(
+                Reading(self._group, self._topic, self._topic_id(), partition, position, at)
+            )
+            self._producer.produce(
+                self._log,
+                key=key,
+                value=value,
+                on_delivery=lambda error, _: failed.append(error) if error else None,
+            )
+        left = self._producer.flush(_TIMEOUT)
+        if failed or left:
+            why = failed[0].str() if failed else f"no answer for {_TIMEOUT:.0f} s"
+            raise AbortedError(
+                f"{self._log}: who reads was not written down: {why}.",
+                self._cluster.remedy("Nothing was committed: it comes again."),
+            )
+
+    def _topic_id(self) -> uuid.UUID:
+        if self._id is None:
+            self._id = topic_id(self._cluster, self._topic)
+        return self._id

@@ -1,0 +1,46 @@
+"""Records of ``reading``: which consumer group has received from which partition of a queue.
+
+The key is group and partition, so that compaction keeps the latest record of each.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from streams.wire.single_object import Codec, MalformedError
+
+READING = Codec("Reading")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A group has committed everything below ``position`` by ``at`` (epoch milliseconds)."""
+
+    group: str
+    topic: str
+    topic_id: uuid.UUID
+    partition: int
+    position: int
+    at: int
+
+    @property
+    def when(self) -> str:
+        """Return ``at`` as a user reads it."""
+        return datetime.fromtimestamp(self.at / 1000, UTC).isoformat(timespec="seconds")
+
+
+def reading_record(reading: Reading) -> tuple[bytes, bytes]:
+    """Return key and value."""
+    key = f"{reading.topic}/{reading.partition}/{reading.group}".encode()
+    return key, READING.encode({**asdict(reading), "topic_id": str(reading.topic_id)})
+
+
+def decode_reading(raw: bytes | None) -> Reading:
+    """Decode a value; raises MalformedError."""
+    record = READING.decode(raw)
+    try:
+        return Reading(**{**record, "topic_id": uuid.UUID(record["topic_id"])})
+    except ValueError as error:
+        raise MalformedError(f"Reading: {error}") from error
