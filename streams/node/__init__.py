@@ -28,6 +28,7 @@ from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
 from streams.node.ports import EnvelopeCodec, HopView, Roles
+from streams.node.precedence import member_name
 from streams.node.presence import LONGEST_PERIOD, SILENCE, Presence, period_of
 from streams.node.queue import Progress, ReadyQueue, Row
 from streams.node.roles import Question, RoleBook, RoleFrame, reply
@@ -98,6 +99,7 @@ __all__ = [
     "event",
     "held_epoch",
     "home_of",
+    "member_name",
     "moves_of",
     "narrowed",
     "owner_of",

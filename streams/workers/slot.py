@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from streams.errors import SurroundingsError
 from streams.kafka import LOST, FencedError, KafkaError, KafkaException
-from streams.node import Tenancy
+from streams.node import Tenancy, World, member_name
 from streams.workers.control import Control
 
 log = logging.getLogger("hopline.process")
@@ -53,14 +53,15 @@ class Slot:
         """Return in which name its worker gives signs of life; no instance is called so."""
         return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
 
-    @property
-    def member(self) -> dict[str, str]:
-        """Return what makes a consumer a static member of its group: nothing without a name.
+    def member(self, home: str, world: World) -> dict[str, str]:
+        """Return what makes a consumer a static member of a home's group: nothing without a name.
 
         Such a member does not leave the group when it is stopped: it is expected back, and its
         partitions wait for it until its session is over.
         """
-        return {"group_instance_id": self.name} if self.name else {}
+        if not self.name:
+            return {}
+        return {"group_instance_id": member_name(self.name, home, world.partitions)}
 
     def hold(
         self,
