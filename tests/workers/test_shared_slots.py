@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from streams.node import member_name
 from streams.topology import Topology, load
-from streams.workers import EndpointWorker, ForwarderWorker
 from tests.running import System, WorkerThread, eventually, running
 from tests.workers.rig import pause
 
 SLOTS = ("a", "b", "c")
+KINDS = {"endpoint": 3, "forwarder": 2}
+"""How many topics a role reads: cmd, in and ack; out and txq."""
 INSTANCE = """
   I{number}:
     address: tcp://I{number}:1
@@ -30,19 +33,29 @@ def six(folder: Path, partitions: int) -> Topology:
     return load(folder, time.time())
 
 
-def owned(process: WorkerThread, role: str) -> set[tuple[str, int]]:
-    """Return which partitions of which instances a process has in a role."""
-    found: set[tuple[str, int]] = set()
-    for worker in process.process.workers:
-        if isinstance(worker, EndpointWorker) and role == "endpoint":
-            found |= {(worker.instance, number) for number in worker.assignment.owned}
-        elif isinstance(worker, ForwarderWorker) and role == "forwarder" and worker.assigned:
-            found |= {(worker.instance, p.partition) for p in worker._consumer.assignment()}
+def owned(system: System, admin: AdminClient, role: str) -> dict[str, set[tuple[str, int]]]:
+    """Return which partitions of which instances Kafka has dealt to the members of each slot.
+
+    Each one counts once that is dealt in all topics of its role.
+    """
+    topics = system.cluster.topics
+    groups = {f"{topics.prefix}{role}.{name}": name for name in system.topology.instances}
+    asked = admin.describe_consumer_groups([*groups])
+    found: dict[str, set[tuple[str, int]]] = {}
+    for group, answer in asked.items():
+        if answer.exception() is not None:  # its coordinator is not known yet
+            continue
+        for member in answer.result().members:
+            dealt = Counter(p.partition for p in member.assignment.topic_partitions)
+            slot = str(member.group_instance_id).rpartition(".")[2]
+            found.setdefault(slot, set()).update(
+                (groups[group], number) for number, many in dealt.items() if many == KINDS[role]
+            )
     return found
 
 
 def shared(system: System, processes: Mapping[str, WorkerThread], role: str) -> list[int]:
-    """Wait until every partition is whose it is to be; returns how many each process has."""
+    """Wait until every partition is whose it is to be; returns how many each slot has."""
     partitions = {name: found.partitions for name, found in system.topology.instances.items()}
     wanted: dict[str, set[tuple[str, int]]] = {slot: set() for slot in processes}
     for home, count in partitions.items():
@@ -52,9 +65,11 @@ def shared(system: System, processes: Mapping[str, WorkerThread], role: str) -> 
         for place, slot in enumerate(members):
             wanted[slot] |= {(home, next(numbers)) for _ in range(many + (place < more))}
 
+    admin = system.cluster.admin()
+
     def settled() -> bool:
         system.check()
-        return {slot: owned(process, role) for slot, process in processes.items()} == wanted
+        return owned(system, admin, role) == wanted
 
     eventually(lambda: settled() or pause(), f"{role}: {wanted}")
     return [len(some) for some in wanted.values()]
