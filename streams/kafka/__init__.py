@@ -47,6 +47,7 @@ from streams.kafka.reader import (
     read_live,
     watermarks,
 )
+from streams.kafka.recent import GATHERED, is_at_end, start_before_newest, take
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stated import refuse_secrets, stated_cluster
@@ -68,6 +69,7 @@ from streams.kafka.trim import first_since, trim
 __all__ = [
     "CACHE_BYTES",
     "FENCED",
+    "GATHERED",
     "LOST",
     "AbortedError",
     "CatalogState",
@@ -113,6 +115,7 @@ __all__ = [
     "find_too_few",
     "first_since",
     "headers_of",
+    "is_at_end",
     "is_fatal",
     "is_forbidden",
     "is_passing",
@@ -134,7 +137,9 @@ __all__ = [
     "refuse_secrets",
     "set_passwords",
     "specs_of",
+    "start_before_newest",
     "stated_cluster",
+    "take",
     "topic_id",
     "topic_ids",
     "trim",

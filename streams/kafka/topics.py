@@ -283,7 +283,7 @@ def _fits(config: Config, name: str, value: str) -> bool:
 
 def demand(cluster: Cluster, specs: Iterable[TopicSpec]) -> None:
     """Raise SurroundingsError unless every topic is as it must be: workers call it first."""
-    mismatches = compare(cluster, specs)
+    mismatches = compare(cluster, (spec.safe for spec in specs))
     if not mismatches:
         return
     first, more = mismatches[0], len(mismatches) - 1

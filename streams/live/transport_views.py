@@ -9,7 +9,7 @@ from streams.kafka import Cluster, Message, headers_of, partitions_of, read_all,
 from streams.live.places import Asked, Row, words
 from streams.routing import AddressKind, parse_address
 from streams.topology import Instance, Topology, instance_at
-from streams.wire import MalformedError, decode_presence
+from streams.wire import MalformedError, decode_presence, period_in
 from streams.wire.records import read_message
 from streams.wire.spans import spans_in
 
@@ -62,13 +62,13 @@ def connections(asked: Asked) -> Iterator[Row]:
     for place in asked.places:
         for other in _neighbours(asked.topology, place.instance):
             seen = alive.get(other)
-            open_ = seen is not None and asked.now - seen < _SILENT_MS
+            open_ = seen is not None and asked.now - seen[0] < _SILENT_MS * seen[1]
             yield {
                 **dict.fromkeys(CONNECTION_COLUMNS),
                 "instance": place.instance.name,
                 "state": 3 if open_ else 5,
                 "state_desc": "CONNECTED" if open_ else "CLOSED",
-                "last_activity_time": seen,
+                "last_activity_time": None if seen is None else seen[0],
                 "is_accept": False,
                 "peer_instance": other,
             }
@@ -97,12 +97,16 @@ def _neighbours(topology: Topology, instance: Instance) -> list[str]:
     return list(found)
 
 
-def _signs_of_life(cluster: Cluster) -> dict[str, int]:
-    """Return when each instance's forwarder was last heard of, by the broker's clock."""
-    seen: dict[str, int] = {}
+def _signs_of_life(cluster: Cluster) -> dict[str, tuple[int, float]]:
+    """Return when each instance's forwarder was last heard of, by the broker's clock.
+
+    Beside it the seconds after which the next heartbeat was due.
+    """
+    seen: dict[str, tuple[int, float]] = {}
     for message in read_all(cluster, cluster.topics.presence):
         with suppress(MalformedError):
-            seen[decode_presence(message.value())["instance"]] = message.timestamp()[1]
+            sign = decode_presence(message.value())
+            seen[sign["instance"]] = message.timestamp()[1], period_in(sign)
     return seen
 
 

@@ -30,7 +30,7 @@ from streams.kafka.hung import PATIENCE as HUNG
 from streams.monitor.signs import Signs
 from streams.node import counted
 from streams.topology import next_instances, pair_names
-from streams.wire import MalformedError, Topics, decode_presence
+from streams.wire import MalformedError, Topics, decode_presence, period_in
 from streams.wire.spans import spans_in
 
 _BEGINNING = -2
@@ -158,7 +158,8 @@ class Eye:
             return
         with suppress(MalformedError):
             sign = decode_presence(message.value())
-            self._signs.seen(sign["instance"], message.timestamp()[1], sign["count"])
+            instance, at = sign["instance"], message.timestamp()[1]
+            self._signs.seen(instance, at, sign["count"], period_in(sign))
 
     # --- positions -------------------------------------------------------------------------------
 

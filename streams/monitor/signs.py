@@ -20,14 +20,17 @@ class Signs:
     go like the reader's own.
     """
 
-    _last: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    _last: dict[str, tuple[int, float]] = field(default_factory=dict)
     _newest: int = 0
     _moved_at: int | None = None
     _seen: int = 0
 
-    def seen(self, instance: str, at: int, count: int) -> None:
-        """Take note of a sign; with the count LEFT somebody says that it leaves."""
-        self._last[instance] = (at, count != LEFT)
+    def seen(self, instance: str, at: int, count: int, period: float = 1.0) -> None:
+        """Take note of a sign; the next one is due in ``period`` seconds.
+
+        With the count LEFT somebody says that it leaves.
+        """
+        self._last[instance] = (at, 0 if count == LEFT else _SILENCE_MS * period)
         self._newest = max(self._newest, at)
 
     def judge(self, now: int) -> Iterator[tuple[str, bool, int]]:
@@ -44,5 +47,5 @@ class Signs:
         else:
             clock = self._newest + now - self._moved_at
         self._seen = self._newest
-        for instance, (at, stays) in sorted(self._last.items()):
-            yield instance, stays and clock - at < _SILENCE_MS, at
+        for instance, (at, silence) in sorted(self._last.items()):
+            yield instance, clock - at < silence, at

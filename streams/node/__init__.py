@@ -29,7 +29,8 @@ from streams.node.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
 from streams.node.ports import EnvelopeCodec, HopView, Roles
-from streams.node.presence import SILENCE, Presence
+from streams.node.precedence import member_name
+from streams.node.presence import LONGEST_PERIOD, SILENCE, Presence, period_of
 from streams.node.queue import Progress, ReadyQueue, Row
 from streams.node.roles import Question, RoleBook, RoleFrame, reply
 from streams.node.seen import Said, Seen
@@ -41,6 +42,7 @@ __all__ = [
     "FRESH",
     "HELD",
     "LEFT",
+    "LONGEST_PERIOD",
     "PROBES",
     "SILENCE",
     "UNLIMITED",
@@ -100,11 +102,13 @@ __all__ = [
     "event",
     "held_epoch",
     "home_of",
+    "member_name",
     "moves_of",
     "narrowed",
     "owner_of",
     "pairs_at",
     "parse_missing_route",
+    "period_of",
     "reply",
     "role_of",
     "world_of",

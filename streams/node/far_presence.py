@@ -23,23 +23,28 @@ class FarPresence:
     _own_at: float | None = None
     _changed: dict[str, float] = field(default_factory=dict)
     _count: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _own_period: float = 1.0
+    _periods: dict[str, float] = field(default_factory=dict)
 
-    def beat(self, at: float) -> None:
-        """Note that the reader's own presence has advanced, in its own cluster."""
+    def beat(self, at: float, period: float = 1.0) -> None:
+        """Note that the reader's own presence has advanced at home; ``period`` s to the next."""
         gap = 0.0 if self._own_at is None else at - self._own_at
-        if self._own_at is None or gap >= SILENCE:
-            self._awake = self._clock + min(gap, STEP)
-        self._clock += min(gap, STEP)
-        self._own_at = at
+        step = min(gap, STEP * self._own_period)
+        if self._own_at is None or gap >= SILENCE * self._own_period:
+            self._awake = self._clock + step
+        self._clock += step
+        self._own_at, self._own_period = at, period
 
-    def seen(self, instance: str, replica: str, count: int) -> None:
+    def seen(self, instance: str, replica: str, count: int, period: float = 1.0) -> None:
         """Note a sign of life over there; one that repeats an old count changes nothing."""
         if self._count.get(instance) != (replica, count):
             self._count[instance] = (replica, count)
             self._changed[instance] = self._clock
+            self._periods[instance] = period
 
     def reachable(self, instance: str, at: float) -> bool:
         """Tell whether an instance may be written to; in doubt it may."""
-        if self._own_at is None or at - self._own_at >= SILENCE:
+        if self._own_at is None or at - self._own_at >= SILENCE * self._own_period:
             return True
-        return self._clock - max(self._awake, self._changed.get(instance, 0.0)) < SILENCE
+        silent = self._clock - max(self._awake, self._changed.get(instance, 0.0))
+        return silent < SILENCE * self._periods.get(instance, 1.0)

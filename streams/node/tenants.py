@@ -7,11 +7,16 @@ that it is none; one that lives must not be thrown out: it would begin again, an
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 FRESH = 3_000
-"""Milliseconds for which a sign of life may stand for somebody who lives: three are due in them."""
+"""Milliseconds for which a sign of life may stand for somebody who lives: three are due in them.
+
+Three of their periods, where they are due less often than once a second.
+"""
 LEFT = 0
 """The count of a last sign: its worker has finished in order, and needs no more waiting for."""
 
@@ -24,19 +29,20 @@ class Tenancy(Enum):
     TAKEN = "taken"
 
 
-@dataclass(frozen=True, slots=True)
-class _Sign:
+class _Sign(NamedTuple):
     replica: str
-    count: int
+    number: int
     appended: int
     came: bool  # since the end of the topic was read for the first time
+    fresh: float  # milliseconds for which it may stand for somebody who lives
 
 
 @dataclass(slots=True)
 class Tenants:
     """The last sign of life in the name of each slot; ``own`` is the reader's own replica.
 
-    One thread tells it what it reads; any may ask. Moments are epoch milliseconds by Kafka's clock.
+    One thread tells it what it reads; any may ask. Moments are epoch milliseconds by Kafka's clock,
+    which is read off the newest sign of anybody: no other clock may judge who lives.
     """
 
     own: str
@@ -44,10 +50,13 @@ class Tenants:
     _mine: dict[str, _Sign] = field(default_factory=dict)
     _other: dict[str, _Sign] = field(default_factory=dict)
     _end_read: bool = False
+    _newest: int = 0
 
-    def seen(self, slot: str, replica: str, count: int, appended: int) -> None:
-        """Note a sign of life."""
-        sign = self._last[slot] = _Sign(replica, count, appended, self._end_read)
+    def seen(self, slot: str, replica: str, count: int, appended: int, period: float = 1.0) -> None:
+        """Note a sign of life; the next one is due in ``period`` seconds."""
+        self._newest = max(self._newest, appended)
+        fresh = FRESH * period
+        sign = self._last[slot] = _Sign(replica, count, appended, self._end_read, fresh)
         (self._mine if replica == self.own else self._other)[slot] = sign
 
     def end_read(self) -> None:
@@ -57,25 +66,41 @@ class Tenants:
     def has_left(self, slot: str) -> bool:
         """Tell whether the last one to work there has finished in order."""
         last = self._last.get(slot)
-        return last is not None and last.count == LEFT
+        return last is not None and last.number == LEFT
 
     def heard(self, slot: str) -> int:
         """Return the count of one's own last sign there that has come back; 0: of none."""
         mine = self._mine.get(slot)
-        return 0 if mine is None else mine.count
+        return 0 if mine is None else mine.number
 
     def has_rival(self, slot: str) -> bool:
         """Tell whether somebody else gives signs there beside one's own, as Kafka stamped them."""
         mine, other = self._mine.get(slot), self._other.get(slot)
-        if mine is None or other is None or other.count == LEFT:
+        if mine is None or other is None or other.number == LEFT:
             return False
-        return mine.appended - other.appended < FRESH
+        return mine.appended - other.appended < other.fresh
 
-    def tenancy(self, slot: str, now: int) -> Tenancy:
-        """Tell whether somebody else works there."""
+    def tenancy(self, slot: str) -> Tenancy:
+        """Tell whether somebody else works there.
+
+        Who asks has waited until the topic was read to its end.
+        """
         last = self._last.get(slot)
-        if last is None or last.replica == self.own or last.count == LEFT:
+        if last is None or last.replica == self.own or last.number == LEFT:
             return Tenancy.FREE
-        if now - last.appended >= FRESH:
+        if self._newest - last.appended >= last.fresh:
             return Tenancy.FREE
         return Tenancy.TAKEN if last.came else Tenancy.OPEN
+
+    @property
+    def living(self) -> int:
+        """Return in how many names somebody gives signs of life: instances' and slots'."""
+        return sum(
+            self._newest - sign.appended < sign.fresh and sign.number != LEFT
+            for sign in self._last.values()
+        )
+
+    def patience(self, slots: Iterable[str]) -> float:
+        """Return for how many seconds at most somebody who lives in one of these is silent."""
+        signs = (self._last[slot] for slot in slots if slot in self._last)
+        return max((sign.fresh for sign in signs), default=0) / 1000

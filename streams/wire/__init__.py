@@ -17,6 +17,7 @@ from streams.wire.codecs import (
     encode_parties,
     encode_presence,
     encode_status,
+    period_in,
 )
 from streams.wire.envelope import Envelope
 from streams.wire.single_object import MalformedError, UnknownSchemaError
@@ -49,5 +50,6 @@ __all__ = [
     "encode_result",
     "encode_status",
     "escape",
+    "period_in",
     "unescape",
 ]

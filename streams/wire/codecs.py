@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from streams.errors import Number
-from streams.node import Claim
+from streams.node import LONGEST_PERIOD, Claim
 from streams.protocol.frames import (
     Ack,
     Flag,
@@ -254,12 +254,19 @@ def decode_event(raw: bytes | None) -> Record:
 
 
 def encode_presence(
-    instance: str, replica: str, count: int, at: int, claims: Iterable[Claim] = ()
+    instance: str,
+    replica: str,
+    count: int,
+    at: int,
+    claims: Iterable[Claim] = (),
+    period: float = 1.0,
 ) -> bytes:
-    """Encode a sign of life; ``claims`` are of the instance's mirrored databases."""
-    roles = [{"broker": c.broker, "principal": c.principal, "epoch": c.epoch} for c in claims]
-    said = {"instance": instance, "replica": replica, "count": count, "at": at, "roles": roles}
-    return PRESENCE.encode(said)
+    """Encode a heartbeat; ``claims`` are of the instance's mirrored databases.
+
+    ``period`` is in seconds: when the next one is due.
+    """
+    roles = [(claim.broker, claim.principal, claim.epoch) for claim in claims]
+    return PRESENCE.pack((instance, replica, count, at, roles, round(1000 * period)))
 
 
 def decode_presence(raw: bytes | None) -> Record:
@@ -270,6 +277,11 @@ def decode_presence(raw: bytes | None) -> Record:
 def claims_in(presence: Record) -> tuple[Claim, ...]:
     """Return what a sign of life claims of mirrored databases."""
     return tuple(Claim(r["broker"], r["principal"], r["epoch"]) for r in presence["roles"])
+
+
+def period_in(presence: Record) -> float:
+    """Return in how many seconds a heartbeat says that the next one is due: 1 to 60."""
+    return float(min(max(presence["period"] / 1000, 1), LONGEST_PERIOD))
 
 
 def encode_catalog_object(version: int, body: str) -> bytes:

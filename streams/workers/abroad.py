@@ -15,6 +15,7 @@ from contextlib import suppress
 
 from streams.errors import HoplineError
 from streams.kafka import (
+    GATHERED,
     Cluster,
     Consumer,
     KafkaError,
@@ -23,19 +24,25 @@ from streams.kafka import (
     Stranded,
     TopicPartition,
     headers_of,
+    is_at_end,
     stated_cluster,
+    take,
 )
 from streams.node import Claim, FarPresence, KafkaClock, World
 from streams.settings import Credentials
 from streams.topology import Cluster as Stated
-from streams.wire import MalformedError, Topics, claims_in, decode_presence
+from streams.wire import MalformedError, Topics
 from streams.wire.evolution import ANNOUNCED, read_announcement
+from streams.wire.heartbeats import HeartbeatReader
 from streams.wire.records import header_of
+from streams.workers.heartbeats import appended
 
 log = logging.getLogger("hopline.control")
 
 _END = -1
 _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
+_GATHER = 0.1
+"""Seconds that heartbeats of another cluster gather before they are read together."""
 _AGAIN, _LONGEST = 1.0, 8.0
 """Seconds until a topic is asked for again of which nothing was heard, at first and at most."""
 
@@ -96,10 +103,10 @@ class Abroad:
         """Tell whether any neighbour lives there, by the newest catalog."""
         return any(watch.cluster is cluster for watch in list(self._watches.values()))
 
-    def beat(self, at: float) -> None:
+    def beat(self, at: float, period: float = 1.0) -> None:
         """Note that one's own presence has advanced at home, at this monotonic second."""
         for watch in list(self._watches.values()):
-            watch.presence.beat(at)
+            watch.presence.beat(at, period)
 
     def reachable(self, neighbour: str) -> bool:
         """Tell whether a neighbour may be written to."""
@@ -149,6 +156,7 @@ class _Watch:
         self.clock = KafkaClock()
         self.announced: dict[str, frozenset[bytes]] = {}
         self._name = name
+        self._reader = HeartbeatReader()
         self._told = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"abroad-{name}", daemon=True)
@@ -168,20 +176,21 @@ class _Watch:
                     self._ask(consumer)
                     pause = min(2 * pause, _LONGEST)
                     again = time.monotonic() + pause
-                message = consumer.poll(0.2)
-                if stranded.finds(message is not None, consumer):
+                messages = take(consumer, 0.2)
+                if stranded.finds(bool(messages), consumer):
                     consumer.close()
                     consumer, again = self._listening(), 0.0
                     continue
-                if message is None:
-                    continue
-                error = message.error()
-                if error is None or error.code() == KafkaError._PARTITION_EOF:
-                    again, pause = float("inf"), _AGAIN / 2
-                    self._hear(message)
-                else:
-                    self._tell(error)
-                    again = min(again, time.monotonic() + pause)
+                for message in messages:
+                    error = message.error()
+                    if error is None or error.code() == KafkaError._PARTITION_EOF:
+                        again, pause = float("inf"), _AGAIN / 2
+                        self._hear(message, consumer)
+                    else:
+                        self._tell(error)
+                        again = min(again, time.monotonic() + pause)
+                if messages:
+                    self._stop.wait(_GATHER)
         except Exception:  # the neighbours fall silent, and what is for them is held
             log.exception("the cluster %s is not watched any more", self._name)
         finally:
@@ -193,6 +202,7 @@ class _Watch:
             f"{self.cluster.topics.prefix}control",
             auto_offset_reset="latest",
             enable_partition_eof=True,
+            **GATHERED,
         )
 
     def _ask(self, consumer: Consumer) -> None:
@@ -202,30 +212,27 @@ class _Watch:
             consumer.list_topics(topic, timeout=1)
         consumer.assign([TopicPartition(topic, 0, _END)])
 
-    def _hear(self, message: Message) -> None:
-        now = time.monotonic()
+    def _hear(self, message: Message, consumer: Consumer) -> None:
+        now, position = time.monotonic(), message.offset() or 0
         if message.error() is not None:
             self.clock.end_read(now)
             return
         self.clock.seen(appended(message), now)
+        if is_at_end(consumer, self.cluster.topics.presence, position + 1):
+            self.clock.end_read(now)  # where many write, no fetch is empty
         try:
-            seen = decode_presence(message.value())
+            seen = self._reader.read(message.key(), message.value())
             said = header_of(headers_of(message), ANNOUNCED)
         except MalformedError as error:
             log.warning("presence of the cluster %s: %s", self._name, error)
             return
-        self.claims[seen["instance"]] = claims_in(seen)
+        self.claims[seen.instance] = seen.claims
         if said is not None:  # it has not read its catalog yet
-            self.announced[seen["instance"]] = read_announcement(said)
-        self.presence.seen(seen["instance"], seen["replica"], seen["count"])
+            self.announced[seen.instance] = read_announcement(said)
+        self.presence.seen(seen.instance, seen.replica, seen.number, seen.period)
 
     def _tell(self, error: KafkaError) -> None:
         """Tell of something new; that nothing answers is told by the client's own log."""
         if error.str() != self._told and error.code() not in _AWAY:
             log.warning("the cluster %s: %s", self._name, error.str())
         self._told = error.str()
-
-
-def appended(message: Message) -> int:
-    """Return when the broker appended a record of ``presence``, by its clock, in epoch ms."""
-    return message.timestamp()[1]

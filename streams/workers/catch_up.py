@@ -1,4 +1,4 @@
-"""How far the catalog is read, and waiting until that is its end as of some moment."""
+"""How far a topic is read, and waiting until that is its end as of some moment."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from streams.kafka import Cluster, Consumer, watermarks
 
 
 class CatchUp:
-    """One thread reads and says how far it is; others wait for it, seconds at most ``timeout``."""
+    """One thread reads and says how far it is; others wait for it, seconds at most ``timeout``.
 
-    def __init__(self, cluster: Cluster, timeout: float) -> None:
-        self._cluster, self._timeout = cluster, timeout
+    ``awaited`` is set while somebody waits: the reader is to lose no time then.
+    """
+
+    def __init__(self, cluster: Cluster, topic: str, timeout: float) -> None:
+        self._cluster, self._topic, self._timeout = cluster, topic, timeout
+        self.awaited = threading.Event()
         self._asking = threading.Lock()
         self._consumer: Consumer | None = None
         self._through = float("-inf")
@@ -42,13 +46,21 @@ class CatchUp:
             if self._through >= since:
                 return
             now, end = time.monotonic(), self._end()
-            with self._moved:
-                self._moved.wait_for(lambda: self._position >= end or self._ended, self._timeout)
-                if self._position < end:
-                    raise SurroundingsError(
-                        f"The catalog is read to {self._position} and ends at {end}."
-                    )
+            self.awaited.set()
+            try:
+                self._wait_for(end)
+            finally:
+                self.awaited.clear()
             self._through = now
+
+    def _wait_for(self, end: int) -> None:
+        with self._moved:
+            self._moved.wait_for(lambda: self._position >= end or self._ended, self._timeout)
+            if self._position < end:
+                raise SurroundingsError(
+                    f"{self._topic} is read to {self._position} and ends at {end}.",
+                    "Try again when Kafka answers quickly enough.",
+                )
 
     def close(self) -> None:
         """Let the connection go by which the end was asked for."""
@@ -58,4 +70,4 @@ class CatchUp:
     def _end(self) -> int:
         if self._consumer is None:
             self._consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}control")
-        return watermarks(self._consumer, self._cluster.topics.catalog, 0)[1]
+        return watermarks(self._consumer, self._topic, 0)[1]

@@ -6,43 +6,52 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
+    GATHERED,
     CatalogState,
     Cluster,
+    Consumer,
     KafkaError,
     KafkaException,
     Message,
     Producer,
     Stranded,
     TopicPartition,
+    is_at_end,
     is_forbidden,
+    start_before_newest,
+    take,
     watermarks,
 )
 from streams.node import (
+    LONGEST_PERIOD,
     SILENCE,
     Claim,
     KafkaClock,
-    Presence,
     Tenancy,
-    Tenants,
     World,
     claims_of,
     world_of,
 )
 from streams.settings import NO_CREDENTIALS, Credentials
-from streams.wire import MalformedError, claims_in, decode_presence, encode_presence
+from streams.wire import MalformedError, decode_presence, encode_presence, period_in
 from streams.wire.evolution import ANNOUNCED, announcement
-from streams.workers.abroad import Abroad, appended
+from streams.workers.abroad import Abroad
 from streams.workers.catch_up import CatchUp
+from streams.workers.heartbeats import Heartbeats, appended
 from streams.workers.signs import Signs
 
 log = logging.getLogger("hopline.control")
 
 _BEGINNING = -2
+_RECENT = 10.0
+"""Periods before the newest heartbeat from which on heartbeats are read: who is older is silent."""
+_REPORTED = 0.05
+"""Seconds to wait for Kafka's answer to a heartbeat, which tells its clock."""
 
 
 class Control:
@@ -73,16 +82,17 @@ class Control:
         self._ready = threading.Event()
         self._settled = threading.Event()  # ready, or failed
         self._catalog = CatalogState()
+        self._catalog_topic = cluster.topics.catalog
         self._announced: dict[str, str | bytes | None] = {}
-        self._presence = Presence(next(iter(names), ""), time.monotonic())
-        self._tenants = Tenants(self._replica)
-        self._claims: dict[str, tuple[Claim, ...]] = {}
         self._clock = KafkaClock(_own_time() / 1000 - time.monotonic())
+        self._heartbeats = Heartbeats(next(iter(names), ""), self._replica, self._clock)
         self.abroad = Abroad(cluster.topics, credentials, self._clock)
         self._world: World | None = None
         self._failure: Exception | None = None
         self._told = ""
-        self._catch_up = CatchUp(cluster, timeout)
+        self._newest: Message | None = None  # of the heartbeats that were read at once
+        self._catch_up = CatchUp(cluster, cluster.topics.catalog, timeout)
+        self._all_heard = CatchUp(cluster, cluster.topics.presence, timeout)
         self._thread = threading.Thread(target=self._guarded, name="control", daemon=True)
 
     def start(self) -> None:
@@ -106,6 +116,7 @@ class Control:
             self._thread.join(5)
         self.abroad.stop()
         self._catch_up.close()
+        self._all_heard.close()
 
     @property
     def world(self) -> World:
@@ -157,13 +168,13 @@ class Control:
         """
         if instance in self.world.neighbours:
             return self.abroad.reachable(instance)
-        return self._presence.reachable(instance, time.monotonic(), silence)
+        return self._heartbeats.reachable(instance, silence)
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
         """Return what an instance has said last of its mirrored databases; ``None``: nothing."""
         if instance in self.world.neighbours:
             return self.abroad.claims(instance)
-        return self._claims.get(instance)
+        return self._heartbeats.claims(instance)
 
     def speak_for(self, name: str) -> None:
         """Give signs of life in one more name, at once and from now on."""
@@ -173,21 +184,32 @@ class Control:
         """Give none in a name any more, and say so."""
         self._signs.leave(name)
 
+    def hear_all(self, since: float) -> None:
+        """Return when ``presence`` was read to its end as of some moment after ``since``.
+
+        ``since`` is monotonic time. Raises SurroundingsError where that does not come about.
+        """
+        self._all_heard.wait(since)
+
     def tenancy(self, slot: str) -> Tenancy:
         """Tell whether a slot may be taken, by the signs of life in its name."""
-        return self._tenants.tenancy(slot, self.now())
+        return self._heartbeats.tenants.tenancy(slot)
+
+    def patience(self, slots: Iterable[str]) -> float:
+        """Return for how many seconds at most somebody who works in one of these is silent."""
+        return self._heartbeats.tenants.patience(slots)
 
     def heard(self, slot: str) -> int:
         """Return the count of one's own last sign in a slot that has come back."""
-        return self._tenants.heard(slot)
+        return self._heartbeats.tenants.heard(slot)
 
     def has_rival(self, slot: str) -> bool:
         """Tell whether somebody else gives signs of life in a slot beside this process."""
-        return self._tenants.has_rival(slot)
+        return self._heartbeats.tenants.has_rival(slot)
 
     def has_left(self, slot: str) -> bool:
         """Tell whether the last one to work in a slot has said that it leaves."""
-        return self._tenants.has_left(slot)
+        return self._heartbeats.tenants.has_left(slot)
 
     def now(self) -> int:
         """Return the time by Kafka's clock (epoch milliseconds), by our own while it is unknown."""
@@ -215,34 +237,54 @@ class Control:
             self._failure = error
             self._settled.set()
             self._catch_up.end()
+            self._all_heard.end()
 
     def _run(self) -> None:
         topics = self._cluster.topics
         consumer = self._cluster.consumer(
-            f"{topics.prefix}control", auto_offset_reset="earliest", enable_partition_eof=True
+            f"{topics.prefix}control",
+            auto_offset_reset="earliest",
+            enable_partition_eof=True,
+            **GATHERED,
         )
-        producer = self._cluster.producer(linger_ms=0, message_timeout_ms=3000)
-        both = (topics.catalog, topics.presence)
-        for topic in both:  # a client that knows its topics begins to read half a second earlier
-            watermarks(consumer, topic, 0)
-        consumer.assign([TopicPartition(topic, 0, _BEGINNING) for topic in both])
+        producer = self._cluster.producer(
+            linger_ms=0,
+            message_timeout_ms=3000,
+            delivery_report_only_error=False,
+            compression_type="none",  # whoever reads would pay more for it than it saves
+        )
+        watermarks(consumer, topics.catalog, 0)  # a client that knows it begins to read sooner
+        self._heard_to, _ = start_before_newest(consumer, topics.presence, _recent)
+        consumer.assign(
+            [
+                TopicPartition(topics.catalog, 0, _BEGINNING),
+                TopicPartition(topics.presence, 0, self._heard_to),
+            ]
+        )
         sign, stranded = partial(self._sign, producer), Stranded(self._cluster)
         try:
             while not self._stop.is_set():
                 now = time.monotonic()
-                self._signs.give(now, sign)
+                if not self._signs.due_in(now):
+                    self._signs.period = self._heartbeats.period
+                if self._signs.give(now, sign):
+                    producer.poll(_REPORTED)
                 producer.poll(0)
-                message = consumer.poll(min(0.2, self._signs.due_in(now)))
-                if message is not None:
-                    self._take(message)
-                stranded.look(message is not None, consumer, producer)
+                messages = take(consumer, min(0.2, self._signs.due_in(now)))
+                now = time.monotonic()
+                for message in messages:
+                    self._take(message, now)
+                at_end = self._look_for_end(consumer)
+                stranded.look(bool(messages), consumer, producer)
+                if at_end and not self._catch_up.awaited.is_set():
+                    self._stop.wait(self._heartbeats.pause(time.monotonic()))
         finally:
             self._signs.take_leave(sign)
             producer.flush(1)
             consumer.close()
 
-    def _take(self, message: Message) -> None:
-        error, is_catalog = message.error(), message.topic() == self._cluster.topics.catalog
+    def _take(self, message: Message, now: float) -> None:
+        error, is_catalog = message.error(), message.topic() == self._catalog_topic
         if error is not None:
             if error.code() == KafkaError._PARTITION_EOF:
                 self._end(message.offset() or 0, is_catalog=is_catalog)
@@ -254,16 +296,28 @@ class Control:
             self._read_catalog(message)
             self._catch_up.move((message.offset() or 0) + 1)
         else:
-            self._clock.seen(appended(message), time.monotonic())
-            self._read_presence(message)
+            self._heard_to = (message.offset() or 0) + 1
+            self._newest = message
+            period = self._heartbeats.read(message, now)
+            if period is not None:
+                self.abroad.beat(now, period)
+
+    def _look_for_end(self, consumer: Consumer) -> bool:
+        """Tell whether ``presence`` is read to its end: where many write, no fetch is empty."""
+        if self._newest is not None:
+            self._heartbeats.time(self._newest, time.monotonic())
+            self._newest = None
+        at_end = is_at_end(consumer, self._cluster.topics.presence, self._heard_to)
+        if at_end:
+            self._heartbeats.end_read(time.monotonic())
+        self._all_heard.move(self._heard_to)
+        return at_end
 
     def _end(self, position: int, *, is_catalog: bool) -> None:
         """Come to the end of one of the two topics, as it is now."""
-        now = time.monotonic()
         if not is_catalog:
-            self._presence.end_read(now)
-            self._clock.end_read(now)
-            self._tenants.end_read()
+            self._heard_to = max(self._heard_to, position)
+            self._heartbeats.end_read(time.monotonic())
             return
         self._catch_up.move(position)
         if self._world is not None:
@@ -275,8 +329,22 @@ class Control:
         # A version that is behind would claim a role that has gone, and take back what a newer one
         # has announced.
         world, said = (self._world, self._announced) if self._ready.is_set() else (None, {})
-        value = encode_presence(name, self._replica, count, self.now(), claims_of(world, name))
-        producer.produce(self._cluster.topics.presence, key=name, value=value, headers=said)
+        period, claims = self._signs.period, claims_of(world, name)
+        value = encode_presence(name, self._replica, count, self.now(), claims, period)
+        producer.produce(
+            self._cluster.topics.presence,
+            key=name,
+            value=value,
+            headers=said,
+            on_delivery=self._delivered,
+        )
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        """Learn Kafka's clock from when a heartbeat was appended, sooner than by reading it."""
+        if error is None:
+            now = time.monotonic()
+            self._clock.end_read(now)
+            self._clock.seen(appended(message), now)
 
     def _follow_abroad(self, world: World) -> None:
         """Only forwarders write into other clusters, and only what counts now is followed."""
@@ -296,20 +364,13 @@ class Control:
             log.error("the catalog cannot be read: %s", self._catalog.error)
         self._told = self._catalog.error
 
-    def _read_presence(self, message: Message) -> None:
-        try:
-            seen = decode_presence(message.value())
-        except MalformedError as error:
-            log.warning("presence: %s", error)
-            return
-        name, replica, count = seen["instance"], seen["replica"], seen["count"]
-        self._tenants.seen(name, replica, count, appended(message))
-        now = time.monotonic()
-        claims = claims_in(seen)
-        if claims or name in self._claims:
-            self._claims[name] = claims
-        if self._presence.seen(name, replica, count, now):
-            self.abroad.beat(now)
+
+def _recent(newest: Message) -> float:
+    """Return how many seconds before the newest heartbeat others may have given one and live."""
+    try:
+        return _RECENT * period_in(decode_presence(newest.value()))
+    except MalformedError:
+        return _RECENT * LONGEST_PERIOD
 
 
 def _own_time() -> int:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from streams.node import LEFT
 
 HEARTBEAT = 1.0
-"""Seconds between two signs of life in one name."""
+"""Seconds between two heartbeats in one name, unless there are many (``node.period_of``)."""
 
 Write = Callable[[str, int], None]
 """Writes one sign: its name and its count."""
 
 
 class Signs:
-    """In which names signs are given, and when: once a second, and at once after a change.
+    """In which names signs are given, and when: every ``period``, and at once after a change.
 
     Any thread may change them; one gives them. Moments are monotonic, in seconds.
     """
@@ -24,6 +24,7 @@ class Signs:
         self._left: list[str] = []
         self._count = 0
         self._due_at = 0.0
+        self.period = HEARTBEAT
 
     def speak_for(self, name: str) -> None:
         """Give them in one more name."""
@@ -44,14 +45,16 @@ class Signs:
         """Return in how many seconds the next ones are due."""
         return max(0.0, self._due_at - now)
 
-    def give(self, now: float, write: Write) -> None:
-        """Give them, if they are due."""
+    def give(self, now: float, write: Write) -> bool:
+        """Give them, if they are due; returns whether any was written."""
         if now < self._due_at:
-            return
-        self._due_at, self._count = now + HEARTBEAT, self._count + 1
-        for name in list(self._names):  # any thread may add one
+            return False
+        self._due_at, self._count = now + self.period, self._count + 1
+        names = list(self._names)  # any thread may add one
+        for name in names:
             write(name, self._count)
         self.take_leave(write)
+        return bool(names)
 
     def take_leave(self, write: Write) -> None:
         """Say in which names none come any more."""

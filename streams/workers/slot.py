@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from streams.errors import SurroundingsError
 from streams.kafka import LOST, FencedError, KafkaError, KafkaException
-from streams.node import FRESH, Tenancy
+from streams.node import Tenancy, World, member_name
 from streams.workers.control import Control
 
 log = logging.getLogger("hopline.process")
@@ -53,14 +53,15 @@ class Slot:
         """Return in which name its worker gives signs of life; no instance is called so."""
         return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
 
-    @property
-    def member(self) -> dict[str, str]:
-        """Return what makes a consumer a static member of its group: nothing without a name.
+    def member(self, home: str, world: World) -> dict[str, str]:
+        """Return what makes a consumer a static member of a home's group: nothing without a name.
 
         Such a member does not leave the group when it is stopped: it is expected back, and its
         partitions wait for it until its session is over.
         """
-        return {"group_instance_id": self.name} if self.name else {}
+        if not self.name:
+            return {}
+        return {"group_instance_id": member_name(self.name, home, world.partitions)}
 
     def hold(
         self,
@@ -120,9 +121,13 @@ class Slot:
 def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event) -> None:
     """Raise SurroundingsError where somebody gives signs of life in one of these slots.
 
-    Waits for three seconds at most, and not at all behind predecessors that are longer dead.
+    Nobody is judged before ``presence`` is read to its end. Waits for three seconds at most from
+    then on, and not at all behind predecessors that are longer dead.
     """
-    until = time.monotonic() + FRESH / 1000
+    if not slots:
+        return
+    control.hear_all(time.monotonic())
+    until, is_over = time.monotonic() + control.patience(slot.sign for slot in slots), False
     while True:
         found = {slot: control.tenancy(slot.sign) for slot in slots}
         for slot, tenancy in found.items():
@@ -132,6 +137,8 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
                     f"{slot.instance}: it gave a sign of life just now.",
                     "Give each process a --slot of its own.",
                 )
-        is_open = Tenancy.OPEN in found.values()
-        if not is_open or time.monotonic() > until or stop.wait(_LOOK):
+        if is_over or Tenancy.OPEN not in found.values() or stop.wait(_LOOK):
             return
+        if time.monotonic() > until:
+            control.hear_all(time.monotonic())  # what was given meanwhile may be read late
+            is_over = True

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from streams.cli import main
 from streams.kafka import Message
-from streams.workers import abroad, control
+from streams.workers import abroad, control, heartbeats
 
 _LAYOUT = struct.Struct("<qq")
 
@@ -43,7 +43,7 @@ class Clock:
 
 def shift(path: Path) -> None:
     """Let this process go by the clocks of a file."""
-    real_time, real_appended = time.time_ns, abroad.appended
+    real_time, real_appended = time.time_ns, heartbeats.appended
     with path.open("rb") as file:
         view = mmap.mmap(file.fileno(), _LAYOUT.size, prot=mmap.PROT_READ)
 
@@ -55,7 +55,8 @@ def shift(path: Path) -> None:
 
     time.time_ns = now
     time.time = lambda: now() / 1e9
-    control.appended = abroad.appended = appended  # type: ignore[attr-defined]
+    for module in (control, abroad, heartbeats):
+        module.appended = appended  # type: ignore[attr-defined]
 
 
 if __name__ == "__main__":

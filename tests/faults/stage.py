@@ -132,9 +132,8 @@ class Stage:
         cluster, (role, _, instance) = self._cluster(fault), fault.victim.partition("/")
         names = cluster.topics
         kinds = ("cmd", "in", "ack") if role == "endpoint" else ("out", "txq")
-        how = "range" if role == "endpoint" else "cooperative-sticky"
         for _ in range(_JOINS):
-            stranger = cluster.consumer(self._group(fault), partition_assignment_strategy=how)
+            stranger = cluster.consumer(self._group(fault), partition_assignment_strategy="range")
             stranger.subscribe([names.name(kind, instance) for kind in kinds])
             until = time.monotonic() + 3
             while time.monotonic() < until and not stranger.assignment():

@@ -63,3 +63,14 @@ def test_a_short_pause_counts_little() -> None:
     presence = awake(100.0, "You")
     presence.beat(104.9)
     assert presence.reachable("You", live(presence, 104.9, 2))
+
+
+def test_who_gives_a_sign_every_ten_seconds_is_unreachable_after_fifty() -> None:
+    presence = FarPresence()
+    presence.beat(100.0, 10.0)
+    presence.seen("You", "r", 1, 10.0)
+    for at in (110.0, 120.0, 130.0, 140.0):
+        presence.beat(at, 10.0)
+        assert presence.reachable("You", at)
+    presence.beat(150.0, 10.0)
+    assert not presence.reachable("You", 150.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streams.node import SILENCE, Holding, Presence
+from streams.node import LONGEST_PERIOD, SILENCE, Holding, Presence, period_of
 
 from .evidence import shows
 
@@ -84,6 +84,27 @@ def test_a_pause_of_almost_five_seconds_condemns_nobody() -> None:
     assert presence.reachable("You", 105.8)
     presence.seen("Me", "r", 3, 105.8)  # written before the pause; what You wrote is behind it
     assert presence.reachable("You", 105.8)
+
+
+def test_who_gives_a_sign_every_ten_seconds_is_unreachable_after_fifty() -> None:
+    """Every limit is a multiple of the period that a heartbeat announces, one's own included."""
+    presence = Presence("Me", 100.0)
+    for name, period in (("Me", 10.0), ("You", 10.0), ("They", 1.0)):
+        presence.seen(name, "r", 1, 100.0, period)
+    presence.end_read(100.0)
+    for number, at in enumerate((110.0, 120.0, 130.0, 140.0), 2):
+        presence.seen("Me", "r", number, at, 10.0)
+        presence.end_read(at)
+        assert presence.may_judge(at + 9.9)
+        assert presence.reachable("You", at)
+        assert not presence.reachable("They", at)
+    presence.seen("Me", "r", 9, 150.0, 10.0)
+    assert not presence.reachable("You", 150.0)
+
+
+def test_all_names_together_write_no_more_than_two_hundred_heartbeats_a_second() -> None:
+    assert [period_of(names) for names in (0, 1, 200, 201, 1_000)] == [1.0, 1.0, 1.0, 2.0, 5.0]
+    assert period_of(10**9) == LONGEST_PERIOD
 
 
 Reader = tuple[float, float, float]

@@ -11,8 +11,12 @@ NOW = 1_000_000
 
 
 def known(age: int, *, replica: str = "other", count: int = 7, came: bool = False) -> Tenants:
-    """Return what a reader knows of a slot whose last sign of life is so many milliseconds old."""
+    """Return what a reader knows of a slot whose last sign of life is so many milliseconds old.
+
+    Kafka's clock is known by somebody else's.
+    """
     tenants = Tenants("own")
+    tenants.seen("B", "b", 1, NOW)
     if came:
         tenants.end_read()
     tenants.seen(SLOT, replica, count, NOW - age)
@@ -21,37 +25,38 @@ def known(age: int, *, replica: str = "other", count: int = 7, came: bool = Fals
 
 
 def test_a_slot_of_which_nobody_has_heard_is_free() -> None:
-    assert Tenants("own").tenancy(SLOT, NOW) is Tenancy.FREE
-    assert known(0).tenancy("A/endpoint/1", NOW) is Tenancy.FREE
+    assert Tenants("own").tenancy(SLOT) is Tenancy.FREE
+    assert known(0).tenancy("A/endpoint/1") is Tenancy.FREE
 
 
 @pytest.mark.parametrize("came", [False, True])
 def test_who_is_silent_for_three_seconds_is_not_there(came: bool) -> None:
-    assert known(FRESH, came=came).tenancy(SLOT, NOW) is Tenancy.FREE
-    assert known(FRESH - 1, came=came).tenancy(SLOT, NOW) is not Tenancy.FREE
+    assert known(FRESH, came=came).tenancy(SLOT) is Tenancy.FREE
+    assert known(FRESH - 1, came=came).tenancy(SLOT) is not Tenancy.FREE
 
 
 def test_a_sign_that_was_there_before_may_be_a_dead_ones_last() -> None:
     tenants = known(FRESH - 1)
-    assert tenants.tenancy(SLOT, NOW) is Tenancy.OPEN
-    assert tenants.tenancy(SLOT, NOW + 1) is Tenancy.FREE
+    assert tenants.tenancy(SLOT) is Tenancy.OPEN
+    tenants.seen("B", "b", 2, NOW + 1)
+    assert tenants.tenancy(SLOT) is Tenancy.FREE
 
 
 def test_a_sign_that_comes_while_one_looks_is_from_who_lives() -> None:
     tenants = known(900)
     tenants.seen(SLOT, "other", 8, NOW)
-    assert tenants.tenancy(SLOT, NOW + 10) is Tenancy.TAKEN
+    assert tenants.tenancy(SLOT) is Tenancy.TAKEN
 
 
 def test_ones_own_signs_keep_nobody_out() -> None:
-    assert known(0, replica="own", came=True).tenancy(SLOT, NOW) is Tenancy.FREE
+    assert known(0, replica="own", came=True).tenancy(SLOT) is Tenancy.FREE
 
 
 def test_who_has_said_that_it_leaves_is_not_waited_for() -> None:
     tenants = known(0)
     assert not tenants.has_left(SLOT)
     tenants.seen(SLOT, "other", LEFT, NOW)
-    assert tenants.tenancy(SLOT, NOW) is Tenancy.FREE
+    assert tenants.tenancy(SLOT) is Tenancy.FREE
     assert tenants.has_left(SLOT)
     tenants.seen(SLOT, "next", 1, NOW)
     assert not tenants.has_left(SLOT)
@@ -75,3 +80,19 @@ def test_a_rival_is_who_gives_signs_beside_ones_own() -> None:
 def test_of_ones_own_signs_the_last_that_came_back_is_known() -> None:
     assert Tenants("own").heard(SLOT) == known(0).heard(SLOT) == 0
     assert beside(0).heard(SLOT) == 5
+
+
+def test_the_slot_of_who_gives_a_sign_every_ten_seconds_is_its_own_for_thirty() -> None:
+    tenants = Tenants("own")
+    tenants.seen(SLOT, "other", 7, NOW, 10.0)
+    assert tenants.patience([SLOT, "A/endpoint/1"]) == 10 * FRESH / 1000
+    for age, free in ((10 * FRESH - 1, False), (10 * FRESH, True)):
+        tenants.seen("B", "b", age, NOW + age)
+        assert (tenants.tenancy(SLOT) is Tenancy.FREE) is free
+
+
+def test_the_living_are_counted_without_who_has_left_or_is_silent() -> None:
+    tenants = known(FRESH)
+    tenants.seen("C", "c", LEFT, NOW)
+    tenants.seen("D", "d", 3, NOW - FRESH + 1)
+    assert tenants.living == 2, "B and D"

@@ -124,7 +124,17 @@ def test_presence(instance: str, replica: str, count: int, at: int, claims: list
     read = c.decode_presence(c.encode_presence(instance, replica, count, at, claims))
     assert c.claims_in(read) == tuple(claims)
     del read["roles"]
+    del read["period"]
     assert read == {"instance": instance, "replica": replica, "count": count, "at": at}
+
+
+@pytest.mark.parametrize(
+    ("given", "read"), [(1.0, 1.0), (5.0, 5.0), (0.0, 1.0), (-3.0, 1.0), (1e9, 60.0)]
+)
+def test_a_period_that_nobody_should_believe_is_not_believed(given: float, read: float) -> None:
+    """Who says that he writes once a year would be reachable for five."""
+    value = c.encode_presence("I", "r", 1, 2, period=given)
+    assert c.period_in(c.decode_presence(value)) == read
 
 
 @thoroughly

@@ -17,7 +17,7 @@ import avro.schema
 import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
-from streams.node import Request, Said, Seen
+from streams.node import Claim, Request, Said, Seen
 from streams.protocol import (
     Ack,
     Cause,
@@ -83,7 +83,7 @@ def examples() -> dict[str, bytes]:
         "Metric": encode_metric(
             "event_windows", "k", "events", 3, {"count": 2, "p50": 2.5, "cause": "retry"}
         ),
-        "Presence": c.encode_presence("I", "r", 1, 2),
+        "Presence": c.encode_presence("I", "r", 1, 2, (Claim("B", True, 3),), 4),
         "CatalogObject": c.encode_catalog_object(1, "{}"),
         "Dialog": s.encode_dialog(dialog),
         "Chunk": s.encode_chunk([(1, 1), (2, 3), (300, 1)]),

@@ -42,3 +42,12 @@ def test_what_has_happened_is_told_at_once() -> None:
     given(signs, 100.0)
     signs.hurry()
     assert given(signs, 100.1) == [("A", 2)]
+
+
+def test_the_next_ones_are_due_after_the_period() -> None:
+    signs = Signs(("A",))
+    signs.period = 5.0
+    given(signs, 100.0)
+    assert signs.due_in(101.0) == 4.0
+    assert given(signs, 104.9) == []
+    assert given(signs, 105.0) == [("A", 2)]

@@ -145,7 +145,7 @@ class EndpointWorker:
             partition_assignment_strategy="range",
             enable_partition_eof=True,
             stats=self.traffic.reader,
-            **self._slot.member,
+            **self._slot.member(home, self._control.world),
         )
         self.assignment.subscribe(consumer)
         stranded = Stranded(cluster)

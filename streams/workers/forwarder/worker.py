@@ -112,10 +112,10 @@ class ForwarderWorker:
         group = f"{self._cluster.topics.prefix}forwarder.{self.tenure.home}"
         consumer = self._consumer = self._offsets = self._cluster.consumer(
             group + self.tenure.suffix,
-            partition_assignment_strategy="cooperative-sticky",
+            partition_assignment_strategy="range",
             enable_partition_eof=True,
             stats=self.traffic.reader,
-            **self._slot.member,
+            **self._slot.member(self.tenure.home, self._control.world),
         )
         returning = Returning(
             self._cluster, group + self.tenure.suffix, self._slot.name, after=_SETTLED
@@ -193,7 +193,7 @@ class ForwarderWorker:
         for partition in committed:
             if partition.offset < 0:
                 partition.offset = _BEGINNING
-        consumer.incremental_assign(committed)
+        consumer.assign(committed)
         if not self.tenure.assigned:
             self.tenure.assigned = True
             ready.info("%s forwarder%s: ready", self.instance, self.tenure.of)
@@ -203,13 +203,13 @@ class ForwarderWorker:
         self._transit.settle()
         self._commit(5.0)
         self._passed.forget(partitions)
-        consumer.incremental_unassign(partitions)
+        consumer.unassign()
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._passed.forget(partitions)
         self.tenure.assigned = False
         log.warning("%s has lost %s", self.instance, _named(partitions))
-        consumer.incremental_unassign(partitions)
+        consumer.unassign()
 
 
 def _named(partitions: list[TopicPartition]) -> str:

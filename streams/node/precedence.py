@@ -1,0 +1,85 @@
+"""Which of the workers that share instances comes first at which of them.
+
+Each instance is a consumer group of its own, and of one partition the range assignor gives all to
+the first of its members, in the order of their names. Were that order the same everywhere, the
+first worker would have every instance. So the members of a slot are named differently at each
+instance, by a rule that all processes follow without asking each other: every slot knows its number
+(``b`` is 1, as are ``hopline-1`` and ``1``) and the instances of the catalog in their order.
+
+Slot by slot and instance by instance, the newcomer goes before the slot that would have one
+partition more than it. Slots 0 to n - 1 then share all partitions evenly, for every n, and the
+partitions of one that is away go to all others. Nothing moves when a slot returns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+
+_NUMBER = re.compile(r"(?:^|.*\D)(\d{1,3})$")
+_LETTER = re.compile(r"(?:^|.*[^a-z])([a-z])$")
+_MOST = 60
+"""How many slots are put in order; the keys of more would be the same."""
+_ALL = 1 << 64
+
+
+def number_of_slot(slot: str) -> int | None:
+    """Return a slot's number, by which its name ends; a letter counts from a on."""
+    number, letter = _NUMBER.match(slot), _LETTER.match(slot.lower())
+    if number is not None:
+        return int(number[1])
+    return None if letter is None else ord(letter[1]) - ord("a")
+
+
+def member_name(slot: str, home: str, partitions: Mapping[str, int]) -> str:
+    """Return the name of a slot's member in the group of one of these homes.
+
+    ``partitions``: of every instance of the catalog. A slot without a number has a place of its own
+    at each home, by chance, and so has every slot at a pair.
+    """
+    number = number_of_slot(slot)
+    if number is None or number >= _MOST or home not in partitions:
+        key = hashlib.sha256(f"{home}\0{slot}".encode()).hexdigest()[:16]
+    else:
+        key = _keys(tuple(sorted(partitions.items())), number)[home]
+    return f"{key}.{slot}"
+
+
+@lru_cache(16)
+def _keys(partitions: tuple[tuple[str, int], ...], slot: int) -> dict[str, str]:
+    """Return by home what the name of a slot's member begins with.
+
+    Keys of earlier slots do not depend on later ones: a newcomer's lies between its neighbours'.
+    """
+    orders = [[(_ALL // 2, 0)] for _ in partitions]
+    keys = [_ALL // 2] * len(partitions)
+    for newcomer in range(1, slot + 1):
+        extras: Counter[int] = Counter()  # partitions that not everybody has one more of
+        seconds: Counter[tuple[int, int]] = Counter()  # who is second, by who is first
+        for at, (_, count) in enumerate(partitions):
+            order = orders[at]
+            many = count % (newcomer + 1) or 1
+            goes_before = extras[newcomer] < extras[order[many - 1][1]]
+            if goes_before:
+                place = extras[newcomer] % many
+            else:
+                follows = many < len(order)
+                behind = order[many][1] if follows else newcomer
+                first = order[0][1]
+                place = many
+                if follows and seconds[first, newcomer] >= seconds[first, behind]:
+                    place = len(order)
+            keys[at] = _between(order, place)
+            order.insert(place, (keys[at], newcomer))
+            extras.update(number for _, number in order[:many])
+            seconds[order[0][1], order[1][1]] += 1
+    return {home: f"{key:016x}" for (home, _), key in zip(partitions, keys, strict=True)}
+
+
+def _between(order: list[tuple[int, int]], place: int) -> int:
+    before = order[place - 1][0] if place else 0
+    behind = order[place][0] if place < len(order) else _ALL
+    return (before + behind) // 2

@@ -1,0 +1,74 @@
+"""Reading heartbeats, thousands of which differ in nothing but their count and instant."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from streams.node import Claim
+from streams.wire.codecs import PRESENCE, claims_in, decode_presence, period_in
+from streams.wire.glance import number as _number
+from streams.wire.packing import pack_long, pack_string
+
+_AT_BYTES = 6
+"""The length of an instant in epoch milliseconds, until the year 2039."""
+_ENDS, _ENDED = 0x80_8080_8080_8080, 0x00_8080_8080_8000
+"""Which bits say that a number goes on: in the count's last byte, and in an instant's."""
+_LENGTHS = (1, 2, 3, 4)
+"""How long a count may be: enough for more than a hundred million."""
+
+
+class Heartbeat(NamedTuple):
+    """One value of ``presence``: its ``number`` is the field ``count``.
+
+    ``period`` is in seconds: when the next one is due.
+    """
+
+    instance: str
+    replica: str
+    number: int
+    period: float
+    claims: tuple[Claim, ...]
+
+
+class HeartbeatReader:
+    """Decode heartbeats; one that is like the last one of its key costs a tenth of the first.
+
+    A writer's next heartbeat begins with the same bytes, up to its replica, and ends with the same
+    bytes behind its instant. Whatever looks otherwise is decoded field by field.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes | str | None, tuple[bytes, bytes, Heartbeat]] = {}
+
+    def read(self, key: bytes | str | None, value: bytes | None) -> Heartbeat:
+        """Return a heartbeat; raises MalformedError."""
+        known = self._known.get(key)
+        if known is not None and value is not None:
+            start, rest, last = known
+            end = len(value) - len(rest)
+            number = value[len(start) : end - _AT_BYTES]
+            if (
+                value.startswith(start)
+                and value.endswith(rest)
+                and len(number) in _LENGTHS
+                and int.from_bytes(value[end - _AT_BYTES - 1 : end], "big") & _ENDS == _ENDED
+            ):
+                count = _number(number)
+                if count is not None:
+                    return Heartbeat(last[0], last[1], count, last[3], last[4])
+        return self._decode(key, value)
+
+    def _decode(self, key: bytes | str | None, value: bytes | None) -> Heartbeat:
+        record = decode_presence(value)
+        found = Heartbeat(
+            record["instance"],
+            record["replica"],
+            record["count"],
+            period_in(record),
+            claims_in(record),
+        )
+        start = PRESENCE.prefix + pack_string(found.instance) + pack_string(found.replica)
+        if value is not None and value.startswith(start):  # else of an older schema
+            end = len(start) + len(pack_long(found.number)) + _AT_BYTES
+            self._known[key] = start, value[end:], found
+        return found
