@@ -1,7 +1,7 @@
 """Where a consumer group begins in a queue, and where it must not guess.
 
 Kafka forgets the offsets of a group without members after ``offsets.retention.minutes``. So the
-group also has records in ``reading.<instance>``, which is compacted (docs/decisions/0019):
+group also has records in ``reading.<instance>``, which is compacted (docs/decisions/0022):
 
     1. it has no offset and no record      it has received nothing: begin at the log's beginning
     2. it has an offset                    go on there, if the log still has it

@@ -1,6 +1,6 @@
 """A consumer group's records in ``reading.<instance>``: that it has read, and how far at least.
 
-They outlive the group's offsets, which Kafka forgets (docs/decisions/0019).
+They outlive the group's offsets, which Kafka forgets (docs/decisions/0022).
 """
 
 from __future__ import annotations

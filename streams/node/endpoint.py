@@ -280,7 +280,8 @@ class Endpoint:
 
     def take_due(self, now: int, most: int = AT_ONCE) -> list[DialogKey]:
         """Take dialogs that are due, a thousand at most."""
-        return [key for key in self._timers.take(now, min(most, AT_ONCE)) if not self._postpones(key, now)]
+        taken = self._timers.take(now, min(most, AT_ONCE))
+        return [key for key in taken if not self._postpones(key, now)]
 
     def _postpones(self, key: DialogKey, now: int) -> bool:
         """Let a key that is only due to be forgotten wait for what is unread in ``in``."""
