@@ -250,6 +250,7 @@ def target_away(system: System, count: int, dialogs: int) -> Figures:
             break
     rate = (system.delivered - before) / max(system.last - first, 1e-9)
     p95 = system.probes.p95()
+    progress(f"  {memory.whose} has grown most, by {memory.most / 1e6:.0f} MB")
     return {
         "messages a second": rate,
         "first delivery": first - returned,
@@ -265,12 +266,13 @@ class Growth:
 
     def __init__(self, workers: Workers) -> None:
         self._workers, self._first = workers, workers.resident
-        self.most = 0
+        self.most, self.whose = 0, ""
 
     def look(self) -> None:
         """Look how much each process has now."""
         for name, size in self._workers.resident.items():
-            self.most = max(self.most, size - self._first[name])
+            if size - self._first[name] > self.most:
+                self.most, self.whose = size - self._first[name], name
 
 
 def wait_for_heartbeat(cluster: Cluster) -> float:

@@ -21,6 +21,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from streams.client import Client
 from streams.kafka import (
+    CACHE_BYTES,
     Cluster,
     Message,
     TopicPartition,
@@ -228,6 +229,7 @@ class Rig:
         hooks: dict[str, Hook] | None = None,
         standby: bool = False,
         trims_every: float | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> Running:
         """Start an endpoint worker."""
         cluster = self._hooked(hooks)
@@ -241,6 +243,7 @@ class Rig:
             limits=limits,
             standby=standby,
             trims_every=trims_every,
+            cache_bytes=cache_bytes,
         )
         return self._run(worker, cluster)
 

@@ -52,6 +52,7 @@ from streams.workers.tenure import Tenure
 log = logging.getLogger("hopline.endpoint")
 
 POLL = 0.05
+AHEAD_KBYTES = 16 << 10
 
 
 class Pace(Enum):
@@ -144,6 +145,9 @@ class EndpointWorker:
             f"{cluster.topics.prefix}endpoint.{home}",
             partition_assignment_strategy="range",
             enable_partition_eof=True,
+            # Read ahead for a few transactions, not for 64 MB: that is memory where a backlog waits.
+            queued_max_messages_kbytes=AHEAD_KBYTES,
+            fetch_queue_backoff_ms=10,
             stats=self.traffic.reader,
             **self._slot.member(home, self._control.world),
         )

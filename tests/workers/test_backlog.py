@@ -1,0 +1,107 @@
+"""A backlog on real Kafka drains in bounded transactions, and is read forward (rules 4 to 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from streams.workers.endpoint import inputs
+from streams.workers.endpoint.allowance import LEAST, LONG, Allowance
+from tests.workers.rig import QUICK, Rig, Running
+
+DIALOGS, MESSAGES = 60, 30
+NARROW = replace(QUICK, window=4)
+Hook = Callable[..., Any]
+
+
+def seeks(topic: str) -> tuple[list[int], Hook]:
+    """Return where reading of a topic alone has begun anew, and the hook that notes it."""
+    found: list[int] = []
+
+    def assign(method: Hook, places: Any) -> Any:
+        if [place.topic for place in places] == [topic]:
+            found.append(places[0].offset)
+        return method(places)
+
+    return found, assign
+
+
+def accepted(two: Rig, **given: Any) -> Running:
+    """Start A's endpoint worker, and return it when it has accepted a backlog."""
+    first = two.endpoint("A", limits=NARROW, cache_bytes=0, **given)
+    with two.client() as client:
+        begin = client.begin
+        dialogs = [
+            begin("A", "DatabaseA", "InitiatorService", "TargetService", wait=False)
+            for _ in range(DIALOGS)
+        ]
+        for message in range(MESSAGES):
+            for number, dialog in enumerate(dialogs):
+                client.send(dialog, b"%d/%d" % (number, message))
+        client.send(dialogs[0], b"0/%d" % MESSAGES, wait=True)
+    return first
+
+
+def drained(two: Rig) -> dict[int, list[int]]:
+    """Start everything else; return the delivered messages of each dialog, in their order."""
+    for name in "AB":
+        two.forwarder(name, control=two.control("A", "B"))
+    two.endpoint("B", limits=NARROW, cache_bytes=0)
+    queue = two.topics.queue("B", "DatabaseB", "TargetQueue")
+    two.until(queue, DIALOGS * MESSAGES + 1)
+    found: dict[int, list[int]] = {}
+    for record in two.records(queue):
+        dialog, message = map(int, record.value().split(b"/"))  # type: ignore[union-attr]
+        found.setdefault(dialog, []).append(message)
+    return found
+
+
+EVERYTHING = {n: list(range(MESSAGES + (n == 0))) for n in range(DIALOGS)}
+
+
+def test_a_backlog_of_many_dialogs_is_read_forward(two: Rig) -> None:
+    """Dialog by dialog, reading would begin anew for each window that opens: 450 times."""
+    found, assign = seeks(two.topics.cmd("A"))
+    accepted(two, hooks={"assign": assign})
+    assert drained(two) == EVERYTHING
+    assert len(found) < 100
+
+
+def test_bodies_that_are_too_much_for_a_transaction_are_shared_by_several(
+    two: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The allowance is halved until they fit; nothing is lost or repeated by that."""
+    first = accepted(two)
+    monkeypatch.setattr(inputs, "BYTES", 50)
+    assert drained(two) == EVERYTHING
+    assert first.worker.counts.rolled_back > 0
+
+
+def test_an_abort_halves_what_a_transaction_takes_on() -> None:
+    allowance = Allowance(1_000)
+    allowance.halve()
+    assert allowance.records == 500
+    for _ in range(20):
+        allowance.halve()
+    assert allowance.records == 1
+
+
+def test_long_transactions_take_on_less_and_short_ones_more_again() -> None:
+    allowance = Allowance(1_000)
+    for _ in range(20):
+        allowance.learn(2 * LONG)
+    assert allowance.records == 1_000 // LEAST
+    for _ in range(100):
+        allowance.learn(LONG / 10)
+    assert allowance.records == 1_000
+
+
+def test_a_long_transaction_raises_nothing_that_an_abort_has_halved() -> None:
+    allowance = Allowance(1_000)
+    for _ in range(9):
+        allowance.halve()
+    allowance.learn(2 * LONG)
+    assert allowance.records == 1
