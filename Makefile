@@ -23,7 +23,7 @@ STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
-  kafka_endpoint kafka_end_to_end open_dialogs kafka_agents kafka_memory capture)
+  kafka_endpoint kafka_end_to_end kafka_backlog open_dialogs kafka_agents kafka_memory capture)
 
 .PHONY: setup browser test test-containers explore soak faults recount replay demo bench $(BENCHES) \
   bench-verify lock clean

@@ -28,6 +28,7 @@ PARTS = (
     "kafka_latency",
     "kafka_endpoint",
     "kafka_end_to_end",
+    "kafka_backlog",
     "open_dialogs",
     "kafka_agents",
     "capture",

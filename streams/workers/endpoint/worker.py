@@ -145,7 +145,7 @@ class EndpointWorker:
             f"{cluster.topics.prefix}endpoint.{home}",
             partition_assignment_strategy="range",
             enable_partition_eof=True,
-            # Read ahead for a few transactions, not for 64 MB: that is memory where a backlog waits.
+            # Read ahead for a few transactions: 64 MB, the default, fill where a backlog waits.
             queued_max_messages_kbytes=AHEAD_KBYTES,
             fetch_queue_backoff_ms=10,
             stats=self.traffic.reader,
