@@ -103,8 +103,10 @@ class Flows:
             self._judge(flow, before, dialog, now)
         elif dialog.attempt:  # as it was found at the start
             flow.stalled = True
-        is_retried = dialog.attempt > 0 and dialog.state is not State.CD and not dialog.status
-        counts = not dialog.status and (hurried or not is_retried)
+        # A closed endpoint asks whether its peer is closed; it sends no message.
+        retries = dialog.retry_at is not None and dialog.state is not State.CD
+        is_retried = dialog.attempt > 0 and retries
+        counts = hurried or not (is_retried or dialog.status)
         self._count(key, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)
         _keep(flow.waiting, key, dialog.has_room(self._limits.window))
         _keep(flow.lost, key, is_retried and not hurried and (flow.stalled or key in flow.lost))
