@@ -1,9 +1,11 @@
-"""Whether a backlog drains when the target comes back: `python -m bench.kafka_backlog`.
+"""Whether a backlog drains after an absence: `python -m bench.kafka_backlog`.
 
 SQL1 sends to SQL3 over the forwarder SQL2, each in a process of its own, on a real Kafka. First the
 steady rate is measured, with a bounded number of messages in flight, and the latency of messages on
-new dialogs beside it and on the idle system. Then SQL3 is stopped, a backlog is sent and accepted,
-and SQL3 is started again. It has returned when its forwarder gives the first heartbeat.
+new dialogs beside it and on the idle system. Then something is absent, a backlog is sent and
+accepted, and it returns. `--absent` says what: the target (SQL3) or the gateway (SQL2), which have
+returned with the first heartbeat of their forwarder; the target's endpoint worker, while its
+forwarder goes on, which has returned when it is ready; the target's queue, which is off and on.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ import sys
 import time
 import urllib.request
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from statistics import quantiles
 
 from bench.kafka_end_to_end import BODIES, FROM, INSTANCES, TO, removed
@@ -31,7 +34,8 @@ from streams.topology import load
 from streams.wire import Topics, decode_presence
 from streams.wire.records import read_queued
 
-TARGET = "SQL3"
+GATEWAY, TARGET = "SQL2", "SQL3"
+QUEUE_IN, QUEUE = "SQL3/DatabaseB", "rcvTweetQueue"
 STEADY_DIALOGS, IN_FLIGHT = 1_000, 20_000
 STEADY_SECONDS, IDLE_SECONDS = 30.0, 10.0
 PROBES_A_SECOND = 10
@@ -51,22 +55,30 @@ GOALS: dict[str, tuple[Unit, str, Goal | None]] = {
 Figures = dict[str, float]
 
 
-class Workers:
-    """The workers of each instance, each in a process of its own."""
+FORWARDER, ENDPOINT = f"{TARGET} forwarder", f"{TARGET} endpoint"
+PROCESSES = {**{name: ("both", name) for name in INSTANCES}, FORWARDER: ("forwarder", TARGET),
+             ENDPOINT: ("endpoint", TARGET)}  # fmt: skip
+"""Role and instance of each process; those of the target are one, or two."""
+FIRST_PORT = 8_700
 
-    def __init__(self, bootstrap: str, prefix: str, pace: str) -> None:
-        self._command = [sys.executable, "-m", "streams", "worker", "both", "--bootstrap",
-                         bootstrap, "--prefix", prefix, "--pace", pace]  # fmt: skip
+
+class Workers:
+    """The processes of workers; the figures of each are served on a port of its own."""
+
+    def __init__(self, cluster: Cluster, pace: str) -> None:
+        self._options = ["--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix,
+                         "--pace", pace]  # fmt: skip
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str) -> None:
-        """Start an instance's workers; their figures are served on a port of their own."""
-        port = str(8_700 + INSTANCES.index(name))
-        command = [*self._command, "--instance", name, "--http", port]
-        self.running[name] = subprocess.Popen(command)
+        """Start a process."""
+        role, instance = PROCESSES[name]
+        command = [sys.executable, "-m", "streams", "worker", role, "--instance", instance]
+        port = str(FIRST_PORT + list(PROCESSES).index(name))
+        self.running[name] = subprocess.Popen([*command, "--http", port, *self._options])
 
     def stop(self, name: str) -> None:
-        """Stop them, and wait until they have ended."""
+        """Stop a process, and wait until it has ended."""
         process = self.running.pop(name)
         process.terminate()
         process.wait(60)
@@ -78,7 +90,7 @@ class Workers:
 
     @property
     def resident(self) -> dict[str, int]:
-        """Return how many bytes the process of each instance has."""
+        """Return how many bytes each process has."""
         return {name: resident_of(process.pid) for name, process in self.running.items()}
 
     @property
@@ -86,12 +98,24 @@ class Workers:
         """Return how many seconds the longest transaction of any of them has taken."""
         return max(map(self._longest, self.running))
 
+    def is_ready(self, name: str) -> bool:
+        """Tell whether a process has its partitions, with what lives in them."""
+        try:
+            self._answer(name, "readyz")
+        except OSError:
+            return False
+        return True
+
     def _longest(self, name: str) -> float:
-        url = f"http://127.0.0.1:{8_700 + INSTANCES.index(name)}/metrics"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            lines = answer.read().decode().splitlines()
+        lines = self._answer(name, "metrics").splitlines()
         said = [line for line in lines if line.startswith("hopline_longest_transaction_seconds{")]
-        return max(float(line.rsplit(" ", 1)[1]) for line in said)
+        return max((float(line.rsplit(" ", 1)[1]) for line in said), default=0.0)
+
+    def _answer(self, name: str, path: str) -> str:
+        port = FIRST_PORT + list(PROCESSES).index(name)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=10) as answer:
+            text: str = answer.read().decode()
+            return text
 
 
 @dataclass(slots=True)
@@ -142,7 +166,7 @@ class System:
     def __post_init__(self) -> None:
         self.probes = Probes(self.client)
         self._queue = self.cluster.consumer("bench.backlog")
-        topic = self.cluster.topics.queue(TARGET, "DatabaseB", "rcvTweetQueue")
+        topic = self.cluster.topics.queue(TARGET, QUEUE_IN.split("/")[1], QUEUE)
         self._queue.assign([TopicPartition(topic, 0, 0)])
 
     def close(self) -> None:
@@ -219,18 +243,18 @@ def idle(system: System) -> Figures:
     return {"new dialogs, p95 (idle)": system.probes.p95()}
 
 
-def target_away(system: System, count: int, dialogs: int) -> Figures:
-    """Stop the target, send a backlog, start it again; return how the backlog drains."""
+def drain(system: System, absent: str, count: int, dialogs: int) -> Figures:
+    """Let something be absent, send a backlog, let it return; return how the backlog drains."""
     workers, memory = system.workers, Growth(system.workers)
-    workers.stop(TARGET)
+    leave, come_back = ABSENCES[absent]
+    leave(system)
     began = time.monotonic()
     system.send(system.dialogs(dialogs), count)
     system.client.begin("SQL1", "DatabaseA", FROM, TO, wait=True)  # all before it are accepted
     progress(f"  {count:,} messages accepted in {time.monotonic() - began:.0f} s")
     memory.look()
     before = system.delivered
-    workers.start(TARGET)
-    returned = wait_for_heartbeat(system.cluster)
+    returned = come_back(system)
     first = shown = 0.0
     still = time.monotonic()
     while system.delivered < system.sent:
@@ -275,8 +299,8 @@ class Growth:
                 self.most, self.whose = size - self._first[name], name
 
 
-def wait_for_heartbeat(cluster: Cluster) -> float:
-    """Return when the target's next heartbeat has come."""
+def wait_for_heartbeat(cluster: Cluster, instance: str) -> float:
+    """Return when an instance's next heartbeat has come."""
     with closing(cluster.consumer("bench.presence")) as consumer:
         where = TopicPartition(cluster.topics.presence, 0)
         where.offset = consumer.get_watermark_offsets(where, timeout=10)[1]
@@ -286,23 +310,58 @@ def wait_for_heartbeat(cluster: Cluster) -> float:
             record = consumer.poll(0.2)
             if record is None or record.error() is not None:
                 continue
-            if decode_presence(record.value())["instance"] == TARGET:
+            if decode_presence(record.value())["instance"] == instance:
                 return time.monotonic()
-    raise SurroundingsError(f"{TARGET} did not return.")
+    raise SurroundingsError(f"{instance} did not return.")
+
+
+def start(system: System, name: str) -> float:
+    """Start an instance again; return when its forwarder was there."""
+    system.workers.start(name)
+    return wait_for_heartbeat(system.cluster, name)
+
+
+def start_endpoint(system: System) -> float:
+    """Start the target's endpoint worker again; return when it was ready."""
+    system.workers.start(ENDPOINT)
+    until = time.monotonic() + STILL
+    while not system.workers.is_ready(ENDPOINT):
+        if time.monotonic() > until:
+            raise SurroundingsError(f"{ENDPOINT} did not return.")
+        time.sleep(0.01)
+    return time.monotonic()
+
+
+def turn_queue(system: System, status: str) -> float:
+    """Turn the target's queue off or on."""
+    topics, text = system.cluster.topics, f"ALTER QUEUE {QUEUE} WITH STATUS = {status}"
+    command = [sys.executable, "-m", "streams", "sql", "--at", QUEUE_IN, text, "--bootstrap",
+               system.cluster.bootstrap, "--prefix", topics.prefix]  # fmt: skip
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic()
+
+
+ABSENCES: dict[str, tuple[Callable[[System], object], Callable[[System], float]]] = {
+    "target": (lambda s: s.workers.stop(TARGET), lambda s: start(s, TARGET)),
+    "gateway": (lambda s: s.workers.stop(GATEWAY), lambda s: start(s, GATEWAY)),
+    "worker": (lambda s: s.workers.stop(ENDPOINT), start_endpoint),
+    "queue": (lambda s: turn_queue(s, "OFF"), lambda s: turn_queue(s, "ON")),
+}
+"""How something leaves, and how it returns: when, in monotonic seconds."""
 
 
 @contextmanager
-def running(broker: Broker, pace: str) -> Iterator[System]:
+def running(broker: Broker, pace: str, processes: Sequence[str]) -> Iterator[System]:
     """Run a system of its own."""
     cluster = Cluster(broker.bootstrap, Topics(f"bench{uuid.uuid4().hex[:6]}."))
     with removed(cluster):
         deploy(cluster, load(topologies_dir() / "forwarding_chain", time.time()))
         with (
-            closing(Workers(broker.bootstrap, cluster.topics.prefix, pace)) as workers,
+            closing(Workers(cluster, pace)) as workers,
             Client(cluster, timeout=600) as client,
             closing(System(cluster, workers, client)) as system,
         ):
-            for name in INSTANCES:
+            for name in processes:
                 workers.start(name)
             yield system
 
@@ -326,16 +385,19 @@ def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--dialogs", type=int, nargs="+", default=[1_000, 100_000])
+    parser.add_argument("--absent", choices=ABSENCES, nargs="+", default=["target"])
     parser.add_argument("--pace", choices=("latency", "throughput"), default="throughput")
     given = parser.parse_args()
     table: list[Row] = []
     with lasting_broker() as broker:
-        for dialogs in given.dialogs:
-            with running(broker, given.pace) as system:
+        for absent, dialogs in product(given.absent, given.dialogs):
+            split = absent == "worker"
+            processes = [*INSTANCES[:-1], *([FORWARDER, ENDPOINT] if split else [TARGET])]
+            with running(broker, given.pace, processes) as system:
                 base = shown(STEADY, steady(system)) | shown(IDLE, idle(system))
-                what = f"a backlog of {given.messages:,} messages on {dialogs:,} dialogs"
-                found = shown(what, target_away(system, given.messages, dialogs))
-                table += rows(f"{what}, target away, pace {given.pace}", found, base)
+                what = f"{absent} absent, {given.messages:,} messages on {dialogs:,} dialogs"
+                found = shown(what, drain(system, absent, given.messages, dialogs))
+                table += rows(f"{what}, pace {given.pace}", found, base)
     hand_over(table, given)
 
 

@@ -7,8 +7,13 @@ from dataclasses import replace
 import click
 from click.core import ParameterSource
 
-from streams.cli.options import cluster_of
-from streams.cli.settings import config_option, properties_option, section_options
+from streams.cli.options import cluster_of, prefix_option
+from streams.cli.settings import (
+    config_option,
+    properties_option,
+    replication_option,
+    setting_option,
+)
 from streams.cli.topology_argument import find_folder
 from streams.dashboard import DashboardConfig, serve
 from streams.dashboard.config import new_token
@@ -55,7 +60,9 @@ _DEFAULT = DashboardConfig()
     show_envvar=True,
     help="What a browser must know; made up where others can connect.",
 )
-@section_options("", bootstrap="no cluster is read")
+@setting_option("", "bootstrap", "no cluster is read")
+@prefix_option
+@replication_option
 @properties_option
 @config_option
 @click.pass_context
