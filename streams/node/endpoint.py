@@ -130,7 +130,7 @@ class Endpoint:
         """
         self.tell(now)
         if room is None:
-            room = self.take_turns(most) if opens else ()
+            room = self.take_turns(most) if opens and timers else ()
         tx = Transaction(self, bodies, now, self.left_out, timers, most, room, opens)
         if timers:
             tx.due(self.take_due(now) if due is None else due)

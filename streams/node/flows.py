@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 
 from streams.node.groups import DialogKey
 from streams.protocol import Dialog, Limits, State
@@ -27,6 +27,8 @@ from streams.protocol import Dialog, Limits, State
 UNLIMITED = sys.maxsize
 PROBES = 100
 """Messages in flight towards a service that is stalled, beside the retries of each dialog."""
+MOST = 1_000
+"""So many flows are remembered although nothing is in flight: services' names come from outside."""
 SHARE, EVERY = 64, 100
 """However much is in flight, one in so many of the limit may be added every so many milliseconds:
 what waits must not starve behind what is accepted and transmitted at once."""
@@ -81,12 +83,10 @@ class Flows:
         return max(1, limit // SHARE) if now >= flow.added_at + EVERY else 0
 
     def turn(self, most: int, now: int) -> Iterator[DialogKey]:
-        """Yield up to ``most`` dialogs that may transmit now, those of each flow by turns."""
-        for flow in self._flows.values():
-            if most > 0 and flow.wants_turns:
-                room = min(most, self.room(flow, now))
-                yield from islice(flow.turns, room)
-                most -= room
+        """Yield up to ``most`` dialogs that may transmit now, one of each flow by turns."""
+        wanting = [flow for flow in self._flows.values() if flow.wants_turns]
+        turns = zip_longest(*(islice(flow.turns, self.room(flow, now)) for flow in wanting))
+        yield from islice((key for keys in turns for key in keys if key is not None), most)
 
     def has_turn(self, now: int) -> bool:
         """Tell whether any dialog may transmit now."""
@@ -99,13 +99,13 @@ class Flows:
     ) -> None:
         """Take notice of a dialog that was committed; ``hurried``: it has retried at its turn."""
         flow = self.of(dialog)
-        if before is not None:
-            self._judge(flow, before, dialog, now)
-        elif dialog.attempt:  # as it was found at the start
-            flow.stalled = True
         # A closed endpoint asks whether its peer is closed; it sends no message.
         retries = dialog.retry_at is not None and dialog.state is not State.CD
         is_retried = dialog.attempt > 0 and retries
+        if before is not None:
+            self._judge(flow, before, dialog, now)
+        elif is_retried:  # as it was found at the start
+            flow.stalled = True
         counts = hurried or not (is_retried or dialog.status)
         self._count(key, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)
         _keep(flow.waiting, key, dialog.has_room(self._limits.window))
@@ -117,12 +117,16 @@ class Flows:
         self._count(key, flow, 0)
         flow.waiting.pop(key, None)
         flow.lost.pop(key, None)
+        if len(self._flows) > MOST and not (flow.in_flight or flow.waiting or flow.lost):
+            del self._flows[dialog.far_service]
 
     def _judge(self, flow: Flow, before: Dialog, dialog: Dialog, now: int) -> None:
         """Find out whether anything gets through."""
         if dialog.acknowledged > before.acknowledged and dialog.discarded_from is None:
             flow.acknowledged_at, flow.stalled = now, False
-        elif dialog.attempt > before.attempt and before.retry_at is not None:
+        elif before.retry_at is None or dialog.state is State.CD:
+            return
+        elif dialog.attempt > before.attempt:
             tried_at = before.retry_at - self._limits.retry_after(before.attempt)
             flow.stalled = flow.stalled or flow.acknowledged_at <= tried_at
 

@@ -157,7 +157,7 @@ class Transaction:
             return
         self._commands[position] = command
         self.statements += 1
-        self.planned += 1
+        self.planned += 1 + len(command.also)
         number = execute(self, position, command)
         if command.cause is not None:
             seen = self.seen_of(command.cause.source)
@@ -318,27 +318,38 @@ class Transaction:
         opened = self.machines.items() if self.opens else ()
         own = [key for key, machine in opened if machine.dialog.has_room(window)]
         for key in chain(self.room, own):
+            if left <= 0:
+                break
             dialog = self.dialog(key)
-            if dialog is None or left <= 0:
+            if dialog is None:
                 continue
             flow, service = flows.of(dialog), dialog.far_service
             room = rooms.get(service)
             if room is None:
                 room = flows.room(flow, self.now)
-                self.added.append(flow)
             if room > 0:
+                if service not in rooms:
+                    self.added.append(flow)
                 used = self._transmit(key, flow, min(left, room))
                 left, room = left - used, room - used
             rooms[service] = room
 
     def _transmit(self, key: DialogKey, flow: Flow, most: int) -> int:
-        """Let a dialog retry, or transmit what waits; returns how many will be in flight by it."""
-        machine = self.machine(key)
+        """Let a dialog retry, or transmit what waits; returns how many will be in flight by it.
+
+        What this transaction has done to the dialog counts: where it was acknowledged or has ended
+        nothing is lost, and where its timer was due it has retried.
+        """
+        committed, machine = self.endpoint.dialogs.get(key), self.machine(key)
         assert machine is not None
-        if key in flow.lost and not flow.stalled and key not in self.hurried:
-            self.hurried.add(key)
-            return machine.retry()
-        return machine.fill_window(most)
+        self.heed(machine)
+        if key not in flow.lost or flow.stalled or not machine.is_retrying:
+            return machine.fill_window(most)
+        has_retried = key in self.hurried or (
+            committed is not None and committed.attempt < machine.dialog.attempt
+        )
+        self.hurried.add(key)
+        return 0 if has_retried else machine.retry()
 
     def heed(self, machine: Machine) -> None:
         """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""
@@ -417,8 +428,8 @@ class Transaction:
 
     def close(self) -> None:
         """End the run: turn every effect into the records that stand for it."""
-        self.notices.close()
         self._open_windows()
+        self.notices.close()
         self._read_again()
         for key, machine in self.machines.items():
             machine.finish()

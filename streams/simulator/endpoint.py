@@ -142,8 +142,8 @@ class EndpointProcess:
         node, now = self.node, self.instance.now
         ends = self._choose_ends()
         timers, due = self._caught_up, node.next_due
-        wanted = timers and (node.has_probes or (due is not None and due <= now))
-        if ends == self._positions and not wanted and not node.has_turn:
+        wanted = timers and (node.has_probes or node.has_turn or (due is not None and due <= now))
+        if ends == self._positions and not wanted:
             self._sleep()
             return
         if due is not None and due <= now:
@@ -254,7 +254,7 @@ class EndpointProcess:
     def _sleep(self) -> None:
         """Wake up when there is more to read or to look at, or when the next timer is due."""
         unread = any(p < len(t) for p, t in zip(self._positions, self._topics, strict=True))
-        if unread or self.node.has_turn or (self._caught_up and self.node.has_probes):
+        if unread or (self._caught_up and (self.node.has_probes or self.node.has_turn)):
             self.wake()
         due = self.node.next_due
         if due is not None and self._caught_up:

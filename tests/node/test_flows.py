@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from streams.node import PROBES, Transaction
+from streams.node.flows import Flow, Flows
 from streams.protocol import Limits
 
 from .harness import Net, conversation, topology
@@ -154,6 +155,15 @@ def test_what_waits_does_not_starve_behind_what_is_transmitted_at_once() -> None
     assert node.dialog(conversation(0), initiator=True).transmitted > (4, 0)
 
 
+def test_flows_have_turns_one_after_the_other() -> None:
+    """A long backlog towards one service does not hold up another service."""
+    flows = Flows(Limits(), limit=100)
+    keys = [("DatabaseA", conversation(number), True) for number in range(6)]
+    flows._flows["Long"] = Flow(waiting=dict.fromkeys(keys[:5]))
+    flows._flows["Short"] = Flow(waiting=dict.fromkeys(keys[5:]))
+    assert list(flows.turn(3, 0)) == [keys[0], keys[5], keys[1]]
+
+
 def cut(net: Net) -> None:
     """Let every copy towards ServerB be lost."""
     net.cut.add(("ServerA", "ServerB"))
@@ -213,6 +223,67 @@ def test_a_worker_that_starts_finds_out_that_nothing_gets_through() -> None:
     net["ServerA"].restart_endpoint()
     net.cut.clear()
     assert first_second(net) == set(range(60))
+
+
+def lost_dialog() -> Net:
+    """Return two instances, and a dialog whose flow goes on after it was retried in vain."""
+    net = sending(1, 2)
+    net["ServerA"].transact()
+    net["ServerA"].forward()
+    del net["ServerB"].txq.entries[1:]  # its second message is lost,
+    net.cut.add(("ServerB", "ServerA"))  # and so are acknowledgements
+    net.run(30)
+    net.cut.clear()
+    dialog = net["ServerA"].dialog(conversation(0), initiator=True)
+    flow = net["ServerA"].endpoint.flows.of(dialog)
+    assert flow.stalled and flow.lost
+    flow.stalled = False  # another dialog was acknowledged
+    return net
+
+
+def transmits(net: Net, *, applies: bool) -> int:
+    """Return how many messages ServerA's next transaction transmits."""
+    node = net["ServerA"]
+    node.endpoint.left_out = node.out.position
+    tx = node.endpoint.begin(node, net.now)
+    if applies:
+        node._apply(tx)
+    tx.close()
+    return sum(frame.header is not None for frame in tx.frames)
+
+
+def test_a_dialog_that_is_due_and_has_its_turn_retries_once() -> None:
+    net = lost_dialog()
+    assert transmits(net, applies=False) == 1
+    net["ServerA"].endpoint.abandon(net["ServerA"].endpoint.begin(net["ServerA"], net.now))
+    net.now = net["ServerA"].dialog(conversation(0), initiator=True).retry_at or 0
+    assert transmits(net, applies=False) == 1
+
+
+def test_what_is_acknowledged_in_the_same_transaction_is_not_retried() -> None:
+    """What was lost behind it is sent again, once."""
+    net = lost_dialog()
+    node, target = net["ServerA"], net["ServerB"]
+    target.txq.position -= 1  # the last copy comes once more, and is acknowledged again
+    target.forward()
+    target.transact()
+    target.forward()
+    node.forward()
+    assert transmits(net, applies=True) == 1
+
+
+def test_a_full_flow_keeps_the_time_of_its_last_turn() -> None:
+    """Else whoever sends all the time would put off its own turn for ever."""
+    net = sending(1, 6, flight=8)
+    node = net["ServerA"]
+    node.transact()
+    flow = node.endpoint.flows.of(node.dialog(conversation(0), initiator=True))
+    flow.in_flight, flow.added_at = 100, net.now
+    net.send(A, conversation(0), b"0/6")
+    tx = node.endpoint.begin(node, net.now)
+    node._apply(tx)
+    tx.close()
+    assert not tx.added
 
 
 def test_frames_that_close_gaps_are_foreseen_together() -> None:

@@ -135,8 +135,18 @@ class Partition:
         """Return what the next transaction is to apply, within the allowance."""
         most = self.allowance.records
         self.endpoint.tell(now)
-        room, due = self.endpoint.take_turns(most), self._take_due(now, most)
+        room = self.endpoint.take_turns(most) if self.caught_up else ()
+        due = self._take_due(now, most)
         return Work(self._take_pending(most), due, self.wants_probes, room)
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether there is something to do already, and nothing to wait for."""
+        return bool(self.pending) or (self.caught_up and self.endpoint.has_turn)
+
+    def has_enough(self, records: int) -> bool:
+        """Tell whether so many records, or as many bytes as a transaction reads, are pending."""
+        return len(self.pending) >= records or sum(map(len, self.pending)) >= BYTES
 
     def lessen(self, work: Work) -> Work:
         """Return what is left of work when the allowance was halved; timers are given back."""

@@ -179,15 +179,14 @@ class EndpointWorker:
 
     def _read(self, consumer: Consumer) -> None:
         """Read what there is; waits for it only where nothing else is to be done."""
-        owned = self.assignment.owned.values()
-        busy = any(o.endpoint.has_turn for o in owned)
-        first = consumer.poll(0 if busy or any(o.pending for o in owned) else POLL)
+        busy = any(o.is_busy for o in self.assignment.owned.values())
+        first = consumer.poll(0 if busy else POLL)
         if first is None:
             return
         self._sort(first)
         records, wait = self._pace.value
-        if any(len(o.pending) >= records for o in owned):
-            return  # enough for the next transaction; the client holds the rest back
+        if any(o.has_enough(records) for o in self.assignment.owned.values()):
+            return  # for the next transaction; the client holds the rest back
         for message in consumer.consume(records, 0 if busy else wait):
             self._sort(message)
 
@@ -236,7 +235,21 @@ class EndpointWorker:
         raise SurroundingsError(f"{self.instance}: dialogs cannot be probed, see the log.")
 
     def _transact(self, owned: Partition, work: Work, refusal: Number | None = None) -> bool:
-        """Apply work, or with ``refusal`` tell that it cannot be applied; ``False``: aborted."""
+        """Apply work, or with ``refusal`` tell that it cannot be applied; ``False``: aborted.
+
+        Where its bodies are too much for one transaction, the allowance is halved until they fit;
+        work that is bisected already is bisected further instead.
+        """
+        while True:
+            try:
+                return self._try(owned, work, refusal)
+            except TooMuchError:
+                if owned.allowance.records == 1 or not work.opens:
+                    raise
+                owned.allowance.halve()
+                work = owned.lessen(work)
+
+    def _try(self, owned: Partition, work: Work, refusal: Number | None) -> bool:
         endpoint, began = owned.endpoint, time.monotonic()
         timers = work.timers and refusal is None
         tx = endpoint.begin(
@@ -261,10 +274,6 @@ class EndpointWorker:
                     tell_parked(tx, key, refusal)
             tx.close()
             out_end = self._transactions.commit(tx, owned.number, positions, self.assignment.member)
-        except TooMuchError:
-            self._abandon(endpoint, tx)
-            owned.allowance.halve()
-            return self._transact(owned, owned.lessen(work), refusal)
         except BaseException:
             self._abandon(endpoint, tx)
             raise
