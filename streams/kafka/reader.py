@@ -153,6 +153,7 @@ RECORD_BYTES = 1_024
 _SKIP = 2_000
 """So many records are read and passed over rather than sought: about what a new fetch costs."""
 _AT_ONCE = 500
+"""Of what has arrived already so many records are taken from the client with one call."""
 _AHEAD_KBYTES = 8 << 10
 """What the client may have read beyond what is asked for."""
 
@@ -227,7 +228,6 @@ class Fetcher:
         except SurroundingsError:
             self.close()
             raise
-        # What has arrived already costs a third of what a call for each record does.
         self._read.extend(consumer.consume(_AT_ONCE, 0))
         return message
 

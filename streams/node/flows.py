@@ -99,17 +99,15 @@ class Flows:
     ) -> None:
         """Take notice of a dialog that was committed; ``hurried``: it has retried at its turn."""
         flow = self.of(dialog)
-        # A closed endpoint asks whether its peer is closed; it sends no message.
-        retries = dialog.retry_at is not None and dialog.state is not State.CD
-        is_retried = dialog.attempt > 0 and retries
+        is_retrying = dialog.is_retrying
         if before is not None:
             self._judge(flow, before, dialog, now)
-        elif is_retried:  # as it was found at the start
+        elif is_retrying:  # as it was found at the start
             flow.stalled = True
-        counts = hurried or not (is_retried or dialog.status)
+        counts = hurried or not (is_retrying or dialog.status)
         self._count(key, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)
         _keep(flow.waiting, key, dialog.has_room(self._limits.window))
-        _keep(flow.lost, key, is_retried and not hurried and (flow.stalled or key in flow.lost))
+        _keep(flow.lost, key, is_retrying and not hurried and (flow.stalled or key in flow.lost))
 
     def forget(self, key: DialogKey, dialog: Dialog) -> None:
         """Take notice that a dialog is gone."""

@@ -141,11 +141,6 @@ class Transaction:
         """Tell whether further inputs are better left to the next transaction."""
         return self.planned >= self.most
 
-    @property
-    def size(self) -> int:
-        """Return the bytes of the bodies that it writes, once it is closed."""
-        return sum(len(f.body) for f in self.frames) + sum(len(m.body) for m in self.queued)
-
     # --- inputs ----------------------------------------------------------------------------------
 
     def command(self, position: int, command: Command) -> None:
@@ -343,7 +338,7 @@ class Transaction:
         committed, machine = self.endpoint.dialogs.get(key), self.machine(key)
         assert machine is not None
         self.heed(machine)
-        if key not in flow.lost or flow.stalled or not machine.is_retrying:
+        if key not in flow.lost or flow.stalled or not machine.dialog.is_retrying:
             return machine.fill_window(most)
         has_retried = key in self.hurried or (
             committed is not None and committed.attempt < machine.dialog.attempt

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import takewhile
 from operator import attrgetter
 
-from streams.protocol.frames import Fragment, Parties, Run
+from streams.protocol.frames import Fragment, Parties, Run, following
 from streams.protocol.states import State
 
 CHUNK = 64
@@ -200,6 +200,14 @@ class Dialog:
         return not self.status and self.transmitted[0] < self.send_sequence and in_flight < window
 
     @property
+    def is_retrying(self) -> bool:
+        """Tell whether the oldest message was sent again, and is to be until it is acknowledged.
+
+        A closed endpoint asks whether its peer is closed; it sends no message.
+        """
+        return self.attempt > 0 and self.retry_at is not None and self.state is not State.CD
+
+    @property
     def due_at(self) -> int | None:
         """Return when the endpoint wants to be looked at next, if ever."""
         times = [t for t in (self.retry_at, self.forget_at, self.timer_at) if t is not None]
@@ -232,8 +240,7 @@ class Dialog:
                 runs[-1] = (runs[-1][0], at)
             else:
                 runs.append((at, at))
-            last = at[1] + 1 >= self.held[at][1]
-            follows = (at[0] + 1, 0) if last else (at[0], at[1] + 1)
+            follows = following(at, self.held[at][1])
         return tuple(runs[:HELD_RUNS])
 
     def follow(self, arrived: Mapping[Fragment, int]) -> Iterator[int]:
@@ -247,7 +254,7 @@ class Dialog:
             if stored is not None:
                 yield stored[0]
             fragments = arrived[at] if stored is None else stored[1]
-            at = (at[0] + 1, 0) if at[1] + 1 >= fragments else (at[0], at[1] + 1)
+            at = following(at, fragments)
         if at != self.received:
             yield from self.partial
 
@@ -259,9 +266,7 @@ class Dialog:
 
     def after(self, at: Fragment) -> Fragment:
         """Return the fragment that follows one of an accepted and unacknowledged message."""
-        sequence, fragment = at
-        last = fragment + 1 >= self.stored(sequence)[1]
-        return (sequence + 1, 0) if last else (sequence, fragment + 1)
+        return following(at, self.stored(at[0])[1])
 
     def count(self, at: Fragment, end: Fragment) -> int:
         """Return how many fragments of accepted messages lie between two places; 0 if none do."""

@@ -83,8 +83,7 @@ class Header(NamedTuple):
     @property
     def after(self) -> Fragment:
         """Return the place that follows this fragment's."""
-        last = self.fragment + 1 >= self.fragments
-        return (self.sequence + 1, 0) if last else (self.sequence, self.fragment + 1)
+        return following(self.at, self.fragments)
 
 
 class Journey(NamedTuple):
@@ -116,6 +115,12 @@ class Message(NamedTuple):
     def is_late(self) -> bool:
         """Tell whether the copy was appended to ``in`` after its time to live."""
         return self.journey.expires_at <= self.appended_at
+
+
+def following(at: Fragment, fragments: int) -> Fragment:
+    """Return the fragment that follows one of a message that has so many."""
+    sequence, fragment = at
+    return (sequence + 1, 0) if fragment + 1 >= fragments else (sequence, fragment + 1)
 
 
 def joined(fragments: Sequence[Message]) -> Message:

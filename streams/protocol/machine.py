@@ -275,12 +275,6 @@ class Machine:
         """Transmit up to ``most`` of the fragments that wait for room; returns how many."""
         return self._sender.fill_window(most)
 
-    @property
-    def is_retrying(self) -> bool:
-        """Tell whether the oldest message was sent again, and is to be until it is acknowledged."""
-        dialog = self.dialog
-        return dialog.attempt > 0 and dialog.retry_at is not None and dialog.state is not State.CD
-
     def retry(self) -> int:
         """Retry now; returns how many messages the retry stands for: all that were transmitted."""
         dialog = self.dialog

@@ -71,10 +71,10 @@ class Sender:
             at = dialog.after(at)
             sent += 1
         dialog.in_flight, dialog.transmitted = in_flight + sent, at
-        self.watch()
+        self._watch()
         return sent
 
-    def watch(self) -> None:
+    def _watch(self) -> None:
         """Let what is in flight be retried if no acknowledgement comes."""
         dialog = self.dialog
         if dialog.retry_at is None and dialog.in_flight:
@@ -132,7 +132,7 @@ class Sender:
                     self._transmit(at)
         self.touched_chunks.update(dialog.forget_acknowledged())
         if not dialog.status:
-            self.watch()
+            self._watch()
 
     def refused(self, status: Status) -> None:
         """Note why the local forwarder could not send a copy; older attempts do not matter."""
