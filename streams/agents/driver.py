@@ -245,10 +245,15 @@ class Consumer(aiokafka.Consumer):
         return at if Note.decode(said).topic in (None, ids[tp.topic]) else -1
 
     def _begun(self, ids: Mapping[str, uuid.UUID], assigned: set[TP]) -> dict[TP, int]:
-        """Return where queues are read; raises PositionLostError."""
+        """Return where queues are read; raises PositionLostError.
+
+        Not those whose topic was made anew: the process ends, and what it commits until then, or
+        writes down, is of the old topic.
+        """
         app = cast("HoplineApp", self.app)
         found: dict[TP, int] = {}
-        for topic in {tp.topic for tp in assigned if ids[tp.topic] != GONE}:
+        known = {topic: self.topics.get(topic, id) for topic, id in ids.items() if id != GONE}
+        for topic in {tp.topic for tp in assigned if known.get(tp.topic) == ids[tp.topic]}:
             beginning = self._beginnings.setdefault(
                 topic, Beginning(app.cluster, app.instance, topic, app.conf.id, app.begin)
             )

@@ -38,9 +38,12 @@ class Readings:
         self._written: dict[int, float] = {}
 
     def begin(self) -> None:
-        """Forget what was written and which topic it is: it may have been made anew."""
+        """Forget what was written, and learn which topic it is now: it may have been made anew.
+
+        What is written down later is of this one, also where another one has its name by then.
+        """
         self._written.clear()
-        self._id = None
+        self._id = topic_id(self._cluster, self._topic)
 
     def note(self, positions: Mapping[int, int]) -> None:
         """Write down that the group commits; ``positions`` are what it has committed so far.

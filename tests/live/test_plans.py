@@ -123,12 +123,18 @@ def test_topics_are_printed_without_kafka() -> None:
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
     assert lines[5].split() == ["x.cmd.ServerA", "1", "delete", "for", "ever"]
-    assert lines[-1] == "20 topics"
+    assert lines[-2:] == [
+        "22 topics",
+        "each with 3 replicas, min.insync.replicas=2, unclean.leader.election.enable=false",
+    ]
     rows = json.loads(invoke("topics", "two_brokers", "--format", "json").stdout)["topics"]
     [presence] = [row for row in rows if row["kind"] == "presence"]
     assert presence["config"] == {
         "cleanup.policy": "compact",
+        "max.compaction.lag.ms": "60000",
         "message.timestamp.type": "LogAppendTime",
+        "min.cleanable.dirty.ratio": "0.1",
+        "segment.ms": "60000",
     }
 
 
