@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from aiokafka import AIOKafkaConsumer
+from aiokafka.errors import CommitFailedError
 from aiokafka.structs import OffsetAndMetadata
 from faust.transport.drivers import aiokafka
 from faust.types import TP, FutureMessage, Message
@@ -72,6 +73,8 @@ class ConsumerThread(aiokafka.AIOKafkaConsumerThread):
         commit, notes = consumer.commit, cast(Consumer, self.consumer).notes
 
         async def commit_noted(offsets: Mapping[Any, OffsetAndMetadata]) -> None:
+            if not offsets:  # Faust has left out what is assigned no more; it knows this error
+                raise CommitFailedError("Nothing is committed: the group has already rebalanced")
             await commit(
                 {
                     tp: OffsetAndMetadata(at.offset, closed(notes.get(TP(*tp), Note()).encode()))
