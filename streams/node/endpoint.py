@@ -18,6 +18,7 @@ from streams.node.needs import Needs, Spare
 from streams.node.seen import Seen
 from streams.node.timers import AT_ONCE, Timers
 from streams.node.transaction import Bodies, Transaction
+from streams.node.turns import Turns
 from streams.node.world import Contract, MessageType, Service, World
 from streams.protocol import EVERYTHING, Dialog, Limits, Source, State
 from streams.routing import Instance, broker_key
@@ -125,13 +126,14 @@ class Endpoint:
         """Open a transaction at ``now``; its first inputs are the timers that are due, if any.
 
         ``due``: what :meth:`take_due` has returned before; whoever took it answers for it. ``most``
-        and ``opens`` are as for Transaction; ``room`` are dialogs that transmit what waits, by
-        default those whose turn it is.
+        is as for Transaction, ``room`` and ``opens`` as for Turns; ``room`` is by default whose
+        turn it is.
         """
         self.tell(now)
         if room is None:
             room = self.take_turns(most) if opens and timers else ()
-        tx = Transaction(self, bodies, now, self.left_out, timers, most, room, opens)
+        turns = Turns(room, opens)
+        tx = Transaction(self, bodies, now, self.left_out, timers, most, turns)
         if timers:
             tx.due(self.take_due(now) if due is None else due)
             tx.wake(islice(self._probes, AT_ONCE))
@@ -167,10 +169,10 @@ class Endpoint:
             if machine.forgotten:
                 self._forget(key)
             else:
-                self._put(key, dialog, tx.records.get(key), hurried=key in tx.hurried)
+                self._put(key, dialog, tx.records.get(key), hurried=key in tx.turns.hurried)
                 for number, chunk in tx.chunks.get(key, {}).items():
                     self.dialogs.put_chunk(key, number, chunk)
-        for flow in tx.added:
+        for flow in tx.turns.added:
             flow.added_at = tx.now
         self.seen.update(tx.seen)
         for (database, service), request in tx.notices.changed.items():

@@ -70,9 +70,13 @@ class Flows:
 
     def of(self, dialog: Dialog) -> Flow:
         """Return the flow that a dialog belongs to."""
-        flow = self._flows.get(dialog.far_service)
+        return self.named(dialog.far_service)
+
+    def named(self, service: str) -> Flow:
+        """Return the flow towards a service."""
+        flow = self._flows.get(service)
         if flow is None:
-            flow = self._flows[dialog.far_service] = Flow()
+            flow = self._flows[service] = Flow()
         return flow
 
     def room(self, flow: Flow, now: int) -> int:
@@ -106,7 +110,7 @@ class Flows:
             flow.stalled = True
         counts = hurried or not (is_retrying or dialog.status)
         self._count(key, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)
-        _keep(flow.waiting, key, dialog.has_room(self._limits.window))
+        _keep(flow.waiting, key, dialog.has_room(self._limits))
         _keep(flow.lost, key, is_retrying and not hurried and (flow.stalled or key in flow.lost))
 
     def forget(self, key: DialogKey, dialog: Dialog) -> None:

@@ -11,20 +11,20 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 from weakref import proxy
 
 from streams.errors import ConversationEvent, EventKind, Number, text_of
 from streams.node.events import Event, event
 from streams.node.execute import execute
-from streams.node.flows import UNLIMITED, Flow
+from streams.node.flows import UNLIMITED
 from streams.node.groups import DialogKey
 from streams.node.notices import Notices
 from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.perform import perform, send_ack
 from streams.node.reception import admit, answering
 from streams.node.seen import Seen
+from streams.node.turns import Turns
 from streams.node.validation import AnyBody, judge
 from streams.protocol import (
     ADDRESSES,
@@ -88,9 +88,7 @@ class Transaction:
 
     ``most`` is how many frames and queue messages it shall have at most, ``planned`` how many it
     has so far. An input is never cut in two, so one may go beyond that; what waits for its turn
-    takes only what is left: of the dialogs ``room``, and with ``opens`` also of those whose windows
-    it opens itself. ``hurried`` are dialogs that have retried at their turn, ``added`` the flows
-    of all that had a turn.
+    (``turns``) takes only what is left.
 
     ``own`` are messages for the system service: in no queue, as the database has read them.
     ``records`` and ``chunks`` are what was written of its dialogs, if anything was: a chunk that is
@@ -105,11 +103,8 @@ class Transaction:
     left_out: int
     timers: bool = True
     most: int = UNLIMITED
-    room: Sequence[DialogKey] = ()
-    opens: bool = True
+    turns: Turns = field(default_factory=Turns)
     planned: int = 0
-    hurried: set[DialogKey] = field(default_factory=set)
-    added: list[Flow] = field(default_factory=list)
     statements: int = 0
     frames: list[OutFrame] = field(default_factory=list)
     queued: list[QueueMessage] = field(default_factory=list)
@@ -303,49 +298,6 @@ class Transaction:
                 machine.wake(key[1].int % 1000)
                 self.planned += len(machine.effects)
 
-    def _open_windows(self) -> None:
-        """Let dialogs transmit what waits for room in their windows, as far as there is room here.
-
-        At least a quarter of the transaction is for them, however much of it is new.
-        """
-        left, window = max(self.most - self.planned, self.most // 4, 1), self.endpoint.limits.window
-        flows, rooms = self.endpoint.flows, dict[str, int]()
-        opened = self.machines.items() if self.opens else ()
-        own = [key for key, machine in opened if machine.dialog.has_room(window)]
-        for key in chain(self.room, own):
-            if left <= 0:
-                break
-            dialog = self.dialog(key)
-            if dialog is None:
-                continue
-            flow, service = flows.of(dialog), dialog.far_service
-            room = rooms.get(service)
-            if room is None:
-                room = flows.room(flow, self.now)
-            if room > 0:
-                if service not in rooms:
-                    self.added.append(flow)
-                used = self._transmit(key, flow, min(left, room))
-                left, room = left - used, room - used
-            rooms[service] = room
-
-    def _transmit(self, key: DialogKey, flow: Flow, most: int) -> int:
-        """Let a dialog retry, or transmit what waits; returns how many will be in flight by it.
-
-        What this transaction has done to the dialog counts: where it was acknowledged or has ended
-        nothing is lost, and where its timer was due it has retried.
-        """
-        committed, machine = self.endpoint.dialogs.get(key), self.machine(key)
-        assert machine is not None
-        self.heed(machine)
-        if key not in flow.lost or flow.stalled or not machine.dialog.is_retrying:
-            return machine.fill_window(most)
-        has_retried = key in self.hurried or (
-            committed is not None and committed.attempt < machine.dialog.attempt
-        )
-        self.hurried.add(key)
-        return 0 if has_retried else machine.retry()
-
     def heed(self, machine: Machine) -> None:
         """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""
         if machine.heeded:
@@ -423,7 +375,7 @@ class Transaction:
 
     def close(self) -> None:
         """End the run: turn every effect into the records that stand for it."""
-        self._open_windows()
+        self.turns.take(self)
         self.notices.close()
         self._read_again()
         for key, machine in self.machines.items():

@@ -31,12 +31,14 @@ Stored = tuple[int, int]
 class Limits:
     """The numbers that the documentation leaves open, and our choices. Durations in milliseconds.
 
-    ``window`` fragments of a dialog may be transmitted and unacknowledged, the rest waits in `cmd`;
-    as many are kept that arrived out of order, or for a queue that is off. ``fragment`` and
+    ``window`` fragments of a dialog are transmitted unacknowledged as soon as they are accepted,
+    the rest waits in `cmd` for a turn, which may let ``wider`` times as many be in flight. As many
+    are kept that arrived out of order; for a queue that is off ``window``. ``fragment`` and
     ``body`` are the largest sizes, in bytes.
     """
 
     window: int = 64
+    wider: int = 16
     hops: int = 16  # U-34
     time_to_live: int = 60_000  # U-35
     retries: tuple[int, ...] = (4_000, 8_000, 16_000, 32_000, 64_000)  # U-27
@@ -45,6 +47,11 @@ class Limits:
     max_lifetime: int = 2_147_483_647  # seconds
     fragment: int = 65_536  # U-23
     body: int = 100_000_000  # U-24
+
+    @property
+    def widest(self) -> int:
+        """Return how wide the window of a dialog is that has its turn, while it gets through."""
+        return self.window * self.wider
 
     @property
     def late(self) -> int:
@@ -189,7 +196,15 @@ class Dialog:
         self.parked = [(n, frames.get(p, p) if n >= 0 else p) for n, p in self.parked]
         return touched
 
-    def has_room(self, window: int) -> bool:
+    def window(self, limits: Limits) -> int:
+        """Return how many fragments may be in flight when the dialog has its turn.
+
+        More than a window only where the other side has an endpoint, and the last copy got there.
+        """
+        gets_through = self.acknowledged > (0, 0) and not self.attempt
+        return limits.widest if gets_through else limits.window
+
+    def has_room(self, limits: Limits) -> bool:
         """Tell whether accepted messages wait although the window has room for them.
 
         Where fragments are not counted yet, messages are: there may be room then, or not.
@@ -197,7 +212,8 @@ class Dialog:
         in_flight = self.in_flight
         if in_flight < 0:
             in_flight = self.transmitted[0] - self.acknowledged[0]
-        return not self.status and self.transmitted[0] < self.send_sequence and in_flight < window
+        waits = self.transmitted[0] < self.send_sequence
+        return waits and not self.status and in_flight < self.window(limits)
 
     @property
     def is_retrying(self) -> bool:

@@ -78,8 +78,8 @@ class Receiver:
                 dialog.received = header.after
                 return iter((Complete(message, (position,)),))
             return self._advance(message, position)
-        near = header.sequence < dialog.receive_sequence + self.limits.window
-        if not near or len(dialog.held) >= self.limits.window:
+        near = header.sequence < dialog.receive_sequence + self.limits.widest
+        if not near or len(dialog.held) >= self.limits.widest:
             self._refused(Number.OUT_OF_SEQUENCE, message)
             return None
         dialog.held[header.at] = (position, header.fragments)

@@ -40,7 +40,7 @@ class Sender:
         self._own_chunk(dialog.send_sequence // CHUNK)
         self.touched_chunks.add(dialog.remember(position, fragments))
         if follows and not self._transmit_next(position, fragments):
-            self.fill_window(self.limits.window)
+            self.fill_window(self.limits.window - self._in_flight())
 
     def _own_chunk(self, number: int) -> None:
         """Copy a chunk before its first change: copies of a dialog share their chunks."""
@@ -65,7 +65,7 @@ class Sender:
         if dialog.status:  # only the first fragment probes, or nothing at all
             return 0
         in_flight, at, sent = self._in_flight(), dialog.transmitted, 0
-        most = min(most, self.limits.window - in_flight)
+        most = min(most, dialog.window(self.limits) - in_flight)
         while sent < most and at[0] < dialog.send_sequence:
             self._transmit(at)
             at = dialog.after(at)

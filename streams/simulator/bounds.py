@@ -36,7 +36,7 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
     kept = len(new.held), len(new.partial), len(new.parked)
     # A message may have more fragments than the window has room for, and is kept all the same.
     whole = limits.fragments(longest)
-    most = limits.window, whole, max(limits.window, whole) + OWN
+    most = limits.widest, whole, max(limits.window, whole) + OWN
     if any(n > limit for n, limit in zip(kept, most, strict=True)):
         yield f"{kept} fragments are held, incomplete and parked; at most {most} may be"
     if any(place < new.received for place in new.held):
@@ -51,7 +51,7 @@ def excesses(at: Store, key: DialogKey, new: Dialog, limits: Limits, longest: in
         yield f"a chunk has more than {CHUNK} positions"
     if at.state.chunks.get(key, {}).keys() != new.chunks.keys():
         yield "the chunk records are not those of the messages that wait"
-    if new.transmitted[0] - new.acknowledged[0] > limits.window:
+    if new.transmitted[0] - new.acknowledged[0] > limits.widest:
         yield "more messages are in flight than the window has room for"
 
 

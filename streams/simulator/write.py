@@ -115,6 +115,8 @@ def _limits(limits: Limits) -> dict[str, Any]:
     usual, made = Limits(), dict[str, Any]()
     if limits.window != usual.window:
         made["window"] = limits.window
+    if limits.wider != usual.wider:
+        made["wider"] = limits.wider
     if limits.hops != usual.hops:
         made["hops"] = limits.hops
     if limits.time_to_live != usual.time_to_live:

@@ -149,7 +149,7 @@ MUTANTS = (
     Mutant(
         "send without regard to the window",
         _SENDING,
-        "        most = min(most, self.limits.window - in_flight)\n",
+        "        most = min(most, dialog.window(self.limits) - in_flight)\n",
         "",
     ),
     Mutant(
@@ -229,7 +229,7 @@ MUTANTS = (
     Mutant(
         "forget who has room, but not a turn",
         "node/flows.py",
-        "        _keep(flow.waiting, key, dialog.has_room(self._limits.window))\n",
+        "        _keep(flow.waiting, key, dialog.has_room(self._limits))\n",
         "",
     ),
     # --- what is too late

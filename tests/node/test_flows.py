@@ -8,12 +8,13 @@ import pytest
 
 from streams.node import PROBES, Transaction
 from streams.node.flows import Flow, Flows
+from streams.node.turns import Turns
 from streams.protocol import Limits
 
 from .harness import Net, conversation, topology
 from .places import PAIR, TARGET, A, B
 
-SMALL = Limits(window=4)
+SMALL = Limits(window=4, wider=1)
 Frames = list[tuple[int, int]]
 """Conversation and sequence of the messages that a transaction has transmitted."""
 
@@ -64,6 +65,26 @@ def test_an_opened_window_transmits_within_the_transactions_limit(
     net.settle()
     assert delivered(net) == {number: list(range(20)) for number in range(6)}
     assert max(map(len, transmitted)) == 5
+
+
+@pytest.mark.parametrize(("dialogs", "most"), [(1, 12), (3, 4)])
+def test_few_dialogs_share_what_is_free_of_their_flow(
+    monkeypatch: pytest.MonkeyPatch, dialogs: int, most: int
+) -> None:
+    """One alone has windows enough to fill it: else it would wait for every round trip."""
+    in_flight: list[int] = []
+    take = Turns.take
+
+    def watched(turns: Turns, tx: Transaction) -> None:
+        take(turns, tx)
+        in_flight.extend(machine.dialog.in_flight for machine in tx.machines.values())
+
+    net = sending(dialogs, 60, limits=Limits(window=2, wider=10), flight=12)
+    net.settle("ServerA")
+    monkeypatch.setattr(Turns, "take", watched)
+    net.settle()
+    assert delivered(net) == {number: list(range(60)) for number in range(dialogs)}
+    assert most <= max(in_flight) <= 12
 
 
 def test_dialogs_with_room_transmit_by_turns(transmitted: list[Frames]) -> None:
@@ -283,7 +304,7 @@ def test_a_full_flow_keeps_the_time_of_its_last_turn() -> None:
     tx = node.endpoint.begin(node, net.now)
     node._apply(tx)
     tx.close()
-    assert not tx.added
+    assert not tx.turns.added
 
 
 def test_frames_that_close_gaps_are_foreseen_together() -> None:

@@ -14,7 +14,7 @@ from streams.protocol import Limits
 from .harness import Entry, Net, Node, conversation, topology
 from .places import D1, TARGET, A, B, pair, talking
 
-SMALL = Limits(window=4, fragment=4, body=64)
+SMALL = Limits(window=4, wider=1, fragment=4, body=64)
 
 
 def spare_of(node: Node) -> Spare:

@@ -75,7 +75,7 @@ class Side:
             queue_on=self.queue_on,
         )
         act(machine)
-        machine.fill_window(self.limits.window)
+        machine.fill_window(self.limits.window - machine.dialog.in_flight)
         machine.finish()
         copies = sum(isinstance(e, Transmit | SendAck | SendError) for e in machine.effects)
         self.out_end += copies

@@ -25,7 +25,7 @@ from .build import (
     undeliverable,
 )
 
-SMALL = Limits(window=4, fragment=10, body=1_000)
+SMALL = Limits(window=4, wider=1, fragment=10, body=1_000)
 
 
 def fragment(sequence: int, number: int, count: int = 3, **said: int) -> object:

@@ -92,7 +92,7 @@ def test_a_duplicate_of_what_is_held() -> None:
 @shows("D1.4")
 def test_beyond_the_window_nothing_can_be_kept() -> None:
     """What cannot be kept is out of sequence: event 160, 11217, no acknowledgement."""
-    side = target(limits=Limits(window=4))
+    side = target(limits=Limits(window=4, wider=1))
     effects = side.hears(message(4))
     assert undeliverable(effects) == [11217]
     assert acked(effects) is None

@@ -42,6 +42,26 @@ def test_a_window_limits_what_is_in_flight() -> None:
     assert sent(side.hears(ack(10))) == []
 
 
+@shows("D2.1")
+def test_a_window_becomes_wider_when_the_dialog_has_its_turn() -> None:
+    """Not before the other side has answered, and not while a retry is under way."""
+    side = initiator(limits=Limits(window=4, wider=3))
+
+    def turn() -> int:
+        return len(sent(side.run(lambda machine: machine.fill_window(100))))
+
+    side.sends(40)
+    assert (turn(), side.dialog.in_flight) == (0, 4)
+    side.hears(ack(4))
+    assert (turn(), side.dialog.in_flight) == (8, 12)
+    assert sent(side.sends(1)) == []  # at once it is a window, as before
+    side.hears(ack(15))
+    assert sent(side.waits(4)) == [15]
+    assert (turn(), side.dialog.in_flight) == (0, 4)
+    side.hears(ack(16))
+    assert (turn(), side.dialog.in_flight) == (8, 12)
+
+
 @shows("U-26")
 def test_acknowledgements_are_cumulative() -> None:
     """Everything below the number that an acknowledgement names is stored at the other side."""

@@ -149,6 +149,7 @@ def test_7_more_out_of_order_than_the_window(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(endpoint_module, "Endpoint", generous)
     text = DIALOG.replace("reorder: 0.3", "loss: 0.3").replace("count: 10", "count: 40")
+    text = text.replace("window: 4", "window: 4, wider: 1")
     found = violation("two_brokers", text)
     assert found.invariant == 7
 
@@ -199,7 +200,7 @@ def test_5_a_backlog_that_moves_by_retries_alone(monkeypatch: pytest.MonkeyPatch
     """What was acknowledged meanwhile gives the time of its way, not that of a retry."""
     text = """
         until: 60s
-        limits: {window: 1, time_to_live: 8s, retries: [2s]}
+        limits: {window: 1, wider: 1, time_to_live: 8s, retries: [2s]}
         steps:
           - at: 0s
             begin: {dialog: d, from: ServerA/DatabaseA/InitiatorService, to: TargetService}
