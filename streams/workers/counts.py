@@ -43,6 +43,7 @@ class Committed:
     """
 
     told: Told = field(default_factory=Told)
+    transactions: int = 0
     rolled_back: int = 0
     statements: int = 0
     repeated: int = 0
@@ -51,7 +52,7 @@ class Committed:
     longest: float = 0.0
 
     def add(self, tx: Transaction, seconds: float) -> None:
-        """Count a transaction that Kafka has committed."""
+        """Count what a partition had in a transaction that Kafka has committed."""
         self.longest = max(self.longest, seconds)
         self.statements += tx.statements
         self.repeated += tx.repeated

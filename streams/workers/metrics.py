@@ -110,7 +110,7 @@ FIGURES = (
         "hopline_transactions_total",
         "Transactions that were committed.",
         "",
-        _endpoint(lambda w: w.committed),
+        _endpoint(lambda w: w.counts.transactions),
     ),
     Figure(
         "hopline_longest_transaction_seconds",

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewPartitions
 
 from streams.errors import EventKind, Number, SurroundingsError
+from streams.node import Transaction
 from streams.protocol import Command, CommandKind
 from streams.wire import decode_result
 from streams.wire.partition import murmur2, partition_of
 from streams.wire.records import command_record
 from streams.workers.endpoint.partition import Partition
 from tests.running import running
-from tests.workers.rig import Rig, Running, eventually, pair, pause, rig
+from tests.workers.rig import Hook, Rig, Running, eventually, pair, pause, rig
 
 COUNT = 3
 
@@ -99,6 +103,87 @@ def test_what_is_on_the_wrong_partition_is_refused(three: Rig) -> None:
     three.produce(cmd, key, value, headers)  # where every producer of ours puts it
     [answer] = three.until(three.topics.result("A"), 1)
     assert decode_result(answer.value()).number == 0, "it was applied on the wrong partition too"
+
+
+def said(three: Rig, each: int) -> list[uuid.UUID]:
+    """Let dialogs begin in all partitions, by turns, before anybody works there."""
+    begins = [one_of(number % COUNT) for number in range(each * COUNT)]
+    for conversation in begins:
+        begin = Command(
+            conversation,
+            uuid.uuid4(),
+            CommandKind.BEGIN,
+            "DatabaseA",
+            reply_to="me",
+            from_service="InitiatorService",
+            to_service="TargetService",
+        )
+        three.produce(three.topics.cmd("A"), *command_record(begin))
+    return begins
+
+
+def answered(three: Rig, count: int) -> list[uuid.UUID]:
+    """Wait for so many results; return whose they are."""
+    found = three.until(three.topics.result("A"), count)
+    return [decode_result(m.value()).conversation for m in found]
+
+
+def test_all_partitions_of_a_worker_share_its_transactions(three: Rig) -> None:
+    """One each would let every message wait for those of all other partitions."""
+    begins, commits = said(three, 20), []
+
+    def commit(method: Hook, *args: Any) -> Any:
+        commits.append(method(*args))
+        return commits[-1]
+
+    worker = three.endpoint(hooks={"commit_transaction": commit})
+    assert sorted(answered(three, len(begins))) == sorted(begins)
+    counts = worker.worker.counts
+    assert len(commits) == counts.transactions < counts.statements / COUNT
+    ends = {
+        (topic, number): position
+        for number, owned in worker.worker.assignment.owned.items()
+        for topic, position in owned.positions.items()
+    }
+    cmd = three.topics.cmd("A")
+    assert [three.committed("endpoint", cmd, partition=n) for n in range(COUNT)] == [
+        ends[cmd, n] for n in range(COUNT)
+    ]
+
+
+def test_an_abort_concerns_all_partitions_and_repeats_nothing(three: Rig) -> None:
+    begins, aborts = said(three, 20), Counter[str]()
+
+    def commit(method: Hook, *args: Any) -> Any:
+        aborts["all"] += 1
+        if aborts["all"] in (2, 3):
+            raise KafkaException(KafkaError(KafkaError._STATE, "abort", False, False, True))
+        return method(*args)
+
+    worker = three.endpoint(hooks={"commit_transaction": commit})
+    assert sorted(answered(three, len(begins))) == sorted(begins)
+    said(three, 1)
+    assert len(set(answered(three, len(begins) + COUNT))) == len(begins) + COUNT
+    assert worker.worker.counts.rolled_back > 0
+
+
+def test_what_fails_in_one_partition_is_told_and_holds_no_other_up(
+    three: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Together it fails for all; then each is applied alone, and the bad one in halves."""
+    begins = said(three, 5)
+    bad, command = begins[COUNT], Transaction.command
+
+    def fail(tx: Transaction, position: int, what: Command) -> None:
+        if what.conversation == bad:
+            raise ZeroDivisionError("of course")
+        command(tx, position, what)
+
+    monkeypatch.setattr(Transaction, "command", fail)
+    three.endpoint()
+    assert sorted(answered(three, len(begins))) == sorted(begins)
+    [told] = three.events(1, conversation=str(bad))
+    assert told["detail"].startswith("refused, applying it failed twice")
 
 
 def test_two_workers_share_whole_partitions(three: Rig) -> None:

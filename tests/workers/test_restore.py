@@ -138,6 +138,36 @@ def test_a_log_that_begins_above_the_position_stops_the_worker(two: Rig) -> None
     assert "Records are lost" in failure.remedy
 
 
+def test_a_body_that_is_needed_and_gone_is_told_at_once(
+    two: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not first when it is to be sent again, minutes later; other dialogs go on."""
+    first = two.endpoint(limits=PATIENT)
+    dialog, other = begin(two, b"one", b"two"), begin(two, b"other")
+    first.stop()
+    cmd = two.topics.cmd("A")
+    delete_records(two, cmd, 2)
+    two.endpoint(limits=PATIENT)
+    send(two, other, b"more")
+    assert [r.message for r in caplog.records if "begins at" in r.message] == [
+        f"A: {cmd}/0 begins at 2, but messages from 1 on are needed: 1 of 2 dialogs miss some, "
+        f"the first is {dialog.id}. Restore the topic, or end these dialogs"
+    ]
+
+
+def test_a_log_may_begin_at_the_oldest_body_that_is_needed(
+    two: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = two.endpoint(limits=PATIENT)
+    dialog = begin(two, b"one", b"two")
+    first.stop()
+    delete_records(two, two.topics.cmd("A"), 1)  # behind what has begun it
+    two.endpoint(limits=PATIENT)
+    send(two, dialog, b"three")
+    assert sent(two) == [b"one", b"two", b"three"]
+    assert "begins at" not in caplog.text
+
+
 def test_without_any_position_the_log_must_begin_at_zero(two: Rig) -> None:
     cmd = two.topics.cmd("A")
     for _ in range(3):

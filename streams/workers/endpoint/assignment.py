@@ -30,7 +30,7 @@ from streams.workers.control import Control
 from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.inputs import Bodies, Inputs
 from streams.workers.endpoint.partition import Partition
-from streams.workers.endpoint.restore import Replay, start_position
+from streams.workers.endpoint.restore import Replay, lost_bodies, start_position
 from streams.workers.tenure import Tenure
 
 log = logging.getLogger("hopline.endpoint")
@@ -103,26 +103,32 @@ class Assignment:
         self._tenure.assigned = False
         self._aside.close()
 
-    def know_progress(self, owned: Partition, now: int) -> None:
+    def know_progress(self, now: int) -> None:
         """Ask how far the forwarder has come in ``out``, and the worker in ``in``.
 
-        Only when a timer is due: retries depend on the one, forgetting keys on the other.
+        Only where a timer is due: retries depend on the one, forgetting keys on the other.
         """
-        due, clock = owned.endpoint.next_due, time.monotonic()
-        if due is None or due > now or clock < owned.progress_at:
+        clock = time.monotonic()
+        due = [p for p in self.owned.values() if p.has_due(now) and clock >= p.progress_at]
+        if not due:
             return
-        out = TopicPartition(self._cluster.topics.out(self._home), owned.number)
+        out = self._cluster.topics.out(self._home)
         try:
-            offset = self._aside.committed([out], timeout=2)[0].offset
-            self._mark_end(owned, now)
+            where = [TopicPartition(out, owned.number) for owned in due]
+            offsets = {p.partition: p.offset for p in self._aside.committed(where, timeout=2)}
+            for owned in due:
+                self._mark_end(owned, now)
         except KafkaException as error:
             log.warning("%s: the forwarder's position is unknown: %s", self._tenure, error)
             self._stranded.look(False, self._aside)
-            owned.progress_at = time.monotonic() + UNKNOWN  # whoever waits for it does nothing else
+            for owned in due:  # whoever waits for it does nothing else
+                owned.progress_at = time.monotonic() + UNKNOWN
             return
         self._stranded.look(True)
-        owned.endpoint.left_out = max(owned.endpoint.left_out, offset)
-        owned.progress_at = clock + PROGRESS_EVERY
+        for owned in due:
+            endpoint = owned.endpoint
+            endpoint.left_out = max(endpoint.left_out, offsets[owned.number])
+            owned.progress_at = clock + PROGRESS_EVERY
 
     def _mark_end(self, owned: Partition, now: int) -> None:
         """Ask where ``in`` ends, once the worker has come to where it ended before."""
@@ -171,6 +177,8 @@ class Assignment:
             topic: start_position(consumer, self._aside, topic, number, position)
             for topic, position in zip(inputs, known, strict=True)
         }
+        for lost in lost_bodies(endpoint, self._aside, inputs, number, [*positions.values()]):
+            log.error("%s: %s", self._tenure, lost)
         backlog = {t: watermarks(self._aside, t, number)[1] for t in (inputs.inbox, inputs.ack)}
         # Which copy is a dialog's last is unknown: one at or before the end of out.
         out_end = watermarks(self._aside, topics.out(self._home), number)[1]

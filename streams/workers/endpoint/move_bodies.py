@@ -9,7 +9,7 @@ from typing import Any
 from streams.kafka import GoneError, KafkaException
 from streams.node import Spare, moves_of
 from streams.workers.endpoint.partition import Partition
-from streams.workers.endpoint.transactions import Transactions
+from streams.workers.endpoint.transactions import Part, Transactions
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -36,16 +36,16 @@ def move_bodies(
     for key in moves.dialogs:
         tx.machine(key)
     tx.close()
-    out_end, positions = None, owned.positions
+    committed, positions = None, owned.positions
     try:
         bodies = owned.bodies.to_move(moves)
-        out_end = transactions.commit(tx, owned.number, positions, member, bodies)
+        committed = transactions.commit([Part(tx, owned.number, positions, bodies)], member)
     except (GoneError, KafkaException) as error:
         log.warning("bodies were not moved: %s", error)
-    if out_end is None:
+    if committed is None:
         owned.endpoint.abandon(tx)
         return False
-    owned.merge(tx, out_end, positions)
+    owned.merge(tx, committed[owned.number], positions)
     moved = len(moves.commands) + len(moves.frames)
     log.info("%s: %d bodies were moved", ", ".join(positions), moved)
     return True

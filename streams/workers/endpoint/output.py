@@ -30,7 +30,7 @@ Report = Callable[[KafkaError | None, Message], None]
 
 
 class Output:
-    """Produce the records of a transaction; ``out_end`` is then the offset of its last copy.
+    """Produce the records of a transaction, partition by partition.
 
     ``stop`` ends the wait for room where Kafka takes none of them: SurroundingsError.
     Only that copy is reported: a transaction with any record that was not delivered cannot be
@@ -48,11 +48,19 @@ class Output:
         self._cmd = topics.cmd(instance)
         self._in = topics.inbox(instance)
         self._dialog = topics.dialog(instance)
-        self.out_end = -1
+        self._out_ends: dict[int, int] = {}
 
     def begin(self) -> None:
-        """Forget the previous transaction's last copy."""
-        self.out_end = -1
+        """Forget the previous transaction's last copies."""
+        self._out_ends.clear()
+
+    def out_end(self, partition: int) -> int:
+        """Return the offset in ``out`` of a partition's last copy, when all is flushed."""
+        return self._out_ends.get(partition, -1)
+
+    def flush(self) -> None:
+        """Wait until Kafka has everything; whatever it does not have lets the commit fail."""
+        self._producer.flush(15)
 
     def move(self, tx: Transaction, bodies: Sequence[Message]) -> None:
         """Copy bodies to the ends of their topics, and let the dialogs know where they are now."""
@@ -70,7 +78,7 @@ class Output:
                 machine.touched_chunks.update(touched)
 
     def write(self, tx: Transaction, partition: int, positions: Positions) -> None:
-        """Produce everything; raises KafkaException where a record cannot be accepted at all."""
+        """Produce a part; raises KafkaException where a record cannot be accepted at all."""
         last = len(tx.frames) - 1
         for index, frame in enumerate(tx.frames):
             report = self._last_copy if index == last else None
@@ -97,7 +105,6 @@ class Output:
             key, value, headers = command_record(command)
             self._produce(self._cmd, key, value, headers, partition)
         self._write_state(tx, partition, positions)
-        self._producer.flush(15)
 
     def _write_state(self, tx: Transaction, partition: int, positions: Positions) -> None:
         for at, machine in tx.machines.items():
@@ -142,7 +149,7 @@ class Output:
 
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
-            self.out_end = message.offset() or 0
+            self._out_ends[message.partition() or 0] = message.offset() or 0
 
 
 def _note(places: dict[int, int], offset: int, error: KafkaError | None, copy: Message) -> None:

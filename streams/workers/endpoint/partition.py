@@ -35,6 +35,10 @@ class Work:
         """Tell whether there is nothing to do."""
         return not self.messages and not self.timers and not self.room
 
+    def __len__(self) -> int:
+        """Return how many things are to be applied."""
+        return len(self.messages) + len(self.due) + len(self.room)
+
     def halves(self) -> tuple[Work, Work] | None:
         """Split what could not be applied; ``None`` where it is one thing."""
         messages, due, room = self.messages, self.due, self.room
@@ -119,6 +123,11 @@ class Partition:
         """Tell whether dialogs may and want to try again after a change of the catalog."""
         return self.caught_up and self.endpoint.has_probes
 
+    def has_due(self, now: int) -> bool:
+        """Tell whether the time of any dialog may have come."""
+        due = self.endpoint.next_due
+        return due is not None and due <= now
+
     def look_for_spare(self, clock: float, every: float) -> Spare | None:
         """Look a little further what is needed of the inputs; begin anew ``every`` so many seconds.
 
@@ -131,9 +140,9 @@ class Partition:
         self.spare = found or self.spare
         return found
 
-    def take_work(self, now: int) -> Work:
-        """Return what the next transaction is to apply, within the allowance."""
-        most = self.allowance.records
+    def take_work(self, now: int, most: int) -> Work:
+        """Return what the next transaction is to apply, within the allowance and ``most``."""
+        most = min(most, self.allowance.records)
         self.endpoint.tell(now)
         room = self.endpoint.take_turns(most) if self.caught_up else ()
         due = self._take_due(now, most)
@@ -143,10 +152,6 @@ class Partition:
     def is_busy(self) -> bool:
         """Tell whether there is something to do already, and nothing to wait for."""
         return bool(self.pending) or (self.caught_up and self.endpoint.has_turn)
-
-    def has_enough(self, records: int) -> bool:
-        """Tell whether so many records, or as many bytes as a transaction reads, are pending."""
-        return len(self.pending) >= records or sum(map(len, self.pending)) >= BYTES
 
     def lessen(self, work: Work) -> Work:
         """Return what is left of work when the allowance was halved; timers are given back."""

@@ -9,7 +9,7 @@ previous owner that is still open must have ended before its state may be believ
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
@@ -23,7 +23,7 @@ from streams.kafka import (
     read_live,
     watermarks,
 )
-from streams.node import DialogKey, Endpoint
+from streams.node import DialogKey, Endpoint, Spare
 from streams.protocol import Dialog
 from streams.wire import MalformedError, UnknownSchemaError
 from streams.wire.state import (
@@ -39,7 +39,7 @@ from streams.wire.state import (
     decode_request,
     decode_seen,
 )
-from streams.workers.endpoint.inputs import not_announced
+from streams.workers.endpoint.inputs import Inputs, not_announced
 
 _BEGINNING = -2
 _GATHERED = 50_000
@@ -195,3 +195,25 @@ def start_position(
             "The topic was made anew under its state: start the instance on a new prefix.",
         )
     return position
+
+
+def lost_bodies(
+    endpoint: Endpoint, aside: Consumer, inputs: Inputs, partition: int, positions: Sequence[int]
+) -> Iterator[str]:
+    """Yield, for each log that begins above a body that the state needs, which dialogs miss it.
+
+    Looks at every dialog that needs any, as trimming does a little later. All others go on; these
+    wait, each by itself, and are told (event 160) when the body is to be read.
+    """
+    endpoint.needs.begin(Spare(*positions))
+    while (needed := endpoint.spare()) is None:
+        pass
+    for which, topic in enumerate((inputs.cmd, inputs.inbox)):
+        low, _ = watermarks(aside, topic, partition)
+        count, first = endpoint.needs.below(which, low, 1)
+        if count:
+            yield (
+                f"{topic}/{partition} begins at {low}, but messages from {needed[which]} on are "
+                f"needed: {count:,} of {len(endpoint.dialogs):,} dialogs miss some, the first is "
+                f"{first[0][1]}. Restore the topic, or end these dialogs"
+            )

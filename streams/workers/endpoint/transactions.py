@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from streams.errors import Number, SurroundingsError
 from streams.kafka import (
@@ -47,6 +47,19 @@ Whatever else aborts a transaction says nothing about the records in it: they ar
 """
 
 
+class Part(NamedTuple):
+    """What one partition has in a transaction.
+
+    ``positions``: where to go on reading its inputs. ``moved`` are bodies that its dialogs have at
+    the ends of ``cmd`` and ``in`` from then on.
+    """
+
+    tx: Transaction
+    partition: int
+    positions: Mapping[str, int]
+    moved: Sequence[Message] = ()
+
+
 class Transactions:
     """The transactions of one slot, one at a time; raises FencedError where another has the slot.
 
@@ -73,27 +86,18 @@ class Transactions:
         self._guard(lambda: self._producer.init_transactions(30))
         self._output = Output(self._cluster.topics, self._instance, self._producer, self._stop)
 
-    def commit(
-        self,
-        tx: Transaction,
-        partition: int,
-        positions: Mapping[str, int],
-        member: Any,
-        moved: Sequence[Message] = (),
-    ) -> int | None:
-        """Write and commit a transaction; returns the end of its copies in ``out``, or ``None``.
+    def commit(self, parts: Sequence[Part], member: Any) -> Mapping[int, int] | None:
+        """Write and commit all parts; returns the end of each partition's copies in ``out``.
 
         ``None`` means aborted: nothing of it happened, and that says nothing about its records.
         Raises KafkaException, aborted too, where Kafka will not take one of them. ``member`` is the
-        consumer group's member that owns the partition. ``moved`` are bodies that the transaction's
-        dialogs have at the ends of ``cmd`` and ``in`` from then on.
+        consumer group's member that owns the partitions.
         """
         self._output.begin()
         self._guard(self._producer.begin_transaction)
         try:
-            self._output.move(tx, moved)
-            self._write(tx, partition, positions, member)
-            self._send_offsets(partition, positions, member)
+            self._write(parts, member)
+            self._send_offsets(parts, member)
             self._guard(lambda: self._producer.commit_transaction(15))
         except StuckError as error:
             log.warning("%s: sending offsets: %s, beginning anew", self._instance, error)
@@ -115,22 +119,28 @@ class Transactions:
         except BaseException:
             self._abort()
             raise
-        return self._output.out_end
+        return {part.partition: self._output.out_end(part.partition) for part in parts}
 
-    def _write(
-        self, tx: Transaction, partition: int, positions: Mapping[str, int], member: Any
-    ) -> None:
+    def _write(self, parts: Sequence[Part], member: Any) -> None:
         try:
-            self._output.write(tx, partition, Positions(*(positions[t] for t in self._inputs)))
+            for part in parts:
+                self._output.move(part.tx, part.moved)
+                positions = Positions(*(part.positions[topic] for topic in self._inputs))
+                self._output.write(part.tx, part.partition, positions)
+            self._output.flush()
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:
                 # A record was refused while others were still written. The client takes no more
                 # then, and says why only to a call such as this one.
-                self._send_offsets(partition, positions, member)
+                self._send_offsets(parts, member)
             raise
 
-    def _send_offsets(self, partition: int, positions: Mapping[str, int], member: Any) -> None:
-        offsets = [TopicPartition(t, partition, positions[t]) for t in self._inputs]
+    def _send_offsets(self, parts: Sequence[Part], member: Any) -> None:
+        offsets = [
+            TopicPartition(topic, part.partition, part.positions[topic])
+            for part in parts
+            for topic in self._inputs
+        ]
         producer = self._producer
         self._patience.call(
             lambda: self._guard(lambda: producer.send_offsets_to_transaction(offsets, member, 5))

@@ -1,6 +1,7 @@
 """The endpoint worker: applications' commands and arriving frames in, dialogs and queues out.
 
-It owns partition p of ``cmd``, ``in`` and ``ack`` together. A turn of its loop is a transaction:
+It owns partition p of ``cmd``, ``in`` and ``ack`` together. A turn of its loop is a transaction,
+which all its partitions share:
 
     1. apply the records that were read, and the timers that are due, to an overlay
     2. produce: frames to ``out``, messages to queues, state, results, events
@@ -16,36 +17,34 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 
-from streams.errors import Number, SurroundingsError
+from streams.errors import SurroundingsError
 from streams.kafka import (
     CACHE_BYTES,
     Cluster,
     Consumer,
-    GoneError,
     KafkaError,
     KafkaException,
     Message,
     Stranded,
-    TopicPartition,
     is_fatal,
     partitions_of,
 )
-from streams.node import Endpoint, Transaction
 from streams.protocol import Limits
-from streams.protocol import Message as Frame
 from streams.wire.records import LARGEST_BODY
 from streams.workers.control import Control
 from streams.workers.counts import Committed, Told, Traffic
+from streams.workers.endpoint.allowance import BYTES
+from streams.workers.endpoint.applying import Applier
 from streams.workers.endpoint.assignment import Assignment
-from streams.workers.endpoint.inputs import Inputs, Intake, TooMuchError, tell_parked
+from streams.workers.endpoint.inputs import Inputs, Intake
 from streams.workers.endpoint.move_bodies import move_bodies
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.standby import Standby
-from streams.workers.endpoint.transactions import Transactions, number_of
+from streams.workers.endpoint.transactions import Transactions
 from streams.workers.slot import UNNAMED, Slot
 from streams.workers.tenure import Tenure
 
@@ -112,7 +111,7 @@ class EndpointWorker:
             cluster, instance, self._inputs, control, self.tenure, limits, cache_bytes, most
         )
         self.counts, self.traffic = Committed(), Traffic()
-        self.committed = 0
+        self._turns = 0
         self.young: Mapping[tuple[str, int], int] = {}
 
     def run(self, stop: threading.Event) -> None:
@@ -138,20 +137,24 @@ class EndpointWorker:
         self._transactions = Transactions(cluster, home, self._slot, inputs, stop)
         if not self.tenure.confirm():  # its successor was fenced by mistake, and begins anew
             return
-        self._intake = Intake(
-            inputs, len(partitions_of(cluster, inputs.cmd)), self._control.catch_up
-        )
-        consumer = self._consumer = cluster.consumer(
+        partitions = len(partitions_of(cluster, inputs.cmd))
+        intake = Intake(inputs, partitions, self._control.catch_up)
+        consumer = cluster.consumer(
             f"{cluster.topics.prefix}endpoint.{home}",
             partition_assignment_strategy="range",
             enable_partition_eof=True,
             # Read ahead for a few transactions: 64 MB, the default, fill where a backlog waits.
             queued_max_messages_kbytes=AHEAD_KBYTES,
             fetch_queue_backoff_ms=10,
+            # Who waits longer asks less often, and is answered as soon as there is anything.
+            fetch_wait_max_ms=500,
             stats=self.traffic.reader,
             **self._slot.member(home, self._control.world),
         )
         self.assignment.subscribe(consumer)
+        self._applier = Applier(
+            home, self._transactions, intake, consumer, self.counts, self._control.now
+        )
         stranded = Stranded(cluster)
         try:
             while not stop.is_set() and self.tenure.lasts:
@@ -166,16 +169,29 @@ class EndpointWorker:
         self._read_at = time.monotonic()
         if not self.tenure.confirm_awake():
             return
-        for owned in list(self.assignment.owned.values()):
-            self._follow_catalog(owned)
-            self.assignment.know_progress(owned, self._control.now())
-            work = owned.take_work(self._control.now())
-            if work.is_nothing or self._apply(owned, work):
-                owned.read_ends()
-            else:
-                owned.arm(work.due)
-            if self._trims_every is not None:
+        self._apply_what_there_is()
+        if self._trims_every is not None:
+            for owned in self.assignment.owned.values():
                 self._look_for_spare(owned, self._trims_every)
+
+    def _apply_what_there_is(self) -> None:
+        """Apply what is to be done in all partitions, in one transaction where that is possible.
+
+        A partition for which there is no room any more is an earlier one the next time.
+        """
+        self.assignment.know_progress(self._control.now())
+        owned = list(self.assignment.owned.values())
+        self._turns += 1
+        first = self._turns % max(1, len(owned))
+        left, works = self._pace.value[0], list[tuple[Partition, Work]]()
+        for one in (*owned[first:], *owned[:first]):
+            if left <= 0:
+                break
+            self._follow_catalog(one)
+            work = one.take_work(self._control.now(), left)
+            left -= len(work)
+            works.append((one, work))
+        self._applier.apply(works, self._read_at, self.assignment.member)
 
     def _read(self, consumer: Consumer) -> None:
         """Read what there is; waits for it only where nothing else is to be done."""
@@ -185,8 +201,9 @@ class EndpointWorker:
             return
         self._sort(first)
         records, wait = self._pace.value
-        if any(o.has_enough(records) for o in self.assignment.owned.values()):
-            return  # for the next transaction; the client holds the rest back
+        pending = [message for o in self.assignment.owned.values() for message in o.pending]
+        if len(pending) >= records or sum(map(len, pending)) >= BYTES:
+            return  # enough for the next transaction; the client holds the rest back
         for message in consumer.consume(records, 0 if busy else wait):
             self._sort(message)
 
@@ -211,110 +228,17 @@ class EndpointWorker:
         if world is not owned.endpoint.world:
             owned.switch(world)
 
-    def _apply(self, owned: Partition, work: Work) -> bool:
-        """Apply a turn's work in one transaction; what fails twice is bisected until it is one.
-
-        ``False``: Kafka has aborted. What follows must not be applied then: it would move the
-        positions past records that are read again only to be taken for repeated ones.
-        """
-        for _ in range(2):
-            try:
-                return self._transact(owned, work)
-            except GoneError as error:
-                failure: Exception = error
-            except SurroundingsError:
-                raise
-            except Exception as error:
-                failure = error
-            log.error("%s: %s was not applied", self.instance, work, exc_info=failure)
-        halves = work.halves()
-        if halves is not None:
-            return all(half.is_nothing or self._apply(owned, half) for half in halves)
-        if work.messages or work.due or work.room:
-            return self._transact(owned, work, refusal=number_of(failure))
-        raise SurroundingsError(f"{self.instance}: dialogs cannot be probed, see the log.")
-
-    def _transact(self, owned: Partition, work: Work, refusal: Number | None = None) -> bool:
-        """Apply work, or with ``refusal`` tell that it cannot be applied; ``False``: aborted.
-
-        Where its bodies are too much for one transaction, the allowance is halved until they fit;
-        work that is bisected already is bisected further instead.
-        """
-        while True:
-            try:
-                return self._try(owned, work, refusal)
-            except TooMuchError:
-                if owned.allowance.records == 1 or not work.opens:
-                    raise
-                owned.allowance.halve()
-                work = owned.lessen(work)
-
-    def _try(self, owned: Partition, work: Work, refusal: Number | None) -> bool:
-        endpoint, began = owned.endpoint, time.monotonic()
-        timers = work.timers and refusal is None
-        tx = endpoint.begin(
-            owned.bodies,
-            self._control.now(),
-            timers=timers,
-            due=work.due,
-            most=owned.allowance.records,
-            room=work.room if refusal is None else (),
-            opens=work.opens,
-        )
-        positions = dict(owned.positions)
-        left: Sequence[Message] = ()
-        try:
-            if refusal is None:
-                left = self._apply_records(owned, tx, work, positions)
-            else:
-                for message in _unread(work.messages, positions):
-                    self._intake.refuse(tx, message, refusal)
-                    positions[message.topic() or ""] = (message.offset() or 0) + 1
-                for key in (*work.due, *work.room):
-                    tell_parked(tx, key, refusal)
-            tx.close()
-            out_end = self._transactions.commit(tx, owned.number, positions, self.assignment.member)
-        except BaseException:
-            self._abandon(endpoint, tx)
-            raise
-        if out_end is None:  # aborted: the same records are read again
-            self._abandon(endpoint, tx)
-            owned.allowance.halve()
-            self._seek_back(owned)
-            return False
-        parked = (*work.due, *work.room) if refusal is not None else ()
-        owned.merge(tx, out_end, positions, parked=parked)
-        owned.put_back(left)
-        self.committed += 1
-        seconds = time.monotonic() - began
-        owned.allowance.learn(seconds)
-        self.counts.add(tx, seconds)
-        return True
-
-    def _apply_records(
-        self, owned: Partition, tx: Transaction, work: Work, positions: dict[str, int]
-    ) -> Sequence[Message]:
-        """Apply records and move the positions; returns those for which the transaction is full."""
-        messages = list(_unread(work.messages, positions))
-        inputs = [self._intake.read(message, self._read_at) for message in messages]
-        tx.foresee(read for read in inputs if isinstance(read, Frame))
-        for number, (message, read) in enumerate(zip(messages, inputs, strict=True)):
-            if number and tx.is_full and work.opens:
-                return messages[number:]
-            self._intake.apply(tx, owned.bodies, message, read)
-            positions[message.topic() or ""] = (message.offset() or 0) + 1
-        return ()
-
-    def _abandon(self, endpoint: Endpoint, tx: Transaction) -> None:
-        endpoint.abandon(tx)
-        self.counts.rolled_back += 1
-
     @property
     def assigned(self) -> bool:
         """Tell whether it has its partitions and what lives in them, or stands by with all that."""
         if self._standby is not None and self._standby.is_ready:
             return True
         return self.tenure.is_served
+
+    @property
+    def committed(self) -> int:
+        """Return how many transactions Kafka has committed."""
+        return self.counts.transactions
 
     @property
     def told(self) -> Told:
@@ -330,12 +254,6 @@ class EndpointWorker:
             for topic, position in zip(self._inputs, owned.spare or (), strict=False)
         }
 
-    def _seek_back(self, owned: Partition) -> None:
-        for topic, position in owned.positions.items():
-            self._consumer.seek(TopicPartition(topic, owned.number, position))
-        owned.ends.clear()
-        owned.pending.clear()
-
     def _not_a_record(self, message: Message, owned: Partition | None) -> None:
         error = message.error()
         assert error is not None
@@ -348,13 +266,3 @@ class EndpointWorker:
             raise KafkaException(error)
         else:
             log.warning("%s: %s", self.instance, error.str())
-
-
-def _unread(messages: Iterable[Message], positions: Mapping[str, int]) -> Iterator[Message]:
-    """Yield what is not applied yet: after a rebalance or a seek records may come once more."""
-    next_of = dict(positions)
-    for message in messages:
-        topic, offset = message.topic() or "", message.offset() or 0
-        if offset >= next_of[topic]:
-            next_of[topic] = offset + 1
-            yield message

@@ -114,6 +114,7 @@ class ForwarderWorker:
             group + self.tenure.suffix,
             partition_assignment_strategy="range",
             enable_partition_eof=True,
+            fetch_wait_max_ms=500,  # as the endpoint worker: an idle broker is asked less often
             stats=self.traffic.reader,
             **self._slot.member(self.tenure.home, self._control.world),
         )
