@@ -18,17 +18,18 @@ from streams.protocol.frames import (
     Status,
 )
 from streams.schema import load
+from streams.wire.bounds import LONGEST
 from streams.wire.glance import guid, name, number
 from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, MalformedError, Record
 
-ROUTE = Codec("Route")
-MESSAGE = Codec("Message")
-HOP = Codec("Hop")
-ACK = Codec("Ack")
-STATUS = Codec("Status")
+ROUTE = Codec("Route", longest=LONGEST)
+MESSAGE = Codec("Message", longest=LONGEST)
+HOP = Codec("Hop", longest=LONGEST)
+ACK = Codec("Ack", longest=LONGEST)
+STATUS = Codec("Status", longest=LONGEST)
 EVENT = Codec("Event")
-PRESENCE = Codec("Presence")
+PRESENCE = Codec("Presence", longest=LONGEST)
 CATALOG_OBJECT = Codec("CatalogObject")
 
 _FLAGS = tuple(map(Flag, range(16)))
@@ -172,14 +173,8 @@ def decode_journey(raw: bytes | None) -> Journey:
     return (_short_journey if raw is not None and len(raw) <= _SHORT else _journey)(raw)
 
 
-_WHOLE = ("hops_remaining", "attempt", "first_hop")
-
-
 def _journey(raw: bytes | None) -> Journey:
     record = HOP.decode(raw)
-    # Avro's reader takes numbers that its writer refuses, and a forwarder writes them again.
-    if not all(-(2**31) <= record[name] < 2**31 for name in _WHOLE):
-        raise MalformedError("Hop: a number that does not fit into 32 bits")
     return Journey(
         record["hops_remaining"],
         int.from_bytes(record["expires_at"], "big"),
@@ -241,11 +236,33 @@ _short_ack = lru_cache(_REMEMBERED)(_ack)
 
 
 _EVENT_DEFAULTS = tuple(field.get("default") for field in load("Event")["fields"])
+_EVENT_LONGS = tuple("long" in field["type"] for field in load("Event")["fields"])
+_LARGEST_EVENT, _CLIPPED = 65_536, 1_000
+"""Bytes from which on the texts of an event are clipped, and characters that are left of each."""
 
 
 def encode_event(event: Record) -> bytes:
-    """Encode a value of ``event`` from its fields; those that are missing take their default."""
-    return EVENT.pack(map(event.get, EVENT.names, _EVENT_DEFAULTS))
+    """Encode a value of ``event`` from its fields; those that are missing take their default.
+
+    An event is told whatever it tells of: what does not fit into its field is made to fit.
+    """
+    try:
+        packed = EVENT.pack(map(event.get, EVENT.names, _EVENT_DEFAULTS))
+    except ValueError:
+        packed = b""
+    if 0 < len(packed) <= _LARGEST_EVENT:
+        return packed
+    return EVENT.pack(map(_clipped, map(event.get, EVENT.names, _EVENT_DEFAULTS), _EVENT_LONGS))
+
+
+def _clipped(value: Any, is_long: bool) -> Any:
+    if isinstance(value, str):
+        text = value.encode("utf-8", "replace").decode()
+        return text if len(text) <= _CLIPPED else f"{text[:_CLIPPED]}..."
+    if isinstance(value, int):
+        most = 2**63 - 1 if is_long else 2**31 - 1
+        return min(max(value, -most - 1), most)
+    return value
 
 
 def decode_event(raw: bytes | None) -> Record:

@@ -16,6 +16,7 @@ from fastavro.schema import SchemaParseException
 
 from streams.errors import Number
 from streams.schema import load
+from streams.wire.bounds import bounds
 from streams.wire.packing import packer
 
 Record = dict[str, Any]
@@ -50,11 +51,12 @@ class Codec:
     """Write one schema; read it and every older version of it that was announced.
 
     ``prefix`` is what all encoded records of the current schema begin with, ``names`` are its
-    fields in order.
+    fields in order. No text that is read is longer than ``longest`` characters.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, longest: int | None = None) -> None:
         self.name = name
+        self._excess = bounds(load(name), longest)
         self._schema = fastavro.parse_schema(load(name))
         self.prefix = prefix_of(load(name))
         self.names = tuple(field["name"] for field in load(name)["fields"])
@@ -111,4 +113,7 @@ class Codec:
             raise MalformedError(f"{self.name}: {type(error).__name__}: {error}") from error
         if buffer.tell() != len(raw) or not isinstance(record, dict):
             raise MalformedError(f"{self.name}: bytes are left over")
+        excess = self._excess(record)
+        if excess is not None:
+            raise MalformedError(f"{self.name}: {excess} is out of bounds")
         return record

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from streams.node.kafka_clock import KafkaClock
 
 EPOCH = 1_700_000_000_000
@@ -102,3 +104,13 @@ def test_how_far_another_clusters_clock_is_ahead() -> None:
     there.seen(EPOCH + 600_700, 0.7)
     assert there.ahead_of(here) == 600_000
     assert here.ahead_of(there) == -600_000
+
+
+@pytest.mark.parametrize("appended", [-1, 2**63 - 1])
+def test_a_stamp_that_no_clock_can_have_counts_nothing(appended: int) -> None:
+    """Another cluster's topic may let its writers stamp: by that no copy could be stamped."""
+    clock = KafkaClock()
+    clock.end_read(0.0)
+    clock.seen(1_000_000, 0.5)
+    clock.seen(appended, 0.6)
+    assert clock.now(1.5) == 1_001_000

@@ -5,14 +5,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from streams.kafka import deploy
+from streams.node import Forwarder, Record
 from streams.protocol import Ack, Command, CommandKind, Flag
 from streams.wire import encode_catalog_object, encode_presence
 from streams.wire.codecs import encode_header, encode_journey, encode_parties
 from streams.wire.describe import Description
+from streams.wire.packing import pack_long
 from streams.wire.records import ack_record, command_record, message_record
 from tests.running import System, eventually, running
 from tests.workers.raw_produce import produce_raw
@@ -97,6 +100,59 @@ def test_what_a_forwarder_need_not_read_is_told_by_the_endpoint(system: System) 
     told = system.events(CORRUPTED, lambda e: e["topic"] == inbox and e["offset"] not in before, 2)
     assert {e["instance"] for e in told} == {"ServerB"}
     flows(system)
+
+
+def test_a_copy_that_fits_into_no_event_is_told_and_passed_over(system: System) -> None:
+    """A fragment number of 41 bits, and no route: telling that would fail, at every restart."""
+    topic = system.cluster.topics.txq("ServerB")
+    key, route = str(uuid.uuid4()).encode(), encode_parties(parties(to_service="Nobody"))
+    whole, few = encode_header(header(fragment=1, fragments=3)), pack_long(1) + pack_long(3)
+    assert whole.count(few) == 1
+    bad = whole.replace(few, pack_long(2**40) + pack_long(2**41))
+    hop = encode_journey(journey())
+    inject(
+        system, topic, [(key, b"x", [("sb-route", route), ("sb-message", bad), ("sb-hop", hop)])]
+    )
+    flows(system)
+    [told] = system.events(CORRUPTED, lambda e: "fragment is out" in e["detail"], 1)
+    assert (told["topic"], told["instance"]) == (topic, "ServerB")
+
+
+@pytest.mark.parametrize("field", ["reply_to", "database"])
+def test_a_statement_whose_refusal_is_too_large_is_told_and_passed_over(
+    system: System, field: str
+) -> None:
+    cmd, conversation = system.cluster.topics.cmd("ServerA"), uuid.uuid4()
+    said = Command(conversation, uuid.uuid4(), CommandKind.BEGIN, "DatabaseA")
+    key, value, headers = command_record(said._replace(**{field: "x" * 1_000_050}))
+    producer = system.cluster.producer(message_max_bytes=1_045_000)
+    producer.produce(cmd, key=key, value=value, headers=headers)  # type: ignore[arg-type]
+    assert producer.flush(30) == 0
+    flows(system)
+    [told] = system.events(CORRUPTED, lambda e: e["conversation"] == str(conversation), 1)
+    assert (told["topic"], told["detail"]) == (cmd, f"Command: {field} is out of bounds")
+
+
+def test_what_fails_for_no_known_reason_costs_only_itself(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forwarder that ended would read it again, and end again, with all that it works for."""
+    handle, bad = Forwarder.handle, str(uuid.uuid4()).encode()
+
+    def fail(forwarder: Forwarder, record: Record, now: int) -> Any:
+        if record.key == bad:
+            raise ZeroDivisionError("of course")
+        return handle(forwarder, record, now)
+
+    monkeypatch.setattr(Forwarder, "handle", fail)
+    topic = system.cluster.topics.txq("ServerB")
+    hop = encode_journey(journey())
+    route = encode_parties(parties(to_service="NobodyElse"))
+    whole = [("sb-route", route), ("sb-message", encode_header(header())), ("sb-hop", hop)]
+    inject(system, topic, [(bad, b"x", whole)])
+    flows(system)
+    [told] = system.events(CORRUPTED, lambda e: "ZeroDivisionError" in e["detail"], 1)
+    assert told["topic"] == topic
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from streams.errors import EventKind, Number, SurroundingsError
+from streams.errors import EventKind, HoplineError, Number, SurroundingsError
 from streams.kafka import (
     Cluster,
     Headers,
@@ -125,6 +125,12 @@ class Transit:
                     self._decide(source, message, headers, now, read_at)
             except MalformedError as broken:
                 self._corrupted(message, broken, now)
+            except (HoplineError, KafkaException):
+                raise
+            except Exception as error:  # it would fail again after every restart, for all others
+                log.exception("%s: %s was not passed on", self._instance, source_of(message))
+                text = f"it cannot be handled: {type(error).__name__}"
+                self._corrupted(message, MalformedError(text), now)
             source.last = message
             self.passed += 1
         self._note_positions()

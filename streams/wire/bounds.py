@@ -1,0 +1,64 @@
+"""What a record from outside may hold: Avro's reader takes more than its writer, and than we write.
+
+A number of more than 32 bits in an ``int`` is read without a word, and a text may have as many
+bytes as a record. Either would be written again, into an event or to another instance, where it
+does not fit, so both are refused where they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+LONGEST = 16_384
+"""Characters of a name, an id or an error's text; SQL Server's longest has 3,000."""
+
+Fits = Callable[[Any], bool]
+Excess = Callable[[dict[str, Any]], str | None]
+"""Returns the name of the first field that is out of bounds."""
+
+
+def bounds(schema: Any, longest: int | None) -> Excess:
+    """Return what looks at the fields of a record; ``longest``: of its texts, ``None``: any."""
+    fields = _fields(schema, longest)
+
+    def excess(record: dict[str, Any]) -> str | None:
+        for name, fits in fields:
+            if not fits(record[name]):
+                return name
+        return None
+
+    return excess
+
+
+def _fields(schema: Any, longest: int | None) -> Sequence[tuple[str, Fits]]:
+    found = ((field["name"], _fits(field["type"], longest)) for field in schema["fields"])
+    return [(name, fits) for name, fits in found if fits is not None]
+
+
+def _fits(kind: Any, longest: int | None) -> Fits | None:
+    if kind == "int":
+        return lambda value: -(2**31) <= value < 2**31
+    if kind == "string" and longest is not None:
+        return lambda value: len(value) <= longest
+    if isinstance(kind, list):  # null and one more type, as everywhere in our schemas
+        return _optional(_fits(kind[1], longest))
+    if not isinstance(kind, dict):
+        return None
+    if kind["type"] == "array":
+        return _each(_fits(kind["items"], longest))
+    return _whole(_fields(kind, longest)) if kind["type"] == "record" else None
+
+
+def _optional(fits: Fits | None) -> Fits | None:
+    return None if fits is None else lambda value: value is None or fits(value)
+
+
+def _each(fits: Fits | None) -> Fits | None:
+    return None if fits is None else lambda values: all(map(fits, values))
+
+
+def _whole(fields: Sequence[tuple[str, Fits]]) -> Fits | None:
+    if not fields:
+        return None
+    return lambda record: all(fits(record[name]) for name, fits in fields)

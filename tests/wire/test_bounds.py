@@ -1,0 +1,89 @@
+"""What is read from outside fits wherever it is written again, and an event fits in any case."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.errors import EventKind
+from streams.node import event
+from streams.protocol import Command, CommandKind, Header, Parties
+from streams.wire import MalformedError, decode_event, encode_event
+from streams.wire.bounds import LONGEST
+from streams.wire.codecs import (
+    decode_catalog_object,
+    decode_header,
+    decode_parties,
+    encode_catalog_object,
+    encode_header,
+    encode_parties,
+)
+from streams.wire.packing import pack_long
+from streams.wire.statements import decode_command, encode_command
+
+PLAIN = Header(uuid.UUID(int=1), "DEFAULT", 0, 1_790_000_000_000, 1_790_000_000_001)
+PARTIES = Parties("Target", "B", "Initiator", "A", "DEFAULT", True)
+BEGIN = Command(uuid.UUID(int=2), uuid.UUID(int=3), CommandKind.BEGIN, "A")
+
+
+def with_fragment(fragment: int) -> bytes:
+    """Return a header whose fragment number Avro's writer would refuse."""
+    whole = encode_header(PLAIN._replace(fragment=1, fragments=3))
+    mark = pack_long(1) + pack_long(3)
+    assert whole.count(mark) == 1
+    return whole.replace(mark, pack_long(fragment) + pack_long(fragment + 2))
+
+
+def test_a_number_of_more_than_32_bits_is_malformed() -> None:
+    """A forwarder that drops the copy says its number in an event."""
+    assert decode_header(with_fragment(2**31 - 3)).fragment == 2**31 - 3
+    with pytest.raises(MalformedError, match="fragment is out of bounds"):
+        decode_header(with_fragment(2**40))
+
+
+@pytest.mark.parametrize("field", ["to_service", "from_broker", "contract"])
+def test_a_name_that_nothing_can_have_is_malformed(field: str) -> None:
+    longest = PARTIES._replace(**{field: "x" * LONGEST})
+    assert decode_parties(encode_parties(longest)) == longest
+    with pytest.raises(MalformedError, match=f"{field} is out of bounds"):
+        decode_parties(encode_parties(PARTIES._replace(**{field: "x" * (LONGEST + 1)})))
+
+
+@pytest.mark.parametrize("field", ["database", "reply_to", "error_text"])
+def test_a_statement_whose_refusal_would_be_too_large_is_malformed(field: str) -> None:
+    """The refusal repeats the database, and ``reply_to`` is its key."""
+    said = encode_command(BEGIN._replace(**{field: "x" * 1_000_050}))
+    with pytest.raises(MalformedError, match=f"{field} is out of bounds"):
+        decode_command(said, BEGIN.conversation, None, 0)
+
+
+def test_what_an_operator_writes_may_be_long() -> None:
+    assert decode_catalog_object(encode_catalog_object(1, "x" * 900_000))[1] == "x" * 900_000
+
+
+TEXTS = ("database", "conversation", "from_service", "next_hop", "detail", "path", "route")
+WHOLE = ("error", "attempt", "fragment", "hops_remaining", "sequence", "sent_at", "offset")
+
+
+@given(
+    st.dictionaries(st.sampled_from(WHOLE), st.integers(-(2**70), 2**70)),
+    st.dictionaries(st.sampled_from(TEXTS), st.text(st.characters(), min_size=1, max_size=20)),
+    st.integers(1, 100_000),
+)
+def test_an_event_is_told_whatever_it_tells_of(
+    whole: dict[str, int], texts: dict[str, str], times: int
+) -> None:
+    fields = {**whole, **{name: text * times for name, text in texts.items()}}
+    kind = EventKind.MESSAGE_UNDELIVERABLE
+    told = event(kind, at=1, instance="A", **fields)  # type: ignore[arg-type]
+    packed = encode_event(told)
+    found = decode_event(packed)
+    assert len(packed) <= 65_536
+    for name, value in whole.items():
+        if -(2**31) <= value < 2**31:
+            assert found[name] == value
+    for name, text in texts.items():
+        assert found[name][:900] == (text * times).encode("utf-8", "replace").decode()[:900]
