@@ -36,7 +36,7 @@ from streams.kafka.lag import (
     read_positions,
 )
 from streams.kafka.notes import closed, note_of
-from streams.kafka.patience import Patience, StuckError
+from streams.kafka.patience import OneAtATime, Patience, StuckError
 from streams.kafka.reader import (
     CACHE_BYTES,
     Fetcher,
@@ -90,6 +90,7 @@ __all__ = [
     "Mismatch",
     "Notes",
     "Offsets",
+    "OneAtATime",
     "Outgoing",
     "Overtaken",
     "Patience",

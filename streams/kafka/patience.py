@@ -86,3 +86,34 @@ class Patience:
             self._seconds = min(2 * self._seconds, LONGEST)
             raise
         self._seconds = FIRST
+
+
+class OneAtATime:
+    """Calls that may take long, one at a time, beside the thread that makes them."""
+
+    def __init__(self) -> None:
+        self._caller: _Caller | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether a call has not come back yet: then its client must not be closed."""
+        return self._caller is not None
+
+    def call(self, call: Call, seconds: float) -> bool:
+        """Make a call, and tell whether it has come back within so many seconds; raises its error.
+
+        While an earlier one has not come back none is made, and nobody waits.
+        """
+        is_new = self._caller is None
+        if self._caller is None:
+            self._caller = _idle.pop() if _idle else _Caller()
+            self._caller.calls.put(call)
+        try:
+            failed = self._caller.ended.get(timeout=seconds if is_new else 0)
+        except Empty:
+            return False
+        _idle.append(self._caller)
+        self._caller = None
+        if is_new and failed is not None:
+            raise failed
+        return is_new

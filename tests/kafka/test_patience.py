@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from streams.kafka.patience import StuckError, in_time
+from streams.kafka.patience import OneAtATime, StuckError, in_time
 
 
 def fails() -> None:
@@ -55,3 +55,27 @@ def test_a_call_that_came_back_keeps_nothing_alive() -> None:
     del client
     gc.collect()
     assert gone() is None
+
+
+def test_of_calls_one_at_a_time_a_second_waits_for_nothing_and_is_not_made() -> None:
+    calls, gate, made = OneAtATime(), threading.Event(), list[str]()
+
+    def slow() -> None:
+        made.append("slow")
+        assert gate.wait(30)
+
+    assert calls.call(lambda: made.append("first"), 30)
+    assert not calls.call(slow, 0.01) and calls.is_busy
+    assert not calls.call(lambda: made.append("never"), 30)
+    gate.set()
+    while calls.is_busy:
+        assert not calls.call(lambda: made.append("nor this"), 30), "it was the earlier one"
+    assert calls.call(lambda: made.append("last"), 30)
+    assert made == ["first", "slow", "last"]
+
+
+def test_of_calls_one_at_a_time_each_raises_its_own_error() -> None:
+    calls = OneAtATime()
+    with pytest.raises(ZeroDivisionError):
+        calls.call(lambda: 1 // 0, 30)
+    assert calls.call(lambda: None, 30) and not calls.is_busy

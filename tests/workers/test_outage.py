@@ -97,3 +97,23 @@ def test_a_forwarder_never_gives_a_copy_up_for_its_age(two: Rig) -> None:
     two.running.append(Running(ForwarderWorker(hasty, "A", two.control("A")), hasty))
     eventually(lambda: hasty.asked or pause(), "it has a producer")
     assert hasty.asked[0]["message_timeout_ms"] == 0
+
+
+def test_a_commit_that_does_not_come_back_holds_nothing_up(two: Rig) -> None:
+    """Kafka's client gives it no time: a forwarder that waits for it passes nothing on."""
+    gate = Gate()
+    two.endpoint(limits=PATIENT)
+    forwarder = two.forwarder(hooks={"commit": gate})
+    out, txq = two.topics.out("A"), two.topics.txq("B")
+    with two.client() as client:
+        dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
+        client.send(dialog, b"first", wait=True)
+        gate.wait()
+        client.send(dialog, b"second", wait=True)
+        two.until(txq, 2)
+        assert two.committed("forwarder", out) < 0
+        gate.open()
+    _, end = watermarks(two.cluster.consumer("test"), out, 0)
+    eventually(lambda: two.committed("forwarder", out) >= end or pause(), "it is committed")
+    forwarder.stop()
+    assert forwarder.failure is None

@@ -17,8 +17,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from functools import partial
 
-from streams.kafka import Cluster, Consumer, KafkaException, Returning, Stranded, TopicPartition
+from streams.kafka import (
+    Cluster,
+    Consumer,
+    KafkaException,
+    OneAtATime,
+    Returning,
+    Stranded,
+    TopicPartition,
+)
 from streams.workers.control import Control
 from streams.workers.counts import Told, Traffic
 from streams.workers.forwarder.delivery import Delivery
@@ -101,6 +110,7 @@ class ForwarderWorker:
     def _work(self, stop: threading.Event) -> None:
         self._passed = Passed()
         self._unconfirmed = Stranded(self._cluster)
+        self._committing = OneAtATime()
         self._delivery = Delivery(
             self._cluster, self.instance, stop, told=self.told, traffic=self.traffic
         )
@@ -130,9 +140,10 @@ class ForwarderWorker:
             self._commit(10.0)
         finally:
             self.tenure.assigned = False
-            consumer.close()
-            if self._offsets is not consumer:
-                self._offsets.close()
+            if not self._committing.is_busy:  # else it would wait with the call, for ever perhaps
+                consumer.close()
+                if self._offsets is not consumer:
+                    self._offsets.close()
 
     def _join(self, consumer: Consumer) -> None:
         consumer.subscribe(
@@ -180,7 +191,10 @@ class ForwarderWorker:
         if not is_confirmed:
             return
         try:
-            self._offsets.commit(offsets=offsets, asynchronous=False)
+            commit = partial(self._offsets.commit, offsets=offsets, asynchronous=False)
+            if not self._committing.call(commit, timeout):
+                log.info("%s: Kafka has not committed positions within time", self.instance)
+                return
         except KafkaException as error:
             # The next commit takes them along. If a rebalance has taken the partitions, they are
             # dropped with these, and whoever has them now reads the records again.
