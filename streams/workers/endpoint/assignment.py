@@ -77,9 +77,11 @@ class Assignment:
         self.warm: dict[int, Replay] = {}
         self.member: Any = None
         self._stranded = Stranded(cluster)
+        self._closed = False
 
     def subscribe(self, consumer: Consumer) -> None:
         """Take part in the group; the consumer's polls assign and revoke from now on."""
+        self._closed = False
         # It reads no records: only the forwarder's positions, and where logs really end.
         self._aside = self._cluster.consumer(
             f"{self._cluster.topics.prefix}forwarder.{self._home}",
@@ -101,6 +103,7 @@ class Assignment:
         self.owned.clear()
         self.warm.clear()
         self._tenure.assigned = False
+        self._closed = True
         self._aside.close()
 
     def know_progress(self, now: int) -> None:
@@ -138,6 +141,9 @@ class Assignment:
             owned.reaches_mark(inbox)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if self._closed:  # dealt while it leaves: a client that goes answers nothing any more
+            consumer.assign([])
+            return
         self.member = consumer.consumer_group_metadata()
         if not consumer.memberid():
             consumer.assign([])  # declared dead while it was assigned something

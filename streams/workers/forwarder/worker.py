@@ -111,6 +111,7 @@ class ForwarderWorker:
         self._passed = Passed()
         self._unconfirmed = Stranded(self._cluster)
         self._committing = OneAtATime()
+        self._closing = False
         self._delivery = Delivery(
             self._cluster, self.instance, stop, told=self.told, traffic=self.traffic
         )
@@ -140,12 +141,14 @@ class ForwarderWorker:
             self._commit(10.0)
         finally:
             self.tenure.assigned = False
+            self._closing = True
             if not self._committing.is_busy:  # else it would wait with the call, for ever perhaps
                 consumer.close()
                 if self._offsets is not consumer:
                     self._offsets.close()
 
     def _join(self, consumer: Consumer) -> None:
+        self._closing = False
         consumer.subscribe(
             self._reads,
             on_assign=self._assigned,
@@ -203,6 +206,9 @@ class ForwarderWorker:
         self._passed.committed(offsets)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if self._closing:  # dealt while it leaves: a client that goes answers nothing any more
+            consumer.assign([])
+            return
         committed = self._offsets.committed(partitions, timeout=10)
         self._passed.begin(committed)
         for partition in committed:
