@@ -48,17 +48,23 @@ _idle: list[_Caller] = []
 """Who waits for a call. A thread for each call took seven times as long."""
 
 
+def _begin(call: Call) -> _Caller:
+    """Let a thread make a call; who has seen it end gives the thread back to :data:`_idle`."""
+    try:
+        caller = _idle.pop()
+    except IndexError:
+        caller = _Caller()
+    caller.calls.put(call)
+    return caller
+
+
 def in_time(call: Call, seconds: float) -> None:
     """Make a call in another thread, and raise what it raises.
 
     Raises StuckError where it takes longer: the thread and the client that it waits in are left
     behind, and it takes a new client to go on.
     """
-    try:
-        caller = _idle.pop()
-    except IndexError:
-        caller = _Caller()
-    caller.calls.put(call)
+    caller = _begin(call)
     try:
         failed = caller.ended.get(timeout=seconds)
     except Empty:
@@ -106,8 +112,7 @@ class OneAtATime:
         """
         is_new = self._caller is None
         if self._caller is None:
-            self._caller = _idle.pop() if _idle else _Caller()
-            self._caller.calls.put(call)
+            self._caller = _begin(call)
         try:
             failed = self._caller.ended.get(timeout=seconds if is_new else 0)
         except Empty:

@@ -81,10 +81,10 @@ def one_of(partition: int) -> uuid.UUID:
     return next(k for k in iter(uuid.uuid4, None) if partition_of(k, COUNT) == partition)
 
 
-def test_what_is_on_the_wrong_partition_is_refused(three: Rig) -> None:
-    """Its dialog lives elsewhere: applied here, it would live twice."""
-    begin = Command(
-        one_of(0),
+def begin_in(partition: int) -> Command:
+    """Return the beginning of a new dialog that belongs on a partition."""
+    return Command(
+        one_of(partition),
         uuid.uuid4(),
         CommandKind.BEGIN,
         "DatabaseA",
@@ -92,7 +92,11 @@ def test_what_is_on_the_wrong_partition_is_refused(three: Rig) -> None:
         from_service="InitiatorService",
         to_service="TargetService",
     )
-    key, value, headers = command_record(begin)
+
+
+def test_what_is_on_the_wrong_partition_is_refused(three: Rig) -> None:
+    """Its dialog lives elsewhere: applied here, it would live twice."""
+    key, value, headers = command_record(begin_in(0))
     cmd = three.topics.cmd("A")
     three.produce(cmd, key, value, headers, partition=2)
     three.endpoint()
@@ -107,19 +111,10 @@ def test_what_is_on_the_wrong_partition_is_refused(three: Rig) -> None:
 
 def said(three: Rig, each: int) -> list[uuid.UUID]:
     """Let dialogs begin in all partitions, by turns, before anybody works there."""
-    begins = [one_of(number % COUNT) for number in range(each * COUNT)]
-    for conversation in begins:
-        begin = Command(
-            conversation,
-            uuid.uuid4(),
-            CommandKind.BEGIN,
-            "DatabaseA",
-            reply_to="me",
-            from_service="InitiatorService",
-            to_service="TargetService",
-        )
+    begins = [begin_in(number % COUNT) for number in range(each * COUNT)]
+    for begin in begins:
         three.produce(three.topics.cmd("A"), *command_record(begin))
-    return begins
+    return [begin.conversation for begin in begins]
 
 
 def answered(three: Rig, count: int) -> list[uuid.UUID]:

@@ -36,6 +36,7 @@ class Applied:
     """
 
     owned: Partition
+    work: Work
     tx: Transaction
     positions: dict[str, int]
     left: Sequence[Message] = ()
@@ -92,25 +93,25 @@ class Applier:
     def _together(self, todo: Sequence[Todo]) -> list[Todo]:
         """Apply all in one transaction, or in few; returns what has failed: it is done alone."""
         failed: list[Todo] = []
-        group: list[tuple[Work, Applied]] = []
+        group: list[Applied] = []
         size, began = 0, time.monotonic()
         for owned, work in todo:
             try:
                 applied = self._applied(owned, work)
             except SurroundingsError:
-                self._abandon(one for _, one in group)
+                self._abandon(group)
                 raise
             except Exception:  # alone it fails again, and is told
                 failed.append((owned, work))
                 continue
-            group.append((work, applied))
+            group.append(applied)
             size += applied.size
             if size >= BYTES:
                 failed += self._commit_group(group, began)
                 group, size, began = [], 0, time.monotonic()
         return failed + self._commit_group(group, began)
 
-    def _commit_group(self, group: Sequence[tuple[Work, Applied]], began: float) -> list[Todo]:
+    def _commit_group(self, group: Sequence[Applied], began: float) -> list[Todo]:
         """Commit the work of several partitions; returns what is to be done alone, if that fails.
 
         Where Kafka has aborted nothing is: it is read again.
@@ -118,13 +119,13 @@ class Applier:
         if not group:
             return []
         try:
-            done = self._commit([applied for _, applied in group], began)
+            done = self._commit(group, began)
         except SurroundingsError:
             raise
         except Exception:
-            return [(applied.owned, work) for work, applied in group]
-        for work, applied in group:
-            _end(applied.owned, work, done=done)
+            return [(one.owned, one.work) for one in group]
+        for one in group:
+            _end(one.owned, one.work, done=done)
         return []
 
     # --- a partition alone -----------------------------------------------------------------------
@@ -192,9 +193,9 @@ class Applier:
                 self._refuse(tx, work, parked, positions, refusal)
             tx.close()
         except BaseException:
-            self._abandon([Applied(owned, tx, positions)])
+            self._abandon([Applied(owned, work, tx, positions)])
             raise
-        return Applied(owned, tx, positions, left, parked)
+        return Applied(owned, work, tx, positions, left, parked)
 
     def _apply_records(
         self, owned: Partition, tx: Transaction, work: Work, positions: dict[str, int]
