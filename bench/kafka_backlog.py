@@ -6,6 +6,7 @@ new dialogs beside it and on the idle system. Then something is absent, a backlo
 accepted, and it returns. `--absent` says what: the target (SQL3) or the gateway (SQL2), which have
 returned with the first heartbeat of their forwarder; the target's endpoint worker, while its
 forwarder goes on, which has returned when it is ready; the target's queue, which is off and on.
+`--shares` says how the messages are shared by the dialogs.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import sys
 import time
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import accumulate, cycle, islice, product
+from random import Random
 from statistics import quantiles
 
 from bench.kafka_end_to_end import BODIES, FROM, INSTANCES, TO, removed
@@ -178,10 +180,10 @@ class System:
         begin = self.client.begin
         return [begin("SQL1", "DatabaseA", FROM, TO, wait=False) for _ in range(count)]
 
-    def send(self, dialogs: list[Conversation], count: int) -> None:
-        """SEND so many messages, on each dialog by turns."""
-        for number in range(count):
-            self.client.send(dialogs[number % len(dialogs)], BODIES[number % len(BODIES)])
+    def send(self, dialogs: Iterable[Conversation], count: int) -> None:
+        """SEND so many messages, each on the next of the dialogs."""
+        for number, dialog in enumerate(islice(dialogs, count)):
+            self.client.send(dialog, BODIES[number % len(BODIES)])
         self.sent += count
 
     def receive(self, *, probing: bool = True) -> None:
@@ -243,13 +245,29 @@ def idle(system: System) -> Figures:
     return {"new dialogs, p95 (idle)": system.probes.p95()}
 
 
-def drain(system: System, absent: str, count: int, dialogs: int) -> Figures:
+def by_turns(dialogs: Sequence[Conversation]) -> Iterator[Conversation]:
+    """Yield on which dialog each message is: as many on each."""
+    return cycle(dialogs)
+
+
+def by_zipf(dialogs: Sequence[Conversation]) -> Iterator[Conversation]:
+    """Yield on which dialog each message is: on the n-th one n-th part of those on the first."""
+    chance = Random(1)
+    shares = list(accumulate(1 / number for number in range(1, len(dialogs) + 1)))
+    while True:
+        yield from chance.choices(dialogs, cum_weights=shares, k=1_000)
+
+
+SHARES = {"even": by_turns, "zipf": by_zipf}
+
+
+def drain(system: System, absent: str, count: int, dialogs: int, shares: str) -> Figures:
     """Let something be absent, send a backlog, let it return; return how the backlog drains."""
     workers, memory = system.workers, Growth(system.workers)
     leave, come_back = ABSENCES[absent]
     leave(system)
     began = time.monotonic()
-    system.send(system.dialogs(dialogs), count)
+    system.send(SHARES[shares](system.dialogs(dialogs)), count)
     system.client.begin("SQL1", "DatabaseA", FROM, TO, wait=True)  # all before it are accepted
     progress(f"  {count:,} messages accepted in {time.monotonic() - began:.0f} s")
     memory.look()
@@ -386,17 +404,19 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--dialogs", type=int, nargs="+", default=[1_000, 100_000])
     parser.add_argument("--absent", choices=ABSENCES, nargs="+", default=["target"])
+    parser.add_argument("--shares", choices=SHARES, nargs="+", default=["even"])
     parser.add_argument("--pace", choices=("latency", "throughput"), default="throughput")
     given = parser.parse_args()
     table: list[Row] = []
     with lasting_broker() as broker:
-        for absent, dialogs in product(given.absent, given.dialogs):
+        for absent, dialogs, shares in product(given.absent, given.dialogs, given.shares):
             split = absent == "worker"
             processes = [*INSTANCES[:-1], *([FORWARDER, ENDPOINT] if split else [TARGET])]
             with running(broker, given.pace, processes) as system:
                 base = shown(STEADY, steady(system)) | shown(IDLE, idle(system))
                 what = f"{absent} absent, {given.messages:,} messages on {dialogs:,} dialogs"
-                found = shown(what, drain(system, absent, given.messages, dialogs))
+                what += ", shared by Zipf's law" if shares == "zipf" else ""
+                found = shown(what, drain(system, absent, given.messages, dialogs, shares))
                 table += rows(f"{what}, pace {given.pace}", found, base)
     hand_over(table, given)
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 
 from streams.node.groups import DialogKey
+from streams.node.oldest import Oldest
 from streams.protocol import Dialog, Limits, State
 
 UNLIMITED = sys.maxsize
@@ -38,21 +39,22 @@ what waits must not starve behind what is accepted and transmitted at once."""
 class Flow:
     """The dialogs towards one service; ``in_flight`` counts messages of those that are not retried.
 
-    ``waiting`` are dialogs whose window has room for accepted messages, ``lost`` those that were
-    retried while the flow was stalled. Times are epoch milliseconds.
+    ``waiting`` are dialogs whose window has room for accepted messages, each where the next one is
+    in ``cmd``; ``lost`` those that were retried while the flow was stalled. Times are epoch
+    milliseconds.
     """
 
     in_flight: int = 0
     stalled: bool = False
     acknowledged_at: int = 0
     added_at: int = 0
-    waiting: dict[DialogKey, None] = field(default_factory=dict)
+    waiting: Oldest[DialogKey] = field(default_factory=Oldest)
     lost: dict[DialogKey, None] = field(default_factory=dict)
 
-    @property
-    def turns(self) -> Iterable[DialogKey]:
-        """Return the dialogs that want to transmit, the next one first."""
-        return self.waiting if self.stalled else chain(self.lost, self.waiting)
+    def turns(self, most: int) -> Iterable[DialogKey]:
+        """Return up to so many of the dialogs that want to transmit, the next one first."""
+        lost = [] if self.stalled else list(islice(self.lost, most))
+        return chain(lost, self.waiting.first(most - len(lost)))
 
     @property
     def wants_turns(self) -> bool:
@@ -89,7 +91,7 @@ class Flows:
     def turn(self, most: int, now: int) -> Iterator[DialogKey]:
         """Yield up to ``most`` dialogs that may transmit now, one of each flow by turns."""
         wanting = [flow for flow in self._flows.values() if flow.wants_turns]
-        turns = zip_longest(*(islice(flow.turns, self.room(flow, now)) for flow in wanting))
+        turns = zip_longest(*(flow.turns(min(most, self.room(flow, now))) for flow in wanting))
         yield from islice((key for keys in turns for key in keys if key is not None), most)
 
     def has_turn(self, now: int) -> bool:
@@ -110,14 +112,20 @@ class Flows:
             flow.stalled = True
         counts = hurried or not (is_retrying or dialog.status)
         self._count(key, flow, dialog.transmitted[0] - dialog.acknowledged[0] if counts else 0)
-        _keep(flow.waiting, key, dialog.has_room(self._limits))
-        _keep(flow.lost, key, is_retrying and not hurried and (flow.stalled or key in flow.lost))
+        if dialog.has_room(self._limits):
+            flow.waiting.put(key, dialog.next_position)
+        else:
+            flow.waiting.drop(key)
+        if is_retrying and not hurried and (flow.stalled or key in flow.lost):
+            flow.lost[key] = None  # one that is there keeps its turn
+        else:
+            flow.lost.pop(key, None)
 
     def forget(self, key: DialogKey, dialog: Dialog) -> None:
         """Take notice that a dialog is gone."""
         flow = self.of(dialog)
         self._count(key, flow, 0)
-        flow.waiting.pop(key, None)
+        flow.waiting.drop(key)
         flow.lost.pop(key, None)
         if len(self._flows) > MOST and not (flow.in_flight or flow.waiting or flow.lost):
             del self._flows[dialog.far_service]
@@ -136,11 +144,3 @@ class Flows:
         flow.in_flight += count - self._in_flight.pop(key, 0)
         if count:
             self._in_flight[key] = count
-
-
-def _keep(among: dict[DialogKey, None], key: DialogKey, wanted: bool) -> None:
-    """Let a key be there or not; one that is there keeps its turn."""
-    if wanted:
-        among[key] = None
-    else:
-        among.pop(key, None)

@@ -7,16 +7,24 @@ What was accepted while the window was full waits in ``cmd``, and nothing else t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 from streams.node.flows import Flow
 from streams.node.groups import DialogKey
+from streams.protocol import Machine
 
 if TYPE_CHECKING:
     from streams.node.transaction import Transaction
+
+GAP = 2_000
+"""Between two bodies that are read: what lies there costs no more than so many records, a seek."""
+WORTH = 16
+"""For each body so many records may be read: that takes as long as writing it and its dialog."""
+FREE = 32_000
+"""So many records may be read by a transaction, however few bodies it finds there."""
 
 
 @dataclass(slots=True)
@@ -36,8 +44,20 @@ class Turns:
         """Let dialogs transmit, as far as there is room in the transaction and in their flows.
 
         At least a quarter of the transaction is for them, however much of it is new. Each transmits
-        a window, and one of few more: what is left of the flow, if they all had as much.
+        a window, and one of few more: what is left of the flow, if they all had as much. Who would
+        have to be read too far ahead of the others keeps its turn.
         """
+        planned = list(self._plan(tx))
+        reach = _reach(position for _, _, positions in planned for position in positions)
+        for key, flow, positions in planned:
+            count = sum(1 for _ in takewhile(reach.__ge__, positions))
+            if count:
+                _take(tx, key).fill_window(count)
+            elif key in flow.waiting:
+                flow.waiting.put(key, positions[0])  # after a restart that was not known
+
+    def _plan(self, tx: Transaction) -> Iterator[tuple[DialogKey, Flow, list[int]]]:
+        """Yield who may transmit, and where the messages are; who is to retry does so at once."""
         left = max(tx.most - tx.planned, tx.most // 4, 1)
         waiting = self._waiting(tx)
         flows = tx.endpoint.flows
@@ -49,12 +69,25 @@ class Turns:
             flow = flows.named(service)
             if service not in rooms:
                 rooms[service] = room = flows.room(flow, tx.now)
-                shares[service] = max(tx.endpoint.limits.window, room // dialogs[service])
+                count = max(dialogs[service], len(flow.waiting))
+                shares[service] = max(tx.endpoint.limits.window, room // count)
                 if room > 0:
                     self.added.append(flow)
-            if rooms[service] > 0:
-                used = self._transmit(tx, key, flow, min(left, rooms[service], shares[service]))
-                left, rooms[service] = left - used, rooms[service] - used
+            if rooms[service] <= 0:
+                continue
+            dialog = tx.dialog(key)
+            assert dialog is not None
+            if key in flow.lost and not flow.stalled and dialog.is_retrying:
+                used = self._retry(tx, key)
+            else:
+                most = min(left, rooms[service], shares[service])
+                found = [position for _, position in dialog.waiting(tx.endpoint.limits, most)]
+                used = len(found)
+                if found:
+                    yield key, flow, found
+                elif key not in tx.machines:  # after a restart it was not known how full it is
+                    flow.waiting.drop(key)
+            left, rooms[service] = left - used, rooms[service] - used
 
     def _waiting(self, tx: Transaction) -> dict[DialogKey, str]:
         """Return the dialogs that may have a turn, the first one first, and their services."""
@@ -68,22 +101,42 @@ class Turns:
                 found[key] = dialog.far_service
         return found
 
-    def _transmit(self, tx: Transaction, key: DialogKey, flow: Flow, most: int) -> int:
-        """Let a dialog retry, or transmit what waits; returns how many will be in flight by it.
+    def _retry(self, tx: Transaction, key: DialogKey) -> int:
+        """Let a dialog retry, if its timer was not due; returns for how many messages that is.
 
         What this transaction has done to the dialog counts: where it was acknowledged or has ended
         nothing is lost, and where its timer was due it has retried.
         """
-        committed, machine = tx.endpoint.dialogs.get(key), tx.machine(key)
-        assert machine is not None
-        tx.heed(machine)
-        if key not in flow.lost or flow.stalled or not machine.dialog.is_retrying:
-            return machine.fill_window(most)
+        committed, machine = tx.endpoint.dialogs.get(key), _take(tx, key)
+        if not machine.dialog.is_retrying:
+            return 0
         has_retried = key in self.hurried or (
             committed is not None and committed.attempt < machine.dialog.attempt
         )
         self.hurried.add(key)
         return 0 if has_retried else machine.retry()
+
+
+def _take(tx: Transaction, key: DialogKey) -> Machine:
+    machine = tx.machine(key)
+    assert machine is not None
+    tx.heed(machine)
+    return machine
+
+
+def _reach(positions: Iterable[int]) -> int:
+    """Return up to where a transaction reads ``cmd`` for bodies at these positions, or a few more.
+
+    A dialog of few messages has them far apart, and many such dialogs have them everywhere: without
+    a bound each transaction would read the whole log.
+    """
+    cost, count, reach = FREE, 0, 0
+    for position in sorted(positions):
+        cost -= min(position - reach, GAP) - WORTH
+        if cost < 0 and count:
+            break
+        count, reach = count + 1, position
+    return reach
 
 
 __all__ = ["Turns"]

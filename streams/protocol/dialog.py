@@ -216,6 +216,31 @@ class Dialog:
         return waits and not self.status and in_flight < self.window(limits)
 
     @property
+    def next_position(self) -> int:
+        """Return where in ``cmd`` the message is that is transmitted next; -1 if not known yet."""
+        number, at = divmod(self.transmitted[0], CHUNK)
+        chunk = self.chunks.get(number, ())
+        return chunk[at][0] if at < len(chunk) else -1
+
+    def count_in_flight(self) -> int:
+        """Return ``in_flight``; it is no part of the state record, so it may have to be counted."""
+        if self.in_flight < 0:
+            self.in_flight = self.count(self.acknowledged, self.transmitted)
+        return self.in_flight
+
+    def waiting(self, limits: Limits, most: int) -> Iterator[tuple[Fragment, int]]:
+        """Yield up to ``most`` fragments that have room in the window, and where in ``cmd``."""
+        if self.status:  # only the first fragment probes, or nothing at all
+            return
+        at = self.transmitted
+        for _ in range(min(most, self.window(limits) - self.count_in_flight())):
+            if at[0] >= self.send_sequence:
+                return
+            position, fragments = self.stored(at[0])
+            yield at, position
+            at = following(at, fragments)
+
+    @property
     def is_retrying(self) -> bool:
         """Tell whether the oldest message was sent again, and is to be until it is acknowledged.
 

@@ -271,9 +271,9 @@ class Machine:
             self._closing.close(tell=False)
             self._report_state(ConversationEvent.TERMINATED, Number.SERVICE_DROPPED_HERE)
 
-    def fill_window(self, most: int) -> int:
-        """Transmit up to ``most`` of the fragments that wait for room; returns how many."""
-        return self._sender.fill_window(most)
+    def fill_window(self, most: int) -> None:
+        """Transmit up to ``most`` of the fragments that wait for room."""
+        self._sender.fill_window(most)
 
     def retry(self) -> int:
         """Retry now; returns how many messages the retry stands for: all that were transmitted."""

@@ -40,7 +40,7 @@ class Sender:
         self._own_chunk(dialog.send_sequence // CHUNK)
         self.touched_chunks.add(dialog.remember(position, fragments))
         if follows and not self._transmit_next(position, fragments):
-            self.fill_window(self.limits.window - self._in_flight())
+            self.fill_window(self.limits.window - self.dialog.count_in_flight())
 
     def _own_chunk(self, number: int) -> None:
         """Copy a chunk before its first change: copies of a dialog share their chunks."""
@@ -59,20 +59,17 @@ class Sender:
         dialog.transmitted = (sequence + 1, 0)
         return True
 
-    def fill_window(self, most: int) -> int:
-        """Transmit up to ``most`` fragments for the first time; returns how many had room."""
+    def fill_window(self, most: int) -> None:
+        """Transmit up to ``most`` fragments for the first time, as far as the window has room."""
         dialog = self.dialog
-        if dialog.status:  # only the first fragment probes, or nothing at all
-            return 0
-        in_flight, at, sent = self._in_flight(), dialog.transmitted, 0
-        most = min(most, dialog.window(self.limits) - in_flight)
-        while sent < most and at[0] < dialog.send_sequence:
+        places = list(dialog.waiting(self.limits, most))
+        for at, _ in places:
             self._transmit(at)
-            at = dialog.after(at)
-            sent += 1
-        dialog.in_flight, dialog.transmitted = in_flight + sent, at
-        self._watch()
-        return sent
+        if places:
+            dialog.transmitted = dialog.after(places[-1][0])
+            dialog.in_flight += len(places)
+        if not dialog.status:
+            self._watch()
 
     def _watch(self) -> None:
         """Let what is in flight be retried if no acknowledgement comes."""
@@ -117,7 +114,7 @@ class Sender:
         # the other side holds already.
         recovering = ack.attempt > 0 or dialog.status != 0
         suspect = dialog.suspect if recovering else (0, 0)
-        in_flight = self._in_flight()
+        in_flight = dialog.count_in_flight()
         confirmed = dialog.count(dialog.acknowledged, ack.next)
         dialog.acknowledged = ack.next
         dialog.in_flight = max(0, in_flight - confirmed)
@@ -162,12 +159,6 @@ class Sender:
     def _transmit(self, at: Fragment) -> None:
         position, fragments = self.dialog.stored(at[0])
         self.effects.append(Transmit(at[0], position, self.dialog.attempt, at[1], fragments))
-
-    def _in_flight(self) -> int:
-        dialog = self.dialog
-        if dialog.in_flight < 0:  # it is not part of the state record
-            dialog.in_flight = dialog.count(dialog.acknowledged, dialog.transmitted)
-        return dialog.in_flight
 
     def _between(self, at: Fragment, end: Fragment) -> Iterator[Fragment]:
         """Yield the fragments of accepted messages from one place to another."""

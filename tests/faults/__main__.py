@@ -35,7 +35,8 @@ def main(arguments: list[str]) -> int:
 
 def _run(scenario: Scenario, seconds: float, rate: float, seed: int, keep: str | None) -> Outcome:
     seconds *= scenario.share
-    load = Load(max(1, round(rate * seconds)), rate)
+    rate *= scenario.times
+    load = Load(max(1, round(rate * seconds)), rate, length=scenario.length)
     scaled = scenario.scaled(seconds / (WHOLE * scenario.share))
     _say(f"{scenario.name}: {load.messages:,} messages in {seconds:.0f} s")
     with tempfile.TemporaryDirectory(prefix="soak-") as made:

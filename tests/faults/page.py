@@ -34,7 +34,7 @@ def generated(outcomes: Sequence[Outcome], terms: Terms) -> str:
     total = sum(o.seconds for o in outcomes) / 60
     return "\n".join(
         [
-            f"{terms.seconds:,.0f} s of load at {terms.rate:.0f} messages a second, seed "
+            f"{terms.seconds:,.0f} s of load at {terms.rate:.0f} messages a second, or more, seed "
             f"{terms.seed}; {total:.0f} minutes in all.",
             "",
             "| run | messages | dialogs | lost | delivered twice | out of order | not finished |"

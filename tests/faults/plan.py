@@ -24,6 +24,8 @@ class Kind(Enum):
     BROKER_RESTART = "Kafka stopped in order, away for {0:g} to {1:g} s"
     DISK_FULL = "Kafka's disk full, then started again with room"
     CLOCK = "its clock wrong by up to {2:g} s for {0:g} to {1:g} s"
+    ABSENT = "killed with SIGKILL and away for {0:g} to {1:g} s"
+    QUEUE_OFF = "turned off for {0:g} to {1:g} s"
     AWAY = "away for 40 minutes by everybody's clock"
     APART = "apart for {0:g} to {1:g} s, longer than a copy may live"
 

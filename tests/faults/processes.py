@@ -78,7 +78,7 @@ class Supervisor:
     def __init__(self, logs: Path) -> None:
         self._logs = logs
         self._children: dict[str, Child] = {}
-        self._away: set[str] = set()
+        self._away = Counter[str]()
         self._start_at: dict[str, float] = {}
         self._hard = Counter[str]()
         self.ended = Counter[str]()
@@ -97,7 +97,7 @@ class Supervisor:
         """Start again what has ended by itself; fails where that mends nothing."""
         now = time.monotonic()
         for name, child in self._children.items():
-            if name in self._away or child.code is None:
+            if self._away[name] or child.code is None:
                 continue
             due = self._start_at.setdefault(name, now + _PAUSE)
             if now >= due:
@@ -108,20 +108,23 @@ class Supervisor:
                 child.start()
 
     def kill(self, name: str) -> None:
-        """Kill a child with SIGKILL, and start it again."""
+        """Kill a child with SIGKILL, and start it again; one that is away stays there."""
+        if self._away[name]:
+            return
         self._children[name].stop()
         self._start_at.pop(name, None)
         self._children[name].start()
 
     def take_away(self, name: str) -> None:
-        """Kill a child with SIGKILL; :meth:`bring_back` starts it again."""
-        self._away.add(name)
+        """Kill a child with SIGKILL; :meth:`bring_back`, called as often, starts it again."""
+        self._away[name] += 1
         self._children[name].stop()
 
     def bring_back(self, name: str) -> None:
         """Start a child again that was taken away."""
-        self._children[name].start()
-        self._away.discard(name)
+        if self._away[name] == 1:
+            self._children[name].start()
+        self._away[name] -= 1
 
     def pause(self, name: str) -> None:
         """Stop a child as it stands."""

@@ -28,7 +28,8 @@ class Scenario:
 
     ``junk``: so many of a hundred records are rubbish. ``shifted``: processes go by clocks of ours.
     ``keep``: topics are trimmed of what nobody has needed for so many seconds.
-    ``two``: clusters, with ServerB alone in the second one.
+    ``two``: clusters, with ServerB alone in the second one. ``times`` as many messages a second as
+    in other runs are sent, on dialogs of ``length`` messages.
     """
 
     name: str
@@ -40,6 +41,8 @@ class Scenario:
     shifted: bool = False
     keep: float | None = None
     two: bool = False
+    times: float = 1.0
+    length: int = 20
 
     def scaled(self, factor: float) -> Scenario:
         """Return it for a shorter or longer time: as many faults per second, each once at least."""
@@ -110,6 +113,18 @@ SCENARIOS = (
         ),
         share=0.08,
         keep=0.0,
+    ),
+    Scenario(
+        "backlog",
+        "Somebody is away, and what has waited drains",
+        (
+            Wanted(Kind.ABSENT, ("ServerB", "Gateway", "endpoint/ServerB"), 3, (20.0, 30.0)),
+            Wanted(Kind.QUEUE_OFF, ("ServerB/DatabaseB/TargetQueue",), 1, (20.0, 30.0)),
+            Wanted(Kind.KILL, WORKERS, 12),
+        ),
+        share=0.12,
+        times=4.0,
+        length=250,
     ),
     Scenario(
         "apart",

@@ -14,8 +14,10 @@ from pathlib import Path
 
 from streams.embedded import Broker, Condition
 from streams.kafka import Cluster, partitions_of
+from streams.live.statements import Script, plan_script, publish_script
 from tests.faults.plan import Fault, Kind
 from tests.faults.processes import Supervisor
+from tests.faults.scenarios import WORKERS
 from tests.faults.shifted import Clock
 from tests.faults.sites import Sites
 from tests.running import eventually
@@ -94,6 +96,18 @@ class Stage:
             clock.let_pass(FORTY_MINUTES)
         return lambda: self.children.bring_back(fault.victim)
 
+    def _absent(self, fault: Fault) -> Mend:
+        """Take all away whose names hold the victim's: a role of an instance, or all of some."""
+        away = [name for name in WORKERS if fault.victim in name]
+        for name in away:
+            self.children.take_away(name)
+
+        def bring_back() -> None:
+            for name in away:
+                self.children.bring_back(name)
+
+        return bring_back
+
     def _apart(self, fault: Fault) -> Mend:
         self.sites.part()
         return self.sites.join
@@ -102,6 +116,19 @@ class Stage:
         clock = self.clocks[fault.victim]
         clock.step(fault.step)
         return lambda: clock.step(-fault.step)
+
+    def _queue_off(self, fault: Fault) -> Mend:
+        self._turn(fault.victim, "OFF")
+        return lambda: self._turn(fault.victim, "ON")
+
+    def _turn(self, queue: str, status: str) -> None:
+        instance, database, name = queue.split("/")
+        cluster, text = (
+            self.sites.cluster_of(instance),
+            f"ALTER QUEUE {name} WITH STATUS = {status}",
+        )
+        planned = plan_script(cluster, Script(instance, database, text), time.time())
+        publish_script(cluster, planned)
 
     # --- topics and groups -----------------------------------------------------------------------
 
@@ -200,6 +227,8 @@ _DEEDS: Mapping[Kind, Callable[[Stage, Fault], Mend | None]] = {
     Kind.BROKER_RESTART: Stage._broker_restart,
     Kind.DISK_FULL: Stage._disk_full,
     Kind.CLOCK: Stage._clock,
+    Kind.ABSENT: Stage._absent,
+    Kind.QUEUE_OFF: Stage._queue_off,
     Kind.AWAY: Stage._away,
     Kind.APART: Stage._apart,
 }

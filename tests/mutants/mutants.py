@@ -148,9 +148,9 @@ MUTANTS = (
     ),
     Mutant(
         "send without regard to the window",
-        _SENDING,
-        "        most = min(most, dialog.window(self.limits) - in_flight)\n",
-        "",
+        _DIALOG,
+        "range(min(most, self.window(limits) - self.count_in_flight()))",
+        "range(most)",
     ),
     Mutant(
         "never retry",
@@ -229,8 +229,8 @@ MUTANTS = (
     Mutant(
         "forget who has room, but not a turn",
         "node/flows.py",
-        "        _keep(flow.waiting, key, dialog.has_room(self._limits))\n",
-        "",
+        "            flow.waiting.put(key, dialog.next_position)\n",
+        "            pass\n",
     ),
     # --- what is too late
     Mutant(

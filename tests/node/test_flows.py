@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -100,6 +101,50 @@ def test_dialogs_with_room_transmit_by_turns(transmitted: list[Frames]) -> None:
     assert len(firsts) == 6 and max(before.values()) <= 8
 
 
+def test_a_wide_window_does_not_keep_its_turn() -> None:
+    """Who has room left after its turn is the last one now: else few would go far ahead."""
+    net = sending(6, 60, limits=Limits(window=2, wider=10))
+    net.most, node = 4, net["ServerA"]
+    apart = []
+    while sum(map(len, delivered(net).values())) < 360:
+        for name in ("ServerA", "ServerB"):
+            net[name].forward()
+            net[name].transact()
+        sent = [dialog.transmitted[0] for dialog in node.endpoint.dialogs.values()]
+        apart.append(max(sent) - min(sent))
+        net.now += 1
+    assert max(apart) <= 8
+
+
+def test_a_transaction_reads_few_records_for_each_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some dialogs have a message in each few records, others in each hundred."""
+    gap, worth, free = 20, 4, 100
+    for name, number in (("GAP", gap), ("WORTH", worth), ("FREE", free)):
+        monkeypatch.setattr(f"streams.node.turns.{name}", number)
+    net = Net(topology(PAIR), Limits(window=4, wider=4))
+    sent = dict.fromkeys(range(1, 61), 0)
+    for number in sent:
+        net.begin(A, conversation(number))
+    for place in range(2_000):
+        for number in (n for n in sent if place % n == 0):
+            net.send(A, conversation(number), b"%d/%d" % (number, sent[number]))
+            sent[number] += 1
+    node = net["ServerA"]
+    node.transact()
+    net.most = 40
+    del node.reads[:]
+    total = sum(sent.values())
+    while len(node.reads) < total // 10 and sum(map(len, delivered(net).values())) < total:
+        for name in ("ServerA", "ServerB"):
+            net[name].forward()
+            net[name].transact()
+        net.now += 1
+    assert delivered(net) == {number: list(range(count)) for number, count in sent.items()}
+    for positions in map(sorted, node.reads):
+        cost = sum(min(at - before, gap) for before, at in pairwise([0, *positions]))
+        assert cost <= free + worth * len(positions)
+
+
 def test_bodies_of_all_dialogs_are_read_together_in_one_pass() -> None:
     net = sending(10, 12)
     net.settle("ServerA")
@@ -180,8 +225,9 @@ def test_flows_have_turns_one_after_the_other() -> None:
     """A long backlog towards one service does not hold up another service."""
     flows = Flows(Limits(), limit=100)
     keys = [("DatabaseA", conversation(number), True) for number in range(6)]
-    flows._flows["Long"] = Flow(waiting=dict.fromkeys(keys[:5]))
-    flows._flows["Short"] = Flow(waiting=dict.fromkeys(keys[5:]))
+    flows._flows = {"Long": Flow(), "Short": Flow()}
+    for position, key in enumerate(keys):
+        flows._flows["Long" if position < 5 else "Short"].waiting.put(key, position)
     assert list(flows.turn(3, 0)) == [keys[0], keys[5], keys[1]]
 
 
