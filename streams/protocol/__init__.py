@@ -4,14 +4,13 @@ Pure: the standard library only, no clock, no I/O. Start with :mod:`streams.prot
 """
 
 from streams.protocol.cause import Cause, Source
+from streams.protocol.chunk import CHUNK, Chunk
 from streams.protocol.dialog import (
     ADDRESSES,
-    CHUNK,
     DEFAULT_PRIORITY,
     EVERYTHING,
     Dialog,
     Limits,
-    Stored,
 )
 from streams.protocol.effects import (
     Effect,
@@ -58,6 +57,7 @@ __all__ = [
     "Ack",
     "Acknowledgement",
     "Cause",
+    "Chunk",
     "Command",
     "CommandKind",
     "Dialog",
@@ -82,6 +82,5 @@ __all__ = [
     "Source",
     "State",
     "Status",
-    "Stored",
     "Transmit",
 ]

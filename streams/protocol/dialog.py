@@ -9,11 +9,10 @@ from functools import lru_cache
 from itertools import takewhile
 from operator import attrgetter
 
+from streams.protocol.chunk import CHUNK, Chunk, Stored
 from streams.protocol.frames import Fragment, Parties, Run, following
 from streams.protocol.states import State
 
-CHUNK = 64
-"""Positions of this many consecutive messages share one state record."""
 ADDRESSES = 64
 """What a copy says of its addresses is one byte on the wire as long as it is below this."""
 HELD_RUNS = 8
@@ -22,9 +21,6 @@ DEFAULT_PRIORITY = 5
 DAY = 86_400_000
 EVERYTHING = 2**63 - 1
 """An instant (epoch milliseconds) after all others."""
-
-Stored = tuple[int, int]
-"""(position, how many fragments its message has)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +132,7 @@ class Dialog:
     deaf_from: int | None = None
     discarded_from: int | None = None
     error_epoch: int = 0
-    chunks: dict[int, list[Stored]] = field(default_factory=dict)
+    chunks: dict[int, Chunk] = field(default_factory=dict)
     last_copy: int = -1
     in_flight: int = field(default=-1, compare=False)
     """Fragments between ``acknowledged`` and ``transmitted``; -1: to be counted."""
@@ -177,8 +173,7 @@ class Dialog:
         if not self.all_acknowledged:
             first, at = divmod(self.acknowledged[0], CHUNK)
             for number, chunk in self.chunks.items():
-                for position, _ in chunk[at:] if number == first else chunk:
-                    yield position
+                yield from chunk.positions[at:] if number == first else chunk.positions
 
     def needed_frames(self) -> Iterator[int]:
         """Yield the positions in ``in`` of what is stored and not enqueued."""
@@ -188,9 +183,12 @@ class Dialog:
 
     def move_bodies(self, commands: Mapping[int, int], frames: Mapping[int, int]) -> list[int]:
         """Take over where bodies are now; returns the numbers of the chunks that say so."""
-        touched = [n for n, chunk in self.chunks.items() if any(p in commands for p, _ in chunk)]
+        moving = commands.keys()
+        touched = [n for n, chunk in self.chunks.items() if not moving.isdisjoint(chunk.positions)]
         for number in touched:
-            self.chunks[number] = [(commands.get(p, p), n) for p, n in self.chunks[number]]
+            chunk = self.chunks[number]
+            moved = (commands.get(position, position) for position in chunk.positions)
+            self.chunks[number] = Chunk(moved, chunk.fragments)
         self.held = {at: (frames.get(p, p), n) for at, (p, n) in self.held.items()}
         self.partial = [frames.get(p, p) for p in self.partial]
         self.parked = [(n, frames.get(p, p) if n >= 0 else p) for n, p in self.parked]
@@ -219,8 +217,8 @@ class Dialog:
     def next_position(self) -> int:
         """Return where in ``cmd`` the message is that is transmitted next; -1 if not known yet."""
         number, at = divmod(self.transmitted[0], CHUNK)
-        chunk = self.chunks.get(number, ())
-        return chunk[at][0] if at < len(chunk) else -1
+        chunk = self.chunks.get(number)
+        return -1 if chunk is None or at >= len(chunk) else chunk.positions[at]
 
     def count_in_flight(self) -> int:
         """Return ``in_flight``; it is no part of the state record, so it may have to be counted."""
@@ -320,10 +318,10 @@ class Dialog:
     def remember(self, position: int, fragments: int) -> int:
         """Note where the next accepted message is; returns the number of the touched chunk."""
         number, at = divmod(self.send_sequence, CHUNK)
-        chunk = self.chunks.setdefault(number, [])
-        # After END WITH ERROR a chunk may begin in its middle.
-        chunk.extend([(-1, 1)] * (at - len(chunk)))
-        chunk.append((position, fragments))
+        chunk = self.chunks.setdefault(number, Chunk())
+        for _ in range(at - len(chunk)):  # after END WITH ERROR it may begin in its middle
+            chunk.append(-1, 1)
+        chunk.append(position, fragments)
         self.send_sequence += 1
         return number
 

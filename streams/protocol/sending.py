@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streams.errors.numbers import Number
-from streams.protocol.dialog import CHUNK, HELD_RUNS, Dialog, Limits
+from streams.protocol.chunk import CHUNK
+from streams.protocol.dialog import HELD_RUNS, Dialog, Limits
 from streams.protocol.effects import Effect, Transmit
 from streams.protocol.frames import Ack, Fragment, Status
 from streams.protocol.states import State
@@ -46,7 +47,7 @@ class Sender:
         """Copy a chunk before its first change: copies of a dialog share their chunks."""
         chunk = self.dialog.chunks.get(number)
         if chunk is not None and number not in self.touched_chunks:
-            self.dialog.chunks[number] = chunk[:]
+            self.dialog.chunks[number] = chunk.copy()
 
     def _transmit_next(self, position: int, fragments: int) -> bool:
         """Transmit what was accepted just now, if that is all that filling the window would do."""

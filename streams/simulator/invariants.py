@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from streams.errors import EventKind, Number
 from streams.node import Copy, DialogKey, Endpoint, Outcome, QueueMessage, Record, Transaction
-from streams.protocol import CHUNK, CommandKind, Dialog, Flag, Limits, State, Stored
+from streams.protocol import CHUNK, Chunk, CommandKind, Dialog, Flag, Limits, State
 from streams.routing import Origin, broker_key
 from streams.simulator.bounds import crowds, excesses
 from streams.simulator.clock import SECOND, Chance, Clock
@@ -292,7 +292,7 @@ class Invariants:
             self.broken(4, why, at.name, conversation)
 
 
-def _kept(number: int, chunk: list[Stored], acknowledged: int) -> int:
+def _kept(number: int, chunk: Chunk, acknowledged: int) -> int:
     """Return how many positions a chunk keeps of messages that are not acknowledged."""
-    waiting = chunk[max(acknowledged - number * CHUNK, 0) :]
-    return sum(position >= 0 for position, _ in waiting)
+    waiting = chunk.positions[max(acknowledged - number * CHUNK, 0) :]
+    return sum(position >= 0 for position in waiting)

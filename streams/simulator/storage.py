@@ -18,7 +18,16 @@ from streams.node import (
     Spare,
     Transaction,
 )
-from streams.protocol import Acknowledgement, Command, Dialog, Journey, Message, Source, Status
+from streams.protocol import (
+    Acknowledgement,
+    Chunk,
+    Command,
+    Dialog,
+    Journey,
+    Message,
+    Source,
+    Status,
+)
 from streams.routing import broker_key
 from streams.simulator.codec import (
     ACK,
@@ -100,7 +109,8 @@ class State:
                 if chunk is None:
                     records.pop(number, None)
                 else:
-                    records[number] = marshal.dumps(chunk, 2)
+                    stored = chunk.positions.tolist(), chunk.fragments.tolist()
+                    records[number] = marshal.dumps(stored, 2)
 
     def restore(self, out_end: int = 0) -> dict[DialogKey, Dialog]:
         """Return the dialogs; ``out_end`` is how long ``out`` is now."""
@@ -119,7 +129,7 @@ class State:
         return DIALOG.loads(
             self.dialogs[key],
             conversation=key[1],
-            chunks={number: marshal.loads(raw) for number, raw in chunks.items()},
+            chunks={number: Chunk(*marshal.loads(raw)) for number, raw in chunks.items()},
             last_copy=out_end - 1,  # unknown which: at or before the end of out
         )
 

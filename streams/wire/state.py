@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from streams.node import DialogKey, Request, Said, Seen
-from streams.protocol import Dialog, Source, State, Stored
+from streams.protocol import Chunk, Dialog, Source, State
 from streams.wire.familiar import Familiar
 from streams.wire.records import key_of
 from streams.wire.single_object import Codec, MalformedError, Record
@@ -254,21 +254,18 @@ def unpack_dialog(raw: bytes, conversation: uuid.UUID, chunks: Mapping[int, byte
     return dialog
 
 
-def encode_chunk(chunk: list[Stored]) -> bytes:
+def encode_chunk(chunk: Chunk) -> bytes:
     """Encode the positions of up to 64 messages."""
-    positions, fragments = zip(*chunk, strict=True) if chunk else ((), ())
-    whole = fragments.count(1) == len(fragments)
-    return CHUNK.pack((positions, () if whole else fragments))
+    return CHUNK.pack((chunk.positions, chunk.fragments))
 
 
-def decode_chunk(raw: bytes) -> list[Stored]:
+def decode_chunk(raw: bytes) -> Chunk:
     """Decode the positions of up to 64 messages; raises MalformedError."""
     record = CHUNK.decode(raw)
-    offsets: list[int] = record["offsets"]
-    fragments: list[int] = record["fragments"] or [1] * len(offsets)
-    if len(fragments) != len(offsets):
+    chunk = Chunk(record["offsets"], record["fragments"])
+    if chunk.fragments and len(chunk.fragments) != len(chunk):
         raise MalformedError("Chunk: not every message has its number of fragments")
-    return list(zip(offsets, fragments, strict=True))
+    return chunk
 
 
 def encode_request(request: Request) -> bytes:

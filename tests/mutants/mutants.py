@@ -136,7 +136,7 @@ MUTANTS = (
     Mutant(
         "change a chunk that is shared with what is committed",
         _SENDING,
-        "            self.dialog.chunks[number] = chunk[:]\n",
+        "            self.dialog.chunks[number] = chunk.copy()\n",
         "            pass\n",
     ),
     Mutant(

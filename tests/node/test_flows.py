@@ -165,7 +165,7 @@ def test_an_aborted_transaction_leaves_shared_chunks_as_they_were() -> None:
     node = net["ServerA"]
     node.transact()
     chunks = node.dialog(conversation(0), initiator=True).chunks
-    before = {number: chunk[:] for number, chunk in chunks.items()}
+    before = {number: chunk.copy() for number, chunk in chunks.items()}
     net.send(A, conversation(0), b"0/3")
     node.aborts = 1
     node.transact()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from streams.node import Dialogs
 from streams.node.groups import DialogKey, Groups
 from streams.node.timers import AT_ONCE, NEAR, Timers
-from streams.protocol import Dialog, State
+from streams.protocol import Chunk, Dialog, State
 from streams.wire.state import encode_chunk, encode_dialog, unpack_dialog
 
 from .harness import conversation
@@ -128,9 +128,9 @@ def test_few_dialogs_are_kept_as_values_and_all_are_there() -> None:
     dialogs = Dialogs(unpack_dialog, awake=3)
     put = dict(a_dialog(number) for number in range(1, 20))
     for number, (key, dialog) in enumerate(put.items()):
-        dialog.last_copy, dialog.chunks = number, {0: [(number, 1)]}
+        dialog.last_copy, dialog.chunks = number, {0: Chunk([number])}
         dialogs.put(key, dialog, encode_dialog(dialog))
-        dialogs.put_chunk(key, 0, encode_chunk([(number, 1)]))
+        dialogs.put_chunk(key, 0, encode_chunk(Chunk([number])))
     assert len(dialogs._awake) == 3
     assert dict(dialogs) == put
     key = next(iter(put))

@@ -6,7 +6,7 @@ import marshal
 import uuid
 from dataclasses import fields, replace
 
-from streams.protocol import Dialog, Flag, Header, Journey, Parties, State
+from streams.protocol import Chunk, Dialog, Flag, Header, Journey, Parties, State
 from streams.simulator.codec import DIALOG, HEADER, JOURNEY, Codec, Hop, encode_parties
 from streams.simulator.storage import State as Durable
 from streams.wire.state import DIALOG as WIRE
@@ -28,7 +28,7 @@ SAMPLE = Dialog(
     created_at=1_767_225_600_000,
     expires_at=1_767_225_660_000,
     held={(7, 0): (70, 1), (9, 1): (90, 2)},
-    chunks={0: [(1, 1), (2, 1)]},
+    chunks={0: Chunk([1, 2])},
     last_copy=5,
 )
 
@@ -57,10 +57,10 @@ def test_a_restored_dialog_does_not_know_its_last_copy_but_has_its_chunks() -> N
     durable = Durable()
     key = ("DatabaseA", HERE, True)
     durable.dialogs[key] = DIALOG.dumps(SAMPLE)
-    durable.chunks[key] = {0: marshal.dumps([(7, 1)], 2)}
+    durable.chunks[key] = {0: marshal.dumps(([7], []), 2)}
     (dialog,) = durable.restore(out_end=12).values()
     assert dialog.last_copy == 11
-    assert dialog.chunks == {0: [(7, 1)]}
+    assert dialog.chunks == {0: Chunk([7])}
 
 
 def test_equal_values_have_equal_bytes() -> None:

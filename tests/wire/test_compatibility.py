@@ -21,6 +21,7 @@ from streams.node import Claim, Request, Said, Seen
 from streams.protocol import (
     Ack,
     Cause,
+    Chunk,
     Command,
     CommandKind,
     Dialog,
@@ -86,7 +87,7 @@ def examples() -> dict[str, bytes]:
         "Presence": c.encode_presence("I", "r", 1, 2, (Claim("B", True, 3),), 4),
         "CatalogObject": c.encode_catalog_object(1, "{}"),
         "Dialog": s.encode_dialog(dialog),
-        "Chunk": s.encode_chunk([(1, 1), (2, 3), (300, 1)]),
+        "Chunk": s.encode_chunk(Chunk.of([(1, 1), (2, 3), (300, 1)])),
         "Positions": s.encode_positions(s.Positions(1, 2, 3)),
         "Request": s.encode_request(Request("S", 2, 3, ID, 4)),
         "Seen": s.encode_seen(Seen((Said(69, 1, -5, 8429), Said(70, 2, 9, 0)))),

@@ -18,6 +18,7 @@ from streams.protocol import (
     END_DIALOG,
     ERROR,
     Ack,
+    Chunk,
     Command,
     CommandKind,
     Flag,
@@ -258,7 +259,7 @@ def test_a_record_of_a_reader_says_what_it_has_received() -> None:
 def test_state_records_say_what_they_are_about() -> None:
     topic = TOPICS.dialog("S")
     key = StateKey("D", DIALOG, True, 1).encode()
-    chunk = describe(record(topic, encode_chunk([(-1, 1), (40, 1)]), key=key), TOPICS)
+    chunk = describe(record(topic, encode_chunk(Chunk.of([(-1, 1), (40, 1)])), key=key), TOPICS)
     assert what(chunk) == "initiator keeps in cmd: message 65 at 40"
     tombstone = describe(record(topic, None, key=StateKey("D", DIALOG, False).encode()), TOPICS)
     assert (tombstone["conversation"], tombstone["database"]) == (str(DIALOG), "D")
@@ -370,7 +371,7 @@ def _samples() -> list[bytes]:
         encode_presence("S", "r", 1, 1),
         encode_result(ResultRecord(GROUP, DIALOG)),
         encode_catalog_object(1, "[]"),
-        encode_chunk([(1, 1)]),
+        encode_chunk(Chunk.of([(1, 1)])),
         encode_positions(Positions()),
     ]
 

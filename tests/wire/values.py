@@ -8,6 +8,7 @@ from streams.node import Request, Said, Seen
 from streams.protocol import (
     Ack,
     Cause,
+    Chunk,
     Command,
     CommandKind,
     Dialog,
@@ -83,7 +84,7 @@ acks = st.builds(
     held=runs,
     next_fragment=ints,
 )
-chunks = st.lists(st.tuples(longs, ints), max_size=64)
+chunks = st.lists(st.tuples(longs, ints), max_size=64).map(Chunk.of)
 statuses = st.builds(
     Status, uuids, names, st.booleans(), ints, ints, longs, st.none() | names, st.none() | names
 )

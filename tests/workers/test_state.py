@@ -5,8 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from streams.protocol import Limits
-from streams.protocol.dialog import CHUNK
+from streams.protocol import CHUNK, Limits
 from streams.wire.state import POSITIONS_KEY, StateKey, decode_key
 from tests.workers.rig import Rig
 

@@ -1,0 +1,61 @@
+"""Where accepted messages are in ``cmd``: the memory of a backlog."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+
+CHUNK = 64
+"""Messages for each chunk: a record of its own in the state."""
+
+Stored = tuple[int, int]
+"""Position of a message's command in ``cmd``, and its number of fragments."""
+
+
+class Chunk:
+    """Positions in ``cmd`` of up to 64 messages, and their numbers of fragments, if not all are 1.
+
+    A message takes eight bytes; a million of them that wait took a hundred megabytes as tuples.
+    """
+
+    __slots__ = ("fragments", "positions")
+
+    def __init__(self, positions: Iterable[int] = (), fragments: Iterable[int] = ()) -> None:
+        self.positions, self.fragments = array("q", positions), array("i", fragments)
+
+    @classmethod
+    def of(cls, stored: Iterable[Stored]) -> Chunk:
+        """Return a chunk of these messages."""
+        made = cls()
+        for position, fragments in stored:
+            made.append(position, fragments)
+        return made
+
+    def append(self, position: int, fragments: int) -> None:
+        """Add a message."""
+        if self.fragments or fragments != 1:
+            if not self.fragments:
+                self.fragments.extend([1] * len(self.positions))
+            self.fragments.append(fragments)
+        self.positions.append(position)
+
+    def copy(self) -> Chunk:
+        """Return a copy that may be changed."""
+        return Chunk(self.positions, self.fragments)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, at: int) -> Stored:
+        return self.positions[at], self.fragments[at] if self.fragments else 1
+
+    def __iter__(self) -> Iterator[Stored]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Chunk) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Chunk({list(self)})"
