@@ -4,6 +4,7 @@
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make soak    every kind of fault on real Kafka, 30 minutes, writes docs/faults.md; SECONDS=N of
 #              load, MESSAGES=N in the first run, SEED=S
+# make mutants faults in the code at Kafka's side, each killed by a test; 15 minutes
 # make faults  every container killed, frozen, cut off, restarted, scaled; 20 minutes, needs Docker,
 #              writes its part of docs/faults.md; RATE=N messages a second
 # make test-containers  the tests that need Kafka or PostgreSQL, on both in containers
@@ -25,7 +26,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
   kafka_endpoint kafka_end_to_end kafka_backlog open_dialogs kafka_agents kafka_memory capture)
 
-.PHONY: setup browser test test-containers explore soak faults recount replay demo bench $(BENCHES) \
+.PHONY: setup browser test test-containers explore soak mutants faults recount replay demo bench $(BENCHES) \
   bench-verify lock clean
 
 setup: $(STAMP)
@@ -59,6 +60,9 @@ explore: setup
 soak: setup
 	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1500) \
 	  --messages $(or $(MESSAGES),200000) --seed $(or $(SEED),1)
+
+mutants: setup
+	$(BIN)/python -m tests.mutants
 
 faults: setup
 	$(BIN)/python -m tests.containers --rate $(or $(RATE),20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,20 @@ class Mutant:
     file: str
     text: str
     instead: str
+
+    def mutated(self, text: str) -> str:
+        """Return the file's text with the fault in it."""
+        found = text.count(self.text)
+        assert found == 1, (
+            f"{self.file} has {found} places with {self.text!r}: "
+            f"write the mutant '{self.name}' anew for what stands there now"
+        )
+        return text.replace(self.text, self.instead)
+
+    def apply(self, source: Path) -> None:
+        """Put the fault into a copy of the source."""
+        file = source / self.file
+        file.write_text(self.mutated(file.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 _MACHINE = "protocol/machine.py"

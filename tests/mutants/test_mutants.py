@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 import streams
+from tests.mutants.kafka_mutants import MUTANTS as KAFKA_MUTANTS
 from tests.mutants.mutants import MUTANTS, Mutant
 
 SOURCE = Path(streams.__file__).parent
+TESTS = Path(__file__).parents[1]
 HUNT = Path(__file__).with_name("hunt.py")
 SEEDS = 600
 """A mutant that lives so long is a finding about the invariants, or about what is generated."""
@@ -25,22 +27,11 @@ SECONDS = 60
 """The processor time that a seed may take, a hundred times of what it needs: else it never ends."""
 
 
-def mutated(text: str, mutant: Mutant) -> str:
-    """Return the file's text with the fault in it."""
-    found = text.count(mutant.text)
-    assert found == 1, (
-        f"{mutant.file} has {found} places with {mutant.text!r}: "
-        f"write the mutant '{mutant.name}' anew for what stands there now"
-    )
-    return text.replace(mutant.text, mutant.instead)
-
-
 def hunt(mutant: Mutant, folder: Path, seconds: float = SECONDS) -> dict[str, Any] | None:
     """Return which seed breaks which invariant on a mutated copy of the source, if any does."""
     copy = folder / "streams"
     shutil.copytree(SOURCE, copy)
-    file = copy / mutant.file
-    file.write_text(mutated(file.read_text(encoding="utf-8"), mutant), encoding="utf-8")
+    mutant.apply(copy)
     command = [sys.executable, HUNT, folder, "0", str(SEEDS), str(seconds)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -84,4 +75,12 @@ def test_there_are_enough_mutants_and_no_two_alike() -> None:
 def test_a_mutant_whose_line_is_gone_says_so() -> None:
     gone = Mutant("gone", "protocol/machine.py", "a line that nobody wrote", "another")
     with pytest.raises(AssertionError, match="write the mutant 'gone' anew"):
-        mutated("", gone)
+        gone.mutated("")
+
+
+def test_the_mutants_that_a_real_kafka_kills_are_enough_and_stand_where_they_did() -> None:
+    """``make mutants`` runs them."""
+    assert len({mutant.name for mutant in KAFKA_MUTANTS}) == len(KAFKA_MUTANTS) >= 40
+    for mutant in KAFKA_MUTANTS:
+        mutant.mutated((SOURCE / mutant.file).read_text(encoding="utf-8"))
+        assert all((TESTS / name).exists() for name in mutant.tests.split())

@@ -1,0 +1,71 @@
+"""``python -m tests.mutants``: the mutants of ``kafka`` and ``workers``; ``make mutants`` runs it.
+
+For each of them the tests that are to fail run on a copy of the project with the fault in it, two
+at a time. It ends with 1 where a mutant is alive.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.mutants.kafka_mutants import MUTANTS, KafkaMutant
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("streams", "tests", "topologies", "schemas", "pyproject.toml")
+FAILED = 1
+"""What pytest ends with where tests have failed; anything else is no test's doing."""
+SECONDS = 300
+"""A mutant whose tests hang is dead too; pytest's own time-out comes first."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run what is asked for; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
+    parser.add_argument("--only", default="", help="mutants whose name has this in it")
+    parser.add_argument("--processes", type=int, default=2)
+    asked = parser.parse_args(arguments)
+    chosen = [mutant for mutant in MUTANTS if asked.only in mutant.name]
+    with ThreadPoolExecutor(asked.processes) as pool:
+        dead = sum(pool.map(_is_killed, chosen))
+    print(f"{dead} of {len(chosen)} mutants are dead", flush=True)
+    return 0 if dead == len(chosen) else 1
+
+
+def _is_killed(mutant: KafkaMutant) -> bool:
+    with tempfile.TemporaryDirectory(prefix="mutant-") as made:
+        for part in PARTS:
+            if (ROOT / part).is_dir():
+                shutil.copytree(ROOT / part, Path(made, part), ignore=_caches)
+            else:
+                shutil.copy(ROOT / part, made)
+        mutant.apply(Path(made, "streams"))
+        tests = [f"tests/{name}" for name in mutant.tests.split()]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+        here = os.environ | {"PYTHONPATH": made}
+        try:
+            done = subprocess.run(
+                command, cwd=made, env=here, capture_output=True, text=True, timeout=SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            print(f"dead   {mutant.name}: its tests hang", flush=True)
+            return True
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    if done.returncode == FAILED and failed and failed[0].startswith("FAILED"):
+        print(f"dead   {mutant.name}: {failed[0].partition(' - ')[0][7:]}", flush=True)
+        return True
+    why = "" if done.returncode == 0 else f": {done.stdout[-2000:]}{done.stderr[-500:]}"
+    print(f"ALIVE  {mutant.name}{why}", flush=True)
+    return False
+
+
+_caches = shutil.ignore_patterns("__pycache__", ".hypothesis", "node_modules")
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
