@@ -6,8 +6,8 @@ What was accepted while the window was full waits in ``cmd``, and nothing else t
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING
@@ -24,7 +24,8 @@ GAP = 2_000
 WORTH = 16
 """For each body so many records may be read: that takes as long as writing it and its dialog."""
 FREE = 32_000
-"""So many records may be read by a transaction, however few bodies it finds there."""
+"""So many records may be read by a transaction, however few bodies it finds there. Its flows share
+them evenly: none waits until another one's bodies are no longer far apart."""
 
 
 @dataclass(slots=True)
@@ -48,16 +49,23 @@ class Turns:
         have to be read too far ahead of the others keeps its turn.
         """
         planned = list(self._plan(tx))
-        reach = _reach(position for _, _, positions in planned for position in positions)
-        for key, flow, positions in planned:
-            count = sum(1 for _ in takewhile(reach.__ge__, positions))
+        found: dict[str, list[int]] = defaultdict(list)
+        for _, service, positions in planned:
+            found[service] += positions
+        reach = {service: _reach(at, FREE // len(found)) for service, at in found.items()}
+        for key, service, positions in planned:
+            count = sum(1 for _ in takewhile(reach[service].__ge__, positions))
+            waiting = tx.endpoint.flows.named(service).waiting
             if count:
                 _take(tx, key).fill_window(count)
-            elif key in flow.waiting:
-                flow.waiting.put(key, positions[0])  # after a restart that was not known
+            elif key in waiting:
+                waiting.put(key, positions[0])  # after a restart that was not known
 
-    def _plan(self, tx: Transaction) -> Iterator[tuple[DialogKey, Flow, list[int]]]:
-        """Yield who may transmit, and where the messages are; who is to retry does so at once."""
+    def _plan(self, tx: Transaction) -> Iterator[tuple[DialogKey, str, list[int]]]:
+        """Yield who may transmit, to which service, and where the messages are.
+
+        Who is to retry does so at once.
+        """
         left = max(tx.most - tx.planned, tx.most // 4, 1)
         waiting = self._waiting(tx)
         flows = tx.endpoint.flows
@@ -84,7 +92,7 @@ class Turns:
                 found = [position for _, position in dialog.waiting(tx.endpoint.limits, most)]
                 used = len(found)
                 if found:
-                    yield key, flow, found
+                    yield key, service, found
                 elif key not in tx.machines:  # after a restart it was not known how full it is
                     flow.waiting.drop(key)
             left, rooms[service] = left - used, rooms[service] - used
@@ -124,18 +132,19 @@ def _take(tx: Transaction, key: DialogKey) -> Machine:
     return machine
 
 
-def _reach(positions: Iterable[int]) -> int:
-    """Return up to where a transaction reads ``cmd`` for bodies at these positions, or a few more.
+def _reach(positions: list[int], free: int) -> int:
+    """Return up to where a transaction reads ``cmd`` for a flow's bodies at these positions.
 
     A dialog of few messages has them far apart, and many such dialogs have them everywhere: without
     a bound each transaction would read the whole log.
     """
-    cost, count, reach = FREE, 0, 0
-    for position in sorted(positions):
-        cost -= min(position - reach, GAP) - WORTH
-        if cost < 0 and count:
+    first, *others = sorted(positions)
+    reach = first
+    for position in others:
+        free -= min(position - reach, GAP) - WORTH
+        if free < 0:
             break
-        count, reach = count + 1, position
+        reach = position
     return reach
 
 

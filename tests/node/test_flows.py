@@ -12,7 +12,7 @@ from streams.node.flows import Flow, Flows
 from streams.node.turns import Turns
 from streams.protocol import Limits
 
-from .harness import Net, conversation, topology
+from .harness import Net, Node, conversation, topology
 from .places import PAIR, TARGET, A, B
 
 SMALL = Limits(window=4, wider=1)
@@ -116,20 +116,52 @@ def test_a_wide_window_does_not_keep_its_turn() -> None:
     assert max(apart) <= 8
 
 
+def skewed(text: str, places: int) -> tuple[Net, Node, dict[int, int]]:
+    """Return a backlog of 60 dialogs: each n-th message is of the n-th; and how many each has."""
+    net = Net(topology(text), Limits(window=4, wider=4))
+    sent = dict.fromkeys(range(1, 61), 0)
+    for number in sent:
+        net.begin(A, conversation(number))
+    for place in range(places):
+        for number in (n for n in sent if place % n == 0):
+            net.send(A, conversation(number), b"%d/%d" % (number, sent[number]))
+            sent[number] += 1
+    return net, net["ServerA"], sent
+
+
+def test_what_waits_far_apart_for_one_service_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What there is to read is shared by the services, however old the messages of each are."""
+    monkeypatch.setattr("streams.node.turns.GAP", 20)
+    monkeypatch.setattr("streams.node.turns.WORTH", 1)
+    monkeypatch.setattr("streams.node.turns.FREE", 40)
+    routes = "        routes:\n          - {name: Target,"
+    text = PAIR.replace(
+        "          Fussy:", "          Other: {queue: TargetQueue}\n          Fussy:"
+    )
+    other = "          - {name: Other, service_name: Other, address: 'tcp://ServerB:4022'}\n"
+    text = text.replace(routes, routes.replace("          - {", f"{other}          - {{"), 1)
+    net, node, sent = skewed(text, 500)
+    net.begin(A, conversation(99), to="Other")
+    for message in range(40):
+        net.send(A, conversation(99), b"99/%d" % message)
+    node.transact()
+    net.most = 40
+    while len(delivered(net).get(99, ())) < 40:
+        for name in ("ServerA", "ServerB"):
+            net[name].forward()
+            net[name].transact()
+        net.now += 1
+    assert sum(map(len, delivered(net).values())) < sum(sent.values()) / 2
+
+
 def test_a_transaction_reads_few_records_for_each_body(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some dialogs have a message in each few records, others in each hundred."""
     gap, worth, free = 20, 4, 100
     for name, number in (("GAP", gap), ("WORTH", worth), ("FREE", free)):
         monkeypatch.setattr(f"streams.node.turns.{name}", number)
-    net = Net(topology(PAIR), Limits(window=4, wider=4))
-    sent = dict.fromkeys(range(1, 61), 0)
-    for number in sent:
-        net.begin(A, conversation(number))
-    for place in range(2_000):
-        for number in (n for n in sent if place % n == 0):
-            net.send(A, conversation(number), b"%d/%d" % (number, sent[number]))
-            sent[number] += 1
-    node = net["ServerA"]
+    net, node, sent = skewed(PAIR, 2_000)
     node.transact()
     net.most = 40
     del node.reads[:]
@@ -141,7 +173,7 @@ def test_a_transaction_reads_few_records_for_each_body(monkeypatch: pytest.Monke
         net.now += 1
     assert delivered(net) == {number: list(range(count)) for number, count in sent.items()}
     for positions in map(sorted, node.reads):
-        cost = sum(min(at - before, gap) for before, at in pairwise([0, *positions]))
+        cost = sum(min(at - before, gap) for before, at in pairwise(positions))
         assert cost <= free + worth * len(positions)
 
 
