@@ -162,6 +162,21 @@ def test_an_abort_concerns_all_partitions_and_repeats_nothing(three: Rig) -> Non
     assert worker.worker.counts.rolled_back > 0
 
 
+def test_records_that_the_client_hands_out_twice_are_applied_once(three: Rig) -> None:
+    """As it may after a rebalance or a seek: what was fetched before is on its way still."""
+    begins = said(three, 20)
+
+    def consume(method: Hook, *args: Any) -> Any:
+        found = method(*args)
+        return [*found, *found[: len(found) // 2], *found]
+
+    worker = three.endpoint(hooks={"consume": consume})
+    answered(three, len(begins))
+    said(three, 1)
+    assert len(set(answered(three, len(begins) + COUNT))) == len(begins) + COUNT
+    assert worker.worker.counts.statements == len(begins) + COUNT
+
+
 def test_what_fails_in_one_partition_is_told_and_holds_no_other_up(
     three: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
