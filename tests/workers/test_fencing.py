@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from streams.wire import decode_journey
 from streams.wire.records import HOP, MESSAGE, header_of
 from tests.workers.rig import (
     Gate,
+    Hook,
     Rig,
     Running,
     declare_dead,
@@ -78,7 +80,10 @@ def test_what_a_dead_owner_has_produced_cannot_be_committed_by_it(two: Rig) -> N
 
 
 @pytest.mark.parametrize("notices", [False, True])
-def test_an_owner_that_slept_through_its_end_applies_nothing_twice(two: Rig, notices: bool) -> None:
+@pytest.mark.parametrize("place", ["consume", "begin_transaction"])
+def test_an_owner_that_slept_through_its_end_applies_nothing_twice(
+    two: Rig, place: str, notices: bool
+) -> None:
     """A worker stops before its transaction; its successor has done the work when it goes on.
 
     With ``notices`` its client has heard meanwhile that it is no member any more. Who says of
@@ -86,8 +91,21 @@ def test_an_owner_that_slept_through_its_end_applies_nothing_twice(two: Rig, not
     """
     first = two.endpoint(limits=PATIENT)
     dialog = begin(two)
-    gate = Gate()
-    first.hooks["begin_transaction"] = gate
+    gate, has_read = Gate(), threading.Event()
+
+    def poll(method: Hook, *args: Any) -> Any:
+        found = method(*args)
+        if isinstance(found, Message) and found.error() is None:
+            has_read.set()
+        return found
+
+    def stop(method: Hook, *args: Any) -> Any:
+        found = method(*args)
+        if has_read.is_set():
+            gate.hold()
+        return found
+
+    first.hooks.update({"poll": poll, place: stop})
     send(two, dialog, b"one")
     gate.wait()
     declare_dead(first)
