@@ -46,6 +46,7 @@ PURE = ("routing", "protocol")
 PURE_MODULES = {
     "__future__",
     "abc",
+    "array",
     "bisect",
     "collections",
     "collections.abc",

@@ -297,7 +297,7 @@ def _state(found: _Found) -> None:
     if value is None:
         found.out["removed"] = True
     elif about.chunk is not None:
-        found.take("chunk", lambda: decode_chunk(value))
+        found.take("chunk", lambda: list(decode_chunk(value)))
     elif found.take("dialog", lambda: decode_dialog(value, about.conversation)) is not None:
         for name in ("chunks", "last_copy", "in_flight"):  # records of their own; not stored
             del found.out["dialog"][name]

@@ -56,8 +56,9 @@ def _is_killed(mutant: KafkaMutant) -> bool:
         except subprocess.TimeoutExpired:
             print(f"dead   {mutant.name}: its tests hang", flush=True)
             return True
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    if done.returncode == FAILED and failed and failed[0].startswith("FAILED"):
+    _, _, summary = done.stdout.partition("short test summary info")
+    failed = [line for line in summary.splitlines() if line.startswith("FAILED")]
+    if done.returncode == FAILED and failed:
         print(f"dead   {mutant.name}: {failed[0].partition(' - ')[0][7:]}", flush=True)
         return True
     why = "" if done.returncode == 0 else f": {done.stdout[-2000:]}{done.stderr[-500:]}"
