@@ -78,29 +78,11 @@ MUTANTS = (
         "workers/test_transactions.py",
     ),
     KafkaMutant(
-        "go on with the client of a refused batch",
-        _TRANSACTIONS,
-        "                self._begin_anew()\n            elif",
-        "                pass\n            elif",
-        "workers/test_transactions.py",
-    ),
-    KafkaMutant(
         "go on with a client that is stuck",
         _TRANSACTIONS,
         "            self._begin_anew()\n            return None\n",
         "            return None\n",
         "workers/test_transactions.py",
-    ),
-    KafkaMutant(
-        "let a zombie's fencing pass for an abort",
-        _TRANSACTIONS,
-        "            if cause.code() in FENCED or cause.fatal():\n"
-        "                raise self._slot.lost(cause) from error\n"
-        "            log",
-        "            if False:\n"
-        "                raise self._slot.lost(cause) from error\n"
-        "            log",
-        "workers/test_slot.py",
     ),
     # --- applying
     KafkaMutant(
@@ -118,25 +100,11 @@ MUTANTS = (
         "workers/test_transactions.py",
     ),
     KafkaMutant(
-        "forget a timer with its transaction",
-        _APPLYING,
-        "            one.owned.endpoint.abandon(one.tx)\n",
-        "            pass\n",
-        "workers/test_transactions.py",
-    ),
-    KafkaMutant(
-        "forget timers that were taken",
-        _APPLYING,
-        "        owned.arm(work.due)\n",
-        "        pass\n",
-        "workers/test_transactions.py",
-    ),
-    KafkaMutant(
         "halve nothing after an abort",
         _APPLYING,
         "                one.owned.allowance.halve()\n",
         "                pass\n",
-        "workers/test_backlog.py",
+        "workers/test_transactions.py",
     ),
     KafkaMutant(
         "condemn a whole batch",
@@ -164,7 +132,7 @@ MUTANTS = (
         _APPLYING,
         "            one.owned.put_back(one.left)\n",
         "            pass\n",
-        "workers/test_backlog.py",
+        "workers/test_transactions.py",
     ),
     KafkaMutant(
         "try what is parked at once",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import NewPartitions
 
 from streams.errors import EventKind, Number, SurroundingsError
@@ -125,16 +125,17 @@ def answered(three: Rig, count: int) -> list[uuid.UUID]:
 
 def test_all_partitions_of_a_worker_share_its_transactions(three: Rig) -> None:
     """One each would let every message wait for those of all other partitions."""
-    begins, commits = said(three, 20), []
+    begins, parts = said(three, 20), list[int]()
 
-    def commit(method: Hook, *args: Any) -> Any:
-        commits.append(method(*args))
-        return commits[-1]
+    def send(method: Hook, offsets: list[TopicPartition], *args: Any) -> Any:
+        parts.append(len({where.partition for where in offsets}))
+        return method(offsets, *args)
 
-    worker = three.endpoint(hooks={"commit_transaction": commit})
+    worker = three.endpoint(hooks={"send_offsets_to_transaction": send})
     assert sorted(answered(three, len(begins))) == sorted(begins)
     counts = worker.worker.counts
-    assert len(commits) == counts.transactions < counts.statements / COUNT
+    assert len(parts) == counts.transactions < counts.statements / COUNT
+    assert max(parts) == COUNT
     ends = {
         (topic, number): position
         for number, owned in worker.worker.assignment.owned.items()

@@ -14,6 +14,7 @@ from streams.kafka import KafkaError, KafkaException, Stranded
 from streams.protocol import Command, CommandKind, Limits
 from streams.wire import decode_journey, decode_result
 from streams.wire.records import HOP, command_record, header_of
+from streams.workers.endpoint.allowance import Allowance
 from tests.workers.rig import Gate, Rig, eventually, limit_size
 
 PATIENT = Limits(retries=(60_000,))
@@ -43,8 +44,8 @@ def bodies(two: Rig, topic: str) -> list[bytes | None]:
     return [m.value() for m in two.records(topic)]  # type: ignore[misc]
 
 
-def abort_once(two: Rig) -> tuple[Any, list[int]]:
-    """Return a hook that lets Kafka abort one transaction, and the count of how often it did."""
+def abort(two: Rig, times: int = 1) -> tuple[Any, list[int]]:
+    """Return a hook that lets Kafka abort transactions, and a note of each."""
     consumer = two.cluster.consumer(f"{two.topics.prefix}stale")
     consumer.subscribe([two.topics.cmd("B")])
     eventually(lambda: consumer.poll(0.05) or consumer.memberid(), "a membership")
@@ -53,7 +54,7 @@ def abort_once(two: Rig) -> tuple[Any, list[int]]:
     done: list[int] = []
 
     def hook(method: Any, offsets: Any, member: Any, timeout: float) -> Any:
-        if not done:
+        if len(done) < times:
             done.append(1)
             return method(offsets, stale, timeout)  # of a member that has left: refused
         return method(offsets, member, timeout)
@@ -61,18 +62,50 @@ def abort_once(two: Rig) -> tuple[Any, list[int]]:
     return hook, done
 
 
-def test_after_an_abort_the_same_records_are_read_again_and_applied_once(two: Rig) -> None:
+@pytest.mark.parametrize(("times", "count"), [(1, 20), (4, 1)])
+def test_after_an_abort_the_same_records_are_read_again_and_applied_once(
+    two: Rig, times: int, count: int
+) -> None:
+    """However often: an abort says nothing about the records, and condemns none of them."""
     first = two.endpoint(limits=PATIENT)
     [dialog] = begin(two)
-    hook, done = abort_once(two)
+    hook, done = abort(two, times)
     first.hooks["send_offsets_to_transaction"] = hook
-    sends = [command(dialog, b"%d" % n) for n in range(20)]
+    sends = [command(dialog, b"%d" % n) for n in range(count)]
     hand_over(two, *sends)
-    answers = [decode_result(m.value()) for m in two.until(two.topics.result("A"), 20, mine)]
-    assert done == [1]
+    answers = [decode_result(m.value()) for m in two.until(two.topics.result("A"), count, mine)]
+    assert done == times * [1]
     assert [a.command_id for a in answers] == [c.command_id for c in sends]
     assert {a.number for a in answers} == {0}
     assert bodies(two, two.topics.out("A")) == [c.body for c in sends]
+
+
+def test_each_abort_halves_what_the_next_transaction_takes_on(two: Rig) -> None:
+    """It may have been too large for the time that Kafka gives it."""
+    first = two.endpoint(limits=PATIENT)
+    [dialog] = begin(two)
+    (hook, _), taken_on = abort(two, 4), list[int]()
+
+    def note(method: Any, *args: Any) -> Any:
+        taken_on.append(first.worker.assignment.owned[0].allowance.records)
+        return hook(method, *args)
+
+    first.hooks["send_offsets_to_transaction"] = note
+    hand_over(two, command(dialog, b"one"))
+    two.until(two.topics.result("A"), 1, mine)
+    assert taken_on[:5] == [1_000, 500, 250, 125, 62]
+
+
+def test_records_for_which_a_transaction_has_no_room_are_applied_by_the_next(two: Rig) -> None:
+    """A SEND on two conversations counts twice, so half of what is read has room."""
+    first = two.endpoint(limits=PATIENT)
+    dialog, other = begin(two, 2)
+    first.worker.assignment.owned[0].allowance = Allowance(8)
+    sends = [command(dialog, b"%d" % n)._replace(also=(other.id,)) for n in range(40)]
+    hand_over(two, *sends)
+    answers = [decode_result(m.value()) for m in two.until(two.topics.result("A"), 40, mine)]
+    assert [a.command_id for a in answers] == [c.command_id for c in sends]
+    assert sorted(bodies(two, two.topics.out("A"))) == sorted(2 * [c.body for c in sends])
 
 
 def mine(message: Any) -> bool:
@@ -83,7 +116,7 @@ def mine(message: Any) -> bool:
 def test_a_timer_whose_transaction_was_aborted_is_armed_again(two: Rig) -> None:
     first = two.endpoint(limits=Limits(retries=(400, 60_000)))
     [dialog] = begin(two)
-    hook, done = abort_once(two)
+    hook, done = abort(two)
     hand_over(two, command(dialog, b"one"))
     two.until(two.topics.out("A"), 1)
     first.hooks["send_offsets_to_transaction"] = hook
