@@ -24,7 +24,6 @@ _INPUTS = "workers/endpoint/inputs.py"
 _OUTPUT = "workers/endpoint/output.py"
 _FORWARDER = "workers/forwarder/worker.py"
 _DELIVERY = "workers/forwarder/delivery.py"
-_PASSED = "workers/forwarder/passed.py"
 _TRANSIT = "workers/forwarder/transit.py"
 _SLOT = "workers/slot.py"
 _READER = "kafka/reader.py"
@@ -362,13 +361,6 @@ MUTANTS = (
         "            except (HoplineError, KafkaException):\n",
         "            except (HoplineError, KafkaException, ArithmeticError):\n",
         "workers/test_hostile.py",
-    ),
-    KafkaMutant(
-        "pass what another cluster has not confirmed",
-        _PASSED,
-        "now = min(position, lowest.get(place, position)), notes",
-        "now = position, notes",
-        "workers/test_two_clusters.py",
     ),
     # --- slots, and Kafka's clients
     KafkaMutant(

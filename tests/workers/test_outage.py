@@ -117,3 +117,25 @@ def test_a_commit_that_does_not_come_back_holds_nothing_up(two: Rig) -> None:
     eventually(lambda: two.committed("forwarder", out) >= end or pause(), "it is committed")
     forwarder.stop()
     assert forwarder.failure is None
+
+
+def test_what_kafka_has_not_confirmed_is_not_committed(two: Rig) -> None:
+    """Whoever is killed then begins before it, and repeats it."""
+    asked: list[Any] = []
+
+    def unconfirmed(method: Any, *args: Any) -> int:
+        asked.append(args)
+        return 1
+
+    two.endpoint(limits=PATIENT)
+    forwarder = two.forwarder(hooks={"flush": unconfirmed})
+    out = two.topics.out("A")
+    with two.client() as client:
+        dialog = client.begin("A", "DatabaseA", "InitiatorService", "TargetService")
+        client.send(dialog, b"one", wait=True)
+    two.until(two.topics.txq("B"), 1)
+    seen = len(asked)
+    eventually(lambda: len(asked) > seen + 3 or pause(), "it asks again")
+    assert two.committed("forwarder", out) < 0
+    forwarder.hooks.clear()
+    eventually(lambda: two.committed("forwarder", out) >= 0 or pause(), "it is committed")
