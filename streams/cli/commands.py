@@ -69,6 +69,9 @@ COMMANDS: dict[str, Entry] = {
     "failover": Entry(
         "streams.cli.failover:failover", Section.RUN, "Another partner becomes the principal."
     ),
+    "repartition": Entry(
+        "streams.cli.repartition:repartition", Section.RUN, "More partitions for an instance."
+    ),
     "worker": Entry(
         "streams.cli.worker:worker", Section.RUN, "Run forwarder and endpoint workers."
     ),

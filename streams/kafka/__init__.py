@@ -44,6 +44,7 @@ from streams.kafka.reader import (
     next_of,
     partitions_of,
     read_all,
+    read_from,
     read_live,
     watermarks,
 )
@@ -60,6 +61,7 @@ from streams.kafka.topics import (
     demand,
     demand_replicas,
     durable_config,
+    grow,
     topic_id,
     topic_ids,
 )
@@ -115,6 +117,7 @@ __all__ = [
     "find_hung",
     "find_too_few",
     "first_since",
+    "grow",
     "headers_of",
     "is_at_end",
     "is_fatal",
@@ -129,6 +132,7 @@ __all__ = [
     "read_begins",
     "read_catalog",
     "read_ends",
+    "read_from",
     "read_highs",
     "read_lags",
     "read_live",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -96,6 +96,15 @@ def read_all(
     ``to_high`` it is the high watermark: the reader waits until open transactions have ended.
     """
     wanted = [partition] if partition is not None else partitions_of(cluster, topic)
+    places = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted]
+    return read_from(cluster, places, to_high=to_high)
+
+
+def read_from(
+    cluster: Cluster, places: Sequence[TopicPartition], *, to_high: bool = False
+) -> Iterator[Message]:
+    """Yield what lies behind places of one topic, as :func:`read_all`."""
+    topic, wanted = places[0].topic, [place.partition for place in places]
     consumer = cluster.consumer(
         f"{cluster.topics.prefix}reader", auto_offset_reset="earliest", enable_partition_eof=True
     )
@@ -103,7 +112,7 @@ def read_all(
         for p in wanted:  # a topic that has only just been made gets a leader by this
             watermarks(consumer, topic, p)
         highs = _ends(cluster, topic, wanted) if to_high else {}
-        consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in wanted])
+        consumer.assign(list(places))
         left = set(wanted)
         while left:
             message = next_of(consumer, topic, min(left))

@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
     ConfigEntry,
     ConfigResource,
     ConfigSource,
+    NewPartitions,
     NewTopic,
     ResourceType,
     TopicMetadata,
@@ -39,7 +40,10 @@ _MORE_REPLICAS = (
     "KafkaTopic), then run 'hopline apply' again. If this is meant, say so by the setting "
     "replication: {meant}, or as-is."
 )
-_FIXED_COUNT = "The number of partitions cannot change while dialogs live in it."
+_FIXED_COUNT = (
+    "The number of partitions cannot change while dialogs live in it: `hopline repartition` adds "
+    "some to an instance that is stopped."
+)
 _APPLY = "Run 'hopline apply TOPOLOGY', which creates and corrects topics."
 
 Config = Mapping[str, Any]
@@ -85,7 +89,7 @@ def settle(
     done, new = [], [wanted[m.topic] for m in mismatches if m.missing]
     if new:
         done = [f"created {name}" for name in _create_missing(cluster, new)]
-        _await_known(cluster, {spec.name for spec in new})
+        _await_known(cluster, {spec.name: spec.partitions for spec in new})
     admin = cluster.admin()
     for mismatch in mismatches:
         if mismatch.corrections:
@@ -118,23 +122,50 @@ def _create_missing(cluster: Cluster, specs: Sequence[TopicSpec]) -> Iterator[st
             ) from error
 
 
-def _await_known(cluster: Cluster, topics: set[str]) -> None:
-    """Return when every broker that runs knows the topics: the next client may ask any of them."""
+def grow(cluster: Cluster, topics: Iterable[str], count: int) -> None:
+    """Let topics have so many partitions; one that has them is left alone.
+
+    Raises SurroundingsError where Kafka refuses that.
+    """
+    admin = cluster.admin()  # while it is held, the answers can come
+    known = admin.list_topics(timeout=_TIMEOUT).topics
+    small = [t for t in topics if t not in known or len(known[t].partitions) < count]
+    if not small:
+        return
+    wanted = [NewPartitions(topic, count) for topic in small]
+    for topic, future in admin.create_partitions(wanted, request_timeout=_TIMEOUT).items():
+        try:
+            future.result()
+        except KafkaException as error:
+            lacking = " It needs the right Alter." if is_forbidden(error.args[0]) else ""
+            raise SurroundingsError(
+                f"Topic {topic} cannot have {count} partitions: {_said(error)}.{lacking}",
+                "Or let somebody else add them, then run the command again.",
+            ) from error
+    _await_known(cluster, dict.fromkeys(small, count))
+
+
+def _await_known(cluster: Cluster, counts: Mapping[str, int]) -> None:
+    """Return when every broker that runs knows the topics, with so many partitions at least.
+
+    The next client may ask any of them.
+    """
     admin, deadline = cluster.admin(), time.monotonic() + _TIMEOUT
     while time.monotonic() < deadline:
         brokers = admin.list_topics(timeout=_TIMEOUT).brokers.values()
-        if all(_knows(cluster, f"{b.host}:{b.port}", topics) for b in brokers):
+        if all(_knows(cluster, f"{b.host}:{b.port}", counts) for b in brokers):
             return
         time.sleep(_AGAIN)
 
 
-def _knows(cluster: Cluster, broker: str, topics: set[str]) -> bool:
+def _knows(cluster: Cluster, broker: str, counts: Mapping[str, int]) -> bool:
     # A new client asks the broker that it was given; later it knows the others.
     admin = replace(cluster, bootstrap=broker).admin()
     try:
-        return topics <= set(admin.list_topics(timeout=_ANSWERS).topics)
+        topics = admin.list_topics(timeout=_ANSWERS).topics
     except KafkaException:  # it has just died, say, and the others do not know that yet
         return False
+    return all(t in topics and len(topics[t].partitions) >= n for t, n in counts.items())
 
 
 def _correct(admin: AdminClient, mismatch: Mismatch) -> None:

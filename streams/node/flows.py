@@ -63,10 +63,14 @@ class Flow:
 
 
 class Flows:
-    """The flows of a partition; ``limit`` messages are in flight in each before others wait."""
+    """The flows of a partition; ``limit`` messages are in flight in each before others wait.
+
+    Whoever commits what the flows transmit may change the limit.
+    """
 
     def __init__(self, limits: Limits, limit: int = UNLIMITED) -> None:
-        self._limits, self._limit = limits, limit
+        self.limit = limit
+        self._limits = limits
         self._flows: dict[str, Flow] = {}
         self._in_flight: dict[DialogKey, int] = {}
 
@@ -83,7 +87,7 @@ class Flows:
 
     def room(self, flow: Flow, now: int) -> int:
         """Return how many messages may be added to what is in flight."""
-        limit = min(PROBES, self._limit) if flow.stalled else self._limit
+        limit = min(PROBES, self.limit) if flow.stalled else self.limit
         if flow.in_flight < limit:
             return limit - flow.in_flight
         return max(1, limit // SHARE) if now >= flow.added_at + EVERY else 0

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 BYTES = 32 << 20
 """A transaction reads inputs of so many bytes, and bodies that waited of as many."""
-LONG = 2.0
-"""Seconds after which a transaction is called long: the next one takes on half of it."""
+LONG = 1.0
+"""Seconds after which a transaction is called long: the next one takes on half of it. What is new
+waits for the one that is under way, here and at the other side."""
+IN_FLIGHT = 2
+"""What waits adds to the messages in flight towards a service until they fill so many transactions:
+one is worked on at the other side while the next one is on its way."""
 LEAST = 16
 """However long transactions are, they take on one in so many of the most: below that their length
 comes from elsewhere, and each costs more than what is in it."""
@@ -21,6 +25,11 @@ class Allowance:
     def __init__(self, most: int) -> None:
         self._most = most
         self.records = most
+
+    @property
+    def flight(self) -> int:
+        """Return how many messages may be in flight towards a service before others wait."""
+        return IN_FLIGHT * self.records
 
     def halve(self) -> None:
         """Take on half as much: a transaction was aborted, or would have been too large."""

@@ -37,9 +37,6 @@ log = logging.getLogger("hopline.endpoint")
 ready = logging.getLogger("hopline.ready")
 
 PROGRESS_EVERY = 0.5
-IN_FLIGHT = 2
-"""What waits adds to the messages in flight towards a service until they fill so many transactions:
-one is worked on at the other side while the next one is on its way."""
 UNKNOWN = 4.0
 """Seconds until the forwarder's position is asked for again where nobody has answered."""
 
@@ -217,7 +214,6 @@ class Assignment:
             self._tenure.world(),
             self._limits,
             Dialogs(unpack_dialog),
-            flight=IN_FLIGHT * self._most,
             fits=partial(self._is_in, number),
         )
         endpoint.tell(self._control.now())

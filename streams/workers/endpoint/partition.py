@@ -144,6 +144,7 @@ class Partition:
         """Return what the next transaction is to apply, within the allowance and ``most``."""
         most = min(most, self.allowance.records)
         self.endpoint.tell(now)
+        self.endpoint.flows.limit = self.allowance.flight
         room = self.endpoint.take_turns(most) if self.caught_up else ()
         due = self._take_due(now, most)
         return Work(self._take_pending(most), due, self.wants_probes, room)

@@ -1,0 +1,255 @@
+"""More partitions for an instance that is stopped: dialogs stay open, and nothing is lost."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streams.client import Conversation
+from streams.errors import SurroundingsError, UsageError
+from streams.kafka import (
+    TopicPartition,
+    demand,
+    partitions_of,
+    read_catalog,
+    specs_of,
+    topic_id,
+)
+from streams.live.rekey import State, joint
+from streams.live.repartition import Repartitioned, repartition, together
+from streams.live.statements import Script, plan_script, publish_script
+from streams.node import Request
+from streams.protocol import Cause, Source
+from streams.resources import topologies_dir
+from streams.topology import hosts_of, load, pairs_of
+from streams.wire.partition import partition_of
+from streams.wire.records import command_record, read_queued
+from tests.running import eventually
+from tests.workers.rig import Hook, HookedCluster, Rig, pair, pause, rig
+from tests.workers.test_partitions import begin_in
+
+COUNT, DIALOGS, EACH = 3, 12, 4
+ABOUT = ("A", "DatabaseA", "InitiatorService", "TargetService")
+
+
+class KilledError(BaseException):
+    """The command is killed here."""
+
+
+@pytest.fixture
+def one(kafka: str, unique: str, tmp_path: Path) -> Iterator[Rig]:
+    """Return a rig whose instances have one partition each."""
+    with rig(kafka, unique, pair(tmp_path)) as made:
+        yield made
+
+
+def converse(one: Rig) -> list[Conversation]:
+    """Begin dialogs and send; returns when all of it is accepted."""
+    with one.client() as client:
+        dialogs = [client.begin(*ABOUT, wait=False) for _ in range(DIALOGS)]
+        for number in range(EACH):
+            for dialog in dialogs:
+                client.send(dialog, b"%d" % number, wait=number == EACH - 1)
+    return dialogs
+
+
+def stop(one: Rig) -> None:
+    """Stop all workers."""
+    one.stop()
+    one.running.clear()
+    one.controls.clear()
+
+
+def drained(one: Rig, instance: str) -> None:
+    """Wait until an instance's endpoint worker has applied everything, and stop all workers."""
+    inputs = [one.topics.inbox(instance), one.topics.ack(instance)]
+
+    def at_end() -> bool:
+        ends = {t: len(one.records(t)) for t in inputs}
+        passed = {t: one.committed("endpoint", t, instance) for t in inputs}
+        return all(passed[t] >= ends[t] for t in inputs) or pause()
+
+    eventually(at_end, f"{instance} has applied everything")
+    stop(one)
+
+
+def give(one: Rig, instance: str, **hooks: Hook) -> Repartitioned:
+    cluster = HookedCluster(one.cluster.bootstrap, one.topics, hooks=hooks)
+    return repartition(cluster, instance, COUNT, lambda _: None)
+
+
+def demand_all_received(one: Rig, dialogs: list[Conversation]) -> None:
+    """Start everything; every message comes once, in its dialog's order."""
+    for instance in ("A", "B"):
+        one.endpoint(instance)
+        one.forwarder(instance)
+    topic = one.topics.queue("B", "DatabaseB", "TargetQueue")
+    one.until(topic, DIALOGS * EACH)
+    with one.client() as client:  # and they go on
+        for dialog in dialogs:
+            client.send(dialog, b"last")
+    one.until(topic, DIALOGS * (EACH + 1))
+    found: dict[uuid.UUID, list[bytes]] = {}
+    for record in one.records(topic):
+        message = read_queued(record.value(), record.headers() or [])
+        found.setdefault(message.conversation, []).append(record.value())
+    wanted = [b"%d" % number for number in range(EACH)] + [b"last"]
+    assert found == {d.id: wanted for d in dialogs}
+
+
+def test_what_waits_for_an_absent_target_is_sent_from_its_new_partition(one: Rig) -> None:
+    one.endpoint("A")
+    dialogs = converse(one)
+    drained(one, "A")
+    done = give(one, "A")
+    assert (done.homes, done.before, done.partitions) == (("A",), 1, COUNT)
+    away = [d for d in dialogs if partition_of(d.id, COUNT)]
+    assert done.moved == len(away) > 0
+    for topic in map(one.topics.name, ("cmd", "in", "out", "ack", "txq", "dialog"), "A" * 6):
+        assert len(partitions_of(one.cluster, topic)) == COUNT
+    topology = read_catalog(one.cluster).topology
+    assert topology is not None
+    assert {n: i.partitions for n, i in topology.instances.items()} == {"A": COUNT, "B": 1}
+    demand_all_received(one, dialogs)
+
+
+def test_what_waits_for_a_queue_that_is_off_moves_too(one: Rig) -> None:
+    turn(one, "OFF")
+    for instance in ("A", "B"):
+        one.endpoint(instance)
+        one.forwarder(instance)
+    dialogs = converse(one)
+    one.until(one.topics.inbox("B"), DIALOGS * EACH)
+    drained(one, "B")
+    assert give(one, "B").moved == sum(1 for d in dialogs if partition_of(d.id, COUNT))
+    turn(one, "ON")
+    demand_all_received(one, dialogs)
+
+
+@pytest.mark.parametrize("lived", [0, 1, 2, 3])
+@pytest.mark.parametrize("commits", [False, True], ids=["before its end", "after its end"])
+def test_killed_in_any_transaction_it_goes_on_when_it_is_run_again(
+    one: Rig, monkeypatch: pytest.MonkeyPatch, lived: int, commits: bool
+) -> None:
+    """Bodies are copied, then dialogs moved, then what is known shared: each in several."""
+    monkeypatch.setattr("streams.live.rekey.AT_ONCE", 4)
+    one.endpoint("A")
+    dialogs = converse(one)
+    drained(one, "A")
+    left = [lived]
+
+    def commit(method: Hook, *args: Any) -> Any:
+        left[0] -= 1
+        if left[0] >= 0:
+            return method(*args)
+        if commits:
+            method(*args)
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        give(one, "A", commit_transaction=commit)
+    with pytest.raises(SurroundingsError, match="partitions are 3 and must be 1"):
+        demand(one.cluster, specs_of(one.topology, one.topics))  # workers refuse to start
+    assert give(one, "A").partitions == COUNT
+    demand_all_received(one, dialogs)
+
+
+def test_a_worker_that_starts_meanwhile_fences_it(one: Rig) -> None:
+    """Whoever owns the partitions applies what comes, and knows nothing of a dialog's moving."""
+    one.endpoint("A")
+    dialogs = converse(one)
+    drained(one, "A")
+    group = f"{one.topics.prefix}endpoint.A"
+
+    def join(method: Hook, *args: Any) -> Any:
+        hooks.clear()
+        other = one.cluster.consumer(group, partition_assignment_strategy="range")
+        other.subscribe([one.topics.cmd("A"), one.topics.inbox("A"), one.topics.ack("A")])
+        mine = cluster.consumers[group]  # each transaction polls it, and so lets others in
+
+        def is_in() -> bool:
+            return bool(mine.poll(0.05) or other.poll(0.05) or other.assignment())
+
+        eventually(is_in, "another member")
+        other.close()
+        return method(*args)
+
+    hooks: dict[str, Hook] = {"send_offsets_to_transaction": join}
+    cluster = HookedCluster(one.cluster.bootstrap, one.topics, hooks=hooks)
+    with pytest.raises(SurroundingsError, match="a transaction was aborted"):
+        repartition(cluster, "A", COUNT, lambda _: None)
+    assert give(one, "A").moved
+    demand_all_received(one, dialogs)
+
+
+def test_what_is_not_applied_yet_is_refused(one: Rig) -> None:
+    """It would stay on a partition where nobody looks for it."""
+    with one.client() as client:
+        client.begin(*ABOUT, wait=False)
+    with pytest.raises(SurroundingsError, match=r"1 records of .*cmd.A are not applied"):
+        give(one, "A")
+    assert len(partitions_of(one.cluster, one.topics.cmd("A"))) == 1
+
+
+def test_a_worker_that_runs_is_told(one: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streams.live.repartition._JOINED", 1.0)
+    one.endpoint("A")
+    with one.client() as client:
+        client.begin(*ABOUT)
+    with pytest.raises(SurroundingsError, match="Endpoint workers of A run"):
+        give(one, "A")
+
+
+@pytest.mark.parametrize(("name", "count"), [("A", 0), ("A", 1_001), ("C", 2)])
+def test_what_cannot_be_is_refused(one: Rig, name: str, count: int) -> None:
+    with pytest.raises(UsageError):
+        repartition(one.cluster, name, count, lambda _: None)
+
+
+def test_an_agent_that_may_say_it_again_must_have_committed(one: Rig) -> None:
+    """What it has said is known by partition; on another one it would be applied twice."""
+    topic = one.topics.queue("A", "DatabaseA", "InitiatorQueue")
+    source = Source("app", "agent", topic_id(one.cluster, topic), 0)
+    begin = begin_in(0)._replace(cause=Cause(source, 7), reply_to=None)
+    one.endpoint("A")
+    one.produce(one.topics.cmd("A"), *command_record(begin))
+    one.until(one.topics.dialog("A"), 1, lambda m: b"initiator" in bytes(m.key() or b""))
+    drained(one, "A")
+    with pytest.raises(SurroundingsError, match="agents of app have not committed record 7"):
+        give(one, "A")
+    consumer = one.cluster.consumer("app")
+    consumer.commit(offsets=[TopicPartition(topic, 0, 8)], asynchronous=False)
+    consumer.close()
+    give(one, "A")
+    state = State.read(one.cluster, one.topics.dialog("A"), COUNT)
+    assert len(state.seen[source]) == COUNT, "each partition knows what was said"
+
+
+def test_partners_and_their_pairs_are_counted_alike() -> None:
+    mirrored = load(topologies_dir() / "mirrored", 0)
+    [pair] = pairs_of(mirrored)
+    hosts = list(hosts_of(mirrored, pair))
+    assert len(hosts) == 2
+    for name in (pair, *hosts):
+        assert together(mirrored, name) == (sorted(hosts), (*sorted(hosts), pair))
+
+
+def test_requests_for_routes_are_with_their_conversations() -> None:
+    conversation = uuid.uuid4()
+    requests = [Request("S", 2, 5, conversation, 10), Request("S", 1, 7, None, 30)]
+    found = [joint(requests, number, COUNT) for number in range(COUNT)]
+    for number, request in enumerate(found):
+        mine = conversation if partition_of(conversation, COUNT) == number else None
+        assert request == Request("S", 2, 7, mine, 30)
+
+
+def turn(one: Rig, status: str) -> None:
+    """Turn the target's queue on or off."""
+    text = f"ALTER QUEUE TargetQueue WITH STATUS = {status}"
+    planned = plan_script(one.cluster, Script("B", "DatabaseB", text), time.time())
+    publish_script(one.cluster, planned)
