@@ -59,7 +59,7 @@ class Side:
         topics, now = cluster.topics, time.time()
         self.inputs = Inputs.of(topics, instance)
         self.topics, self.profile = topics, profile
-        self._intake = Intake(self.inputs, 1, lambda _: None)
+        self._intake = Intake(self.inputs, 1, lambda _: None, lambda _: False)
         self._sink = Collected()
         self._output = Output(topics, instance, self._sink, threading.Event())  # type: ignore[arg-type]
         world = world_of(load(topologies_dir() / "forwarding_chain", now), 1)

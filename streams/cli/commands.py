@@ -72,6 +72,7 @@ COMMANDS: dict[str, Entry] = {
     "repartition": Entry(
         "streams.cli.repartition:repartition", Section.RUN, "More partitions for an instance."
     ),
+    "skip": Entry("streams.cli.skip:skip", Section.RUN, "Give a statement up that cannot be read."),
     "worker": Entry(
         "streams.cli.worker:worker", Section.RUN, "Run forwarder and endpoint workers."
     ),

@@ -5,8 +5,10 @@ from streams.kafka.catalog import (
     CatalogState,
     Change,
     change_for,
+    order_skip,
     publish,
     read_catalog,
+    skip_key,
 )
 from streams.kafka.cluster import (
     Cluster,
@@ -125,6 +127,7 @@ __all__ = [
     "is_passing",
     "next_of",
     "note_of",
+    "order_skip",
     "partitions_of",
     "preview",
     "publish",
@@ -141,6 +144,7 @@ __all__ = [
     "read_positions",
     "refuse_secrets",
     "set_passwords",
+    "skip_key",
     "specs_of",
     "start_before_newest",
     "stated_cluster",

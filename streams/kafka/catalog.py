@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Message
 from streams.kafka.reader import read_all
-from streams.topology import Topology, flatten, unflatten
+from streams.topology import Topology, catalog_key, flatten, unflatten
 from streams.wire import MalformedError, decode_catalog_object, encode_catalog_object
 from streams.wire.evolution import is_schema, learn, written_schemas
 
@@ -115,7 +115,29 @@ def change_for(state: CatalogState | None, topology: Topology, *, prune: bool = 
 
 
 def publish(cluster: Cluster, topology: Topology, change: Change) -> int:
-    """Write a change in one transaction; returns the new version.
+    """Write a change in one transaction, as :func:`publish_objects`; returns the new version."""
+    return publish_objects(cluster, _bodies(topology), change)
+
+
+def order_skip(cluster: Cluster, place: str) -> int:
+    """Let whoever holds back the record at a place (TOPIC/PARTITION@OFFSET) skip it.
+
+    Returns the catalog's new version.
+    """
+    key, state = skip_key(place), read_catalog(cluster)
+    if key in state.objects:
+        return state.version
+    change = Change(state.version, (key,), (), ())
+    return publish_objects(cluster, {key: "{}"}, change)
+
+
+def skip_key(place: str) -> str:
+    """Return the key of the object that orders a record to be skipped."""
+    return catalog_key("", "", "skip", place)
+
+
+def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change) -> int:
+    """Write objects in one transaction; returns the new version.
 
     All writers share one transactional id, so a second one fences the first; the catalog is read
     again after that, and SurroundingsError says that somebody else was faster.
@@ -129,7 +151,7 @@ def publish(cluster: Cluster, topology: Topology, change: Change) -> int:
             f"The catalog is at version {state.version} by now, the plan was for {change.base}.",
             "Run the command again.",
         )
-    bodies, version = _bodies(topology), change.base + 1
+    version = change.base + 1
     live = dict(state.objects)
     producer.begin_transaction()
     for key in (*change.added, *change.changed):

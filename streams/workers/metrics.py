@@ -119,6 +119,12 @@ FIGURES = (
         _endpoint(lambda w: w.counts.longest),
     ),
     Figure(
+        "hopline_held_back_partitions",
+        "Partitions of cmd that wait at a statement in a schema that nobody has announced.",
+        "",
+        _endpoint(lambda w: w.held_back),
+    ),
+    Figure(
         "hopline_dialogs",
         "Conversation endpoints in the partitions that the worker has.",
         "",

@@ -5,24 +5,28 @@ from __future__ import annotations
 import json
 import threading
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streams.client import Conversation
-from streams.errors import EventKind, SurroundingsError
+from streams.errors import EventKind, SurroundingsError, UsageError
 from streams.kafka import change_for, deploy, read_catalog
+from streams.live.skip import skip_statement
 from streams.protocol import Command, CommandKind, Header, Journey, Limits, Parties
 from streams.wire.evolution import schema_key, written_schemas
+from streams.wire.partition import partition_of
 from streams.wire.records import COMMAND, MESSAGE, ROUTE, Headers, command_record, message_record
 from streams.wire.single_object import prefix_of
 from streams.wire.state import POSITIONS_KEY, Positions, encode_positions
 from streams.workers import Control, Plan, Process
-from tests.running import DEADLINE
-from tests.workers.rig import Hook, HookedCluster, Rig, pause
+from tests.running import DEADLINE, eventually
+from tests.workers.rig import Hook, HookedCluster, Rig, pair, pause, rig
 from tests.workers.tomorrow import announce, newer, rewritten, under
 
 PATIENT = Limits(retries=(60_000,))
+ABOUT = ("A", "DatabaseA", "InitiatorService", "TargetService")
 CORRUPTED = EventKind.CORRUPTED_MESSAGE
 PARTIES = Parties("TargetService", "DatabaseB", "InitiatorService", "DatabaseA", "DEFAULT", True)
 
@@ -96,9 +100,8 @@ def test_a_forwarder_learns_schemas_too(two: Rig) -> None:
     assert (told["topic"], told["offset"]) == (out, 0)
 
 
-def test_a_statement_in_an_unknown_schema_stops_the_partition(two: Rig) -> None:
-    """Its application was promised that it is accepted: it is applied when it can be read."""
-    schema, cmd = newer("Command"), two.topics.cmd("A")
+def unreadable(two: Rig, schema: Any) -> Command:
+    """Write a BEGIN in a schema that nobody has."""
     made = Command(
         uuid.uuid4(),
         uuid.uuid4(),
@@ -108,15 +111,78 @@ def test_a_statement_in_an_unknown_schema_stops_the_partition(two: Rig) -> None:
         to_service="TargetService",
     )
     key, value, headers = command_record(made)
-    two.produce(cmd, key, value, under(headers, COMMAND, schema))
-    failure = stopped(two)
-    unknown = f"Command: unknown fingerprint {prefix_of(schema)[2:].hex()}"
-    assert failure.message == f"{cmd}/0@0: {unknown}."
-    assert "hopline apply" in failure.remedy
-    announce(two, schema)
-    two.endpoint(limits=PATIENT)
+    two.produce(two.topics.cmd("A"), key, value, under(headers, COMMAND, schema))
+    return made
+
+
+def held_back(worker: Any, count: int = 1) -> None:
+    """Wait until a worker holds back so many statements."""
+    eventually(lambda: worker.worker.held_back == count or pause(), f"{count} held back")
+
+
+def test_a_statement_in_an_unknown_schema_holds_back_only_what_is_behind_it(two: Rig) -> None:
+    """Its application was promised that it is accepted: it is applied when it can be read."""
+    schema, cmd = newer("Command"), two.topics.cmd("A")
     with two.client() as client:
-        client.send(Conversation("A", "DatabaseA", made.conversation), b"x", wait=True)
+        worker = two.endpoint(limits=PATIENT)
+        before = client.begin(*ABOUT)
+        made = unreadable(two, schema)
+        held_back(worker)
+        behind = client.begin(*ABOUT, wait=False)
+        key, value, headers = frame(b"goes on")
+        two.produce(two.topics.inbox("A"), key, value, under(headers, MESSAGE, newer("Message")))
+        two.events(1, event=CORRUPTED, topic=two.topics.inbox("A"))  # its other inputs go on
+        held_back(worker)
+        end = two.committed("endpoint", cmd)
+        announce(two, schema)
+        held_back(worker, 0)
+        for dialog in (made.conversation, before.id, behind.id):
+            client.send(Conversation("A", "DatabaseA", dialog), b"x", wait=True)
+    assert end == 1, "what is behind it was applied before it"
+    assert not [m for m in two.records(two.topics.event) if b"cmd" in (m.value() or b"")]
+
+
+def test_a_worker_that_takes_over_holds_it_back_too(two: Rig) -> None:
+    unreadable(two, newer("Command"))
+    first = two.endpoint(limits=PATIENT)
+    held_back(first)
+    first.stop()
+    held_back(two.endpoint(limits=PATIENT))
+
+
+def test_whose_schema_nobody_has_is_skipped_by_order(two: Rig) -> None:
+    """It is told, and what is behind it goes on."""
+    schema, cmd = newer("Command"), two.topics.cmd("A")
+    worker = two.endpoint(limits=PATIENT)
+    unreadable(two, schema)
+    with two.client() as client:
+        held_back(worker)
+        behind = client.begin(*ABOUT, wait=False)
+        for place in ("cmd.A/0@1", "cmd.A/0@9", "cmd.A/9@0", "in.A/0@0", "cmd.A", f"{cmd}/x@0"):
+            with pytest.raises(UsageError):
+                skip_statement(two.cluster, place)
+        version = skip_statement(two.cluster, "cmd.A/0@0")
+        assert skip_statement(two.cluster, f"{cmd}/0@0") == version, "it is ordered already"
+        client.send(behind, b"x", wait=True)
+    [told] = two.events(1, event=CORRUPTED)
+    assert (told["topic"], told["partition"], told["offset"]) == (cmd, 0, 0)
+    unknown = f"Command: unknown fingerprint {prefix_of(schema)[2:].hex()}"
+    assert told["detail"] == f"{unknown}; skipped because somebody has ordered that"
+    held_back(worker, 0)
+
+
+def test_another_partition_of_the_same_worker_goes_on(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    with rig(kafka, unique, pair(tmp_path, partitions=2)) as made:
+        worker = made.endpoint(limits=PATIENT)
+        held = unreadable(made, newer("Command"))
+        held_back(worker)
+        other = 1 - partition_of(held.conversation, 2)
+        free = next(k for k in iter(uuid.uuid4, None) if partition_of(k, 2) == other)
+        with made.client() as client:
+            client.begin(*ABOUT, conversation=free)
+        held_back(worker)
 
 
 def test_state_in_an_unknown_schema_stops_the_partition(two: Rig) -> None:

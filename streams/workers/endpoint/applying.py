@@ -18,8 +18,8 @@ from streams.node import DialogKey, Transaction
 from streams.protocol import Message as Frame
 from streams.workers.counts import Committed
 from streams.workers.endpoint.allowance import BYTES
-from streams.workers.endpoint.inputs import Intake, TooMuchError, tell_parked
-from streams.workers.endpoint.partition import Partition, Work
+from streams.workers.endpoint.inputs import HeldBackError, Input, Intake, TooMuchError, tell_parked
+from streams.workers.endpoint.partition import HELD_AGAIN, Held, Partition, Work
 from streams.workers.endpoint.transactions import Part, Transactions, number_of
 
 log = logging.getLogger("hopline.endpoint")
@@ -201,8 +201,8 @@ class Applier:
         self, owned: Partition, tx: Transaction, work: Work, positions: dict[str, int]
     ) -> Sequence[Message]:
         """Apply records and move the positions; returns those for which the transaction is full."""
-        messages = list(_unread(work.messages, positions))
-        inputs = [self._intake.read(message, self._read_at) for message in messages]
+        readings = list(self._read(owned, _unread(work.messages, positions)))
+        messages, inputs = [m for m, _ in readings], [read for _, read in readings]
         tx.foresee(read for read in inputs if isinstance(read, Frame))
         for number, (message, read) in enumerate(zip(messages, inputs, strict=True)):
             if number and tx.is_full and work.opens:
@@ -210,6 +210,48 @@ class Applier:
             self._intake.apply(tx, owned.bodies, message, read)
             positions[message.topic() or ""] = (message.offset() or 0) + 1
         return ()
+
+    def _read(
+        self, owned: Partition, messages: Iterable[Message]
+    ) -> Iterator[tuple[Message, Input]]:
+        """Yield records and what they say; a statement that cannot be read is held back."""
+        cmd = self._intake.inputs.cmd
+        for message in messages:
+            held = owned.held if message.topic() == cmd else None
+            if held is not None and not (held.let_in and (message.offset() or 0) <= held.offset):
+                continue  # the one that is held back comes first
+            try:
+                read = self._intake.read(message, self._read_at)
+            except HeldBackError as error:
+                self._hold_back(owned, message, str(error))
+                continue
+            if held is not None and message.offset() == held.offset:
+                owned.held = None
+                log.warning("%s: %s/%d goes on", self._home, cmd, owned.number)
+            yield message, read
+
+    def _hold_back(self, owned: Partition, message: Message, why: str) -> None:
+        offset = message.offset() or 0
+        if owned.held is None or owned.held.offset != offset:
+            log.error(
+                "%s: %s: it and what is behind it waits, all else goes on. Another version has "
+                "written it: run the 'hopline apply TOPOLOGY' of that version, which announces its "
+                "schemas, or 'hopline skip' with this place to give the statement up",
+                self._home,
+                why,
+            )
+        owned.held = Held(offset, why, time.monotonic() + HELD_AGAIN)
+        self._consumer.pause([TopicPartition(message.topic() or "", owned.number)])
+
+    def let_in(self, owned: Partition, clock: float) -> None:
+        """Read a statement that is held back again, when it is time."""
+        held, cmd = owned.held, self._intake.inputs.cmd
+        if held is None or held.let_in or clock < held.again_at:
+            return
+        held.let_in = True
+        owned.pending = [m for m in owned.pending if m.topic() != cmd]
+        self._consumer.seek(TopicPartition(cmd, owned.number, owned.positions[cmd]))
+        self._consumer.resume([TopicPartition(cmd, owned.number)])
 
     def _refuse(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from streams.errors import EventKind, Number, SurroundingsError, text_of
+from streams.errors import EventKind, Number, text_of
 from streams.kafka import Cluster, Fetcher, Headers, Message, headers_of
 from streams.node import CommandResult, DialogKey, Moves, Transaction
 from streams.protocol import Acknowledgement, Command, Status
@@ -34,6 +34,10 @@ class Inputs(NamedTuple):
     def of(cls, topics: Topics, instance: str) -> Inputs:
         """Return an instance's inputs."""
         return cls(topics.cmd(instance), topics.inbox(instance), topics.ack(instance))
+
+
+class HeldBackError(Exception):
+    """A statement is written in a schema that nobody has announced: it waits, and all behind it."""
 
 
 class TooMuchError(Exception):
@@ -101,17 +105,19 @@ def _together(fetcher: Fetcher, positions: Collection[int]) -> Iterator[tuple[in
 class Intake:
     """Read records of an instance's inputs, which have ``partitions`` partitions each.
 
-    ``catch_up`` returns when everything is known that was announced before a moment.
+    ``catch_up`` returns when everything is known that was announced before a moment. ``skips``
+    tells whether somebody has ordered that the record at a place is skipped.
     """
 
     inputs: Inputs
     partitions: int
     catch_up: Callable[[float], None]
+    skips: Callable[[str], bool]
 
     def read(self, message: Message, read_at: float) -> Input:
         """Decode a record that was read at ``read_at``; returns the error where it is malformed.
 
-        Raises SurroundingsError where a statement is written in a schema that nobody has announced:
+        Raises HeldBackError where a statement is written in a schema that nobody has announced:
         some application was promised that it is accepted.
         """
         try:
@@ -122,7 +128,9 @@ class Intake:
                 return self._decoded(message)
         except MalformedError as error:
             if isinstance(error, UnknownSchemaError) and message.topic() == self.inputs.cmd:
-                raise not_announced(f"{_place(message)}: {error}") from error
+                if not self.skips(_place(message)):
+                    raise HeldBackError(f"{_place(message)}: {error}") from error
+                return MalformedError(f"{error}; skipped because somebody has ordered that")
             return error
 
     def apply(self, tx: Transaction, bodies: Bodies, message: Message, read: Input) -> None:
@@ -191,15 +199,6 @@ class Intake:
             tx.results.append(
                 CommandResult(command.reply_to, command.command_id, command.conversation, number)
             )
-
-
-def not_announced(what: str) -> SurroundingsError:
-    """Return what stops a partition that has a record in an unknown schema."""
-    return SurroundingsError(
-        f"{what}.",
-        "Another version has written it: run the 'hopline apply TOPOLOGY' of that version, which "
-        "announces its schemas.",
-    )
 
 
 def _place(message: Message) -> str:

@@ -61,6 +61,23 @@ class Work:
         )
 
 
+HELD_AGAIN = 1.0
+"""Seconds until a statement that is held back is read again: its schema may be known by then."""
+
+
+@dataclass(slots=True)
+class Held:
+    """A statement that is held back, with all of ``cmd`` behind it, until ``again_at`` (monotonic).
+
+    ``let_in``: it is being read again.
+    """
+
+    offset: int
+    why: str
+    again_at: float
+    let_in: bool = False
+
+
 @dataclass(slots=True)
 class Partition:
     """Partition p of the three inputs, with the endpoints that live in it.
@@ -74,6 +91,8 @@ class Partition:
     ``parked`` are dialogs whose timer cannot be applied. It would fail again at once, so it waits
     until something else touches the dialog, the catalog changes, or the dialog's lifetime is over
     (epoch milliseconds; ``None`` where it is already).
+
+    ``held`` is a statement that cannot be read yet; ``in`` and ``ack`` go on without it.
 
     ``spare`` is what nobody needs of the inputs, as of when that was looked at last.
 
@@ -93,6 +112,7 @@ class Partition:
     reached: dict[str, int] = field(default_factory=dict)
     mark: tuple[int, int] = (0, 0)
     parked: dict[DialogKey, int | None] = field(default_factory=dict)
+    held: Held | None = None
     spare: Spare | None = None
     look_at: float = 0.0
 

@@ -39,7 +39,7 @@ from streams.wire.state import (
     decode_request,
     decode_seen,
 )
-from streams.workers.endpoint.inputs import Inputs, not_announced
+from streams.workers.endpoint.inputs import Inputs
 
 _BEGINNING = -2
 _GATHERED = 50_000
@@ -141,7 +141,11 @@ class Replay:
                     self._catch_up(time.monotonic())
                     self._take(key, value)
             except UnknownSchemaError as error:
-                raise not_announced(f"{self}: {error}") from error
+                raise SurroundingsError(
+                    f"{self}: {error}.",
+                    "Another version has written it: run the 'hopline apply TOPOLOGY' of that "
+                    "version, which announces its schemas.",
+                ) from error
             except MalformedError as error:
                 raise SurroundingsError(f"{self} cannot be understood: {error}.") from error
         self._gathered.clear()

@@ -32,6 +32,7 @@ from streams.kafka import (
     Stranded,
     is_fatal,
     partitions_of,
+    skip_key,
 )
 from streams.protocol import Limits
 from streams.wire.records import LARGEST_BODY
@@ -138,7 +139,7 @@ class EndpointWorker:
         if not self.tenure.confirm():  # its successor was fenced by mistake, and begins anew
             return
         partitions = len(partitions_of(cluster, inputs.cmd))
-        intake = Intake(inputs, partitions, self._control.catch_up)
+        intake = Intake(inputs, partitions, self._control.catch_up, self._is_to_skip)
         consumer = cluster.consumer(
             f"{cluster.topics.prefix}endpoint.{home}",
             partition_assignment_strategy="range",
@@ -188,6 +189,7 @@ class EndpointWorker:
             if left <= 0:
                 break
             self._follow_catalog(one)
+            self._applier.let_in(one, self._read_at)
             work = one.take_work(self._control.now(), left)
             left -= len(work)
             works.append((one, work))
@@ -227,6 +229,14 @@ class EndpointWorker:
         world = self.tenure.world()
         if world is not owned.endpoint.world:
             owned.switch(world)
+
+    def _is_to_skip(self, place: str) -> bool:
+        return self._control.has(skip_key(place.removeprefix(self._cluster.topics.prefix)))
+
+    @property
+    def held_back(self) -> int:
+        """Return in how many partitions a statement is held back that cannot be read yet."""
+        return sum(owned.held is not None for owned in list(self.assignment.owned.values()))
 
     @property
     def assigned(self) -> bool:

@@ -1,0 +1,61 @@
+"""Order that a statement is skipped that its endpoint worker holds back."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+
+from streams.errors import UsageError
+from streams.kafka import (
+    Cluster,
+    Fetcher,
+    GoneError,
+    headers_of,
+    order_skip,
+    partitions_of,
+    read_catalog,
+)
+from streams.wire import MalformedError, UnknownSchemaError
+from streams.wire.place import place_of
+from streams.wire.records import read_command
+
+_PLACE = re.compile(
+    r"(?P<topic>[A-Za-z0-9.-]{1,249})/(?P<partition>[0-9]{1,9})@(?P<offset>[0-9]{1,18})"
+)
+_SAID = "The worker's log names it: 'cmd.ServerA/0@6140: Command: unknown fingerprint ...'."
+
+
+def skip_statement(cluster: Cluster, place: str) -> int:
+    """Let the statement at a place (cmd.INSTANCE/PARTITION@OFFSET) be given up.
+
+    Returns the version of the catalog that says so. Raises UsageError where the place is none, or
+    where the record there can be read: only one that cannot holds anything up.
+    """
+    found = _PLACE.fullmatch(place)
+    if found is None:
+        raise UsageError(f"{place} is no place of a statement.", _SAID)
+    prefix = cluster.topics.prefix
+    topic = prefix + found["topic"].removeprefix(prefix)
+    named = place_of(topic, cluster.topics)
+    if named is None or named.kind != "cmd":
+        raise UsageError(f"{topic} is no topic of statements: only these are held back.", _SAID)
+    partition, offset = int(found["partition"]), int(found["offset"])
+    read_catalog(cluster)  # which says the schemas
+    if partition not in partitions_of(cluster, topic) or _can_be_read(
+        cluster, topic, partition, offset
+    ):
+        raise UsageError(f"Nothing is held back at {place}.", _SAID)
+    return order_skip(cluster, f"{topic.removeprefix(prefix)}/{partition}@{offset}")
+
+
+def _can_be_read(cluster: Cluster, topic: str, partition: int, offset: int) -> bool:
+    """Tell whether a record is there no more, or says something, or is malformed otherwise."""
+    try:
+        with closing(Fetcher(cluster, topic, partition)) as fetcher:
+            record = fetcher.fetch(offset)
+        read_command(record.key(), record.value(), headers_of(record), record.timestamp()[1])
+    except UnknownSchemaError:
+        return False
+    except (GoneError, MalformedError):
+        return True
+    return True
