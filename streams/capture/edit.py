@@ -45,12 +45,16 @@ class Edit:
 
 @dataclass(slots=True)
 class Done:
-    """What was done, counted: bodies masked and removed, records left out by kind, headers."""
+    """What was done, counted: bodies masked and removed, records left out by kind, headers.
+
+    ``matched``: by the text of each rule, how many values it masked.
+    """
 
     masked: int = 0
     removed: int = 0
     unreadable: int = 0
     renamed: int = 0
+    matched: dict[str, int] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
@@ -60,7 +64,7 @@ class Editor:
     """Applies an edit to one record after the other; ``done`` counts."""
 
     def __init__(self, edit: Edit) -> None:
-        self.done = Done()
+        self.done = Done(matched=dict.fromkeys((rule.text for rule in edit.masks), 0))
         self._edit = edit
         described = (rule_of(f"{ERROR}=//{{*}}Description"),)
         self._masks = (*edit.masks, *described) if edit.bodies else ()
@@ -144,12 +148,14 @@ class Editor:
             self.done.removed += 1
             return nothing
         rules = [rule for rule in self._masks if rule.type in (ALL, type_)]
+        masked, found = body, {}
         try:
-            masked = body
             for rule in rules:
-                masked = rule.apply(masked)
+                masked, found[rule.text] = rule.apply(masked)
         except ValueError:  # what a rule cannot read it cannot mask either: rather nothing
             self.done.unreadable += 1
             return nothing
-        self.done.masked += masked != body
+        for name in self.done.matched.keys() & found.keys():
+            self.done.matched[name] += found[name]
+        self.done.masked += any(found.values())
         return masked

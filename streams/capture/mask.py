@@ -10,18 +10,28 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from streams.errors import UsageError
+from streams.xml_reader import read_xml
 
 ALL = "*"
 """Instead of a message type: every one."""
 _TYPED = re.compile(r"(?P<type>.+?)=(?P<rule>[$/~].*)", re.DOTALL)
 _STEP = re.compile(r"(\.\.|\.)([^.\[\]]+)|\[(\*|\d+)\]")
-_ATTRIBUTE = re.compile(r"(.*)/@([\w{}*:.-]+)")
+_ATTRIBUTE = re.compile(r"(.*)/@(\{[^}]*\})?([\w.-]+)")
+_NAME = re.compile(r"""('[^']*'|"[^"]*"|\{[^}]*\}[\w.-]+|@[\w.-]+)|([^\W\d][\w.-]*)(?!:)""")
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 _FORM = "Write [TYPE=]$.json.path, [TYPE=]/xpath or [TYPE=]~regular expression."
+
+
+class Masked(NamedTuple):
+    """A body after a rule: the very same one where the rule found nothing to mask."""
+
+    body: bytes
+    found: int
+    """How many values the rule matched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +43,7 @@ class Rule:
 
     type: str
     text: str
-    apply: Callable[[bytes], bytes]
+    apply: Callable[[bytes], Masked]
 
 
 def rule_of(text: str) -> Rule:
@@ -65,35 +75,44 @@ def _decoded(body: bytes) -> tuple[str, str]:
 # --- Regular expressions -------------------------------------------------------------------------
 
 
-def _regex(text: str) -> Callable[[bytes], bytes]:
+def _regex(text: str) -> Callable[[bytes], Masked]:
     try:
         pattern = re.compile(text, re.DOTALL)
     except re.error as error:
         raise UsageError(f"'{text}' is no regular expression: {error}.", _FORM) from None
 
-    def apply(body: bytes) -> bytes:
+    def apply(body: bytes) -> Masked:
         said, encoding = _decoded(body)
-        return pattern.sub(_shaped, said).encode(encoding)
+        pieces: list[str] = []
+        done = found = 0
+        for begin, end in _spans(pattern, said):
+            pieces += (said[done:begin], shape(said[begin:end]))
+            done, found = end, found + 1
+        masked = "".join((*pieces, said[done:]))
+        return Masked(masked.encode(encoding) if found else body, found)
 
     return apply
 
 
-def _shaped(match: re.Match[str]) -> str:
-    """Return a match with its groups masked, or all of it where it has none."""
-    if not match.re.groups:
-        return shape(match[0])
-    said, start = list(match[0]), match.start()
-    for group in range(1, match.re.groups + 1):
-        begin, end = match.span(group)
-        if begin >= 0:
-            said[begin - start : end - start] = shape(match[group])
-    return "".join(said)
+def _spans(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """Yield, in order, where a pattern matches: its groups, or the whole where it has none.
+
+    Groups may stand in each other: what one of them has had is not masked again.
+    """
+    done = 0
+    for match in pattern.finditer(text):
+        groups = range(1, pattern.groups + 1) if pattern.groups else (0,)
+        for begin, end in sorted(map(match.span, groups), key=lambda span: (span[0], -span[1])):
+            begin = max(begin, done)
+            if begin < end:
+                yield begin, end
+                done = end
 
 
 # --- JSON ----------------------------------------------------------------------------------------
 
 
-def _json(path: str) -> Callable[[bytes], bytes]:
+def _json(path: str) -> Callable[[bytes], Masked]:
     steps, at = [], 1
     while at < len(path):
         step = _STEP.match(path, at)
@@ -104,15 +123,19 @@ def _json(path: str) -> Callable[[bytes], bytes]:
     if not steps:
         raise UsageError(f"'{path}' names nothing.", _FORM)
 
-    def apply(body: bytes) -> bytes:
+    def apply(body: bytes) -> Masked:
         said, encoding = _decoded(body)
         try:
             value = json.loads(said)
+            places = list(_places(value, steps))
+            for holder, key in places:
+                holder[key] = _blank(holder[key])
+            if not places:
+                return Masked(body, 0)
+            masked = json.dumps(value, ensure_ascii=False).encode(encoding)
         except RecursionError:
             raise ValueError("nested too deeply") from None
-        for holder, key in list(_places(value, steps)):
-            holder[key] = _blank(holder[key])
-        return json.dumps(value, ensure_ascii=False).encode(encoding)
+        return Masked(masked, len(places))
 
     return apply
 
@@ -164,37 +187,55 @@ def _blank(value: Any) -> Any:
 # --- XML -----------------------------------------------------------------------------------------
 
 
-def _xml(path: str) -> Callable[[bytes], bytes]:
+def _xml(path: str) -> Callable[[bytes], Masked]:
     found = _ATTRIBUTE.fullmatch(path)
-    elements, attribute = (found[1], found[2]) if found else (path, None)
+    elements, space, attribute = found.groups() if found else (path, None, None)
+    wanted = _in_any_namespace(f".{elements}")
     try:
-        ElementTree.Element("all").findall(f".{elements}")
+        ElementTree.Element("all").findall(wanted)
     except (SyntaxError, KeyError, TypeError, IndexError):
         raise UsageError(f"'{path}' is no path that is understood.", _FORM) from None
 
-    def apply(body: bytes) -> bytes:
-        try:
-            root = ElementTree.fromstring(body)
-        except (ElementTree.ParseError, LookupError) as error:
-            raise ValueError(str(error)) from None
+    def apply(body: bytes) -> Masked:
+        root = read_xml(body)
         around = ElementTree.Element("all")
         around.append(root)
-        for element in around.findall(f".{elements}"):
-            _blank_element(element, attribute)
+        masked = sum([mask(element) for element in around.findall(wanted)])
+        if not masked:
+            return Masked(body, 0)
         said = ElementTree.tostring(root, encoding="unicode")
-        return said.encode("utf-16" if body.startswith(_MARKS) else "utf-8")
+        return Masked(said.encode("utf-16" if body.startswith(_MARKS) else "utf-8"), masked)
+
+    def mask(element: ElementTree.Element) -> int:
+        if attribute is None:
+            return _blank_element(element)
+        return _blank_attributes(element, space, attribute)
 
     return apply
 
 
-def _blank_element(element: ElementTree.Element, attribute: str | None) -> None:
-    if attribute is not None:
-        if attribute in element.attrib:
-            element.set(attribute, shape(element.attrib[attribute]))
-        return
+def _in_any_namespace(path: str) -> str:
+    """Return a path whose names without a namespace match in every one, a default one as well."""
+    return _NAME.sub(lambda found: found[1] or f"{{*}}{found[2]}", path)
+
+
+def _blank_element(element: ElementTree.Element) -> int:
     for inner in element.iter():
         inner.text = shape(inner.text or "") or None
         if inner is not element:
             inner.tail = shape(inner.tail or "") or None
         for name, value in inner.attrib.items():
             inner.set(name, shape(value))
+    return 1
+
+
+def _blank_attributes(element: ElementTree.Element, space: str | None, wanted: str) -> int:
+    """Mask an element's attributes of a local name, in every namespace or in one; count them."""
+    names = [
+        name
+        for name in element.attrib
+        if name.rpartition("}")[2] == wanted and space in (None, "{*}", name[: -len(wanted)])
+    ]
+    for name in names:
+        element.set(name, shape(element.attrib[name]))
+    return len(names)

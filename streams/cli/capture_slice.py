@@ -86,8 +86,9 @@ def slice_(
     """Write a part of a capture, and change in it what must not travel or is called otherwise.
 
     A masked value keeps its shape: letters become x, digits 0. A body that a rule cannot read is
-    taken out. With bodies or names changed, records in which workers keep state are left out, and
-    the texts of errors are masked. All options may be combined, those with ... given again.
+    taken out; a rule that matched nothing is told, and the exit code is 1. With bodies or names
+    changed, records in which workers keep state are left out, and the texts of errors are masked.
+    All options may be combined, those with ... given again.
 
     \b
       hopline capture slice friday.avro --percent 5 --output sample.avro
@@ -120,7 +121,10 @@ def slice_(
                 writer.write(changed)
     lost = reader.lost if reader.losses else 0
     _show(output, writer.counts, editor.done, lost, format_)
-    ctx.exit(_BAD_NEWS if reader.losses else 0)
+    missed = [rule for rule, found in editor.done.matched.items() if not found]
+    for rule in missed:
+        click.echo(f"The rule {rule} matched nothing: is what it names in the capture?", err=True)
+    ctx.exit(_BAD_NEWS if reader.losses or missed else 0)
 
 
 def _rename(text: str) -> tuple[str, str]:

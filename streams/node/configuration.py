@@ -17,10 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from xml.sax.saxutils import escape
 
-from streams.node.xml_text import parse_xml
 from streams.protocol import Limits
 from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE
 from streams.topology.system import PREFIX
+from streams.xml_reader import parse_xml
 
 NOTICE = PREFIX + "BrokerConfigurationNotice"
 """The contract between a database and its configuration service."""

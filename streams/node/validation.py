@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from xml.parsers import expat
 
 from streams.errors import Number
 from streams.protocol import Dialog, Flag, Header, Refusal
 from streams.topology import Validation
+from streams.xml_reader import is_well_formed
 
 if TYPE_CHECKING:
     from xmlschema import XMLSchema
@@ -82,25 +82,6 @@ def is_valid(message_type: MessageType, body: bytes) -> bool:
             return is_well_formed(body)
         case Validation.VALID_XML:
             return is_well_formed(body) and _fits(message_type.schema, body)
-
-
-def is_well_formed(body: bytes) -> bool:
-    """Tell whether a body is one XML document, without a document type of its own.
-
-    A document type could name entities without end or outside of the message; the ``xml`` type of
-    SQL Server does not take it either.
-    """
-    parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = _no_document_type
-    try:
-        parser.Parse(body, True)
-    except (expat.ExpatError, ValueError, LookupError):
-        return False
-    return True
-
-
-def _no_document_type(*_: object) -> None:
-    raise ValueError("a document type is not allowed")
 
 
 def _fits(schema: str | None, body: bytes) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from streams.node.xml_text import parse_xml
 from streams.services.data_dependent import Classifier
 from streams.services.finders import (
     Finder,
@@ -15,6 +14,7 @@ from streams.services.finders import (
     find_in_avro,
 )
 from streams.topology import Classification, Language
+from streams.xml_reader import parse_xml
 
 
 def to_service_name(body: bytes) -> str | None:

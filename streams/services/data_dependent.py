@@ -21,9 +21,9 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from streams.node.xml_text import parse_xml
 from streams.protocol import END_DIALOG, ERROR
 from streams.protocol.frames import DIALOG_TIMER
+from streams.xml_reader import parse_xml
 
 Classifier = Callable[[bytes], str | None]
 """Return the name of the service for a body; ``None`` or any exception is a failure."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from streams.node.xml_text import parse_xml
+from streams.xml_reader import parse_xml
 
 Finder = Callable[[bytes], str | None]
 _SINGLE_OBJECT = b"\xc3\x01"

@@ -194,6 +194,21 @@ def test_the_command(tmp_path: Path) -> None:
     assert answer["masked"] == answer["renamed"] == len(dialogs) > 20
     assert {seen.to_service for seen in looks if seen.what == "BEGIN"} == {"Store"}
     assert reader.metadata == CaptureReader(shop).metadata
+    assert answer["matched"]["//hopline/Order=~[0-9]"] > answer["masked"]
+
+
+def test_a_rule_that_matches_nothing_is_told(tmp_path: Path) -> None:
+    shop = tmp_path / "shop.avro"
+    said("generate", "traffic", "--dialogs", 2, "--messages", 5, "--output", shop)
+    code, out, err = said(
+        "capture", "slice", shop, "--mask", "//Nobody", "--mask", "~[0-9]",
+        "--output", tmp_path / "s.avro",
+    )  # fmt: skip
+    assert code == 1
+    assert "5  bodies masked" in out
+    assert err.splitlines() == [
+        "The rule //Nobody matched nothing: is what it names in the capture?"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from streams.errors import EventKind
 from streams.node import MessageType, World, world_of
-from streams.node.validation import is_valid, is_well_formed
+from streams.node.validation import is_valid
 from streams.protocol import CommandKind, Limits, State
 from streams.topology import Validation
 
@@ -120,24 +120,6 @@ def test_a_body_above_the_limit() -> None:
     net.settle()
     assert refusals(net) == [8459]
     assert net["ServerB"].bodies(TARGET) == [b"y" * 10]
-
-
-@pytest.mark.parametrize(
-    ("body", "fine"),
-    [
-        (b"<a/>", True),
-        ("<?xml version='1.0' encoding='utf-16'?><ä/>".encode("utf-16"), True),
-        (b"", False),
-        (b"<a>", False),
-        (b"<a/><b/>", False),
-        (b"text", False),
-        (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', False),
-        (b"<?xml version='1.0' encoding='nonsense'?><a/>", False),
-    ],
-)
-def test_well_formed(body: bytes, fine: bool) -> None:
-    """One document, of any encoding, without a document type of its own."""
-    assert is_well_formed(body) is fine
 
 
 @shows("D8.1")

@@ -48,15 +48,17 @@ def _end(buffer: str, begin: re.Match[str], *, last: bool) -> tuple[int, bool]:
     """Return where an element ends and whether it is whole; its beginning if that is not known."""
     left, close = ("<", ">") if begin[1] == "<" else ("&lt;", "&gt;")
     closing = f"{left}/{begin[2]}{close}"
-    head = buffer.find(close, begin.end())
+    following = _BEGIN.search(buffer, begin.end())
+    # No further than the next beginning: else a file of beginnings is searched to its end for each.
+    limit = len(buffer) if following is None else following.start()
+    head = buffer.find(close, begin.end(), limit)
     if head > 0 and buffer[head - 1] == "/":
         return head + len(close), True
-    stop = buffer.find(closing, begin.end())
-    following = _BEGIN.search(buffer, begin.end(), stop if stop >= 0 else len(buffer))
-    if following is not None:
-        return following.start(), False
+    stop = buffer.find(closing, begin.end(), limit)
     if stop >= 0:
         return stop + len(closing), True
+    if following is not None:
+        return limit, False
     broken = last or len(buffer) - begin.start() > LONGEST
     return (begin.end() if broken else begin.start()), False
 

@@ -8,7 +8,6 @@ from enum import Enum
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from streams.capture.foreign import trace, views, xevents
 from streams.capture.foreign.cells import instant, text_of
@@ -18,6 +17,7 @@ from streams.capture.foreign.log import LogColumns, read_log
 from streams.capture.foreign.tables import Form, form_of, read_table
 from streams.capture.foreign.views import Names, ViewKind
 from streams.errors import InputError
+from streams.xml_reader import XmlError
 
 KNOWN = xevents.COLUMNS | trace.COLUMNS | views.COLUMNS
 _LATE = (ViewKind.SERVICES, ViewKind.CONTRACTS)
@@ -106,8 +106,8 @@ class Reader:
             else:
                 fields = xevents.read_element(text)
                 yield from self._xevent(fields, number, source, where)
-        except ElementTree.ParseError as error:
-            self.report.leave(f"an event that is no XML: {error.msg.partition(':')[0]}", where)
+        except XmlError as error:
+            self.report.leave(f"an event that is no XML: {error}", where)
 
     def _rows(
         self, rows: Iterator[Row], columns: tuple[str, ...], source: Source

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
-from xml.etree import ElementTree
 
 from streams.capture.foreign.cells import first, flag, guid, instant, small, text_of, whole, word
 from streams.capture.foreign.findings import Finding, Report
 from streams.capture.foreign.seen import Seen, bears_dialog, findings_of, state_of, subclass_of
 from streams.errors import EventKind
+from streams.xml_reader import read_xml
 
 COLUMNS = frozenset({"eventclass", "eventsubclass", "eventsequence", "starttime", "rolename"})
 """Columns by which a table of them is known."""
@@ -41,8 +41,8 @@ _PASSING = (EventKind.FORWARDED_MESSAGE_SENT, EventKind.FORWARDED_MESSAGE_DROPPE
 
 
 def read_element(text: str) -> dict[str, Any]:
-    """Return the columns of an ``<Event>`` element of Profiler's XML; raises ParseError."""
-    event = ElementTree.fromstring(text)
+    """Return the columns of an ``<Event>`` element of Profiler's XML; raises XmlError."""
+    event = read_xml(text)
     cells: dict[str, Any] = {"eventclass": event.get("id"), "eventname": event.get("name")}
     for column in event:
         name = (column.get("name") or "").strip().casefold()

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
-from xml.etree import ElementTree
 
 from streams.capture.foreign.cells import first, flag, guid, instant, small, text_of, whole
 from streams.capture.foreign.findings import Finding, Report
 from streams.capture.foreign.seen import Seen, bears_dialog, findings_of, state_of, subclass_of
 from streams.errors import EventKind
+from streams.xml_reader import read_xml
 
 EVENTS = {
     "broker_conversation": EventKind.CONVERSATION,
@@ -44,11 +44,11 @@ _DETAILS = ("error_message", "corruption_description", "activation_message", "ad
 
 
 def read_element(text: str) -> dict[str, Any]:
-    """Return the fields of an ``<event>`` element; raises ElementTree.ParseError for what is none.
+    """Return the fields of an ``<event>`` element; raises XmlError for what is none.
 
     A field of a map has its number under its name and its words under ``name/text``.
     """
-    event = ElementTree.fromstring(text)
+    event = read_xml(text)
     fields: dict[str, Any] = {"name": event.get("name"), "timestamp": event.get("timestamp")}
     for part in event:
         name = (part.get("name") or "").casefold()
