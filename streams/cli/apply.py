@@ -14,7 +14,7 @@ from streams.cli.options import cluster_options
 from streams.cli.parts import clusters_of_parts, part_option
 from streams.cli.topology_argument import TopologyArgument
 from streams.errors import UsageError
-from streams.kafka import Cluster, Deployment, deploy, preview, read_catalog, refuse_secrets
+from streams.kafka import Cluster, Deployment, demand_stateable, deploy, preview, read_catalog
 from streams.live.open_dialogs import Broken, find_broken
 from streams.live.parts import Part, refuse_another
 from streams.topology import Severity, Topology
@@ -159,4 +159,4 @@ def refuse_broken(topology: Topology) -> None:
             f"{first.file}:{first.line}: {first.message}" + (f" ({more} more)" if more else ""),
             first.remedy,
         )
-    refuse_secrets(topology)
+    demand_stateable(topology)

@@ -162,7 +162,10 @@ def settings_file(ctx: click.Context) -> SettingsFile:
     if _FILE not in ctx.meta:
         named = ctx.meta.get(_PATH)
         path = Path(named or DEFAULT_FILE)
-        ctx.meta[_FILE] = NOTHING if named is None and not path.exists() else _read(path)
+        found_here = named is None and path.exists()
+        ctx.meta[_FILE] = _read(path) if named or found_here else NOTHING
+        if found_here:  # it may be anybody's: of a clone, of a folder that many write
+            click.echo(f"Settings: {path} of this folder.", err=True)
     found: SettingsFile = ctx.meta[_FILE]
     return found
 
@@ -181,7 +184,7 @@ def _note_properties(ctx: click.Context, _: click.Parameter, given: tuple[str, .
         if not equals or not name:
             # No more of it than a name: what follows may be a password.
             raise click.BadParameter(f"'{_NAME.match(text)[0]}' is not NAME=VALUE.")  # type: ignore[index]
-        demand_safe([name], "--kafka")
+        demand_safe({name: value}, "--kafka")
         _refuse_shown(name)
         found[name] = Sourced(value, "--kafka")
     ctx.meta[_PROPERTIES] = with_files_read(found)
@@ -214,7 +217,7 @@ def sourced_properties(ctx: click.Context) -> dict[str, Sourced]:
     found = with_files_read(settings_file(ctx).properties)
     said = dict(property_variables(os.environ))
     for name, sourced in said.items():
-        demand_safe([name], sourced.source)
+        demand_safe({name: sourced.value}, sourced.source)
     found.update(with_files_read(said))
     found.update(ctx.meta.get(_PROPERTIES, {}))
     return found

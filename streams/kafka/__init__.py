@@ -53,7 +53,7 @@ from streams.kafka.reader import (
 from streams.kafka.recent import GATHERED, is_at_end, start_before_newest, take
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
-from streams.kafka.stated import refuse_secrets, stated_cluster
+from streams.kafka.stated import demand_stateable, stated_cluster
 from streams.kafka.stranded import Stranded
 from streams.kafka.topics import (
     Mismatch,
@@ -114,6 +114,7 @@ __all__ = [
     "create_acls",
     "demand",
     "demand_replicas",
+    "demand_stateable",
     "deploy",
     "durable_config",
     "find_hung",
@@ -142,7 +143,6 @@ __all__ = [
     "read_notes",
     "read_notes_of",
     "read_positions",
-    "refuse_secrets",
     "set_passwords",
     "skip_key",
     "specs_of",

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from streams.errors import UsageError
 from streams.kafka.cluster import Cluster
-from streams.settings import ADDRESS, Credentials, demand_safe, is_secret, variable_of
+from streams.settings import (
+    ADDRESS,
+    STATED,
+    Credentials,
+    decides_trust,
+    demand_safe,
+    has_credentials,
+    is_secret,
+    variable_of,
+)
 from streams.topology import Cluster as Stated
 from streams.topology import Topology
 from streams.wire import Topics
@@ -13,28 +22,63 @@ from streams.wire import Topics
 def stated_cluster(stated: Stated, home: Topics, credentials: Credentials) -> Cluster:
     """Return a cluster by its address; raises UsageError where nothing says it.
 
-    What the settings say wins. ``home`` has the prefix of its topics, unless one is stated.
+    What the settings say wins. Where they hold credentials, they alone say who gets these: else
+    whoever writes the catalog could send for a password. ``home`` has the prefix of its topics,
+    unless one is stated.
     """
-    demand_safe(stated.properties, f"cluster {stated.name}", elsewhere=True)
+    _demand_stateable(stated)
     name = stated.credentials or stated.name
-    properties = {**stated.properties, **credentials.named(name)}
+    own = credentials.named(name)
+    properties = {**stated.properties, **own}
+    if has_credentials(own):
+        _demand_said(stated, own)
+        properties = {k: v for k, v in properties.items() if k in own or not decides_trust(k)}
     address = properties.pop(ADDRESS, None)
     if address is None:
         raise UsageError(
-            f"Nothing says where the cluster {stated.name} is.",
-            f"Set {ADDRESS} in [clusters.{name}] of hopline.toml, or {variable_of(name, ADDRESS)}.",
+            f"Nothing says where the cluster {stated.name} is.", f"Set {_where(name, ADDRESS)}."
         )
     return Cluster(address, Topics(stated.prefix or home.prefix), properties)
 
 
-def refuse_secrets(topology: Topology) -> None:
-    """Raise UsageError for a password in a topology: whoever reads the catalog would know it."""
+def demand_stateable(topology: Topology) -> None:
+    """Raise UsageError for what a topology must not state of a cluster.
+
+    A password: whoever reads the catalog would know it. And what is not known to be harmless:
+    every worker does what the catalog says.
+    """
     for cluster in topology.clusters.values():
-        for name in cluster.properties:
-            if is_secret(name):
-                credentials = cluster.credentials or cluster.name
-                raise UsageError(
-                    f"{name} of the cluster {cluster.name} stands in the topology, for everybody.",
-                    f"Set {variable_of(credentials, name)}, or write it into "
-                    f"[clusters.{credentials}] of hopline.toml.",
-                )
+        _demand_stateable(cluster)
+
+
+def _demand_stateable(stated: Stated) -> None:
+    name = stated.credentials or stated.name
+    demand_safe(stated.properties, f"cluster {stated.name}", elsewhere=True)
+    for key in stated.properties:
+        if is_secret(key):
+            raise UsageError(
+                f"{key} of the cluster {stated.name} stands in the topology, for everybody.",
+                f"Set {_where(name, key)}.",
+            )
+        if key not in STATED:
+            raise UsageError(
+                f"{key} of the cluster {stated.name} is nothing that a topology may state.",
+                f"Set {_where(name, key)}.",
+            )
+
+
+def _demand_said(stated: Stated, own: dict[str, str]) -> None:
+    """Raise UsageError for what the catalog alone says of a cluster that gets credentials."""
+    name = stated.credentials or stated.name
+    said = {key.removesuffix("s") for key in own}  # sasl.mechanisms is sasl.mechanism, too
+    for key in stated.properties:
+        if decides_trust(key) and key.removesuffix("s") not in said:
+            raise UsageError(
+                f"{key} of the cluster {stated.name} stands in the topology alone: whoever writes "
+                f"the catalog would say who gets the credentials that are set for {name}.",
+                f"Set {_where(name, key)}.",
+            )
+
+
+def _where(name: str, key: str) -> str:
+    return f"{variable_of(name, key)}, or {key} in [clusters.{name}] of hopline.toml"

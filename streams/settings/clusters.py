@@ -37,7 +37,7 @@ def credentials_of(file: SettingsFile, environment: Mapping[str, str]) -> Creden
         found.setdefault(folded(name), {}).update(with_files_read(properties))
     said: dict[str, dict[str, Sourced]] = {}
     for name, key, sourced in cluster_variables(environment):
-        demand_safe([key], sourced.source, elsewhere=True)
+        demand_safe({key: sourced.value}, sourced.source, elsewhere=True)
         said.setdefault(folded(name), {})[key] = sourced
     for name, variables in said.items():
         found.setdefault(name, {}).update(with_files_read(variables))

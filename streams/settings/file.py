@@ -148,7 +148,7 @@ def _suggest(word: str, words: list[str]) -> str:
 def _demand_safe(table: str, name: str, value: object, place: _Place) -> None:
     if not isinstance(value, str | int | float):
         raise place.refuse(f"{table}.{name} is a text, a number, true or false.")
-    why = None if table != PROPERTIES and name == ADDRESS else refusal_of(name)
+    why = None if table != PROPERTIES and name == ADDRESS else refusal_of(name, str(value))
     if why is not None:
         raise place.refuse(f"{name} cannot be set: {why}", "Leave it out.")
 

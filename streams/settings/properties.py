@@ -40,6 +40,7 @@ _REPORTED = "each client has its own: giving up early would change the order of 
 _SHARE = "workers are dealt partitions in the one way that they can drain and give back."
 _OWN = "every client has its own; with one in common they would fence each other."
 _MOVED = "a key must be on the partition where all clients put it, or its dialog is not there."
+_CODE = "whoever can write a file or a topology would run programs of theirs in every client."
 _START = "where a reader begins follows from what it has done; skipping loses records."
 
 REFUSED: Mapping[str, str] = {
@@ -74,20 +75,48 @@ REFUSED: Mapping[str, str] = {
     "metadata.broker.list": "it is the setting `bootstrap`.",
     "metadata.recovery.strategy": "after an outage of all brokers workers would commit no more.",
     "statistics.interval.ms": "it belongs to the setting `worker.http`.",
+    "plugin.library.paths": _CODE,
+    "ssl.engine.location": _CODE,
+    "ssl.engine.id": _CODE,
+    "ssl.providers": _CODE,
+    "sasl.kerberos.kinit.cmd": _CODE,
     "test.mock.num.brokers": "records would go to a broker that does not exist.",
 }
-"""Properties that cannot be set, and why: they would lose, repeat or misplace messages."""
-
+"""Properties that cannot be set, and why: messages would be lost or misplaced, or code run."""
+_LOADING = ("plugin.", "ssl.engine.", "ssl_engine")
+_IN_A_SHELL = re.compile(r"sasl\.kerberos\.(principal|keytab|service\.name)")
+"""What librdkafka puts into the command with which a shell gets a ticket."""
+_PLAIN = re.compile(r"[\w@./:+-]*")
 
 ADDRESS = "bootstrap.servers"
 """The property that says where a cluster is."""
+STATED = frozenset(
+    {
+        ADDRESS, "security.protocol", "enable.ssl.certificate.verification",
+        "sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.kerberos.service.name",
+        "ssl.ca.location", "ssl.endpoint.identification.algorithm",
+        "broker.address.family", "broker.address.ttl", "client.dns.lookup",
+        "socket.keepalive.enable", "socket.nagle.disable", "socket.timeout.ms",
+        "socket.connection.setup.timeout.ms", "connections.max.idle.ms",
+        "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms",
+        "compression.type", "compression.codec", "compression.level",
+        "linger.ms", "queue.buffering.max.ms", "batch.size", "message.max.bytes",
+    }
+)  # fmt: skip
+"""Properties that a topology may state: it comes from the catalog, which others write."""
+_TRUST = re.compile(
+    r"bootstrap\.servers|security\.protocol|enable\.ssl\..*|sasl\.(?!username$).*|ssl\..*"
+)
+_CREDENTIAL = re.compile(r"sasl\..*|ssl\.(key|certificate).*")
 
 
-def refusal_of(name: str) -> str | None:
-    """Return why a property cannot be set; ``None`` where it may."""
+def refusal_of(name: str, value: str = "") -> str | None:
+    """Return why a property cannot be set, or not to such a value; ``None`` where it may."""
     if name.endswith("_cb") or name in ("logger", "on_delivery", "opaque", "default_topic_conf"):
         return "it is no text."
-    return REFUSED.get(name)
+    if _IN_A_SHELL.fullmatch(name) and not _PLAIN.fullmatch(value):
+        return "a shell reads it: letters, digits and @ . / : + - _ are fine."
+    return _CODE if name.startswith(_LOADING) else REFUSED.get(name)
 
 
 def demand_safe(properties: Iterable[str], source: str = "", *, elsewhere: bool = False) -> None:
@@ -95,11 +124,22 @@ def demand_safe(properties: Iterable[str], source: str = "", *, elsewhere: bool 
 
     ``elsewhere``: for another cluster, whose address is one of them.
     """
+    said = f"{source}: " if source else ""
     for name in properties:
-        why = None if elsewhere and name == ADDRESS else refusal_of(name)
+        value = properties[name] if isinstance(properties, Mapping) else ""
+        why = None if elsewhere and name == ADDRESS else refusal_of(name, value)
         if why is not None:
-            said = f"{source}: " if source else ""
             raise UsageError(f"{said}{name} cannot be set: {why}", "Leave it out.")
+
+
+def decides_trust(name: str) -> bool:
+    """Tell whether a property decides who is talked to, and how one knows that it is them."""
+    return _TRUST.fullmatch(name) is not None
+
+
+def has_credentials(properties: Iterable[str]) -> bool:
+    """Tell whether properties say with what somebody proves who they are."""
+    return any(map(_CREDENTIAL.fullmatch, properties))
 
 
 def is_secret(name: str) -> bool:

@@ -73,6 +73,32 @@ def test_the_file_is_named_by_a_flag_or_a_variable(folder: Path) -> None:
     assert (gone.exit_code, gone.stderr) == (2, "hopline: gone.toml: No such file or directory\n")
 
 
+def test_a_file_that_is_found_and_not_named_is_announced(folder: Path) -> None:
+    """It may be a stranger's: that of a clone, or of a folder that many write."""
+    (folder / "hopline.toml").write_text(FILE)
+    assert show().stderr == "Settings: hopline.toml of this folder.\n"
+    assert show("--config", "hopline.toml").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plugin.library.paths = '/tmp/theirs.so'",
+        "ssl.engine.location = '/tmp/theirs.so'",
+        "ssl.providers = 'theirs'",
+        "sasl.kerberos.kinit.cmd = 'touch /tmp/x'",
+        "sasl.kerberos.principal = 'me; touch x'",
+        "sasl.kerberos.keytab = '$(touch x)'",
+    ],
+)
+@pytest.mark.parametrize("table", ["kafka", "clusters.dmz"])
+def test_no_file_makes_a_client_run_something(folder: Path, line: str, table: str) -> None:
+    (folder / "hopline.toml").write_text(f"[{table}]\n{line}\n")
+    result = show()
+    assert result.exit_code == 2
+    assert "hopline.toml:2: " in result.stderr
+
+
 def test_a_secret_is_never_printed(folder: Path) -> None:
     (folder / "hopline.toml").write_text(FILE)
     for form in ("text", "json"):
@@ -93,7 +119,7 @@ def test_a_value_that_cannot_be_meant_has_its_place(folder: Path, line: str, sai
     (folder / "hopline.toml").write_text(f"[worker]\n{line}\n")
     result = show()
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"hopline: {said}")
+    assert result.stderr.splitlines()[-1].startswith(f"hopline: {said}")
 
 
 def test_a_property_that_would_lose_messages_is_refused_wherever_it_stands() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from streams.errors import UsageError
-from streams.kafka import refuse_secrets, stated_cluster
-from streams.settings import NOTHING, credentials_of, read_settings
+from streams.kafka import demand_stateable, stated_cluster
+from streams.settings import NOTHING, credentials_of, read_settings, variable_of
 from streams.topology import Cluster as Stated
 from streams.topology import Topology
 from streams.wire import Topics
@@ -21,7 +21,7 @@ def test_the_settings_win_and_the_prefix_is_that_of_home() -> None:
     file = read_settings('[clusters.dmz]\nbootstrap.servers = "b:2"\nsasl.username = "me"', "f")
     set_ = credentials_of(file, {"HOPLINE_CLUSTERS__DMZ__SASL_PASSWORD": "secret"})
     cluster = stated_cluster(stated, HOME, set_)
-    assert (cluster.bootstrap, cluster.topics) == ("b:2", HOME)
+    assert (cluster.bootstrap, cluster.topics) == ("b:2", HOME)  # whatever the topology says
     assert cluster.properties == {
         "linger.ms": "5", "sasl.username": "me", "sasl.password": "secret",
     }  # fmt: skip
@@ -30,9 +30,80 @@ def test_the_settings_win_and_the_prefix_is_that_of_home() -> None:
 
 def test_credentials_may_have_a_name_of_their_own_and_a_cluster_a_prefix() -> None:
     stated = Stated("dmz", {"bootstrap.servers": "a:1"}, prefix="theirs.", credentials="guest")
-    set_ = credentials_of(NOTHING, {"HOPLINE_CLUSTERS__GUEST__SASL_USERNAME": "guest"})
+    set_ = credentials_of(NOTHING, {"HOPLINE_CLUSTERS__GUEST__LINGER_MS": "5"})
     cluster = stated_cluster(stated, HOME, set_)
-    assert (cluster.topics.prefix, cluster.properties) == ("theirs.", {"sasl.username": "guest"})
+    assert (cluster.bootstrap, cluster.topics.prefix) == ("a:1", "theirs.")
+    assert cluster.properties == {"linger.ms": "5"}
+
+
+GUEST = {
+    "HOPLINE_CLUSTERS__GUEST__BOOTSTRAP_SERVERS": "right:1",
+    "HOPLINE_CLUSTERS__GUEST__SECURITY_PROTOCOL": "SASL_SSL",
+    "HOPLINE_CLUSTERS__GUEST__SASL_MECHANISMS": "SCRAM-SHA-512",
+    "HOPLINE_CLUSTERS__GUEST__SASL_PASSWORD": "secret",
+}
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"bootstrap.servers": "evil:1"},
+        {"security.protocol": "SASL_PLAINTEXT"},
+        {"sasl.mechanism": "PLAIN"},
+        {"bootstrap.servers": "evil:1", "security.protocol": "SASL_PLAINTEXT"},
+    ],
+)
+def test_who_writes_the_catalog_cannot_send_for_a_password(stated: dict[str, str]) -> None:
+    set_ = credentials_of(NOTHING, GUEST)
+    cluster = stated_cluster(Stated("dmz", stated, credentials="guest"), HOME, set_)
+    assert cluster.bootstrap == "right:1"
+    assert cluster.properties == {
+        "security.protocol": "SASL_SSL", "sasl.mechanisms": "SCRAM-SHA-512",
+        "sasl.password": "secret",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("bootstrap.servers", "evil:1"),
+        ("security.protocol", "SASL_PLAINTEXT"),
+        ("sasl.mechanism", "PLAIN"),
+        ("ssl.ca.location", "/tmp/theirs.pem"),
+        ("ssl.endpoint.identification.algorithm", "none"),
+        ("enable.ssl.certificate.verification", "false"),
+    ],
+)
+@pytest.mark.parametrize("credential", ["SASL_PASSWORD", "SSL_KEY_LOCATION"])
+def test_where_credentials_are_set_trust_is_not_stated(
+    name: str, value: str, credential: str
+) -> None:
+    set_ = credentials_of(NOTHING, {f"HOPLINE_CLUSTERS__GUEST__{credential}": "secret"})
+    with pytest.raises(UsageError) as told:
+        stated_cluster(Stated("dmz", {name: value}, credentials="guest"), HOME, set_)
+    assert f"{name} of the cluster dmz stands in the topology alone" in told.value.message
+    assert variable_of("guest", name) in told.value.remedy
+    assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["plugin.library.paths", "plugin.x", "ssl.engine.location", "ssl.providers"]
+)
+def test_a_topology_that_would_run_code_is_refused(name: str) -> None:
+    stated = Stated("dmz", {"bootstrap.servers": "a:1", name: "/tmp/x.so"})
+    for look in (
+        lambda: stated_cluster(stated, HOME, NOBODY),
+        lambda: demand_stateable(Topology(clusters={"dmz": stated})),
+    ):
+        with pytest.raises(UsageError, match="cannot be set: whoever can write a file"):
+            look()
+
+
+@pytest.mark.parametrize("name", ["log_level", "sasl.kerberos.keytab", "nonsense", "debug"])
+def test_a_topology_states_only_what_is_known_to_be_harmless(name: str) -> None:
+    with pytest.raises(UsageError) as told:
+        demand_stateable(Topology(clusters={"dmz": Stated("dmz", {name: "1"})}))
+    assert f"{name} of the cluster dmz is nothing that a topology may state" in told.value.message
 
 
 def test_where_nothing_says_the_address_it_is_told_how_to() -> None:
@@ -50,6 +121,6 @@ def test_what_would_lose_messages_is_refused_there_too() -> None:
 def test_a_password_in_a_topology_is_refused() -> None:
     clusters = {"dmz": Stated("dmz", {"sasl.password": "secret"})}
     with pytest.raises(UsageError) as told:
-        refuse_secrets(Topology(clusters=clusters))
+        demand_stateable(Topology(clusters=clusters))
     assert "HOPLINE_CLUSTERS__DMZ__SASL_PASSWORD" in told.value.remedy
     assert "secret" not in str(told.value)

@@ -13,7 +13,7 @@ import pytest
 from streams.client import Client, Receiver
 from streams.kafka import deploy
 from streams.resources import topologies_dir
-from streams.settings import NOTHING, credentials_of, variable_of
+from streams.settings import ADDRESS, NOTHING, credentials_of, variable_of
 from streams.topology import Topology, load, share_of
 from streams.wire.grants import Operation
 from streams.wire.roles import Role, roles_of
@@ -61,7 +61,7 @@ def working(secured: Secured, whole: Topology, name: str) -> Iterator[None]:
     """Run a cluster's workers."""
     share, other = share_of(whole, name), NAMES[name]
     cluster = secured.admin(prefix_of(whole, name))
-    mine = secured.properties(f"foreign.{name}")
+    mine = {ADDRESS: secured.sasl, **secured.properties(f"foreign.{name}")}
     variables = {variable_of(other, key): value for key, value in mine.items()}
     process = Process(
         cluster,
