@@ -102,6 +102,8 @@ def target(cluster: Cluster) -> None:
         while True:
             for message in _received(queue, 0.2):
                 number = number_in(message.body)
+                if number is None:
+                    continue  # a stranger's
                 if number % answer == 0:
                     queue.send(message.conversation, b"%d" % number)
                 if message.body.endswith(b"last"):
@@ -128,8 +130,9 @@ def _said(cluster: Cluster) -> tuple[int, float]:
             command = read_command(message.key(), message.value(), headers_of(message), 0)
         except MalformedError:
             continue
-        if command.kind is CommandKind.SEND:
-            found = max(found, number_in(command.body or b"") + 1)
+        number = number_in(command.body or b"")
+        if command.kind is CommandKind.SEND and number is not None:
+            found = max(found, number + 1)
             first = min(first, message.timestamp()[1] / 1000)
     return found, first
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from confluent_kafka import KafkaException
 
 from streams.chance import Chance
 from streams.kafka import Cluster
+from streams.wire.records import Headers
 from tests.workers.rubbish import UNKNOWN, Raw, rubbish
 
 KINDS = ("cmd", "out", "txq", "in", "ack", "result")
@@ -25,17 +30,30 @@ def topics_for_junk(cluster: Cluster, instances: list[str], queues: list[str]) -
     return (*own, *queues, names.event, names.catalog, names.presence)
 
 
-class Junk:
-    """A thread that writes ``rate`` such records a second, drawn from a seed; a context manager."""
+class Written(NamedTuple):
+    """A record and where it goes: any partition, and now, where nothing else is said."""
 
-    def __init__(self, cluster: Cluster, topics: tuple[str, ...], rate: float, seed: int) -> None:
-        self._cluster, self._topics, self._rate = cluster, topics, rate
-        self._chance = Chance(seed)
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    timestamp: int = 0
+    partition: int = -1
+
+
+class Writer:
+    """A thread that writes ``rate`` of some records a second; a context manager.
+
+    Kafka may refuse some of them: that is none of its business.
+    """
+
+    def __init__(self, cluster: Cluster, records: Iterable[Written], rate: float) -> None:
+        self._cluster, self._records, self._rate = cluster, records, rate
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="junk", daemon=True)
         self.written = 0
 
-    def __enter__(self) -> Junk:
+    def __enter__(self) -> Writer:
         if self._rate:
             self._thread.start()
         return self
@@ -50,24 +68,29 @@ class Junk:
             self._thread.join(30)
 
     def _run(self) -> None:
-        producer = self._cluster.producer()
-        for topic, (key, value, headers) in self._drawn():
-            producer.produce(topic, key=key, value=value, headers=headers)  # type: ignore[arg-type]
+        producer = self._cluster.producer(enable_idempotence=False, message_max_bytes=1_045_000)
+        for topic, key, value, headers, at, partition in self._records:
+            with suppress(KafkaException):
+                producer.produce(topic, value, key, partition, None, None, at, headers)
+                self.written += 1
             producer.poll(0)
-            self.written += 1
             if self._stop.wait(1 / self._rate):
                 break
         producer.flush(30)
 
-    def _drawn(self) -> Iterator[tuple[str, Raw]]:
-        while True:
-            topic, record = self._chance.pick(self._topics), self._chance.pick(rubbish())
-            if self._fits(topic, record):
-                yield topic, record
 
-    def _fits(self, topic: str, record: Raw) -> bool:
-        """Tell whether the record may be there: a statement in an unknown schema must stop all."""
-        key, _, headers = record
-        if any(topic.endswith(kind) for kind in _AS_STATE):
-            return key is not None
-        return ".cmd." not in topic or UNKNOWN not in [value for _, value in headers]
+def junk(topics: tuple[str, ...], seed: int) -> Iterator[Written]:
+    """Yield records that mean nothing, drawn from a seed."""
+    chance = Chance(seed)
+    while True:
+        topic, record = chance.pick(topics), chance.pick(rubbish())
+        if _fits(topic, record):
+            yield Written(topic, *record)
+
+
+def _fits(topic: str, record: Raw) -> bool:
+    """Tell whether the record may be there: a statement in an unknown schema must be held back."""
+    key, _, headers = record
+    if any(topic.endswith(kind) for kind in _AS_STATE):
+        return key is not None
+    return ".cmd." not in topic or UNKNOWN not in [value for _, value in headers]

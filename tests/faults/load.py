@@ -6,10 +6,12 @@ number to go on, and the verdict needs none.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+_BODY = re.compile(rb"([0-9]{1,9})( more| last)?")
 _NAMESPACE = uuid.UUID("5f0a4a5e-6a43-4a35-9a26-5d7e6a4bcb0f")
 
 
@@ -71,6 +73,10 @@ class Load:
         """Return how many dialogs there are."""
         return 1 + max((self.spoken(n).dialog for n in self._tail()), default=-1)
 
+    def conversations(self, prefix: str) -> frozenset[uuid.UUID]:
+        """Return the ids of all dialogs of the load: of others nothing is asked."""
+        return frozenset(conversation(prefix, dialog) for dialog in range(self.talks))
+
     def _tail(self) -> range:
         return range(max(0, self.messages - self.dialogs * self.length), self.messages)
 
@@ -80,6 +86,7 @@ def conversation(prefix: str, dialog: int) -> uuid.UUID:
     return uuid.uuid5(_NAMESPACE, f"{prefix}{dialog}")
 
 
-def number_in(body: bytes) -> int:
-    """Return a message's number."""
-    return int(body.partition(b" ")[0])
+def number_in(body: bytes) -> int | None:
+    """Return a message's number; ``None`` for a body that is none of the load's."""
+    found = _BODY.fullmatch(body)
+    return int(found[1]) if found else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from array import array
 from bisect import bisect_left
 from collections.abc import Container, Sequence
@@ -51,6 +52,10 @@ class Sightings:
         under_way = zip(self.sent[first:], self.seen[first:], strict=False)
         return max((seen - max(at, sent) for sent, seen in under_way if sent < over), default=0)
 
+    def waits(self) -> list[int]:
+        """Return how long each message had to wait, in milliseconds."""
+        return [seen - sent for sent, seen in zip(self.sent, self.seen, strict=True)]
+
     def spoken_after(self, at: int) -> int:
         """Return how long after ``at`` the next message was handed over; 0 where none was."""
         first = bisect_left(self.seen, at)
@@ -60,11 +65,16 @@ class Sightings:
 class Observer:
     """A thread that reads queues as an application would, and events; a context manager.
 
-    ``watched``: clusters, each with the queues that are there.
+    ``watched``: clusters, each with the queues that are there; ``ours``: the dialogs
+    that count, ``None`` for all.
     """
 
-    def __init__(self, watched: Sequence[tuple[Cluster, Sequence[str]]]) -> None:
-        self._watched = watched
+    def __init__(
+        self,
+        watched: Sequence[tuple[Cluster, Sequence[str]]],
+        ours: Container[uuid.UUID] | None = None,
+    ) -> None:
+        self._watched, self._ours = watched, ours
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
         self.by_initiator, self.by_target = Sightings(), Sightings()
@@ -104,13 +114,16 @@ class Observer:
 
     def _note(self, value: bytes | None, headers: list[tuple[str, bytes | None]]) -> None:
         frame = read_queued(value, headers)
+        if self._ours is not None and frame.conversation not in self._ours:
+            return
         sightings = self.by_initiator if frame.parties.from_initiator else self.by_target
         sightings.add(frame.header.enqueued_at, time.time_ns() // 1_000_000)
 
     def _note_event(self, value: bytes | None) -> None:
         told = decode_event(value)
         kind = (told["event"], told["subclass"], told["error"])
-        self.ended += kind == (EventKind.CONVERSATION, _END_ACKNOWLEDGED, 0)
+        if kind == (EventKind.CONVERSATION, _END_ACKNOWLEDGED, 0):
+            self.ended += self._ours is None or uuid.UUID(told["conversation"]) in self._ours
 
 
 class _Eye:

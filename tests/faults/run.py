@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Container, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,8 @@ from pathlib import Path
 from streams.kafka import Cluster
 from streams.report import Facts
 from streams.report.read import read_dialogs
-from tests.faults.junk import Junk, topics_for_junk
+from tests.faults.hostile import Hostile
+from tests.faults.junk import Writer, junk, topics_for_junk
 from tests.faults.load import Load
 from tests.faults.observe import Observer
 from tests.faults.plan import Fault, Wanted, draw
@@ -20,7 +22,7 @@ from tests.faults.scenarios import ENDPOINTS, EVERYBODY, WORKERS, Scenario
 from tests.faults.shifted import Clock
 from tests.faults.sites import Sites, sites
 from tests.faults.stage import Happened, Stage, worker
-from tests.faults.verdict import Recovery, Verdict, judge, summed_up
+from tests.faults.verdict import Recovery, Verdict, judge, only, summed_up
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -60,24 +62,31 @@ def run(
         where = stack.enter_context(sites(folder, scenario.brokers, two=scenario.two))
         home = where.cluster_of("ServerA")
         watched = [(where.cluster_of(i), [home.topics.queue(i, *queue)]) for i, *queue in QUEUES]
-        with supervised(folder) as children, Observer(watched) as observer:
+        ours = asked.conversations(home.topics.prefix)
+        with supervised(folder) as children, Observer(watched, ours) as observer:
             clocks = {i: Clock(folder / f"{i}.clock") for i in where.instances}
             _start(children, where, clocks if scenario.shifted else {}, scenario.keep)
             stage = Stage(where, children, clocks)
             topics = topics_for_junk(home, where.instances, [home.topics.queue(*q) for q in QUEUES])
-            with Junk(home, topics, asked.rate * scenario.junk / 100, seed) as junk:
+            harm = Hostile(home, topics, seed) if scenario.hostile else junk(topics, seed)
+            percent = scenario.hostile or scenario.junk
+            with Writer(home, harm, asked.rate * percent / 100) as writer:
                 faults = draw(seed, scenario.wanted, SETTLE, max(asked.seconds - SETTLE, SETTLE))
                 _act(stage, asked, faults, observer, say)
                 _finish(asked, children, observer, say)
-                junk.stop()
-            _await_ends(where, children)
-        facts = where.facts()
+                writer.stop()
+            _await_ends(where, children, ours)
+        facts = only(where.facts(), ours)
         verdict = _judged(scenario, asked, facts)
-        say(f"{scenario.name}: {len(children.reasons)} ended by themselves; rubbish {junk.written}")
+        ended = len(children.reasons)
+        say(f"{scenario.name}: {ended} ended by themselves; rubbish {writer.written}")
         for reason in children.reasons:
             say(f"  {reason}")
         told = ", ".join(f"{n} x {number}" for number, n in sorted(facts.drops.items()))
         say(f"{scenario.name}: copies dropped: {told or 'none'}")
+        waits = sorted((*observer.by_initiator.waits(), *observer.by_target.waits()))
+        middle, most = (waits[len(waits) // 2], waits[-1]) if waits else (0, 0)
+        say(f"{scenario.name}: a message waited {middle} ms (median), {most} ms (worst)")
         look(where)
     recoveries = tuple(_recovery(w, stage.happened, observer) for w in scenario.wanted)
     return Outcome(scenario, verdict, recoveries, time.monotonic() - started)
@@ -147,14 +156,14 @@ def _finish(asked: Load, children: Supervisor, observer: Observer, say: Say) -> 
         time.sleep(0.1)
 
 
-def _await_ends(where: Sites, children: Supervisor) -> None:
+def _await_ends(where: Sites, children: Supervisor, ours: Container[uuid.UUID]) -> None:
     """Wait until both sides of every dialog are closed, or will never be."""
     deadline = time.monotonic() + PATIENCE
     instances = [name.partition("/")[2] for name in ENDPOINTS]
     while time.monotonic() < deadline:
         children.look()
-        found = (d for i in instances for _, d in read_dialogs(where.cluster_of(i), i))
-        if all(dialog.state.name == "CD" for dialog in found):
+        found = (d for i in instances for d in read_dialogs(where.cluster_of(i), i))
+        if all(dialog.state.name == "CD" for key, dialog in found if key[1] in ours):
             return
         time.sleep(1)
 

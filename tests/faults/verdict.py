@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
+from streams.report import Facts
 from streams.report.facts import Side
 from streams.report.ledger import Ledger
 from streams.report.read import digest_of
@@ -62,6 +64,16 @@ def judge(
         discarded=ledger.discarded,
         unsaid=(wanted - said).total(),
         said_twice=(said - wanted).total(),
+    )
+
+
+def only(facts: Facts, ours: Container[uuid.UUID]) -> Facts:
+    """Return what is known of the load's own dialogs."""
+    return replace(
+        facts,
+        accepted=[row for row in facts.accepted if row.sender.conversation in ours],
+        delivered=[row for row in facts.delivered if row.conversation in ours],
+        sides=[side for side in facts.sides if side.endpoint.conversation in ours],
     )
 
 
