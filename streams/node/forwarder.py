@@ -24,7 +24,10 @@ from streams.protocol import Parties
 from streams.routing import Address, Decision, Origin, Plan, Query, Verdict, pick_broker, plan
 from streams.topology import Transport
 
-CACHE_SIZE = 100_000
+CACHE_BYTES = 64 << 20
+"""What the plans of a forwarder may take; thousands of pairs of services fit."""
+WAY_BYTES = 3_072
+"""What one takes beside the bytes of its route, of which it has some twice."""
 _ANY = uuid.UUID(int=0)
 
 
@@ -77,6 +80,7 @@ class Forwarder:
         self._codec = codec
         self._reachable = reachable
         self._ways: dict[tuple[Origin, bytes], _Way] = {}
+        self._size = 0
         self._visit = (-1, b"")
         self.switch(world)
 
@@ -88,6 +92,7 @@ class Forwarder:
         self._transport = world.transports[self.instance]
         self._strangers = world.hides.get(self.instance, frozenset())
         self._ways.clear()
+        self._size = 0
 
     def instance_at(self, address: Address) -> str | None:
         """Return the instance that an address leads to from here; ``None``: no one lives there."""
@@ -282,10 +287,18 @@ class Forwarder:
         if len(way.plan.decisions) == 1:
             only = way.plan.decisions[0]
             way.only = self._leaf(way, only, record.route) if isinstance(only, Decision) else None
-        if len(self._ways) >= CACHE_SIZE:
-            self._ways.pop(next(iter(self._ways)))
-        self._ways[record.origin, record.route] = way
+        self._remember((record.origin, record.route), way)
         return way
+
+    def _remember(self, key: tuple[Origin, bytes], way: _Way) -> None:
+        """Keep a plan, and let the oldest ones go where all together take too much."""
+        if self._ways.pop(key, None) is None:
+            self._size += _size(key)
+        self._ways[key] = way
+        while self._size > CACHE_BYTES:
+            oldest = next(iter(self._ways))
+            del self._ways[oldest]
+            self._size -= _size(oldest)
 
     def _balanced(self, way: _Way, record: Record) -> _Leaf:
         decision = way.plan.decision(self._codec.conversation(record.key))
@@ -303,3 +316,7 @@ class Forwarder:
                 decision, raw, targets, returning=not way.parties.from_initiator
             )
         return leaf
+
+
+def _size(key: tuple[Origin, bytes]) -> int:
+    return WAY_BYTES + 2 * len(key[1])

@@ -166,7 +166,7 @@ def _enqueue(tx: Transaction, dialog: Dialog, effects: Iterable[Enqueue]) -> Non
         taken.append(QueueMessage(*about, header, arrived, body, dialog.priority))
 
 
-@lru_cache(4096)
+@lru_cache(1024)
 def _arrived(journey: Journey | None, visit: tuple[str, int]) -> Journey:
     """Return a journey with its last visit; what was made here has made no other."""
     if journey is None:

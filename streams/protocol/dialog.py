@@ -336,6 +336,6 @@ class Dialog:
         return done
 
 
-_parties = lru_cache(65536)(Parties)
+_parties = lru_cache(16_384)(Parties)
 _values = attrgetter(*(f.name for f in fields(Dialog)))
 """All fields of a dialog; several times as fast as ``dataclasses.replace``."""

@@ -21,6 +21,7 @@ CONFIGURATION_SERVICE = "SQL/ServiceBroker/BrokerConfiguration"
 SYSTEM_SERVICE = "http://schemas.microsoft.com/SQL/ServiceBroker/ServiceBroker"
 """The service in whose name every database begins conversations of its own."""
 
+_LONGEST_GUID = 38
 _GUID = re.compile(r"\{?[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\}?")
 
 
@@ -31,9 +32,13 @@ class Origin(Enum):
     OUTSIDE = "outside"
 
 
-@lru_cache(maxsize=65536)
 def broker_key(broker: str) -> str:
     """Return the form in which broker ids are compared (U-02)."""
+    return _guid_key(broker) if len(broker) <= _LONGEST_GUID else broker
+
+
+@lru_cache(maxsize=65536)
+def _guid_key(broker: str) -> str:
     return str(uuid.UUID(broker)) if _GUID.fullmatch(broker) else broker
 
 

@@ -13,6 +13,9 @@ from typing import Any
 LONGEST = 16_384
 """Characters of a name, an id or an error's text; SQL Server's longest has 3,000."""
 
+LARGEST = 65_536
+"""Bytes of a header; a thousand remembered ones take no more than 64 MiB."""
+
 Fits = Callable[[Any], bool]
 Excess = Callable[[dict[str, Any]], str | None]
 """Returns the name of the first field that is out of bounds."""

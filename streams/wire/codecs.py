@@ -18,14 +18,14 @@ from streams.protocol.frames import (
     Status,
 )
 from streams.schema import load
-from streams.wire.bounds import LONGEST
+from streams.wire.bounds import LARGEST, LONGEST
 from streams.wire.glance import guid, name, number
 from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, MalformedError, Record
 
-ROUTE = Codec("Route", longest=LONGEST)
-MESSAGE = Codec("Message", longest=LONGEST)
-HOP = Codec("Hop", longest=LONGEST)
+ROUTE = Codec("Route", longest=LONGEST, largest=LARGEST)
+MESSAGE = Codec("Message", longest=LONGEST, largest=LARGEST)
+HOP = Codec("Hop", longest=LONGEST, largest=LARGEST)
 ACK = Codec("Ack", longest=LONGEST)
 STATUS = Codec("Status", longest=LONGEST)
 EVENT = Codec("Event")
@@ -39,8 +39,11 @@ _PLAIN = Flag.NONE, 0, 1
 _KNOWN_FLAGS, _BOTH = int(_FLAGS[-1]), int(Flag.END | Flag.ERROR)
 _REMEMBERED, _SHORT = 4096, 1024
 """How many values, and of how many bytes at most, are remembered of what comes again and again."""
+_PARTIES, _JOURNEYS = 16_384, 1_024
+"""So many pairs of services may converse at once, and so many ways differ, to be remembered."""
 
 
+@lru_cache(_PARTIES)
 def encode_parties(parties: Parties) -> bytes:
     """Encode ``sb-route``."""
     return ROUTE.encode(
@@ -58,7 +61,14 @@ def encode_parties(parties: Parties) -> bytes:
 
 def decode_parties(raw: bytes | None) -> Parties:
     """Decode ``sb-route``; raises MalformedError."""
+    return (_short_parties if raw is not None and len(raw) <= _SHORT else _parties)(raw)
+
+
+def _parties(raw: bytes | None) -> Parties:
     return Parties(**ROUTE.decode(raw))
+
+
+_short_parties = lru_cache(_PARTIES)(_parties)
 
 
 class Arrived(Header):
@@ -153,7 +163,7 @@ def _check_flags(flags: int, sequence: int) -> None:
         raise MalformedError(text, Number.UNSEQUENCED_NUMBER)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_JOURNEYS)
 def encode_journey(journey: Journey) -> bytes:
     """Encode ``sb-hop``; forwarders then edit it in place (:mod:`streams.wire.hop`)."""
     return HOP.pack(

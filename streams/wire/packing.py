@@ -17,6 +17,8 @@ from typing import Any
 Pack = Callable[[Any], bytes]
 _NUMBERS, _TEXTS, _OPTIONAL = 1 << 16, 1 << 14, 1 << 12
 """How many values are remembered: positions of what is in flight, names and ids, the rest."""
+_SHORT = 256
+"""Characters of a text that is remembered: nobody's name has more."""
 
 
 @lru_cache(_NUMBERS)
@@ -41,11 +43,17 @@ def pack_int(value: int) -> bytes:
     return pack_long(value)
 
 
-@lru_cache(_TEXTS)
 def pack_string(value: str) -> bytes:
     """Return a text with its length in bytes."""
+    return (_name if len(value) <= _SHORT else _text)(value)
+
+
+def _text(value: str) -> bytes:
     raw = value.encode("utf-8")
     return pack_long(len(raw)) + raw
+
+
+_name = lru_cache(_TEXTS)(_text)
 
 
 _PRIMITIVES: dict[str, Pack] = {
@@ -91,7 +99,8 @@ def _optional(pack: Pack) -> Pack:
     def write(value: Any) -> bytes:
         return b"\x00" if value is None else b"\x02" + pack(value)
 
-    return lru_cache(_OPTIONAL)(write)
+    # A text is remembered by what packs it, if it is short.
+    return write if pack is pack_string else lru_cache(_OPTIONAL)(write)
 
 
 def _array(schema: Any, named: dict[str, Pack]) -> Pack:

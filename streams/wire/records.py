@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 
 from streams.errors import Number
@@ -43,6 +44,7 @@ MOVED = "sb-moved"
 """The last header of a body that was copied to the end of its topic: it says nothing new."""
 INSIDE, OUTSIDE = b"inside", b"outside"
 
+_KEY_BYTES = 36
 LARGEST_BODY = 900_000
 """Bytes; a larger body does not fit into one record of a default broker (8459)."""
 
@@ -50,20 +52,22 @@ Headers = list[tuple[str, bytes | None]]
 Wire = tuple[bytes, bytes | None, Headers]
 """Key, value and headers of a record."""
 
-_encode_parties = lru_cache(maxsize=65536)(encode_parties)
-_decode_parties = lru_cache(maxsize=65536)(decode_parties)
-
 
 @lru_cache(maxsize=65536)
 def conversation_of(key: bytes | str | None) -> uuid.UUID:
-    """Read a conversation id from a record's key (11271 where there is none)."""
-    try:
-        text = key.decode("ascii") if isinstance(key, bytes) else key
-        return uuid.UUID(text or "")
-    except ValueError as error:
-        shown = key if key is None or len(key) <= 40 else key[:40]
-        text = f"the key is no conversation id (11271): {shown!r}"
-        raise MalformedError(text, Number.CONVERSATION_ID_NULL) from error
+    """Read a conversation id from a record's key (11271 where there is none).
+
+    It has one form, of 36 lower-case characters: by any other the key would have another partition.
+    """
+    if key is not None and len(key) == _KEY_BYTES:
+        raw = key if isinstance(key, bytes) else key.encode("ascii", "replace")
+        with suppress(ValueError):
+            found = uuid.UUID(raw.decode("ascii", "replace"))
+            if key_of(found) == raw:
+                return found
+    shown = key if key is None or len(key) <= 40 else key[:40]
+    text = f"the key is no conversation id (11271): {shown!r}"
+    raise MalformedError(text, Number.CONVERSATION_ID_NULL)
 
 
 @lru_cache(maxsize=65536)
@@ -113,7 +117,7 @@ def message_record(
         key_of(conversation),
         body,
         [
-            (ROUTE, _encode_parties(parties)),
+            (ROUTE, encode_parties(parties)),
             (MESSAGE, encode_header(header)),
             (HOP, encode_journey(journey)),
         ],
@@ -125,7 +129,7 @@ def ack_record(conversation: uuid.UUID, parties: Parties, ack: Ack, journey: Jou
     return (
         key_of(conversation),
         encode_ack(ack),
-        [(ROUTE, _encode_parties(parties)), (HOP, encode_journey(journey))],
+        [(ROUTE, encode_parties(parties)), (HOP, encode_journey(journey))],
     )
 
 
@@ -143,7 +147,7 @@ def queue_record(
     ``sb-priority`` (1 to 10, as text) says the level of the endpoint, for whoever receives.
     """
     headers: Headers = [
-        (ROUTE, _encode_parties(parties)),
+        (ROUTE, encode_parties(parties)),
         (MESSAGE, encode_header(header)),
         (HOP, encode_journey(journey)),
         (CONVERSATION, conversation.bytes),
@@ -165,7 +169,7 @@ def read_message(
     found = dict(headers or ()).get  # the last one of a name
     return Message(
         conversation_of(key),
-        _decode_parties(found(ROUTE)),
+        decode_parties(found(ROUTE)),
         decode_header(found(MESSAGE)),
         decode_journey(found(HOP)),
         value or b"",
@@ -196,4 +200,4 @@ def read_ack(
     read = decode_ack_value(value, conversation)
     if isinstance(read, Status):
         return read
-    return Acknowledgement(conversation, _decode_parties(header_of(headers, ROUTE)), read)
+    return Acknowledgement(conversation, decode_parties(header_of(headers, ROUTE)), read)

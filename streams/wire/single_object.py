@@ -8,6 +8,7 @@ other exception, because whatever arrives is untrusted.
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -51,11 +52,14 @@ class Codec:
     """Write one schema; read it and every older version of it that was announced.
 
     ``prefix`` is what all encoded records of the current schema begin with, ``names`` are its
-    fields in order. No text that is read is longer than ``longest`` characters.
+    fields in order. No text that is read is longer than ``longest`` characters, and no record than
+    ``largest`` bytes.
     """
 
-    def __init__(self, name: str, *, longest: int | None = None) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, *, longest: int | None = None, largest: int = sys.maxsize
+    ) -> None:
+        self.name, self._largest = name, largest
         self._excess = bounds(load(name), longest)
         self._schema = fastavro.parse_schema(load(name))
         self.prefix = prefix_of(load(name))
@@ -103,6 +107,8 @@ class Codec:
         writer = self._writers.get(raw[:PREFIX_LENGTH])
         if writer is None:
             raise UnknownSchemaError(f"{self.name}: unknown fingerprint {raw[2:10].hex()}")
+        if len(raw) > self._largest:
+            raise MalformedError(f"{self.name}: {len(raw):,} bytes, at most {self._largest:,}")
         buffer = io.BytesIO(raw)
         buffer.seek(PREFIX_LENGTH)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 
 from streams.errors import EventKind, Number
 from streams.node import HELD, Copy, Forwarder, Outcome, Place, Record, World, world_of
+from streams.node.forwarder import WAY_BYTES
 from streams.protocol import DEFAULT, Ack, Flag, Header, Journey, Parties
 from streams.routing import Origin, pick_broker
 from streams.topology import Topology, Transport
@@ -421,14 +423,32 @@ def test_the_origin_is_part_of_what_a_plan_is_found_by() -> None:
     assert where(home.handle(frame("One"), START)) == [(Place.TXQ, "Gate")]
 
 
-def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many pairs of services talk, the cache does not grow beyond its size."""
-    monkeypatch.setattr("streams.node.forwarder.CACHE_SIZE", 3)
+def test_the_cache_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many pairs of services talk, and whatever they are called, it does not grow."""
+    monkeypatch.setattr("streams.node.forwarder.CACHE_BYTES", 4 * WAY_BYTES)
     home = forwarder("Home")
     for n in range(10):
         home.handle(frame(f"S{n}"), START)
     assert len(home._ways) == 3
+    home.handle(frame("S" * 4 * WAY_BYTES), START)
+    assert not home._ways
     assert where(home.handle(frame("One"), START)) == [(Place.TXQ, "Gate")]
+
+
+def test_what_a_plan_takes_is_counted_in_full() -> None:
+    """The bound would be none if a plan took more than is counted."""
+    home, count = forwarder("Home"), 2_000
+    home.handle(frame("One"), START)
+    frames = [frame(f"S{n}{'x' * 250}") for n in range(count)]
+    tracemalloc.start()
+    try:
+        for each in frames:
+            home.handle(each, START)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(home._ways) > count
+    assert taken / count < WAY_BYTES + 2 * len(frames[0].route)
 
 
 # --- what is told --------------------------------------------------------------------------------

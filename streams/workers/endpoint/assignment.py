@@ -19,6 +19,7 @@ from streams.kafka import (
     KafkaException,
     Stranded,
     TopicPartition,
+    partitions_of,
     watermarks,
 )
 from streams.node import Dialogs, Endpoint
@@ -194,7 +195,8 @@ class Assignment:
             len(endpoint.dialogs),
             time.monotonic() - started,
         )
-        bodies = Bodies.of(self._cluster, inputs, number, self._cache_bytes)
+        share = self._cache_bytes // len(partitions_of(self._cluster, inputs.cmd))
+        bodies = Bodies.of(self._cluster, inputs, number, share)
         return Partition(number, endpoint, bodies, positions, backlog, Allowance(self._most))
 
     def _replayed(self, number: int) -> tuple[Endpoint, Positions | None]:

@@ -56,10 +56,10 @@ class Bodies:
 
     @classmethod
     def of(cls, cluster: Cluster, inputs: Inputs, number: int, cache_bytes: int) -> Bodies:
-        """Return the bodies of a partition; so much of either topic is kept in memory."""
+        """Return the bodies of a partition; so much of both topics is kept in memory."""
         return cls(
-            Fetcher(cluster, inputs.cmd, number, cache_bytes),
-            Fetcher(cluster, inputs.inbox, number, cache_bytes),
+            Fetcher(cluster, inputs.cmd, number, cache_bytes // 2),
+            Fetcher(cluster, inputs.inbox, number, cache_bytes // 2),
         )
 
     def commands(self, positions: Collection[int]) -> dict[int, Command]:

@@ -70,7 +70,7 @@ class EndpointWorker:
     """One replica of an instance's endpoint worker; ``slot`` names it across restarts, if any.
 
     With ``pair`` it runs the dialogs of that mirrored pair, while its instance is the principal.
-    ``cache_bytes`` bounds what it keeps in memory of ``cmd``, and as much of ``in``, per partition.
+    ``cache_bytes`` bounds what it keeps in memory of ``cmd`` and ``in``, over all partitions.
     As a ``standby`` it begins when nobody else works in its slot. ``trims_every`` so many seconds
     it says anew what nobody needs of its inputs (``spare``); ``None``: never. ``young`` is told to
     it: where the records begin, if any, that are to be kept for their age.
