@@ -22,6 +22,7 @@ class Kind(Enum):
     CROWD = "a storm of rebalances in its group"
     BROKER_KILL = "Kafka killed with SIGKILL, away for {0:g} to {1:g} s"
     BROKER_RESTART = "Kafka stopped in order, away for {0:g} to {1:g} s"
+    BROKER_PAUSE = "Kafka stopped with SIGSTOP for {0:g} to {1:g} s"
     DISK_FULL = "Kafka's disk full, then started again with room"
     CLOCK = "its clock wrong by up to {2:g} s for {0:g} to {1:g} s"
     ABSENT = "killed with SIGKILL and away for {0:g} to {1:g} s"

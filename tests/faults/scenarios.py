@@ -75,6 +75,12 @@ SCENARIOS = (
         share=0.1,
     ),
     Scenario(
+        "paused",
+        "One broker says nothing for a while",
+        (Wanted(Kind.BROKER_PAUSE, ONE, 8, (1.0, 20.0)),),
+        share=0.12,
+    ),
+    Scenario(
         "replicas",
         "Three brokers: leaders die, coordinators move",
         (

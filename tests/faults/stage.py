@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
+import signal
 import threading
 import time
 from collections import defaultdict
@@ -185,6 +187,16 @@ class Stage:
             self._broker(fault).stop()
         return lambda: self._start(fault)
 
+    def _broker_pause(self, fault: Fault) -> Mend:
+        """Stop a broker in the middle of whatever it does: its connections stay, and say nothing.
+
+        Two pauses of the same broker may overlap; the first one to end ends both.
+        """
+        running = self._broker(fault).data.recorded()
+        assert running is not None
+        os.kill(running.pid, signal.SIGSTOP)
+        return lambda: os.kill(running.pid, signal.SIGCONT)
+
     def _disk_full(self, fault: Fault) -> Mend:
         """Let no file of the broker grow: the next record that it writes fails, and it gives up.
 
@@ -225,6 +237,7 @@ _DEEDS: Mapping[Kind, Callable[[Stage, Fault], Mend | None]] = {
     Kind.CROWD: Stage._crowd,
     Kind.BROKER_KILL: Stage._broker_kill,
     Kind.BROKER_RESTART: Stage._broker_restart,
+    Kind.BROKER_PAUSE: Stage._broker_pause,
     Kind.DISK_FULL: Stage._disk_full,
     Kind.CLOCK: Stage._clock,
     Kind.ABSENT: Stage._absent,
