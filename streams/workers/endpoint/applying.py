@@ -145,10 +145,11 @@ class Applier:
                 raise
             except Exception as error:
                 failure = error
-            log.error("%s: %s was not applied", self._home, work, exc_info=failure)
         halves = work.halves()
         if halves is not None:
+            log.info("%s: %s was not applied: %r; halving it", self._home, work, failure)
             return all(half.is_nothing or self._alone(owned, half) for half in halves)
+        log.error("%s: %s was not applied", self._home, work, exc_info=failure)
         if work.messages or work.due or work.room:
             return self._transact(owned, work, refusal=number_of(failure))
         raise SurroundingsError(f"{self._home}: dialogs cannot be probed, see the log.")

@@ -1,10 +1,15 @@
-"""Writing what a transaction of an endpoint worker says, within Kafka's transaction."""
+"""Writing what a transaction of an endpoint worker says, within Kafka's transaction.
+
+All of it is encoded before any of it is produced. What cannot be encoded has cost nothing then:
+to abort what was produced just now may end the client (librdkafka's issue 4849).
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from streams.kafka import Headers, KafkaError, Message, Producer, headers_of
 from streams.node import OutFrame, Transaction
@@ -30,7 +35,7 @@ Report = Callable[[KafkaError | None, Message], None]
 
 
 class Output:
-    """Produce the records of a transaction, partition by partition.
+    """Encode the records of a transaction, partition by partition, and produce them together.
 
     ``stop`` ends the wait for room where Kafka takes none of them: SurroundingsError.
     Only that copy is reported: a transaction with any record that was not delivered cannot be
@@ -49,17 +54,29 @@ class Output:
         self._in = topics.inbox(instance)
         self._dialog = topics.dialog(instance)
         self._out_ends: dict[int, int] = {}
+        self._records: list[tuple[Any, ...]] = []
 
     def begin(self) -> None:
-        """Forget the previous transaction's last copies."""
+        """Forget the previous transaction's records and last copies."""
         self._out_ends.clear()
+        self._records.clear()
 
     def out_end(self, partition: int) -> int:
         """Return the offset in ``out`` of a partition's last copy, when all is flushed."""
         return self._out_ends.get(partition, -1)
 
-    def flush(self) -> None:
-        """Wait until Kafka has everything; whatever it does not have lets the commit fail."""
+    def send(self) -> None:
+        """Produce all that was written, and wait until Kafka has it.
+
+        Whatever it does not have lets the commit fail; a record that can never be accepted raises
+        KafkaException.
+        """
+        produce = self._producer.produce
+        for record in self._records:
+            try:
+                produce(*record)
+            except BufferError:
+                self._room.produce(*record)
         self._producer.flush(15)
 
     def move(self, tx: Transaction, bodies: Sequence[Message]) -> None:
@@ -78,21 +95,21 @@ class Output:
                 machine.touched_chunks.update(touched)
 
     def write(self, tx: Transaction, partition: int, positions: Positions) -> None:
-        """Produce a part; raises KafkaException where a record cannot be accepted at all."""
+        """Encode a part; whatever is raised, Kafka was told nothing of it."""
         last = len(tx.frames) - 1
         for index, frame in enumerate(tx.frames):
             report = self._last_copy if index == last else None
-            self._produce(self._out, *_frame_record(frame), partition, report)
+            self._write(self._out, *_frame_record(frame), partition, report)
         for m in tx.queued:
             topic = self._topics.queue(self._instance, m.database, m.queue)
             at = m.header.enqueued_at
             if not 0 <= at <= tx.now:
                 # A record from the future is refused, and with it the whole transaction.
                 at = min(max(at, 0), tx.now)
-            self._produce(topic, *queue_record(*m[2:]), timestamp=at)
+            self._write(topic, *queue_record(*m[2:]), timestamp=at)
         for result in tx.results:
             record = ResultRecord(result.command_id, result.conversation, result.number)
-            self._produce(
+            self._write(
                 self._topics.result(self._instance),
                 result.reply_to.encode(),
                 encode_result(record),
@@ -100,10 +117,10 @@ class Output:
         for event in tx.events:
             conversation = event.get("conversation")
             about = conversation.encode() if conversation else None
-            self._produce(self._topics.event, about, encode_event(event))
+            self._write(self._topics.event, about, encode_event(event))
         for command in tx.notices.said:  # the database's own, read again as any other
             key, value, headers = command_record(command)
-            self._produce(self._cmd, key, value, headers, partition)
+            self._write(self._cmd, key, value, headers, partition)
         self._write_state(tx, partition, positions)
 
     def _write_state(self, tx: Transaction, partition: int, positions: Positions) -> None:
@@ -113,24 +130,24 @@ class Output:
             if not machine.forgotten:
                 value = tx.records[at] = encode_dialog(dialog)
             key = dialog_key(at)
-            self._produce(self._dialog, key, value, None, partition)
+            self._write(self._dialog, key, value, None, partition)
             if not machine.touched_chunks:
                 continue
             chunks = tx.chunks[at] = {}
             for number in machine.touched_chunks:
                 chunk = dialog.chunks.get(number)
                 body = chunks[number] = encode_chunk(chunk) if chunk is not None else None
-                self._produce(self._dialog, chunk_key(key, number), body, None, partition)
+                self._write(self._dialog, chunk_key(key, number), body, None, partition)
         for (database, service), request in tx.notices.changed.items():
             key = RequestKey(database, service).encode()
-            self._produce(self._dialog, key, encode_request(request), partition=partition)
+            self._write(self._dialog, key, encode_request(request), partition=partition)
         for source, seen in tx.seen.items():
-            self._produce(
+            self._write(
                 self._dialog, SeenKey(source).encode(), encode_seen(seen), partition=partition
             )
-        self._produce(self._dialog, POSITIONS_KEY, encode_positions(positions), partition=partition)
+        self._write(self._dialog, POSITIONS_KEY, encode_positions(positions), partition=partition)
 
-    def _produce(
+    def _write(
         self,
         topic: str,
         key: bytes | None,
@@ -141,11 +158,7 @@ class Output:
         timestamp: int = 0,
     ) -> None:
         # By position, which is faster: ..., callback, on_delivery, timestamp, headers.
-        record = value, key, partition, report, None, timestamp, headers
-        try:
-            self._producer.produce(topic, *record)  # type: ignore[arg-type]
-        except BufferError:
-            self._room.produce(topic, *record)
+        self._records.append((topic, value, key, partition, report, None, timestamp, headers))
 
     def _last_copy(self, error: KafkaError | None, message: Message) -> None:
         if error is None:

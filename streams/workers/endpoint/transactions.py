@@ -127,7 +127,7 @@ class Transactions:
                 self._output.move(part.tx, part.moved)
                 positions = Positions(*(part.positions[topic] for topic in self._inputs))
                 self._output.write(part.tx, part.partition, positions)
-            self._output.flush()
+            self._output.send()
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:
                 # A record was refused while others were still written. The client takes no more
@@ -147,7 +147,21 @@ class Transactions:
         )
 
     def _abort(self) -> None:
-        self._guard(lambda: self._producer.abort_transaction(15))
+        self._guard(self._abort_or_begin_anew)
+
+    def _abort_or_begin_anew(self) -> None:
+        """Abort; a client that has asked too early takes nothing more, and is replaced.
+
+        It asks to end what the coordinator may not have heard of yet (librdkafka's issue 4849). Who
+        is fenced is told so instead.
+        """
+        try:
+            self._producer.abort_transaction(15)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.INVALID_TXN_STATE:
+                raise
+            log.warning("%s: %s, beginning anew", self._instance, error.args[0].str())
+            self._begin_anew()
 
     def _guard(self, call: Callable[[], object]) -> None:
         """Call until it is certain: a retriable failure says nothing about the outcome."""
