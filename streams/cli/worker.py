@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +17,7 @@ from streams.cli.log import log_to_stderr
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.settings import credentials, section_options
 from streams.cli.worker_agents import AGENT_HEADINGS, AgentOptions, agent_options, run_agents
-from streams.errors import UsageError
+from streams.errors import SurroundingsError, UsageError
 from streams.kafka import read_catalog
 from streams.settings import LogFormat, PaceName, WorkerSettings
 from streams.topology import Topology
@@ -102,7 +104,11 @@ def worker(
     )
     stop_on_signals(process)
     with _serving(process, settings):
-        process.run()
+        try:
+            process.run()
+        finally:
+            if process.left_behind:  # when all is said: to destroy its client might wait for ever
+                atexit.register(os._exit, SurroundingsError.exit_code)
 
 
 @contextmanager

@@ -228,6 +228,11 @@ class Control:
             return self._cluster.unreachable(self._failure)
         return SurroundingsError(f"The catalog is not read any more: {self._failure!r}.")
 
+    @property
+    def failure(self) -> SurroundingsError | None:
+        """Return why there is neither catalog nor presence any more, if there is not."""
+        return None if self._failure is None else self._ended()
+
     def _guarded(self) -> None:
         try:
             self._run()

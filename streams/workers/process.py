@@ -2,7 +2,8 @@
 
 SIGTERM and SIGINT drain: every loop ends after its present turn, flushes and commits. Who has no
 slot leaves its group; the others are expected back. A worker that fails takes the process with it:
-what runs it (compose, systemd, the demo) starts it again, and nothing is lost by that.
+what runs it (compose, systemd, the demo) starts it again, and nothing is lost by that. A call of
+Kafka's client may never come back; a thread that waits in one is left behind, with the same end.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
@@ -38,6 +40,10 @@ from streams.workers.working import WORKING
 log = logging.getLogger("hopline.process")
 
 ROLES = ("forwarder", "endpoint")
+
+LEAVE_WITHIN = 45.0
+"""Seconds in which workers end that are asked to; the longest call that has a deadline takes 30."""
+_LOOK = 0.5
 
 
 class Worker(Protocol):
@@ -88,7 +94,11 @@ class Plan:
 
 
 class Process:
-    """The workers of one process, each in a thread; ``credentials`` are for other clusters."""
+    """The workers of one process, each in a thread; ``credentials`` are for other clusters.
+
+    Workers that are asked to end and do not, ``leave_within`` seconds later, are ``left_behind``:
+    who runs the process must end it without waiting for anything more.
+    """
 
     def __init__(
         self,
@@ -98,6 +108,7 @@ class Process:
         limits: Limits | None = None,
         timeout: float = 30,
         credentials: Credentials = NO_CREDENTIALS,
+        leave_within: float = LEAVE_WITHIN,
     ) -> None:
         self._cluster = cluster
         self._plan = plan
@@ -105,7 +116,9 @@ class Process:
         self._clocks_differ = (limits or Limits()).time_to_live / 4000
         self._timeout = timeout
         self._credentials = credentials
+        self._leave_within = leave_within
         self._stop = threading.Event()
+        self.left_behind: tuple[str, ...] = ()
         self._failure: BaseException | None = None
         self._control: Control | None = None
         self.workers: list[Worker] = []
@@ -172,8 +185,8 @@ class Process:
             refuse_taken(tuple(self._slots()), control, self._stop)
             workers = self.workers = self._workers(names, control)
             threads = [
-                threading.Thread(target=self._work, args=(w,), name=f"{type(w).__name__}-{i}")
-                for i, w in enumerate(workers)
+                threading.Thread(target=self._work, args=(w,), name=_name_of(w), daemon=True)
+                for w in workers
             ]
             for thread in threads:
                 thread.start()
@@ -184,12 +197,34 @@ class Process:
                     daemon=True,
                 ).start()  # fmt: skip
             log.info("%d workers for %s", len(threads), ", ".join(names))
-            for thread in threads:
-                thread.join()
+            self._await(threads, control)
         finally:
             control.stop()
         if self._failure is not None:
             raise self._failure
+
+    def _await(self, threads: Sequence[threading.Thread], control: Control) -> None:
+        """Wait until all workers have ended; a call of Kafka's client may never come back.
+
+        A worker that waits in one notices neither that it is to stop nor that its control has
+        failed, and the process would go on for ever without doing anything.
+        """
+        asked_at: float | None = None
+        while alive := [thread for thread in threads if thread.is_alive()]:
+            alive[0].join(_LOOK)
+            if control.failure is not None:
+                self._failure = self._failure or control.failure
+                self._stop.set()
+            if not self._stop.is_set():
+                continue
+            now = time.monotonic()
+            asked_at = asked_at or now
+            if now - asked_at > self._leave_within:
+                self.left_behind = tuple(thread.name for thread in threads if thread.is_alive())
+                why = f"{self.left_behind[0]} has not ended within {self._leave_within:g} s: "
+                log.error("%sit waits for Kafka's client, and is left behind", why)
+                self._failure = self._failure or SurroundingsError(f"{why}Kafka's client is stuck.")
+                return
 
     def _check(self, control: Control) -> None:
         """Refuse unknown instances, topics that would lose something, and unannounced schemas."""
@@ -263,7 +298,7 @@ class Process:
 
     def _work(self, worker: Worker) -> None:
         WORKING.set((worker.role, str(worker.tenure)))
-        self._guarded(worker.run, f"{type(worker).__name__} {worker.tenure}")
+        self._guarded(worker.run, _name_of(worker))
 
     def _guarded(self, run: Callable[[threading.Event], None], name: str) -> None:
         try:
@@ -277,6 +312,10 @@ class Process:
                 error = SurroundingsError(f"{name}: {error}")
             self._failure = self._failure or error
             self._stop.set()
+
+
+def _name_of(worker: Worker) -> str:
+    return f"{type(worker).__name__} {worker.tenure}"
 
 
 def _queues(world: World, instance: str) -> dict[str, set[QueueSpec]]:

@@ -21,6 +21,7 @@ class Taken:
 
     def __init__(self) -> None:
         self.plans: list[Plan] = []
+        self.left_behind = ()
 
     def __call__(self, cluster: object, plan: Plan, **rest: Any) -> Taken:
         self.plans.append(plan)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -54,3 +56,43 @@ def test_a_process_that_cannot_trim_any_more_ends(
     process = Process(two.cluster, Plan(("forwarder",), ("A",), keep=1.0), timeout=DEADLINE)
     with pytest.raises(SurroundingsError, match=r"^Trimming: broken"):
         process.run()
+
+
+@pytest.mark.parametrize("cause", ["control", "stop"])
+def test_a_call_that_never_comes_back_does_not_keep_a_process(
+    two: Rig, monkeypatch: pytest.MonkeyPatch, cause: str
+) -> None:
+    """It did, while its log said that control had failed: nobody started it again."""
+    deploy(two.cluster, two.topology)
+    gate, never = Gate(), threading.Event()
+
+    def poll(method: Any, *given: Any) -> Any:
+        if threading.current_thread().name.startswith("ForwarderWorker"):
+            gate.hold()
+            never.wait()
+        return method(*given)
+
+    cluster = two._hooked({"poll": poll})
+    plan = Plan(("forwarder",), ("A",))
+    process = Process(cluster, plan, timeout=DEADLINE, leave_within=0.0)
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        with suppress(SurroundingsError):
+            process.run()
+        failed.extend(filter(None, [process._failure]))
+
+    runner = threading.Thread(target=run)
+    runner.start()
+    gate.wait()
+    if cause == "stop":
+        process.stop()
+    else:
+        monkeypatch.setattr(process._control, "_failure", SurroundingsError("Kafka is gone."))
+    gate.open()
+    runner.join(DEADLINE)
+    never.set()
+    assert not runner.is_alive()
+    assert process.left_behind == ("ForwarderWorker A",)
+    said = {"stop": "has not ended within", "control": "Kafka is gone."}
+    assert said[cause] in str(failed[0])
