@@ -14,6 +14,7 @@ from streams.capture.blocks import MARKER, Blocks, Damage, DamageError
 from streams.capture.record import Counts, Kind, Metadata, Record, TimestampType
 from streams.errors import InputError
 from streams.schema import load
+from streams.schema.bounded import is_bounded
 
 _SCHEMA = "CapturedRecord"
 _MAGIC = b"Obj\x01"
@@ -109,6 +110,11 @@ def _container(path: Path, file: IO[bytes]) -> Any:
     if name != f"hopline.capture.{_SCHEMA}":
         raise InputError(
             f"The file holds records of {name!r}, not of a capture.",
+            file=str(path), remedy=NO_CAPTURE,
+        )  # fmt: skip
+    if not is_bounded(container.writer_schema):
+        raise InputError(
+            "The file's schema has arrays whose items take no bytes: a few could be billions.",
             file=str(path), remedy=NO_CAPTURE,
         )  # fmt: skip
     return container

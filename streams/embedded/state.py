@@ -86,7 +86,7 @@ class DataDir:
         """Return what the state file says; an unreadable one says nothing."""
         try:
             return Running(**json.loads(self.state_file.read_text("utf-8")))
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, RecursionError):
             return None
 
     def record(self, running: Running) -> None:

@@ -33,7 +33,7 @@ class Schemas:
                 try:
                     schema: dict[str, Any] = json.loads(body)
                     found.setdefault(codec.announce(schema), schema)
-                except (MalformedError, ValueError):
+                except (MalformedError, ValueError, RecursionError):
                     continue
         return found
 

@@ -62,7 +62,7 @@ def find_in_avro(field: str, schema: Path) -> Finder:
         parsed = fastavro.parse_schema(read)
         digest = fingerprint(to_parsing_canonical_form(read), "CRC-64-AVRO")
         _demand_field(read, field)
-    except (OSError, SchemaParseException, KeyError, TypeError) as error:
+    except (OSError, SchemaParseException, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{schema}: {error}") from error
     prefix = _SINGLE_OBJECT + bytes.fromhex(digest)
 

@@ -14,6 +14,8 @@ from streams.settings.model import CLUSTERS, PROPERTIES, SECTIONS, settings_of
 from streams.settings.properties import ADDRESS, Sourced, refusal_of
 
 _TABLES = (*SECTIONS, PROPERTIES, CLUSTERS)
+_LINES = 200
+"""Of a value; what stands behind a longer one is said to stand where it begins."""
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _END = re.compile(r" \(at end of document\)$")
 
@@ -81,6 +83,12 @@ def _parse(text: str, path: str) -> dict[str, Any]:
         line, column = (int(at[1]), int(at[2])) if at else (len(text.splitlines()), 0)
         what = _END.sub("", _PLACE.sub("", said))
         raise InputError(f"This is no TOML: {what}.", file=path, line=line, column=column) from None
+    except (ValueError, RecursionError):
+        said, remedy = (
+            "A number has too many digits, or lists nest too deeply.",
+            "Write it shorter.",
+        )
+        raise InputError(said, file=path, remedy=remedy) from None
 
 
 def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[Any, Any]]:
@@ -96,19 +104,25 @@ def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[t
 def _lines_of(text: str) -> dict[tuple[str, ...], int]:
     """Return the line on which each value begins.
 
-    A value has come with the first lines of a file that are TOML and have it. It is found so, and
-    not by a search for its name, because the name may be quoted, dotted, or a word in a text.
+    A value stands in the first lines behind the one before that are TOML, under the last header. It
+    is found so, and not by a search for its name, because the name may be quoted, dotted, or a word
+    in a text.
     """
     found: dict[tuple[str, ...], int] = {}
-    lines, begin = text.split("\n"), 1
-    for end in range(1, len(lines) + 1):
-        try:
-            parsed = tomllib.loads("\n".join(lines[:end]))
-        except tomllib.TOMLDecodeError:
-            continue
+    lines, begin, header = text.split("\n"), 0, ""
+    parsed: dict[str, Any] = {}
+    while begin < len(lines):
+        for end in (*range(begin + 1, min(begin + _LINES, len(lines))), len(lines)):
+            piece = "\n".join(lines[begin:end])
+            try:
+                parsed = tomllib.loads(f"{header}\n{piece}")
+            except tomllib.TOMLDecodeError:
+                continue
+            break
         for keys, _ in _leaves(parsed):
-            found.setdefault(keys, begin)
-        begin = end + 1
+            found.setdefault(keys, begin + 1)
+        header = piece if piece.lstrip().startswith("[") else header
+        begin = end
     return found
 
 

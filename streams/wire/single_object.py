@@ -17,6 +17,7 @@ from fastavro.schema import SchemaParseException
 
 from streams.errors import Number
 from streams.schema import load
+from streams.schema.bounded import is_bounded
 from streams.wire.bounds import bounds
 from streams.wire.packing import packer
 
@@ -70,9 +71,11 @@ class Codec:
     def announce(self, schema: Any) -> bytes:
         """Learn an older or newer writer's schema; returns its prefix."""
         try:
-            prefix = prefix_of(schema)
-            self._writers.setdefault(prefix, fastavro.parse_schema(schema))
-        except (SchemaParseException, ValueError, LookupError, TypeError) as error:
+            prefix, parsed = prefix_of(schema), fastavro.parse_schema(schema)
+            if not is_bounded(schema):
+                raise ValueError("items of an array take no bytes")
+            self._writers.setdefault(prefix, parsed)
+        except (SchemaParseException, ValueError, LookupError, TypeError, RecursionError) as error:
             raise MalformedError(f"{self.name}: no schema: {error}") from error
         return prefix
 

@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from streams.errors import InputError
+from streams.prose import clipped
 from streams.topology.findings import Source
 from streams.topology.tsql.statements import Name
 from streams.topology.tsql.tokens import Kind, Reading, Token
 from streams.topology.tsql.values import Variables
+
+_DIGITS = 38
+"""Of a number: SQL Server's largest has so many."""
 
 
 class Cursor:
@@ -53,7 +57,7 @@ class Cursor:
         token = at or self.token
         found = "the end of the batch" if token.first and token.kind is Kind.END else token
         raise InputError(
-            f"expected {expected}, found {found}",
+            f"expected {expected}, found {clipped(str(found))}",
             file=self.file, line=token.line, column=token.column, remedy=self.syntax,
         )  # fmt: skip
 
@@ -134,8 +138,9 @@ class Cursor:
         start = self.token
         negative = self.accept_mark("-")
         token = self.token
-        if token.kind is not Kind.NUMBER or not token.text.isdecimal():
-            self.fail(f"{what}: a whole number", start)
+        is_whole = token.kind is Kind.NUMBER and token.text.isdecimal()
+        if not is_whole or len(token.text) > _DIGITS:
+            self.fail(f"{what}: a whole number" + " of 38 digits at most" * is_whole, start)
         return int(self.next().text) * (-1 if negative else 1)
 
     def on_off(self) -> bool:

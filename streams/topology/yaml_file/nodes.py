@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ _E = TypeVar("_E", bound=Enum)
 _TAG = "tag:yaml.org,2002:"
 _DEPTH = 100
 _DIGITS = 30
+_COPIES = 1_000_000
 _SWITCH = {
     "on": True, "true": True, "yes": True, "enabled": True,
     "off": False, "false": False, "no": False, "disabled": False,
@@ -42,6 +44,8 @@ def parse_yaml(text: str, file: str) -> Node | None:
     try:
         _refuse_depth(text, file)
         root = loader.get_single_node()
+        if root is not None:
+            _refuse_size(root, file)
         return None if root is None else Node(root, file, loader)
     except yaml.MarkedYAMLError as error:
         raise _no_yaml(error, file) from error
@@ -65,6 +69,29 @@ def _refuse_depth(text: str, file: str) -> None:
             line, column = _place(event.start_mark)
             message, remedy = f"more than {_DEPTH} lists and mappings in each other", "Flatten it."
             raise InputError(message, file=file, line=line, column=column, remedy=remedy)
+
+
+def _refuse_size(root: yaml.Node, file: str) -> None:
+    """Raise InputError where aliases make more of a file than anybody would have written.
+
+    A few lines of aliases of aliases stand for more than any memory holds.
+    """
+    sizes: dict[int, float] = {}
+
+    def measure(node: yaml.Node) -> float:
+        if id(node) not in sizes:
+            sizes[id(node)] = math.inf  # who meets it again within itself would read it for ever
+            parts = node.value if isinstance(node, yaml.CollectionNode) else ()
+            flat = (part for item in parts for part in (item if type(item) is tuple else (item,)))
+            sizes[id(node)] = 1 + sum(map(measure, flat))
+            if sizes[id(node)] - len(sizes) > _COPIES:
+                line, column = _place(node.start_mark)
+                message = f"its aliases stand for more than {_COPIES:,} values"
+                remedy = "Write out what is meant."
+                raise InputError(message, file=file, line=line, column=column, remedy=remedy)
+        return sizes[id(node)]
+
+    measure(root)
 
 
 def _place(mark: Any) -> tuple[int, int]:

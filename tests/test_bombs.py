@@ -1,0 +1,128 @@
+"""A few bytes that stand for billions: every reader refuses them, in words and at once."""
+
+from __future__ import annotations
+
+import copy
+import io
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+from click.testing import CliRunner
+
+from streams.cli import main
+from streams.schema import load
+from streams.schema.bounded import is_bounded
+from streams.settings import read_settings
+from streams.wire import MalformedError
+from streams.wire.packing import pack_long
+from streams.wire.single_object import Codec
+
+NOTHING: list[Any] = [
+    "null",
+    {"type": "null"},
+    {"type": "fixed", "name": "None", "size": 0},
+    {"type": "record", "name": "Empty", "fields": []},
+    {"type": "record", "name": "Inner", "fields": [{"name": "x", "type": "null"}]},
+]
+SOMETHING: list[Any] = [
+    "int",
+    ["null", "string"],
+    {"type": "fixed", "name": "One", "size": 1},
+    {"type": "enum", "name": "Only", "symbols": ["A"]},
+    {"type": "array", "items": "long"},
+    {"type": "record", "name": "Full", "fields": [{"name": "x", "type": "boolean"}]},
+]
+
+
+def refused(*words: str) -> str:
+    """Run a command, and return the one sentence with which it refuses its input."""
+    done = CliRunner().invoke(main, list(words))
+    assert done.exit_code == 2, (done.output, done.exception)
+    assert isinstance(done.exception, SystemExit)
+    return done.output
+
+
+def merged(n: int) -> str:
+    return f"  a{n}: &a{n}\n    <<: [{', '.join([f'*a{n - 1}'] * 9)}]\n"
+
+
+def twice(n: int) -> str:
+    return f"- &b{n} [*b{n - 1}, *b{n - 1}]\n"
+
+
+def bomb(items: Any) -> dict[str, Any]:
+    schema: dict[str, Any] = copy.deepcopy(load("CapturedRecord"))
+    schema["fields"].insert(0, {"name": "bomb", "type": {"type": "array", "items": items}})
+    return schema
+
+
+@pytest.mark.parametrize("items", NOTHING)
+def test_an_avro_file_has_no_items_without_bytes(tmp_path: Path, items: Any) -> None:
+    """Ten bytes of one are ten billion items, which a decoder in C makes deaf to Ctrl-C."""
+    file, block = io.BytesIO(), pack_long(10**10) + pack_long(0)
+    said = {"kind": "captured", "prefix": "ssb.", "topology": "x", "created": "1"}
+    metadata = {f"hopline.{name}": value for name, value in said.items()}
+    fastavro.writer(file, bomb(items), [], metadata=metadata)
+    marker = file.getvalue()[-16:]
+    path = tmp_path / "bomb.avro"
+    path.write_bytes(file.getvalue() + pack_long(1) + pack_long(len(block)) + block + marker)
+    assert "arrays whose items take no bytes" in refused("inspect", str(path))
+    with pytest.raises(MalformedError, match="take no bytes"):
+        Codec("Presence").announce(bomb(items))
+
+
+@pytest.mark.parametrize("items", SOMETHING)
+def test_items_with_bytes_are_as_many_as_the_bytes(items: Any) -> None:
+    assert is_bounded(bomb(items))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "instances:\n  a0: &a0 {cluster: x}\n" + "".join(map(merged, range(1, 14))),
+        "instances: &a\n  x: *a\n",
+        "expect:\n- &b0 [x, x]\n" + "".join(map(twice, range(1, 60))),
+    ],
+    ids=["merges", "itself", "lists"],
+)
+def test_aliases_do_not_multiply(tmp_path: Path, text: str) -> None:
+    """844 bytes of merged merges took a minute and more."""
+    (tmp_path / "topology.yaml").write_text(text)
+    said = refused("check", str(tmp_path))
+    assert "its aliases stand for more than 1,000,000 values" in said
+    assert "topology.yaml:" in said
+
+
+def test_many_small_aliases_are_read(tmp_path: Path) -> None:
+    names = "".join(f"  i{n}: *one\n" for n in range(1, 500))
+    (tmp_path / "topology.yaml").write_text(f"instances:\n  i0: &one {{cluster: x}}\n{names}")
+    assert CliRunner().invoke(main, ["check", str(tmp_path)]).exit_code == 0
+
+
+@pytest.mark.parametrize("text", ["a = " + "9" * 5_000, f"a = {'[' * 20_000}{']' * 20_000}"])
+def test_settings_are_refused_in_words(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "hopline.toml"
+    path.write_text(text)
+    assert "too many digits, or lists nest too deeply" in refused(
+        "config", "show", "--config", str(path)
+    )
+
+
+def test_settings_are_read_once_however_long_a_value_is() -> None:
+    """All lines before it were read again for every line: thirty thousand took minutes."""
+    lines = "#\n" * 30_000
+    text = f'[kafka]\n{lines}"client.id" = """\n{lines}"""\n[worker]\n\nslot = "x"\n'
+    found = read_settings(text, "hopline.toml")
+    assert found.properties["client.id"].source == "hopline.toml:30002"
+    assert found.settings["worker", "slot"].value == "x"
+
+
+def test_a_number_of_a_script_has_as_many_digits_as_the_largest(tmp_path: Path) -> None:
+    script = "USE D;\nCREATE ROUTE r WITH ADDRESS = 'LOCAL', LIFETIME = "
+    (tmp_path / "A.sql").write_text(script + "9" * 5_000)
+    said = refused("check", str(tmp_path))
+    assert "A.sql:2:" in said
+    assert "of 38 digits at most" in said
+    assert len(said) < 1_000
