@@ -154,11 +154,16 @@ def _passwords(folder: Path, found: Iterable[_Found]) -> dict[str, str]:
 
 def _lines(each: _Found) -> Iterator[str]:
     if each.part.name:
-        yield f"\n# cluster {each.part.name}"
+        yield _comment(f"cluster {each.part.name}")
     for role in each.roles:
-        yield f"\n# {role.name}: {role.says}"
+        yield _comment(f"{role.name}: {role.says}")
         for grant in role.grants:
             yield _command(each.user(role), grant)
+
+
+def _comment(text: str) -> str:
+    """Return a comment of one line: what a name holds behind a line's end would be a command."""
+    return "\n# " + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _command(user: str, grant: Granted) -> str:

@@ -14,6 +14,7 @@ from streams.cli.settings import (
     replication_option,
     setting_option,
 )
+from streams.cli.shown import refuse_store_password, refuse_token
 from streams.cli.topology_argument import find_folder
 from streams.dashboard import DashboardConfig, serve
 from streams.dashboard.config import new_token
@@ -29,6 +30,7 @@ _DEFAULT = DashboardConfig()
     default=_DEFAULT.store,
     show_default=True,
     metavar="URL",
+    callback=refuse_store_password,
     help="The monitor's database (SQLAlchemy): SQLite or PostgreSQL.",
 )
 @click.option(
@@ -58,6 +60,7 @@ _DEFAULT = DashboardConfig()
     "--token",
     envvar="HOPLINE_DASHBOARD_TOKEN",
     show_envvar=True,
+    callback=refuse_token,
     help="What a browser must know; made up where others can connect.",
 )
 @setting_option("", "bootstrap", "no cluster is read")

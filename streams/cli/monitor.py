@@ -12,6 +12,7 @@ import click
 from streams.cli.duration import DURATION
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.parameters import ADDRESS, Finite
+from streams.cli.shown import refuse_store_password
 from streams.monitor import MonitorConfig, run
 
 _DEFAULT = MonitorConfig(bootstrap="")
@@ -24,6 +25,7 @@ _DEFAULT = MonitorConfig(bootstrap="")
     default=_DEFAULT.store,
     show_default=True,
     metavar="URL",
+    callback=refuse_store_password,
     help="Database that is written (SQLAlchemy): SQLite or PostgreSQL.",
 )
 @click.option(

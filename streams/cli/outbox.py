@@ -12,6 +12,7 @@ from streams.cli.answer_options import timeout_option
 from streams.cli.log import log_to_stderr
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.parameters import SECONDS
+from streams.cli.shown import refuse_store_password
 from streams.errors import UsageError
 from streams.store.ddl import ddl
 from streams.store.outbox import OutboxTable
@@ -23,6 +24,7 @@ from streams.workers.relay import Relay
     "--store",
     metavar="URL",
     envvar="HOPLINE_OUTBOX",
+    callback=refuse_store_password,
     help="The application's database: postgresql+psycopg://..., sqlite:///FILE. "
     "Also HOPLINE_OUTBOX.",
 )

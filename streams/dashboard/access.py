@@ -4,15 +4,18 @@ On loopback there is no token, but a page of another origin runs in the same bro
 neither be answered under a name of its own that leads to loopback (DNS rebinding: the Host header
 says so) nor open a websocket (the Origin header does). In a container whose port is published on
 loopback, its neighbours call it by the container's name, which no page elsewhere can have.
+
+Every answer says that no other page may frame it and that nothing is loaded from elsewhere. Vue
+compiles templates in the browser, so scripts may be evaluated.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from http.cookies import SimpleCookie
+from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
 from streams.dashboard.config import is_loopback
 
@@ -22,6 +25,25 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data:",
+        "font-src 'self' data:",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+_GUARDS = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+)
 _WHO = "This dashboard wants its token: open the address that `hopline dashboard` has printed.\n"
 _ELSEWHERE = "This dashboard answers only requests of its own pages.\n"
 
@@ -39,6 +61,7 @@ class Access:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it: 403, 401, or the way to the same page with a cookie."""
+        send = _guarded(send)
         if scope["type"] not in ("http", "websocket"):
             await self._inner(scope, receive, send)
         elif foreign(headers_of(scope), self._names, guarded=self._token is not None):
@@ -52,7 +75,7 @@ class Access:
 
     def _shown(self, scope: Scope) -> bool:
         headers = headers_of(scope)
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = _cookies(headers.get("cookie", "")).get(COOKIE)
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         said = cookie.value if cookie else bearer if kind.casefold() == "bearer" else ""
         return self._same(said)
@@ -73,10 +96,31 @@ def foreign(headers: dict[str, str], names: Collection[str], *, guarded: bool) -
     """
     host = headers.get("host", "")
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    try:
+        if origin is not None and urlsplit(origin).netloc != host:
+            return True
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:  # a bracket that nobody closes
         return True
-    name = urlsplit(f"//{host}").hostname or ""
     return not guarded and not is_loopback(name) and name not in names
+
+
+def _guarded(send: Send) -> Send:
+    """Return what sends an answer with the headers that every one has."""
+
+    async def sends(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), *_GUARDS]
+        await send(message)
+
+    return sends
+
+
+def _cookies(said: str) -> SimpleCookie:
+    try:
+        return SimpleCookie(said)
+    except CookieError:
+        return SimpleCookie()
 
 
 def _asked(scope: Scope) -> dict[str, list[str]]:
@@ -86,10 +130,12 @@ def _asked(scope: Scope) -> dict[str, list[str]]:
 async def _remember(scope: Scope, send: Send, token: str) -> None:
     """Keep the token in a cookie, and lead to the address without it: addresses are passed on."""
     rest = [(k, v) for k, v in parse_qsl(scope["query_string"].decode("latin-1")) if k != "token"]
-    where = scope["path"] + (f"?{urlencode(rest)}" if rest else "")
+    where = quote(scope["path"]) + (f"?{urlencode(rest)}" if rest else "")
     # Two leading slashes would lead to another host.
     where = "/" + where.lstrip("/")
-    cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax"
+    # A proxy may end TLS; uvicorn believes one on loopback, or in FORWARDED_ALLOW_IPS.
+    secure = "; Secure" if scope.get("scheme") == "https" else ""
+    cookie = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax{secure}"
     await _answer(send, 303, "", (("location", where), ("set-cookie", cookie)))
 
 

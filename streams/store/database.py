@@ -69,12 +69,20 @@ def shown(url: URL) -> str:
     return url.render_as_string(hide_password=True)
 
 
+def _without_password(text: str) -> str:
+    """Return what somebody took for an address, without what may be a password in it."""
+    before, at, host = text.rpartition("@")
+    scheme, slashes, _ = before.partition("//")
+    return f"{scheme if slashes else ''}{slashes}***@{host}" if at else text
+
+
 def _address(url: str) -> URL:
     try:
         address = make_url(url)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         raise UsageError(
-            f"{url!r} is no address of a store.", "For example sqlite:///monitor.sqlite."
+            f"{_without_password(url)!r} is no address of a store.",
+            "For example sqlite:///monitor.sqlite.",
         ) from error
     if address.get_backend_name() not in _BACKENDS:
         raise UsageError(

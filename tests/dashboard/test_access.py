@@ -23,6 +23,7 @@ def ask(
     kind: str = "http",
     query: str = "",
     path: str = "/",
+    scheme: str = "http",
     **headers: str,
 ) -> MutableMapping[str, Any]:
     """Return what a request is answered; ``names``: what the machine is called."""
@@ -38,6 +39,7 @@ def ask(
     scope = {
         "type": kind,
         "path": path,
+        "scheme": scheme,
         "query_string": query.encode(),
         "headers": [(name.encode(), value.encode()) for name, value in said.items()],
     }
@@ -116,3 +118,36 @@ def test_where_a_port_is_published_says_who_can_connect(host: str, local: bool) 
 @pytest.mark.parametrize(("host", "local"), HOSTS)
 def test_what_loopback_is(host: str, local: bool) -> None:
     assert is_loopback(host) is local
+
+
+@pytest.mark.parametrize("odd", [{"host": "["}, {"host": "[::1"}, {"origin": "http://["}])
+def test_a_bracket_that_nobody_closes_is_a_strange_name(odd: dict[str, str]) -> None:
+    assert ask(None, **odd)["status"] == 403
+    assert ask(TOKEN, query=f"token={TOKEN}", **odd)["status"] == 403
+
+
+def test_the_way_to_a_page_with_any_name_is_written_as_an_address() -> None:
+    answer = ask(TOKEN, query=f"token={TOKEN}", path="/\u20ac")
+    assert (answer["status"], dict(answer["headers"])[b"location"]) == (303, b"/%E2%82%AC")
+
+
+def test_a_cookie_that_is_none_shows_nothing() -> None:
+    assert ask(TOKEN, cookie="a[]=\x00;=;hopline_token")["status"] == 401
+
+
+@pytest.mark.parametrize("query", ["", f"token={TOKEN}"])
+@pytest.mark.parametrize("token", [None, TOKEN])
+@pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])
+def test_every_answer_says_who_may_frame_it_and_what_it_loads(
+    token: str | None, host: str, query: str
+) -> None:
+    said = dict(ask(token, host=host, query=query)["headers"])
+    assert b"frame-ancestors 'none'" in said[b"content-security-policy"]
+    assert b"default-src 'self'" in said[b"content-security-policy"]
+    assert said[b"x-content-type-options"] == b"nosniff"
+
+
+@pytest.mark.parametrize(("scheme", "secure"), [("http", False), ("https", True)])
+def test_behind_tls_the_cookie_is_for_tls(scheme: str, secure: bool) -> None:
+    answer = ask(TOKEN, query=f"token={TOKEN}", scheme=scheme)
+    assert (b"; Secure" in dict(answer["headers"])[b"set-cookie"]) is secure

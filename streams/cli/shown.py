@@ -1,0 +1,41 @@
+"""What a command line must not say: the list of a machine's processes is everybody's."""
+
+from __future__ import annotations
+
+import re
+
+import click
+from click.core import ParameterSource
+
+from streams.errors import UsageError
+
+_PASSWORD = re.compile(r"//[^/@:]*:.*@")
+
+
+def refuse_store_password(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    """Raise UsageError for a store's URL with a password, where it is an argument."""
+    if value and _PASSWORD.search(value) and _is_argument(context, parameter):
+        raise UsageError(
+            "--store: its password would be in the list of processes, for everybody to see.",
+            "Leave it out of the URL, and set PGPASSWORD, or PGPASSFILE to a file that has it.",
+        )
+    return value
+
+
+def refuse_token(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    """Raise UsageError for a token that is an argument."""
+    if value and _is_argument(context, parameter):
+        raise UsageError(
+            "--token: it would be in the list of processes, for everybody to see.",
+            "Set HOPLINE_DASHBOARD_TOKEN.",
+        )
+    return value
+
+
+def _is_argument(context: click.Context, parameter: click.Parameter) -> bool:
+    source = context.get_parameter_source(parameter.name or "")
+    return source is ParameterSource.COMMANDLINE

@@ -1,0 +1,62 @@
+"""What a command line must not say, and what a printed one must not do."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from streams.cli import main
+from streams.errors import UsageError
+from streams.store import Store
+
+STORE = "postgresql+psycopg://me:s3cret@127.0.0.1:1/shop"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("dashboard", "--store", STORE),
+        ("monitor", "--store", STORE),
+        ("outbox", "--store", STORE),
+        ("dashboard", "--token", "s3cret"),
+    ],
+)
+def test_a_secret_on_the_command_line_is_refused(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, "list of processes" in done.output) == (2, True)
+    assert "s3cret" not in done.output
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql//me:s3cret@h/d",
+        "me:s3cret@h",
+        "postgresql://me:s3/cr@et:x@h:port/d",
+        "//s3cret@",
+    ],
+)
+def test_an_address_that_is_none_is_shown_without_its_password(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        Store.open(text)
+    assert not any(part in str(refused.value) for part in ("s3cret", "s3/cr", "et:x"))
+    assert "***@" in str(refused.value)
+
+
+def test_printed_grants_are_commands_of_kafka_and_nothing_else(tmp_path: Path) -> None:
+    """`hopline acl | sh` is what the page says; a name with a line's end in it was a command."""
+    made = tmp_path / "made"
+    (tmp_path / "topology.yaml").write_text(
+        "instances:\n"
+        f'  "A; touch {made}": {{cluster: "one\\ntouch {made}"}}\n'
+        f'  "$(touch {made})": {{cluster: "two`touch {made}`"}}\n'
+    )
+    done = CliRunner().invoke(main, ["acl", str(tmp_path), "--principal", "User:{role}'\n touch x"])
+    assert done.exit_code == 0, done.output
+    script = "kafka-acls.sh() { :; }\n" + done.output
+    subprocess.run(["bash", "-euc", script], check=True, cwd=tmp_path, env={"AT": ""})
+    assert not made.exists()
+    assert not (tmp_path / "x").exists()
