@@ -32,6 +32,7 @@ from streams.workers.counts import Told, Traffic
 from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.endpoint.standby import own_name
 from streams.workers.forwarder import ForwarderWorker
+from streams.workers.pulse import HUNG, Pulses
 from streams.workers.slot import Slot, refuse_taken
 from streams.workers.tenure import Tenure
 from streams.workers.trimming import Spare, Trimming, every
@@ -96,8 +97,9 @@ class Plan:
 class Process:
     """The workers of one process, each in a thread; ``credentials`` are for other clusters.
 
-    Workers that are asked to end and do not, ``leave_within`` seconds later, are ``left_behind``:
-    who runs the process must end it without waiting for anything more.
+    It fails when a worker does nothing for ``hung_after`` seconds. Workers that are asked to end
+    and do not, ``leave_within`` seconds later, are ``left_behind``: who runs the process must end
+    it without waiting for anything more.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class Process:
         timeout: float = 30,
         credentials: Credentials = NO_CREDENTIALS,
         leave_within: float = LEAVE_WITHIN,
+        hung_after: float = HUNG,
     ) -> None:
         self._cluster = cluster
         self._plan = plan
@@ -116,7 +119,7 @@ class Process:
         self._clocks_differ = (limits or Limits()).time_to_live / 4000
         self._timeout = timeout
         self._credentials = credentials
-        self._leave_within = leave_within
+        self._leave_within, self._hung_after = leave_within, hung_after
         self._stop = threading.Event()
         self.left_behind: tuple[str, ...] = ()
         self._failure: BaseException | None = None
@@ -210,10 +213,18 @@ class Process:
         failed, and the process would go on for ever without doing anything.
         """
         asked_at: float | None = None
+        pulses = Pulses(threads, self._hung_after)
         while alive := [thread for thread in threads if thread.is_alive()]:
             alive[0].join(_LOOK)
             if control.failure is not None:
                 self._failure = self._failure or control.failure
+                self._stop.set()
+            hung = pulses.hung(_LOOK)
+            if hung is not None and not self._stop.is_set():
+                why = f"{hung.name} has done nothing for {self._hung_after:g} s."
+                log.error("%s", why)
+                remedy = "Kafka's client hangs. Start this again: another one goes on."
+                self._failure = self._failure or SurroundingsError(why, remedy)
                 self._stop.set()
             if not self._stop.is_set():
                 continue

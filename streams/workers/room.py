@@ -7,6 +7,7 @@ from typing import Any
 
 from streams.errors import SurroundingsError
 from streams.kafka import Producer
+from streams.workers.pulse import beat
 
 
 class Room:
@@ -28,6 +29,7 @@ class Room:
                 self._producer.produce(topic, *record, **named)
                 return
             except BufferError:
+                beat()
                 self._producer.poll(0.1)
                 if self._stop.is_set():
                     raise SurroundingsError(

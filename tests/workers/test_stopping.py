@@ -14,6 +14,7 @@ from streams.kafka import deploy
 from streams.protocol import Command, CommandKind
 from streams.wire.records import command_record
 from streams.workers import Plan, Process, trimming
+from streams.workers.pulse import Pulses, beat, rest
 from tests.running import DEADLINE
 from tests.workers.rig import Gate, Rig
 
@@ -58,7 +59,7 @@ def test_a_process_that_cannot_trim_any_more_ends(
         process.run()
 
 
-@pytest.mark.parametrize("cause", ["control", "stop"])
+@pytest.mark.parametrize("cause", ["control", "stop", "nothing"])
 def test_a_call_that_never_comes_back_does_not_keep_a_process(
     two: Rig, monkeypatch: pytest.MonkeyPatch, cause: str
 ) -> None:
@@ -74,7 +75,8 @@ def test_a_call_that_never_comes_back_does_not_keep_a_process(
 
     cluster = two._hooked({"poll": poll})
     plan = Plan(("forwarder",), ("A",))
-    process = Process(cluster, plan, timeout=DEADLINE, leave_within=0.0)
+    hung = 0.0 if cause == "nothing" else DEADLINE
+    process = Process(cluster, plan, timeout=DEADLINE, leave_within=0.0, hung_after=hung)
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -87,12 +89,43 @@ def test_a_call_that_never_comes_back_does_not_keep_a_process(
     gate.wait()
     if cause == "stop":
         process.stop()
-    else:
+    elif cause == "control":
         monkeypatch.setattr(process._control, "_failure", SurroundingsError("Kafka is gone."))
     gate.open()
     runner.join(DEADLINE)
     never.set()
     assert not runner.is_alive()
     assert process.left_behind == ("ForwarderWorker A",)
-    said = {"stop": "has not ended within", "control": "Kafka is gone."}
+    said = {"stop": "has not ended", "control": "Kafka is gone", "nothing": "has done nothing"}
     assert said[cause] in str(failed[0])
+
+
+def test_who_gets_on_slowly_does_not_hang() -> None:
+    """Only looks count: whoever was stopped together with its process is not late."""
+    said: list[threading.Event] = [threading.Event() for _ in range(3)]
+    heard = [threading.Event() for _ in said]
+
+    def work() -> None:
+        for each, done in zip(said, heard, strict=True):
+            each.wait()
+            beat()
+            done.set()
+        rest()
+        rested.set()
+        never.wait()
+
+    never, rested = threading.Event(), threading.Event()
+    thread = threading.Thread(target=work, daemon=True)
+    pulses = Pulses([thread], hung_after=1.0)
+    thread.start()
+    assert pulses.hung(5.0) is None  # it has not begun
+    for each, done in zip(said[:2], heard, strict=False):
+        each.set()
+        done.wait()
+        assert pulses.hung(5.0) is None
+    assert pulses.hung(0.6) is None
+    assert pulses.hung(0.6) is thread
+    said[2].set()
+    rested.wait()
+    assert pulses.hung(5.0) is None  # it waits for something that may take any time
+    never.set()

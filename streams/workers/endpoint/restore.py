@@ -40,6 +40,7 @@ from streams.wire.state import (
     decode_seen,
 )
 from streams.workers.endpoint.inputs import Inputs
+from streams.workers.pulse import beat
 
 _BEGINNING = -2
 _GATHERED = 50_000
@@ -116,6 +117,7 @@ class Replay:
     def finish(self, end: int) -> None:
         """Apply everything before ``end``; transactions that are open there have ended then."""
         while self._read < end:
+            beat()
             self._gather(next_of(self._consumer, self.topic, self._where.partition))
         self._apply()
 
@@ -133,6 +135,7 @@ class Replay:
             raise KafkaException(error)
 
     def _apply(self) -> None:
+        beat()
         for key, value in self._gathered.items():
             try:
                 try:

@@ -30,6 +30,7 @@ from streams.wire.state import Positions
 from streams.wire.topics import escape
 from streams.workers.endpoint.inputs import Inputs
 from streams.workers.endpoint.output import Output
+from streams.workers.pulse import beat
 from streams.workers.slot import UNNAMED, Slot
 
 log = logging.getLogger("hopline.endpoint")
@@ -167,6 +168,7 @@ class Transactions:
         """Call until it is certain: a retriable failure says nothing about the outcome."""
         stranded = None
         while True:
+            beat()
             try:
                 call()
                 return

@@ -46,6 +46,7 @@ from streams.workers.endpoint.move_bodies import move_bodies
 from streams.workers.endpoint.partition import Partition, Work
 from streams.workers.endpoint.standby import Standby
 from streams.workers.endpoint.transactions import Transactions
+from streams.workers.pulse import beat, rest
 from streams.workers.slot import UNNAMED, Slot
 from streams.workers.tenure import Tenure
 
@@ -124,6 +125,8 @@ class EndpointWorker:
                 if self.tenure.confirm():
                     raise
                 log.info("%s: the role has gone: %s", self.tenure, error)
+            finally:
+                rest()
 
     def _serve(self, stop: threading.Event) -> None:
         topic = self._cluster.topics.dialog(self.tenure.home)
@@ -166,6 +169,7 @@ class EndpointWorker:
             consumer.close()
 
     def _turn(self, consumer: Consumer) -> None:
+        beat()
         self._read(consumer)
         self._read_at = time.monotonic()
         if not self.tenure.confirm_awake():

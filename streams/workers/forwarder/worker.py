@@ -33,6 +33,7 @@ from streams.workers.counts import Told, Traffic
 from streams.workers.forwarder.delivery import Delivery
 from streams.workers.forwarder.passed import Passed
 from streams.workers.forwarder.transit import Transit
+from streams.workers.pulse import beat, rest
 from streams.workers.slot import Slot
 from streams.workers.tenure import Tenure
 
@@ -140,6 +141,7 @@ class ForwarderWorker:
             self._transit.settle()
             self._commit(10.0)
         finally:
+            rest()
             self.tenure.assigned = False
             self._closing = True
             if not self._committing.is_busy:  # else it would wait with the call, for ever perhaps
@@ -175,6 +177,7 @@ class ForwarderWorker:
                 commit_at = now + COMMIT_EVERY
 
     def _turn(self) -> None:
+        beat()
         self._transit.follow_catalog()
         first = self._consumer.poll(0.05)
         if first is not None:
