@@ -34,7 +34,7 @@ NOWHERE = Source()
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that an analysis says about a topology; ``code`` is ``TA-01`` to ``TA-46``."""
+    """Something that an analysis says about a topology; ``code`` is ``TA-01`` to ``TA-47``."""
 
     code: str
     severity: Severity

@@ -1,4 +1,4 @@
-"""What is already wrong? Every check of a whole topology, TA-01 to TA-46.
+"""What is already wrong? Every check of a whole topology, TA-01 to TA-47.
 
 A check is a row of :data:`CHECKS`: its code, what it is about, and the function that finds it. What
 each one means to a reader is in ``docs/findings.md``, generated from the same rows and from the

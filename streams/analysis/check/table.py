@@ -27,6 +27,7 @@ from streams.analysis.check import (
     statements,
     suppress,
     targets,
+    unenforced,
     unused,
     validations,
 )
@@ -55,6 +56,7 @@ _THEMES = (
     statements.CHECKS,
     suppress.CHECKS,
     targets.CHECKS,
+    unenforced.CHECKS,
     unused.CHECKS,
     validations.CHECKS,
 )

@@ -1,0 +1,96 @@
+"""What SQL Server enforces and Hopline's workers do not (TA-47)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streams.analysis.check.registry import Check
+from streams.analysis.estate import Estate
+from streams.analysis.known import Home
+from streams.analysis.objects import finding, user_databases
+from streams.prose import listed
+from streams.topology import Database, Encryption, Finding, Grant, Instance, Severity, Source
+
+_REMEDY = (
+    "Say who may do what with Kafka's access control lists (hopline acl), and encrypt with TLS."
+)
+
+
+def unenforced(estate: Estate) -> Iterator[Finding]:
+    """Find what was written to keep somebody out, or to keep bodies from being read."""
+    for instance in estate.topology.instances.values():
+        yield from _endpoint(instance)
+        for grants in _by_object(instance.grants):
+            yield _permission(grants, instance)
+    for at in user_databases(estate):
+        for grants in _by_object(at.database.grants):
+            yield _permission(grants, at)
+        yield from _dialog_security(at, at.database)
+
+
+def _endpoint(instance: Instance) -> Iterator[Finding]:
+    endpoint = instance.endpoint
+    if endpoint.authentication and endpoint.encryption is not Encryption.DISABLED:
+        yield _told(
+            instance, endpoint.source,
+            f"the endpoint wants {listed(endpoint.authentication)} and encryption "
+            f"{endpoint.encryption.value}: workers connect to Kafka instead, by Kafka's rules",
+            endpoint=endpoint.name, encryption=endpoint.encryption.value,
+        )  # fmt: skip
+
+
+def _by_object(grants: tuple[Grant, ...]) -> Iterator[list[Grant]]:
+    found: dict[tuple[str, str, str], list[Grant]] = {}
+    for grant in grants:
+        found.setdefault((grant.permission, grant.securable.value, grant.name), []).append(grant)
+    yield from found.values()
+
+
+def _permission(grants: list[Grant], at: Home | Instance) -> Finding:
+    first = next((grant for grant in grants if grant.denied), grants[0])
+    verb = "DENY" if first.denied else "GRANT"
+    return _told(
+        at, first.source,
+        f"{verb} {first.permission.upper()} on {first.securable.value} {first.name}: "
+        "whoever may write the instance's topics may send all the same",
+        permission=first.permission, name=first.name,
+        principals=sorted({grant.principal for grant in grants}),
+    )  # fmt: skip
+
+
+def _dialog_security(at: Home, database: Database) -> Iterator[Finding]:
+    for binding in database.bindings:
+        yield _told(
+            at, binding.source,
+            f"the remote service binding {binding.name} names a user whose certificate encrypts "
+            "nothing: bodies are in Kafka's topics as they were sent",
+            binding=binding.name,
+        )  # fmt: skip
+    for certificate in database.certificates.values():
+        yield _told(
+            at, certificate.source,
+            f"the certificate {certificate.name} encrypts and signs nothing",
+            certificate=certificate.name,
+        )  # fmt: skip
+
+
+def _told(at: Home | Instance, source: Source, message: str, **evidence: object) -> Finding:
+    said = f"not enforced by Hopline: {message}"
+    return finding("TA-47", Severity.INFO, at, source, said, _REMEDY, **evidence)
+
+
+CHECKS = (
+    Check(
+        "TA-47",
+        "A permission, certificate or encryption that Hopline does not enforce",
+        (Severity.INFO,),
+        "4.14, 8.2",
+        "SQL Server asks for SEND on a service and CONNECT on an endpoint, and encrypts dialogs "
+        "with the certificates of users. Hopline reads all that, since it decides whether dialogs "
+        "of SQL Server go through; its own workers know no users: whoever may write an instance's "
+        "topics may send for every service of it, and whoever may read them reads the bodies.",
+        "Say who may write and read which topics with Kafka's access control lists "
+        "(hopline acl), and let brokers and clients talk by TLS.",
+        unenforced,
+    ),
+)

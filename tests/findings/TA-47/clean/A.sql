@@ -1,0 +1,6 @@
+CREATE DATABASE DatabaseA;
+GO
+USE DatabaseA;
+GO
+CREATE QUEUE OrderQueue;
+CREATE SERVICE OrderService ON QUEUE OrderQueue ([DEFAULT]);

@@ -1,0 +1,8 @@
+CREATE DATABASE DatabaseA;
+GO
+USE DatabaseA;
+GO
+CREATE QUEUE OrderQueue;
+CREATE SERVICE OrderService ON QUEUE OrderQueue ([DEFAULT]);
+CREATE USER Intruder WITHOUT LOGIN;
+DENY SEND ON SERVICE::OrderService TO Intruder; -- TA-47

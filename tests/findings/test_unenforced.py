@@ -1,0 +1,61 @@
+"""What SQL Server enforces and the workers do not is told, wherever it is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from streams.analysis.check.unenforced import unenforced
+from streams.analysis.estate import Estate
+from streams.cli import main
+from streams.topology import load
+
+ENDPOINT = "CREATE ENDPOINT E STATE = STARTED AS TCP (LISTENER_PORT = 4022) FOR SERVICE_BROKER ("
+BINDING = "CREATE REMOTE SERVICE BINDING B TO SERVICE 'S' WITH USER = U;"
+GRANT = "GRANT SEND ON SERVICE::S TO"
+BEGIN = """CREATE DATABASE D;
+GO
+USE D;
+GO
+CREATE QUEUE Q;
+CREATE SERVICE S ON QUEUE Q ([DEFAULT]);
+CREATE USER U WITHOUT LOGIN;
+GO
+"""
+
+
+def told(folder: Path, statement: str) -> list[str]:
+    (folder / "A.sql").write_text(BEGIN + statement + "\nGO\n")
+    return [found.message for found in unenforced(Estate(load(folder, 0.0), 0.0))]
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("DENY SEND ON SERVICE::S TO U;", "DENY SEND on service S"),
+        (f"{GRANT} U;", "GRANT SEND on service S"),
+        (f"{GRANT} U; {GRANT} public;", "GRANT SEND on service S"),
+        (BINDING, "remote service binding B"),
+        ("CREATE CERTIFICATE C FROM FILE = 'c.cer';", "certificate C encrypts and signs nothing"),
+        (f"{ENDPOINT}AUTHENTICATION = WINDOWS, ENCRYPTION = REQUIRED);", "encryption required"),
+        (f"{ENDPOINT}AUTHENTICATION = CERTIFICATE C);", "wants CERTIFICATE"),
+    ],
+)
+def test_each_is_told_once(tmp_path: Path, statement: str, said: str) -> None:
+    [message] = told(tmp_path, statement)
+    assert message.startswith("not enforced by Hopline: ")
+    assert said in message
+
+
+def test_what_nobody_has_written_is_not_told(tmp_path: Path) -> None:
+    assert not told(tmp_path, "")
+
+
+def test_apply_says_it_before_anything_is_done(tmp_path: Path) -> None:
+    """It was taken in silence: whoever denied SEND was not told that everybody may send."""
+    told(tmp_path, "DENY SEND ON SERVICE::S TO U;")
+    words = ["apply", str(tmp_path), "--bootstrap", "127.0.0.1:1", "--timeout", "1", "--dry-run"]
+    done = CliRunner().invoke(main, words)
+    assert "A.sql:9: not enforced by Hopline: DENY SEND on service S" in done.output
