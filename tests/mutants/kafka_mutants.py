@@ -72,9 +72,23 @@ MUTANTS = (
     KafkaMutant(
         "leave a transaction open that has failed",
         _TRANSACTIONS,
-        "        self._guard(lambda: self._producer.abort_transaction(15))\n",
+        "        self._guard(self._abort_or_begin_anew)\n",
         "        pass\n",
         "workers/test_transactions.py",
+    ),
+    KafkaMutant(
+        "take an abort that came too early for fencing",
+        _TRANSACTIONS,
+        "if error.args[0].code() != KafkaError.INVALID_TXN_STATE:",
+        "if error.args[0].code():",
+        "workers/test_poison.py",
+    ),
+    KafkaMutant(
+        "wait for a worker that waits for ever",
+        "workers/process.py",
+        "            if control.failure is not None:\n",
+        "            if False:\n",
+        "workers/test_stopping.py",
     ),
     KafkaMutant(
         "go on with a client that is stuck",
