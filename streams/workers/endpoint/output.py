@@ -77,6 +77,7 @@ class Output:
                 produce(*record)
             except BufferError:
                 self._room.produce(*record)
+        self._records.clear()  # the client has the bodies now
         self._producer.flush(15)
 
     def move(self, tx: Transaction, bodies: Sequence[Message]) -> None:
