@@ -254,8 +254,9 @@ class Transaction:
                 self.notices.found(database.name, machine.dialog.far_service)
         elif not parties.from_initiator:
             back = answering(parties, database.broker_id)
-            said = Ack(0, -1, ack.attempt, ack.first_hop, self.now, closed=True)
-            send_ack(self, frame.conversation, back, said, ack.attempt % ADDRESSES, 0)
+            attempt = max(0, ack.attempt)
+            said = Ack(0, -1, attempt, ack.first_hop, self.now, closed=True)
+            send_ack(self, frame.conversation, back, said, attempt % ADDRESSES, 0)
 
     def status(self, status: Status) -> None:
         """Apply what the local forwarder says about a copy that it could not send."""

@@ -132,10 +132,15 @@ def joined(fragments: Sequence[Message]) -> Message:
     return last._replace(header=last.header._replace(fragment=0, fragments=1), body=body)
 
 
+UNPROVOKED = -1
+"""The attempt of an acknowledgement that no copy has provoked: the receiver has room again."""
+
+
 class Ack(NamedTuple):
     """What an acknowledgement says: everything before ``next`` is stored (cumulative).
 
-    ``held`` lists runs of fragments that are stored out of order (U-26).
+    ``held`` lists runs of fragments that are stored out of order (U-26). ``attempt`` is that of the
+    copy that provoked it, or :data:`UNPROVOKED`.
     """
 
     next_sequence: int

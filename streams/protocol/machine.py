@@ -23,7 +23,15 @@ from streams.errors.numbers import Number
 from streams.protocol.closing import Closing
 from streams.protocol.dialog import EVERYTHING, Dialog, Limits
 from streams.protocol.effects import Effect, Report, SendAck, SendError, not_kept
-from streams.protocol.frames import Acknowledgement, Flag, Header, Journey, Message, Status
+from streams.protocol.frames import (
+    UNPROVOKED,
+    Acknowledgement,
+    Flag,
+    Header,
+    Journey,
+    Message,
+    Status,
+)
 from streams.protocol.lock import Lock
 from streams.protocol.parking import TIMER, Parking
 from streams.protocol.receiving import Complete, Receiver
@@ -194,9 +202,14 @@ class Machine:
                 self._owe(journey)
 
     def acknowledgement(self, frame: Acknowledgement) -> None:
-        """Take an acknowledgement frame: it locks, and it moves the window on."""
+        """Take an acknowledgement frame: it locks, and it moves the window on.
+
+        An unprovoked one that confirms nothing new says that the receiver has room again for the
+        message that it refused. A copy never provokes it, so a retry cannot answer itself.
+        """
         ack, dialog = frame.ack, self.dialog
-        if not self._lock.admits(frame.parties, None, ack.attempt):
+        attempt = max(0, ack.attempt)
+        if not self._lock.admits(frame.parties, None, attempt):
             return
         if ack.closed:
             self._closing.peer_closed()
@@ -208,8 +221,10 @@ class Machine:
             if dialog.all_acknowledged and self._move(Input.LAST_ACKNOWLEDGED):
                 self._closing.close()
                 self._report_state(ConversationEvent.END_ACKNOWLEDGED)
+        elif ack.attempt == UNPROVOKED and ack.next == dialog.acknowledged and dialog.is_retrying:
+            self._sender.retry()
         if dialog.is_initiator and dialog.state is State.CD and self._receiver.owed is None:
-            self._receiver.owe(ack.attempt, ack.first_hop)  # somebody asks whether it is closed
+            self._receiver.owe(attempt, ack.first_hop)  # somebody asks whether it is closed
 
     def status(self, status: Status) -> None:
         """Note why the local forwarder could not send a copy."""
@@ -235,17 +250,22 @@ class Machine:
     def wake(self, probe_after: int) -> None:
         """Look again after a catalog change: the queue may be on, a route may be there.
 
-        What waits for a route tries in ``probe_after`` milliseconds.
+        What waits for a route tries in ``probe_after`` milliseconds. A sender whose messages did
+        not fit behind the queue that was off learns that there is room: its next retry could be a
+        minute away.
         """
         dialog = self.dialog
         if dialog.status and dialog.retry_at is not None:
             dialog.retry_at = min(dialog.retry_at, self.now + probe_after)
         if self.queue_on:
+            parked = any(number >= 0 for number, _ in dialog.parked)
             self._parking.unpark()
             expected = dialog.received
             self._take(self._receiver.resume())
             if dialog.received != expected:
                 self._receiver.owe(0, dialog.first_hop)
+            elif parked:
+                self._receiver.owe(UNPROVOKED, dialog.first_hop)
 
     @property
     def shows_stored(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streams.errors import Number
-from streams.protocol import Flag, Limits, Refusal, State
+from streams.protocol import UNPROVOKED, Flag, Limits, Refusal, State
 from tests.node.evidence import shows
 
 from .build import (
@@ -69,7 +69,11 @@ def test_what_cannot_be_parked_is_not_acknowledged() -> None:
     effects = side.hears(message(2))
     assert undeliverable(effects) == [11219]
     assert acked(effects) is None
-    assert queued(wake(side)) == [0, 1]  # type: ignore[arg-type]
+    effects = wake(side)  # type: ignore[assignment]
+    assert queued(effects) == [0, 1]
+    asking = acked(effects)
+    assert asking is not None
+    assert (asking.attempt, asking.next_sequence) == (UNPROVOKED, 2)
     assert queued(side.hears(message(2))) == [2]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streams.protocol import ADDRESSES, CHUNK, Limits, State
+from streams.protocol import ADDRESSES, CHUNK, UNPROVOKED, Limits, State
 from tests.node.evidence import shows
 
 from .build import (
@@ -160,6 +160,19 @@ def test_no_window_without_progress() -> None:
     side.hears(ack(1))
     side.waits(4)
     assert sent(side.hears(ack(1, attempt=1))) == []
+
+
+def test_an_unprovoked_acknowledgement_lets_a_retry_go_at_once() -> None:
+    """The receiver has room again; before the first retry the back-off is short enough."""
+    side = conversing(4)
+    side.hears(ack(1))
+    assert sent(side.hears(ack(1, attempt=UNPROVOKED))) == []
+    side.waits(4)
+    assert sent(side.hears(ack(0, attempt=UNPROVOKED))) == []
+    assert attempts(side.hears(ack(1, attempt=UNPROVOKED))) == [(1, 2)]
+    assert sent(side.hears(ack(4, attempt=UNPROVOKED))) == []
+    assert side.dialog.all_acknowledged
+    assert sent(side.hears(ack(4, attempt=UNPROVOKED))) == []
 
 
 def test_nothing_unacknowledged_nothing_to_retry() -> None:
