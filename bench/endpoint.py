@@ -84,7 +84,9 @@ class Side:
             self._intake.apply(tx, owned.bodies, message, read)
             positions[message.topic() or ""] = (message.offset() or 0) + 1
         tx.close()
+        self._output.begin()
         self._output.write(tx, 0, Positions(*(positions[t] for t in self.inputs)))
+        self._output.send()
         owned.merge(tx, 0, positions)
         self.cpu += time.thread_time() - began
         if self.profile:

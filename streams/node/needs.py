@@ -38,7 +38,7 @@ class Needs:
     """
 
     def __init__(self) -> None:
-        self._lowest: dict[DialogKey, tuple[int | None, int | None]] = {}
+        self._lowest: tuple[dict[DialogKey, int], dict[DialogKey, int]] = {}, {}  # cmd, in
         self._noted: dict[DialogKey, None] = {}
         self._round: list[DialogKey] = []
         self._floor: Spare | None = None
@@ -53,7 +53,8 @@ class Needs:
     def forget(self, key: DialogKey) -> None:
         """Take notice that a dialog needs nothing (any more)."""
         self._noted.pop(key, None)
-        self._lowest.pop(key, None)
+        for lowest in self._lowest:
+            lowest.pop(key, None)
 
     def begin(self, positions: Spare) -> None:
         """Begin a round, unless one goes on; the partition has read up to ``positions``."""
@@ -74,16 +75,20 @@ class Needs:
             key = self._round.pop()
             dialog = look(key)
             if dialog is not None and dialog.needs_bodies:
-                commands, frames = dialog.needed_commands(), dialog.needed_frames()
-                self._lowest[key] = min(commands, default=None), min(frames, default=None)
+                needed = dialog.needed_commands(), dialog.needed_frames()
+                for lowest, positions in zip(self._lowest, needed, strict=True):
+                    first = min(positions, default=None)
+                    if first is None:
+                        lowest.pop(key, None)
+                    else:
+                        lowest[key] = first
         if self._round:
             return None
         floor, self._floor = self._floor, None
-        commands = (c for c, _ in self._lowest.values() if c is not None)
-        frames = (f for _, f in self._lowest.values() if f is not None)
+        commands, frames = (min(lowest.values(), default=None) for lowest in self._lowest)
         return Spare(
-            min(floor.cmd, min(commands, default=floor.cmd)),
-            min(floor.inbox, min(frames, default=floor.inbox)),
+            floor.cmd if commands is None else min(floor.cmd, commands),
+            floor.inbox if frames is None else min(floor.inbox, frames),
             floor.ack,
         )
 
@@ -92,9 +97,6 @@ class Needs:
 
         ``which``: 0 for ``cmd``, 1 for ``in``. As of the last round.
         """
-        found = [
-            (lowest, key)
-            for key, needed in self._lowest.items()
-            if (lowest := needed[which]) is not None and lowest < position
-        ]
+        lowest = self._lowest[which].items()
+        found = [(needed, key) for key, needed in lowest if needed < position]
         return len(found), [key for _, key in nsmallest(most, found, key=itemgetter(0))]

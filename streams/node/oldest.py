@@ -8,6 +8,9 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
+STALE = 2
+"""Entries that may be in the heap for each key: rebuilding it costs less than keeping them."""
+
 
 class Oldest(Generic[K]):
     """Keys, each with a position; :meth:`first` is the order.
@@ -17,39 +20,36 @@ class Oldest(Generic[K]):
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, K]] = []
-        self._entries: dict[K, tuple[int, int, K]] = {}
-        self._ticket = 0  # no other entry's: keys are never compared
+        self._heap: list[tuple[int, K]] = []
+        self._positions: dict[K, int] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._positions)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._entries
+        return key in self._positions
 
     def put(self, key: K, position: int) -> None:
         """Let a key be there, at a position."""
-        entry = self._entries.get(key)
-        if entry is not None and entry[0] == position:
+        if self._positions.get(key) == position:
             return
-        self._ticket += 1
-        entry = self._entries[key] = (position, self._ticket, key)
-        heapq.heappush(self._heap, entry)
-        if len(self._heap) > 64 + 4 * len(self._entries):
-            self._heap = list(self._entries.values())
+        self._positions[key] = position
+        heapq.heappush(self._heap, (position, key))
+        if len(self._heap) > 64 + STALE * len(self._positions):
+            self._heap = [(at, key) for key, at in self._positions.items()]
             heapq.heapify(self._heap)
 
     def drop(self, key: K) -> None:
         """Let a key not be there."""
-        self._entries.pop(key, None)
+        self._positions.pop(key, None)
 
     def first(self, most: int) -> Iterator[K]:
         """Yield up to so many keys, the lowest position first; they stay there."""
-        found: list[tuple[int, int, K]] = []
+        found: dict[K, int] = {}  # an entry may be there twice
         while self._heap and len(found) < most:
-            entry = heapq.heappop(self._heap)
-            if self._entries.get(entry[2]) is entry:
-                found.append(entry)
-        for entry in found:
-            heapq.heappush(self._heap, entry)
-        return iter([key for _, _, key in found])
+            position, key = heapq.heappop(self._heap)
+            if self._positions.get(key) == position:
+                found[key] = position
+        for key, position in found.items():
+            heapq.heappush(self._heap, (position, key))
+        return iter(list(found))

@@ -139,6 +139,24 @@ def test_few_dialogs_are_kept_as_values_and_all_are_there() -> None:
     assert dialogs.get(key) is None
 
 
+def test_a_backlog_of_any_number_of_chunks_comes_back() -> None:
+    """One chunk is kept in another form than several; both say the same."""
+    dialogs = Dialogs(unpack_dialog, awake=0)
+    key, dialog = a_dialog(1)
+    for numbers in ((0,), (0, 1), (0, 1, 2), (1, 2), (2,), ()):
+        for number in set(dialog.chunks) - set(numbers):
+            dialogs.put_chunk(key, number, None)
+        dialog.chunks = {number: Chunk([number]) for number in numbers}
+        dialogs.put(key, dialog, encode_dialog(dialog))
+        for number, chunk in dialog.chunks.items():
+            dialogs.put_chunk(key, number, encode_chunk(chunk))
+        found = dialogs.look(key)
+        assert found is not None
+        assert found.chunks == dialog.chunks
+        dialogs._awake.clear()
+    assert not dialogs._chunks
+
+
 def test_without_a_record_a_dialog_stays_a_value() -> None:
     dialogs = Dialogs(unpack_dialog, awake=1)
     put = dict(a_dialog(number) for number in range(1, 5))

@@ -99,6 +99,19 @@ def test_long_transactions_take_on_less_and_short_ones_more_again() -> None:
     assert allowance.records == 1_000
 
 
+def test_few_records_of_each_dialog_leave_room_for_fewer_records() -> None:
+    """A dialog costs a transaction time and memory of its own; a small transaction has room."""
+    large, small = Allowance(10_000), Allowance(1_000)
+    for allowance in (large, small):
+        allowance.learn(LONG / 10, records=10_000, dialogs=10_000)
+    assert (large.records, small.records) == (4_000, 1_000)
+    large.learn(LONG / 10, records=4_000, dialogs=400)
+    assert large.records == 4_501  # grows back as after a long one
+    for _ in range(100):
+        large.learn(LONG / 10, records=10_000, dialogs=1_000)
+    assert large.records == 10_000
+
+
 def test_a_long_transaction_raises_nothing_that_an_abort_has_halved() -> None:
     allowance = Allowance(1_000)
     for _ in range(9):

@@ -10,6 +10,12 @@ waits for the one that is under way, here and at the other side."""
 IN_FLIGHT = 2
 """What waits adds to the messages in flight towards a service until they fill so many transactions:
 one is worked on at the other side while the next one is on its way."""
+DIALOG = 2
+"""Each dialog costs a transaction as much as so many records: a copy, state, timers, an answer."""
+LIVELY = 10
+"""Records of each dialog with which a transaction takes on the most."""
+SMALL = 1_000
+"""A transaction of so many records is never too long because each is of another dialog."""
 LEAST = 16
 """However long transactions are, they take on one in so many of the most: below that their length
 comes from elsewhere, and each costs more than what is in it."""
@@ -19,7 +25,8 @@ class Allowance:
     """Records that a transaction may read, and about as many that it may write.
 
     ``most`` at best. It is halved when a transaction was long, too large or aborted, and grows back
-    by an eighth with each one that was not long.
+    by an eighth with each one that was not long. Where transactions find few records of each
+    dialog it stays below the most, because dialogs take time and memory as well.
     """
 
     def __init__(self, most: int) -> None:
@@ -35,9 +42,16 @@ class Allowance:
         """Take on half as much: a transaction was aborted, or would have been too large."""
         self.records = max(1, self.records // 2)
 
-    def learn(self, seconds: float) -> None:
-        """Take notice of how long a committed transaction has taken."""
+    def learn(self, seconds: float, records: int = LIVELY, dialogs: int = 1) -> None:
+        """Take notice of how long a committed transaction took, and what it had in it."""
         if seconds > LONG:
             self.records = max(self.records // 2, min(self.records, self._most // LEAST), 1)
         else:
-            self.records = min(self._most, self.records + self.records // 8 + 1)
+            most = self._affordable(records, dialogs)
+            self.records = min(most, self.records + self.records // 8 + 1)
+
+    def _affordable(self, records: int, dialogs: int) -> int:
+        """Return how many records cost as much as the most do with LIVELY of each dialog."""
+        each = max(1.0, records / max(1, dialogs))
+        most = self._most * (1 + DIALOG / LIVELY) / (1 + DIALOG / each)
+        return min(self._most, max(SMALL, int(most)))

@@ -286,7 +286,7 @@ class Applier:
         for one in applied:
             one.owned.merge(one.tx, ends[one.owned.number], one.positions, parked=one.parked)
             one.owned.put_back(one.left)
-            one.owned.allowance.learn(seconds)
+            one.owned.allowance.learn(seconds, one.tx.planned, len(one.tx.machines))
             self._counts.add(one.tx, seconds)
         return True
 
