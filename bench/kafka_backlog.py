@@ -6,6 +6,7 @@ new dialogs beside it and on the idle system. Then something is absent, a backlo
 accepted, and it returns. `--absent` says what: the target (SQL3) or the gateway (SQL2), which have
 returned with the first heartbeat of their forwarder; the target's endpoint worker, while its
 forwarder goes on, which has returned when it is ready; the target's queue, which is off and on.
+Without options each of them is absent once, and the target twice: for 1,000 and 100,000 dialogs.
 `--shares` says how the messages are shared by the dialogs.
 """
 
@@ -368,6 +369,10 @@ ABSENCES: dict[str, tuple[Callable[[System], object], Callable[[System], float]]
 """How something leaves, and how it returns: when, in monotonic seconds."""
 
 
+CASES = [("target", 1_000), ("target", 100_000), *product(list(ABSENCES)[1:], [1_000])]
+"""What is absent, and the dialogs of the backlog."""
+
+
 @contextmanager
 def running(broker: Broker, pace: str, processes: Sequence[str]) -> Iterator[System]:
     """Run a system of its own."""
@@ -398,18 +403,25 @@ def rows(group: str, found: Figures, base: Figures) -> list[Row]:
     ]
 
 
+def cases(absent: Sequence[str] | None, dialogs: Sequence[int] | None) -> list[tuple[str, int]]:
+    """Return what is to be absent, with how many dialogs; what is not given is as in CASES."""
+    if absent is None and dialogs is None:
+        return CASES
+    return list(product(absent or ["target"], dialogs or [1_000]))
+
+
 def main() -> None:
     """Print the table."""
     parser = options(__doc__)
     parser.add_argument("--messages", type=int, default=1_000_000)
-    parser.add_argument("--dialogs", type=int, nargs="+", default=[1_000, 100_000])
-    parser.add_argument("--absent", choices=ABSENCES, nargs="+", default=["target"])
+    parser.add_argument("--dialogs", type=int, nargs="+")
+    parser.add_argument("--absent", choices=ABSENCES, nargs="+")
     parser.add_argument("--shares", choices=SHARES, nargs="+", default=["even"])
     parser.add_argument("--pace", choices=("latency", "throughput"), default="throughput")
     given = parser.parse_args()
     table: list[Row] = []
     with lasting_broker() as broker:
-        for absent, dialogs, shares in product(given.absent, given.dialogs, given.shares):
+        for (absent, dialogs), shares in product(cases(given.absent, given.dialogs), given.shares):
             split = absent == "worker"
             processes = [*INSTANCES[:-1], *([FORWARDER, ENDPOINT] if split else [TARGET])]
             with running(broker, given.pace, processes) as system:

@@ -32,6 +32,7 @@ from streams.workers.counts import Told, Traffic
 from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.endpoint.standby import own_name
 from streams.workers.forwarder import ForwarderWorker
+from streams.workers.free_memory import FreeMemory
 from streams.workers.pulse import HUNG, Pulses
 from streams.workers.slot import Slot, refuse_taken
 from streams.workers.tenure import Tenure
@@ -213,9 +214,10 @@ class Process:
         failed, and the process would go on for ever without doing anything.
         """
         asked_at: float | None = None
-        pulses = Pulses(threads, self._hung_after)
+        pulses, memory = Pulses(threads, self._hung_after), FreeMemory(time.monotonic())
         while alive := [thread for thread in threads if thread.is_alive()]:
             alive[0].join(_LOOK)
+            memory.give_back(time.monotonic())
             if control.failure is not None:
                 self._failure = self._failure or control.failure
                 self._stop.set()
