@@ -30,6 +30,7 @@ from streams.capture.manifest import (
 from streams.capture.record import Counts, Metadata, Record
 from streams.capture.writer import CaptureWriter
 from streams.errors import UsageError
+from streams.private import make_folder, open_private
 
 _LOCK = ".lock"
 
@@ -158,7 +159,7 @@ class CaptureFolder:
         path = self.path / MANIFEST
         draft = path.with_name(MANIFEST + ".part")
         try:
-            with draft.open("w", encoding="utf-8") as file:
+            with open_private(draft, "w", "utf-8") as file:
                 file.write(encoded(self._manifest))
                 file.flush()
                 os.fsync(file.fileno())
@@ -188,7 +189,7 @@ def _make(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(p.name != _LOCK for p in folder.iterdir())):
         raise UsageError(f"{folder} holds something already.", "Name a new or an empty folder.")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise UsageError(
             f"{folder}: the folder cannot be made: {error.strerror}.", "Name another one."
@@ -197,7 +198,7 @@ def _make(folder: Path) -> None:
 
 def _locked(folder: Path) -> IO[bytes]:
     """Keep others from writing there until the file is closed; raises UsageError where one does."""
-    file = (folder / _LOCK).open("wb")
+    file = open_private(folder / _LOCK, "wb")
     if sys.platform != "win32":
         import fcntl
 

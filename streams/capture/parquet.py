@@ -14,6 +14,7 @@ from pyarrow import parquet
 from streams.capture.look import Look, raw
 from streams.capture.record import Record
 from streams.errors import UsageError
+from streams.private import open_private
 from streams.wire import Topics
 from streams.wire.describe import describe
 
@@ -56,7 +57,10 @@ def write_parquet(path: Path, records: Iterable[tuple[Record, Look]], topics: To
     count, pending = 0, iter(records)
     draft = path.with_name(path.name + ".part")
     try:
-        with parquet.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
+        with (
+            open_private(draft, "wb") as file,
+            parquet.ParquetWriter(file, SCHEMA, compression="zstd") as writer,
+        ):
             while rows := [_row(r, found, topics) for r, found in islice(pending, _BATCH)]:
                 writer.write_table(pyarrow.Table.from_pylist(rows, SCHEMA))
                 count += len(rows)

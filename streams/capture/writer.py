@@ -32,6 +32,7 @@ from streams.capture.packing import pack
 from streams.capture.record import Counts, Metadata, Record
 from streams.capture.squeeze import Squeezer
 from streams.errors import UsageError
+from streams.private import open_private
 from streams.schema import load
 from streams.wire.packing import pack_long
 
@@ -62,7 +63,7 @@ class CaptureWriter:
         entries = _entries(metadata)
         self._marker = _marker(entries)
         try:
-            self._file: IO[bytes] = open(self._part, "w+b")  # noqa: SIM115 - closed by close()
+            self._file: IO[bytes] = open_private(self._part, "w+b")  # closed by close()
             fastavro.writer(  # of the header alone
                 self._file, load("CapturedRecord"), [], codec=codec.value, metadata=dict(entries),
                 sync_marker=self._marker,

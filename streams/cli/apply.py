@@ -9,19 +9,18 @@ from dataclasses import asdict, dataclass, replace
 
 import click
 
-from streams.analysis.check.unenforced import unenforced
-from streams.analysis.estate import Estate
+from streams.analysis.check.unenforced import unenforced_of
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_options
 from streams.cli.parts import clusters_of_parts, part_option
 from streams.cli.topology_argument import TopologyArgument
+from streams.cli.unenforced import tell_unenforced
 from streams.errors import UsageError
 from streams.kafka import Cluster, Deployment, demand_stateable, deploy, preview, read_catalog
 from streams.live.open_dialogs import Broken, find_broken
 from streams.live.parts import Part, refuse_another
 from streams.topology import Severity, Topology
 
-_TOLD = 5
 _BAD_NEWS = 1
 _MOST = 10
 """Dialogs that are named one by one."""
@@ -71,7 +70,7 @@ def apply(
     topology or the settings have for it; the plans of all are made before anything is done.
     """
     refuse_broken(topology)
-    _tell_unenforced(topology)
+    tell_unenforced(unenforced_of(topology, time.time()))
     parts = list(clusters_of_parts(topology, chosen, bootstrap, prefix))
     planned = [_plan(topology, *part, prune=prune, timeout=timeout) for part in parts]
     if format_ == "text":
@@ -152,16 +151,6 @@ def _one_as_json(done: Deployment, broken: list[Broken]) -> dict[str, object]:
         "warning": done.warning,
         "breaks": [{**asdict(each), "conversation": str(each.conversation)} for each in broken],
     }
-
-
-def _tell_unenforced(topology: Topology) -> None:
-    """Write to stderr what the topology asks for and no worker does: silence would be a promise."""
-    found = list(unenforced(Estate(topology, time.time())))
-    for told in found[:_TOLD]:
-        click.echo(f"hopline: {told.file}:{told.line}: {told.message}.", err=True)
-    if found:
-        more = f"{len(found) - _TOLD} more are in 'hopline check'. " * (len(found) > _TOLD)
-        click.echo(f"  {more}{found[0].remedy}", err=True)
 
 
 def refuse_broken(topology: Topology) -> None:

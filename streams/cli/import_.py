@@ -8,8 +8,10 @@ from pathlib import Path
 
 import click
 
+from streams.analysis.check.unenforced import unenforced_of
 from streams.cli.answer_options import format_option
 from streams.cli.output_folder import ensure_usable
+from streams.cli.unenforced import tell_unenforced
 from streams.topology import load_with_notes
 from streams.topology.importing import (
     imported_instances,
@@ -57,7 +59,9 @@ def import_(
     imported = imported_instances(sources)
     ensure_usable(output, force=force)
     write_folder(output, imported, database)
-    report = report_of(output, *load_with_notes(output, time.time()))
+    topology, notes = load_with_notes(output, time.time())
+    tell_unenforced(unenforced_of(topology, time.time()))
+    report = report_of(output, topology, notes)
     if format_ == "json":
         click.echo(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
     else:

@@ -12,6 +12,7 @@ import click
 from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.parameters import IN_DATABASE
+from streams.cli.unenforced import tell_unenforced
 from streams.errors import UsageError
 from streams.live.statements import (
     Planned,
@@ -60,6 +61,7 @@ def sql(
     cluster = cluster_of(bootstrap, prefix)
     cluster.wait(timeout, lambda said: click.echo(said, err=True))
     planned = plan_script(cluster, script, time.time())
+    tell_unenforced(planned.unenforced)
     if format_ == "text":
         _show(planned)
     version = planned.change.base

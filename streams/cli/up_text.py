@@ -28,6 +28,9 @@ def status_lines(folder: UpFolder, status: Status) -> Iterator[str]:
     for hung in status.hung:
         yield _row("hung", str(hung))
         yield _row("", hung.remedy)
+    for held in status.held_back:
+        yield _row("held back", str(held))
+        yield _row("", held.remedy)
     catalog = status.catalog
     served = len(catalog.instances if catalog else system.instances)
     for worker in status.workers:
@@ -120,6 +123,10 @@ def status_json(folder: UpFolder, status: Status) -> dict[str, Any]:
             if g.records
         ],
         "hung": [each._asdict() for each in status.hung],
+        "held_back": [
+            {**each._asdict(), "place": each.place, "remedy": each.remedy}
+            for each in status.held_back
+        ],
     }
 
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from streams.errors import SurroundingsError
+from streams.private import make_folder, open_private
 
 _LEFT: list[subprocess.Popen[bytes]] = []
 """Python warns about a child that is forgotten while it runs, and that is the purpose here."""
@@ -23,7 +24,7 @@ class Children:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Children:
-        self._logs.mkdir(parents=True, exist_ok=True)
+        make_folder(self._logs)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -31,7 +32,7 @@ class Children:
 
     def start(self, name: str, *arguments: str) -> None:
         """Run ``hopline ARGUMENTS`` in the background; what it says goes to its log."""
-        with self.log(name).open("wb") as log:
+        with open_private(self.log(name), "wb") as log:
             self._running[name] = subprocess.Popen(
                 [sys.executable, "-m", "streams", *arguments],
                 stdin=subprocess.DEVNULL,

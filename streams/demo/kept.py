@@ -9,6 +9,7 @@ from pathlib import Path
 
 from streams.embedded import Broker
 from streams.embedded.process import command_line, end
+from streams.private import write_private
 
 _STOP_S = 20.0
 _OURS = "streams"
@@ -17,7 +18,7 @@ _OURS = "streams"
 
 def note(data: Path, processes: Mapping[str, int]) -> None:
     """Note what runs on: process ids by name."""
-    _file(data).write_text(json.dumps(processes), "utf-8")
+    write_private(_file(data), json.dumps(processes))
 
 
 def stop(data: Path) -> bool:

@@ -40,4 +40,5 @@ def install(scratch: Path, archive: Path) -> None:
     for old in archive.parent.glob("kafka-*.jsa"):
         with contextlib.suppress(OSError):  # Windows keeps what a broker has mapped
             old.unlink()
+    scratch.chmod(0o644)  # classes of Kafka's and nothing else: every user of the cache may read it
     os.replace(scratch, archive)

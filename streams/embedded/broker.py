@@ -22,6 +22,7 @@ from streams.embedded.process import end, environment, spawn, wait_until
 from streams.embedded.properties import NOTHING, Beside, Node, server_properties
 from streams.embedded.state import Condition, DataDir, Running, is_locked
 from streams.errors import SurroundingsError, UsageError
+from streams.private import UMASK, make_folder, write_private
 
 START_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 20.0
@@ -95,7 +96,7 @@ class Broker:
         if self.port and not is_free(self.port):
             raise _taken(self.port)
         java, jars = find_java(), kafka_jars()
-        self.data.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.data.path)
         with self.data.starting():
             self._refuse_second()
             cluster = self.data.cluster() or self._format(java, jars)
@@ -161,7 +162,7 @@ class Broker:
             config = scratch / "server.properties"
             # The ports are in the file because the tool wants them; they are not kept.
             text = server_properties(scratch / "log", 1, self._node or Node(1, (2,)))
-            config.write_text(text, encoding="ascii")
+            write_private(config, text, "ascii")
             options = [*_TOOL_JVM, *archive.using(archive.archive_path(java, jars))]
             tool = ["kafka.tools.StorageTool", "format", "-t", self._cluster, "-c", str(config)]
             done = subprocess.run(
@@ -171,6 +172,7 @@ class Broker:
                 text=True,
                 check=False,
                 env=environment(),
+                umask=UMASK,
             )
             if done.returncode != 0:
                 why = _why(done.stderr + done.stdout, done.returncode)
@@ -187,11 +189,11 @@ class Broker:
         port = self.port or chosen
         node = self._node or Node(1, (controller,))
         text = server_properties(self.data.log_dir, port, node, self._beside)
-        self.data.properties.write_text(text, encoding="ascii")
+        write_private(self.data.properties, text, "ascii")
         main = ["kafka.Kafka", str(self.data.properties)]
         told = [*self._jvm, *_LOGGING, *self._beside.java, *options]
         command = _java(java, told, jars, main)
-        self._child = spawn(command, self.data.log_file)
+        self._child = spawn(command, self.data.log_file, umask=UMASK)
         running = Running(self._child.pid, port, cluster, time.time())
         self.data.record(running)
         try:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from streams.private import open_private
+
 POLL_S = 0.02
 
 _SPAWNED: list[subprocess.Popen[bytes]] = []
@@ -24,12 +26,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, "LC_ALL": "C.UTF-8"}
 
 
-def spawn(command: list[str], log: Path, mode: str = "wb") -> subprocess.Popen[bytes]:
+def spawn(
+    command: list[str], log: Path, mode: str = "wb", *, umask: int = -1
+) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own, its output in ``log``; mode ``ab`` keeps the former.
 
     Ctrl-C in the shell does not reach it, and it outlives us.
     """
-    child = _popen(command, log, mode)
+    child = _popen(command, log, mode, umask)
     _forget_ended()
     _SPAWNED.append(child)
     return child
@@ -39,18 +43,19 @@ def _forget_ended() -> None:
     _SPAWNED[:] = [each for each in _SPAWNED if each.poll() is None]
 
 
-def _popen(command: list[str], log: Path, mode: str) -> subprocess.Popen[bytes]:
+def _popen(command: list[str], log: Path, mode: str, umask: int) -> subprocess.Popen[bytes]:
     apart: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS
         apart = {"creationflags": flags}
-    with log.open(mode) as output:
+    with open_private(log, mode) as output:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=environment(),
+            umask=umask,
             **apart,
         )
 

@@ -20,6 +20,7 @@ from typing import IO
 from streams.embedded.probe import HOST, ask
 from streams.embedded.process import command_line
 from streams.errors import UsageError
+from streams.private import open_private, write_private
 
 
 class Condition(Enum):
@@ -92,7 +93,7 @@ class DataDir:
     def record(self, running: Running) -> None:
         """Write the state file, whole or not at all."""
         scratch = self.state_file.with_suffix(f".{running.pid}")
-        scratch.write_text(json.dumps(asdict(running)) + "\n", encoding="utf-8")
+        write_private(scratch, json.dumps(asdict(running)) + "\n")
         os.replace(scratch, self.state_file)
 
     def forget(self) -> None:
@@ -130,7 +131,7 @@ class DataDir:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[bool]:
     """Hold a file's lock; yields whether it was to be had, and never waits for it."""
-    with path.open("ab") as file:
+    with open_private(path, "ab") as file:
         yield _lock(file)
 
 

@@ -18,6 +18,7 @@ from streams.embedded.process import command_line
 from streams.embedded.state import locked
 from streams.errors import UsageError
 from streams.live.jobs import Job, jobs_of
+from streams.private import make_folder, write_private
 from streams.wire.topics import escape, unescape
 
 
@@ -146,7 +147,7 @@ class UpFolder:
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Keep everybody else from starting or stopping the system meanwhile."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
         with locked(self.path / "up.lock") as mine:
             if not mine:
                 raise UsageError(
@@ -171,5 +172,5 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _write(path: Path, value: dict[str, Any]) -> None:
     scratch = path.with_suffix(f".{os.getpid()}")
-    scratch.write_text(json.dumps(value) + "\n", encoding="utf-8")
+    write_private(scratch, json.dumps(value) + "\n")
     os.replace(scratch, path)

@@ -17,6 +17,7 @@ from streams.live.open_dialogs import find_broken
 from streams.live.readiness import last_words, ready_instances
 from streams.live.statements import live_topology
 from streams.live.stop import stop_workers
+from streams.private import make_folder
 from streams.settings import Replication
 from streams.topology import Topology
 from streams.topology.records import encode
@@ -146,7 +147,7 @@ def _fits(before: System, wanted: System) -> bool:
 def _run(folder: UpFolder, wanted: System) -> System:
     """Start a keeper, which starts the rest."""
     log = folder.log("keeper")
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(log.parent)
     where = (str(folder.path), wanted.bootstrap, wanted.prefix, wanted.folder)
     child = spawn([sys.executable, "-m", "streams.live", *where, *wanted.agents], log)
     system = replace(wanted, keeper=child.pid)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from streams.analysis.check.unenforced import unenforced_of
 from streams.errors import UsageError
 from streams.kafka import (
     CatalogState,
@@ -39,7 +40,8 @@ class Planned:
     """What a script does to the catalog: its objects, the topics that are new, and the topology.
 
     ``refused`` says what the engine would not do; with any of it nothing may be published.
-    ``left_out``: it changes what the catalog does not keep.
+    ``left_out``: it changes what the catalog does not keep. ``unenforced``: what it asks for and no
+    worker does (TA-47).
     """
 
     wanted: Topology
@@ -49,6 +51,7 @@ class Planned:
     left_out: bool
     before: Mapping[str, Mapping[str, Any]]
     after: Mapping[str, Mapping[str, Any]]
+    unenforced: tuple[Finding, ...] = ()
 
 
 def live_topology(state: CatalogState) -> Topology:
@@ -83,6 +86,7 @@ def plan_script(
         not change and wanted != live,
         before,
         after,
+        tuple(f for f in unenforced_of(wanted, now) if f not in unenforced_of(live, now)),
     )
 
 

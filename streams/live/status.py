@@ -10,6 +10,7 @@ from streams.embedded import Broker, Condition
 from streams.kafka import Cluster, Hung, KafkaException, find_hung, read_catalog, read_lags
 from streams.kafka.listing import topic_names
 from streams.live.folder import System, UpFolder, WorkerProcess
+from streams.live.held import HeldBack, find_held_back
 from streams.live.readiness import ready_instances
 from streams.topology import pair_names
 from streams.wire import Topics
@@ -22,7 +23,8 @@ class Health(Enum):
     STARTING = "starting"
     """Everything lives, and not every worker is ready."""
     BROKEN = "broken"
-    """Something of it does not live, Kafka does not answer, or a transaction hangs."""
+    """Something of it does not live, Kafka does not answer, a transaction hangs, or a statement
+    is held back."""
     STOPPED = "stopped"
 
 
@@ -67,6 +69,7 @@ class Status:
     catalog: CatalogStatus | None = None
     lags: tuple[Lag, ...] = ()
     hung: tuple[Hung, ...] = ()
+    held_back: tuple[HeldBack, ...] = ()
 
 
 def find_statuses(folder: UpFolder, timeout: float) -> dict[str, Status]:
@@ -95,32 +98,36 @@ def find_status(folder: UpFolder, timeout: float) -> Status:
         for w in folder.workers()
     )
     answers = condition in (None, Condition.RUNNING)
-    catalog, lags, hung = _ask(system, timeout) if answers else (None, (), ())
+    catalog, lags, hung, held_back = _ask(system, timeout) if answers else (None, (), (), ())
     keeper = folder.keeps(system)
-    alive = keeper and catalog is not None and all(w.alive for w in workers) and not hung
+    lives = keeper and catalog is not None and all(w.alive for w in workers)
+    alive = lives and not hung and not held_back
     wanted = set(catalog.instances) if catalog else set()
     served = bool(workers) and all(w.ready >= w.process.wanted(wanted) for w in workers)
     health = Health.BROKEN if not alive else Health.RUNNING if served else Health.STARTING
     pid = recorded.pid if recorded else None
-    return Status(health, system, condition, pid, keeper, workers, catalog, lags, hung)
+    return Status(health, system, condition, pid, keeper, workers, catalog, lags, hung, held_back)
 
 
 def _ask(
     system: System, timeout: float
-) -> tuple[CatalogStatus | None, tuple[Lag, ...], tuple[Hung, ...]]:
+) -> tuple[CatalogStatus | None, tuple[Lag, ...], tuple[Hung, ...], tuple[HeldBack, ...]]:
     cluster = Cluster(system.bootstrap, Topics(system.prefix))
     try:
         cluster.admin().list_topics(timeout=timeout)
     except KafkaException:
-        return None, (), ()
+        return None, (), (), ()
     names = [name for name in topic_names(cluster) if name.startswith(system.prefix)]
     hung = find_hung(cluster, names)
     if any(each.topic == cluster.topics.catalog for each in hung):
-        return None, (), hung
+        return None, (), hung, ()
     state = read_catalog(cluster)
     known = tuple(state.topology.instances) if state.topology else ()
     pairs = tuple(sorted(pair_names(state.topology))) if state.topology else ()
-    return CatalogStatus(state.version, known, state.error), _lags(cluster, known, pairs), hung
+    lags = _lags(cluster, known, pairs)
+    waiting = {lag.instance for lag in lags if lag.topic == "cmd" and lag.records}
+    held_back = find_held_back(cluster, sorted(waiting))
+    return CatalogStatus(state.version, known, state.error), lags, hung, held_back
 
 
 def _lags(cluster: Cluster, instances: tuple[str, ...], pairs: tuple[str, ...]) -> tuple[Lag, ...]:

@@ -24,6 +24,7 @@ from streams.monitor.session import close_session, open_session
 from streams.monitor.sink import Target
 from streams.monitor.upkeep import Upkeep
 from streams.monitor.watch import Watch
+from streams.private import make_folder
 from streams.store import Store
 
 _LOOK_S = 0.25
@@ -68,7 +69,7 @@ def _monitor(
     cluster = cluster_id(spark, kafka)
     store.claim(config.claims(cluster))
     checkpoint = config.checkpoint_for(cluster)
-    checkpoint.mkdir(parents=True, exist_ok=True)
+    make_folder(checkpoint)
     defined = queries(spark, config, _target(kafka, store, say), learn(kafka))
     started: list[StreamingQuery] = []
     eye = Eye(kafka)

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from streams.embedded import find_java, spark_jars
 from streams.errors import SurroundingsError
+from streams.private import make_folder, open_private
 
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -65,9 +66,9 @@ def open_session(
     conf = SparkConf().setMaster(master).setAppName(name)
     for key, value in _settings(master, largest).items():
         conf.set(key, value)
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(log.parent)
     try:
-        with log.open("ab") as output, _signals_kept():
+        with open_private(log, "ab") as output, _signals_kept():
             # A session of its own: a signal to our process group must reach us, not the JVM.
             streams: dict[str, Any] = {"stdout": output, "stderr": output}
             own = {"start_new_session": os.name == "posix"}

@@ -12,6 +12,7 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from streams.errors import SurroundingsError, UsageError
+from streams.private import make_folder
 
 MONITOR_STORE = "sqlite:///.hopline/monitor/monitor.sqlite"
 """Where the monitor's figures are unless told otherwise."""
@@ -107,7 +108,7 @@ def _engine(address: URL, **options: Any) -> Engine:
 def _prepare_file(address: URL, create: bool, remedy: str) -> None:
     file = Path(str(address.database))
     if create:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
     elif not file.is_file():
         raise UsageError(f"There is no store {file}.", remedy)
 

@@ -17,6 +17,7 @@ class BeginDialog:
 
     ``broker``: the id that it names, ``CURRENT DATABASE`` already resolved; ``None`` for none.
     ``related``: it joins a conversation group. ``unresolved``: clauses whose values are unknown.
+    ``asks_encryption``: ENCRYPTION = ON is written, and not only the default.
     """
 
     service: str | None
@@ -26,6 +27,7 @@ class BeginDialog:
     related: bool = False
     encryption: bool = True
     unresolved: tuple[str, ...] = ()
+    asks_encryption: bool = False
     source: Source = field(default=NOWHERE, compare=False)
 
     @property

@@ -11,7 +11,7 @@ producer needs no IdempotentWrite of the cluster: since Kafka 2.8 Write on any t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 
@@ -47,12 +47,15 @@ class On(Enum):
     NEXT = "of the instances that its routes lead to"
     PLACE = "those of its queues"
     EVERY = "of every home"
-    OWN = "which begin with its own name"
+    OWN = "which have its own name, or begin with that and a dot"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a role needs of a resource; ``name`` is a kind of topic, or what a name begins with."""
+    """What a role needs of a resource; ``name`` is a kind of topic, or what a name begins with.
+
+    Of a topic ``On.OWN`` it is what stands behind the role's own name.
+    """
 
     resource: Resource
     name: str
@@ -262,9 +265,32 @@ ROLES: Mapping[str, RoleKind] = {
 }  # fmt: skip
 """The kinds of roles, by name."""
 
+
+def _for_one(kind: str, says: str) -> RoleKind:
+    """Return a kind of role that writes the topics of its home, where the kind writes of every."""
+    rows = (
+        replace(row, on=On.HOME)
+        if row.resource is Resource.TOPIC and Operation.WRITE in row.operations
+        else row
+        for row in ROLES[kind].rows
+    )
+    return RoleKind(says, tuple(rows))
+
+
+FOR_ONE: Mapping[str, RoleKind] = {
+    "outbox": _for_one("outbox", "hands over what is said to the services of one instance"),
+    "trace": _for_one("trace", "sends probes from one instance, and back to others"),
+}
+"""The same kinds where they are to write for one instance only: ``outbox.ServerA``."""
+
 EXTRA: Mapping[str, tuple[Row, ...]] = {
     "data-dependent-routing": (
-        _topic("", On.OWN, "Create Read Write Describe", "its table of resolved conversations"),
+        _topic(
+            "-resolved_conversations-changelog",
+            On.OWN,
+            "Create Read Write Describe",
+            "its table of resolved conversations",
+        ),
     ),
     "configuration-notice": _PUBLISHES,
 }

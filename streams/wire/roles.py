@@ -1,7 +1,8 @@
 """The roles of a topology with their grants: the table of :mod:`streams.wire.grants`, filled in.
 
 A resource is named as it is, or by what its name begins with (``prefixed``): the endpoint worker
-of an instance may write any queue of that instance, also one that is made later.
+of an instance may write any queue of that instance, also one that is made later. Such a beginning
+ends in a dot, which escaped parts of names never have: ``Order`` must not cover ``OrderAudit``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from streams.topology import (
     queues_of,
     share_of,
 )
-from streams.wire.grants import EXTRA, ROLES, On, Operation, Resource, Row
+from streams.wire.grants import EXTRA, FOR_ONE, ROLES, On, Operation, Resource, RoleKind, Row
 from streams.wire.topics import Topics, escape
 
 _ONE_EACH = ("apply", "publish", "outbox", "monitor", "verify", "observer", "trace", "replay")
@@ -93,6 +94,8 @@ def _of_instance(topology: Topology, topics: Topics, instance: Instance) -> Iter
     )
     for kind in ("forwarder", "endpoint"):
         yield _role(topics, kind, place)
+    for kind, of in FOR_ONE.items():
+        yield _role(topics, kind, place, of=of)
 
 
 def _databases(topology: Topology) -> Iterator[tuple[str, Database]]:
@@ -174,8 +177,14 @@ def group_of(agent: Agent, topics: Topics, instance: str, database: str) -> str:
 # --- filling in ----------------------------------------------------------------------------------
 
 
-def _role(topics: Topics, kind: str, place: _Place, extra: tuple[Row, ...] = ()) -> Role:
-    of = ROLES[kind]
+def _role(
+    topics: Topics,
+    kind: str,
+    place: _Place,
+    extra: tuple[Row, ...] = (),
+    of: RoleKind | None = None,
+) -> Role:
+    of = of or ROLES[kind]
     name = kind if place.name == kind else f"{kind}.{place.name}"
     found: dict[tuple[Resource, str, bool], Granted] = {}
     for row in (*of.rows, *extra):
@@ -203,15 +212,23 @@ def _resources(topics: Topics, row: Row, place: _Place) -> Iterator[tuple[str, b
         case On.EVERY:
             yield f"{prefix}{row.name}", True
         case On.OWN:
-            yield (place.own if row.resource is Resource.GROUP else f"{prefix}{row.name}{place.own}"
-                   ), row.resource is not Resource.GROUP  # fmt: skip
+            if row.resource is Resource.GROUP:
+                yield place.own, False
+            else:
+                yield from _itself_and_below(f"{prefix}{row.name}{place.own}")
         case On.PLACE:
             yield from ((group, False) for group in place.groups)
             if not place.groups and place.own:
-                yield place.own, True
+                yield from _itself_and_below(place.own)
         case _:
             for home in place.homes:
                 yield from _of_home(row, f"{prefix}{row.name}.", home, place)
+
+
+def _itself_and_below(name: str) -> Iterator[tuple[str, bool]]:
+    """Yield a name, and the beginning of all that have a dot behind it."""
+    yield name, False
+    yield f"{name}.", True
 
 
 def _of_home(row: Row, begins: str, home: str, place: _Place) -> Iterator[tuple[str, bool]]:
@@ -234,7 +251,7 @@ def _topics(topics: Topics, row: Row, place: _Place) -> Iterator[tuple[str, bool
         case On.PLACE:
             yield from ((queue, False) for queue in place.queues)
         case On.OWN:
-            yield f"{place.own}-", True
+            yield f"{place.own}{row.name}", False
         case On.HOME if row.name == "queue":
             yield from _queue_topics(topics, place)
         case On.HOME:

@@ -63,7 +63,11 @@ class Abroad:
         self._errors: dict[str, str] = {}
 
     def follow(self, world: World) -> None:
-        """Watch the clusters that a version of the catalog has neighbours in, and no others."""
+        """Watch the clusters that a version of the catalog has neighbours in, and no others.
+
+        A cluster that is declared wrongly is reported and left out: its neighbours are unreachable,
+        and all others are served as ever.
+        """
         wanted, errors = self._wanted(world)
         for name, watch in list(self._watches.items()):
             if wanted.get(name) != watch.cluster:
@@ -87,7 +91,7 @@ class Abroad:
                 errors[name] = f"Cluster {name}: {error.args[0].str()}."
             if name in errors:
                 wanted.pop(name, None)
-                log.error(errors[name])
+                log.error("%s What is for it waits.", errors[name])
         return wanted, errors
 
     def failures(self) -> Iterator[str]:

@@ -248,8 +248,6 @@ class Process:
                 f"The catalog knows no instance {unknown[0]}.",
                 f"It has: {', '.join(sorted(world.instances))}.",
             )
-        for failure in control.abroad.failures():
-            raise UsageError(failure)
         topics, used = self._cluster.topics, checked_kinds(self._plan.roles)
         specs = list(cluster_specs(topics))
         for name in names:

@@ -66,6 +66,17 @@ def test_what_is_ours_may_write_nowhere_and_has_no_rights(name: str) -> None:
     assert service["image"].startswith(f"hopline/{service['build']['target']}:")
 
 
+def test_every_service_is_bounded_in_memory_and_processes() -> None:
+    """A worker that is attacked takes neither the machine's memory nor its process table."""
+    text = (ROOT / "deploy" / "containers" / "secure.yml").read_text("utf-8")
+    secure: dict[str, dict[str, Any]] = yaml.safe_load(text)["services"]
+    every = {name: {**secure.get(name, {}), **SERVICES.get(name, {})} for name in SERVICES | secure}
+    for name, service in every.items():
+        knob = re.fullmatch(r"\$\{(HOPLINE_MEMORY_\w+)\}", service["mem_limit"])
+        assert knob and re.fullmatch(r"\d+g", KNOBS[knob[1]]), name
+        assert 256 <= service["pids_limit"] <= 2048, name
+
+
 def test_every_broker_is_the_one_that_can_be_chosen() -> None:
     images = {s["image"] for n, s in SERVICES.items() if "kafka" in n}
     assert images == {"${HOPLINE_KAFKA_IMAGE}"}

@@ -14,6 +14,7 @@ from streams.topology import load
 
 ENDPOINT = "CREATE ENDPOINT E STATE = STARTED AS TCP (LISTENER_PORT = 4022) FOR SERVICE_BROKER ("
 BINDING = "CREATE REMOTE SERVICE BINDING B TO SERVICE 'S' WITH USER = U;"
+DIALOG = "CREATE PROCEDURE P AS BEGIN DIALOG @h FROM SERVICE S TO SERVICE 'T'"
 GRANT = "GRANT SEND ON SERVICE::S TO"
 BEGIN = """CREATE DATABASE D;
 GO
@@ -41,6 +42,7 @@ def told(folder: Path, statement: str) -> list[str]:
         ("CREATE CERTIFICATE C FROM FILE = 'c.cer';", "certificate C encrypts and signs nothing"),
         (f"{ENDPOINT}AUTHENTICATION = WINDOWS, ENCRYPTION = REQUIRED);", "encryption required"),
         (f"{ENDPOINT}AUTHENTICATION = CERTIFICATE C);", "wants CERTIFICATE"),
+        (f"{DIALOG} WITH ENCRYPTION = ON, LIFETIME = 60;", "P begins dialogs WITH ENCRYPTION = ON"),
     ],
 )
 def test_each_is_told_once(tmp_path: Path, statement: str, said: str) -> None:
@@ -49,8 +51,21 @@ def test_each_is_told_once(tmp_path: Path, statement: str, said: str) -> None:
     assert said in message
 
 
-def test_what_nobody_has_written_is_not_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("settings", ["", " WITH ENCRYPTION = OFF", " WITH LIFETIME = 60"])
+def test_what_nobody_has_written_is_not_told(tmp_path: Path, settings: str) -> None:
+    """ENCRYPTION = ON is the default, too: then nobody has asked for it."""
     assert not told(tmp_path, "")
+    assert not told(tmp_path, f"{DIALOG}{settings};")
+
+
+def test_import_says_it(tmp_path: Path) -> None:
+    told(tmp_path, "DENY SEND ON SERVICE::S TO U;")
+    done = CliRunner().invoke(
+        main, ["import", f"A={tmp_path / 'A.sql'}", "--output", str(tmp_path / "made")]
+    )
+    assert done.exit_code == 0
+    assert "A.sql:9: not enforced by Hopline: DENY SEND on service S" in done.stderr
+    assert "not enforced" not in done.stdout
 
 
 def test_apply_says_it_before_anything_is_done(tmp_path: Path) -> None:

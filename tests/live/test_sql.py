@@ -98,6 +98,15 @@ def test_a_plan_is_shown_and_not_done(standing: System) -> None:
     assert read_catalog(standing.cluster).version == version
 
 
+def test_what_no_worker_enforces_is_told(standing: System) -> None:
+    """Whoever denies SEND on a running system would else believe that it is denied."""
+    denied = sql(standing, "DENY SEND ON SERVICE::InitiatorService TO public")
+    told = "<sql>:1: not enforced by Hopline: DENY SEND on service InitiatorService"
+    assert (denied.exit_code, told in denied.stderr) == (0, True)
+    assert "not enforced" not in denied.stdout
+    assert "not enforced" not in sql(standing, "CREATE QUEUE Q9", "--dry-run").stderr
+
+
 def test_a_plan_does_not_overwrite_what_came_between(kafka: str, unique: str) -> None:
     with running(kafka, unique, "two_brokers", start=False) as system:
         script = Script(*AT_A, "CREATE ROUTE One WITH SERVICE_NAME = 'S', ADDRESS = 'LOCAL'")

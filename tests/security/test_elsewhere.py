@@ -93,7 +93,7 @@ def bare(secured: Secured) -> Iterator[Bare]:
 APPLICATION = "application.ServerB.DatabaseB.SupplierService"
 KINDS = ["forwarder.GatewayB", "endpoint.ServerB", APPLICATION,
          "foreign.buyer", "monitor", "verify", "observer", "apply", "publish", "outbox", "trace",
-         "replay"]  # fmt: skip
+         "replay", "trace.ServerB", "outbox.ServerB"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", KINDS)

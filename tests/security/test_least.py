@@ -32,9 +32,10 @@ def test_an_application_uses_all_that_it_may_and_asks_for_no_more(
 ) -> None:
     """One asks and waits for answers, the other one receives and answers in transactions."""
     unused = system.secured.unused(system.roles[user])
+    client = f"{system.prefix}client."
     alone = {
-        INITIATOR: {(f"{system.prefix}client.{INITIATOR}", "Write")},
-        TARGET: set[tuple[str, str]](),
+        INITIATOR: {(f"{client}{INITIATOR}", "Write"), (f"{client}{INITIATOR}.", "Write")},
+        TARGET: {(f"{client}{TARGET}", "Write")},  # its Exchange has a longer name
     }
     assert unused == alone[user]
     assert system.secured.refused(user, system.prefix) == set()

@@ -29,6 +29,10 @@ def procedure(folder: Path, body: str, head: str = "CREATE PROC p") -> Procedure
             BeginDialog("s", "T", contract="//c", encryption=False),
         ),
         (
+            "FROM SERVICE S TO SERVICE 'T' WITH ENCRYPTION = ON",
+            BeginDialog("S", "T", asks_encryption=True),
+        ),
+        (
             "FROM SERVICE S TO SERVICE 'T' WITH RELATED_CONVERSATION = @x, LIFETIME = @y + 5",
             BeginDialog("S", "T", related=True),
         ),

@@ -37,6 +37,7 @@ TEXT = r"""
                 begins:
                   - {service: S, to: T, broker: B, contract: C, related: yes, encryption: off}
                   - {service: S, unresolved: [TO SERVICE]}
+                  - {service: S, to: T, encryption: on}
                 calls: [Log]
               dbo.Handle: {receives: [Q], ends: 2}
 """
@@ -66,6 +67,7 @@ def test_everything(tmp_path: Path) -> None:
     assert place.begins == (
         BeginDialog("S", "T", "B", "C", related=True, encryption=False),
         BeginDialog("S", None, unresolved=("TO SERVICE",)),
+        BeginDialog("S", "T", asks_encryption=True),
     )
     assert (place.calls, place.ends) == (("Log",), ())
     handle = database.procedures["dbo.Handle"]

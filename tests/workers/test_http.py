@@ -8,21 +8,45 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streams.errors import SurroundingsError, UsageError
+from streams.errors import Number, SurroundingsError, UsageError
 from streams.kafka import Cluster, TopicPartition, deploy
 from streams.kafka.catalog import VERSION_KEY
 from streams.telemetry import address_of
+from streams.topology import load, share_of
 from streams.wire import encode_catalog_object
 from streams.workers import ROLES, Plan, Process
 from streams.workers.http import serving
 from streams.workers.metrics import FIGURES
 from tests.health import Samples, get, metrics
 from tests.running import DEADLINE, WorkerThread, eventually
-from tests.workers.rig import Gate, Hook, HookedCluster, Rig, pause
+from tests.workers.rig import Gate, Hook, HookedCluster, Rig, pause, rig
+
+ASTRAY = """
+instances:
+  A:
+    cluster: here
+    databases:
+      DatabaseA:
+        broker_id: DatabaseA
+        services: {InitiatorService: {queue: InitiatorQueue}}
+        routes:
+          - {name: Near, service_name: TargetService, address: 'tcp://B:4022'}
+          - {name: Far, service_name: FarService, address: 'tcp://C:4022'}
+  B:
+    cluster: here
+    databases:
+      DatabaseB:
+        broker_id: DatabaseB
+        services: {TargetService: {queue: TargetQueue}}
+        routes: [{name: ToA, service_name: InitiatorService, address: 'tcp://A:4022'}]
+  C: {cluster: there}
+"""
+"""Of the cluster of C nothing says where it is."""
 
 
 @contextmanager
@@ -126,6 +150,31 @@ def test_a_catalog_that_cannot_be_read_is_no_health(announced: Rig) -> None:
             "version 9: the hash does not fit the objects that were read.\n"
         )
         assert metrics(port)["hopline_catalog_version",] == 2
+
+
+def test_a_cluster_that_is_declared_wrongly_holds_up_only_what_is_for_it(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """One neighbour's owner cannot keep everybody else's worker from starting."""
+    (tmp_path / "topology.yaml").write_text(ASTRAY, encoding="utf-8")
+    with rig(kafka, unique, share_of(load(tmp_path, 0.0), "here")) as made:
+        deploy(made.cluster, made.topology)
+        process = Process(made.cluster, Plan(ROLES, ("A", "B")), timeout=DEADLINE)
+        with serving(process, "0", 5.0) as port:
+            workers = WorkerThread(process)
+            with made.client() as client:
+                at = ("A", "DatabaseA", "InitiatorService")
+                client.send(client.begin(*at, "FarService"), b"waits", wait=True)
+                client.send(client.begin(*at, "TargetService"), b"arrives", wait=True)
+            [message] = made.until(made.topics.queue("B", "DatabaseB", "TargetQueue"), 1)
+            assert message.value() == b"arrives"
+            [told] = made.events(1, error=int(Number.TARGET_UNREACHABLE))
+            assert told["to_service"] == "FarService"
+            said = "Nothing says where the cluster there is."
+            for path in ("/readyz", "/healthz"):
+                code, text = get(port, path)
+                assert (code, said in text) == (503, True)
+            workers.stop()
 
 
 def test_a_kafka_that_does_not_answer_is_no_health() -> None:

@@ -9,11 +9,25 @@ from streams.analysis.estate import Estate
 from streams.analysis.known import Home
 from streams.analysis.objects import finding, user_databases
 from streams.prose import listed
-from streams.topology import Database, Encryption, Finding, Grant, Instance, Severity, Source
+from streams.topology import (
+    Database,
+    Encryption,
+    Finding,
+    Grant,
+    Instance,
+    Severity,
+    Source,
+    Topology,
+)
 
 _REMEDY = (
     "Say who may do what with Kafka's access control lists (hopline acl), and encrypt with TLS."
 )
+
+
+def unenforced_of(topology: Topology, now: float) -> tuple[Finding, ...]:
+    """Return what :func:`unenforced` finds in a topology; ``now`` is epoch seconds."""
+    return tuple(unenforced(Estate(topology, now)))
 
 
 def unenforced(estate: Estate) -> Iterator[Finding]:
@@ -26,6 +40,7 @@ def unenforced(estate: Estate) -> Iterator[Finding]:
         for grants in _by_object(at.database.grants):
             yield _permission(grants, at)
         yield from _dialog_security(at, at.database)
+        yield from _encrypted_dialogs(at, at.database)
 
 
 def _endpoint(instance: Instance) -> Iterator[Finding]:
@@ -72,6 +87,19 @@ def _dialog_security(at: Home, database: Database) -> Iterator[Finding]:
             f"the certificate {certificate.name} encrypts and signs nothing",
             certificate=certificate.name,
         )  # fmt: skip
+
+
+def _encrypted_dialogs(at: Home, database: Database) -> Iterator[Finding]:
+    """Find procedures that ask for encryption in words; ON is the default, and asks for nothing."""
+    for procedure in database.procedures.values():
+        begins = [begin for begin in procedure.begins if begin.asks_encryption]
+        if begins:
+            yield _told(
+                at, begins[0].source,
+                f"{procedure.name} begins dialogs WITH ENCRYPTION = ON: their bodies are in "
+                "Kafka's topics as they were sent",
+                procedure=procedure.name, to=sorted({b.to for b in begins if b.to is not None}),
+            )  # fmt: skip
 
 
 def _told(at: Home | Instance, source: Source, message: str, **evidence: object) -> Finding:

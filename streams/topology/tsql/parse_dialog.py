@@ -39,8 +39,9 @@ def begin_dialog(cursor: Cursor, source: Source) -> Statement:
         contract = _value(cursor, "ON CONTRACT", unresolved)
     related, encryption = _settings(cursor)
     dialog = BeginDialog(
-        service, to, broker, contract, related, encryption, tuple(unresolved), source
-    )
+        service, to, broker, contract, related, encryption is not False, tuple(unresolved),
+        encryption is True, source,
+    )  # fmt: skip
     return BeginsDialog(source, dialog)
 
 
@@ -58,9 +59,10 @@ def _value(cursor: Cursor, what: str, unresolved: list[str]) -> str | None:
     return cursor.name(f"{what}: a name, a string or a variable")
 
 
-def _settings(cursor: Cursor) -> tuple[bool, bool]:
-    """Read WITH ...; tell whether the dialog joins a group, and whether it is encrypted."""
-    related, encryption = False, True
+def _settings(cursor: Cursor) -> tuple[bool, bool | None]:
+    """Read WITH ...; tell whether the dialog joins a group, and which ENCRYPTION is written."""
+    related: bool = False
+    encryption: bool | None = None
     if not cursor.accept("WITH"):
         return related, encryption
     while True:

@@ -33,12 +33,14 @@ def _procedure(name: str, key: Node, node: Node) -> Procedure:
 
 def _begin(node: Node) -> BeginDialog:
     given = node.fields("a BEGIN DIALOG", _BEGIN)
+    encryption = given["encryption"].switch("encryption") if "encryption" in given else None
     service, to, broker = (optional(given, word) for word in ("service", "to", "broker"))
     return BeginDialog(
         service, to, broker,
         optional(given, "contract") if "contract" in given else DEFAULT,
         "related" in given and given["related"].switch("related"),
-        "encryption" not in given or given["encryption"].switch("encryption"),
+        encryption is not False,
         given["unresolved"].texts("unresolved") if "unresolved" in given else (),
+        encryption is True,
         node.source,
     )  # fmt: skip

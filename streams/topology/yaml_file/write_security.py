@@ -68,8 +68,8 @@ def _begin(b: BeginDialog) -> dict[str, Any]:
         given["contract"] = b.contract
     if b.related:
         given["related"] = True
-    if not b.encryption:
-        given["encryption"] = False
+    if b.asks_encryption or not b.encryption:
+        given["encryption"] = b.encryption
     if b.unresolved:
         given["unresolved"] = list(b.unresolved)
     return given

@@ -1,0 +1,97 @@
+"""Statements that hold up a partition of ``cmd``, because nobody here can read their schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from streams.kafka import (
+    Cluster,
+    Message,
+    TopicPartition,
+    headers_of,
+    read_begins,
+    read_ends,
+    read_from,
+    read_notes_of,
+)
+from streams.wire import MalformedError, UnknownSchemaError
+from streams.wire.records import is_moved, read_command
+
+
+class HeldBack(NamedTuple):
+    """A statement at which an endpoint worker waits; ``topic`` is without the prefix."""
+
+    instance: str
+    topic: str
+    partition: int
+    offset: int
+    why: str
+
+    @property
+    def place(self) -> str:
+        """Return where it is, as ``hopline skip`` takes it."""
+        return f"{self.topic}/{self.partition}@{self.offset}"
+
+    @property
+    def remedy(self) -> str:
+        """Return how partition and statement go on."""
+        return (
+            "Run the `hopline apply TOPOLOGY` of the version that has written it, or give it up: "
+            f"hopline skip {self.place}."
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"Partition {self.partition} of {self.topic} ({self.instance}) waits at offset "
+            f"{self.offset}: {self.why}."
+        )
+
+
+def find_held_back(cluster: Cluster, homes: Sequence[str]) -> tuple[HeldBack, ...]:
+    """Return the first statement behind each endpoint worker's position that cannot be read.
+
+    ``homes``: instances and mirrored pairs. The catalog must have been read in this process: it
+    says which schemas there are. A worker that is behind, or gone, may not have come to it yet.
+    """
+    topics = cluster.topics
+    groups = {topics.cmd(home): f"{topics.prefix}endpoint.{home}" for home in homes}
+    ends, begins = read_ends(cluster, list(groups)), read_begins(cluster, list(groups))
+    notes = read_notes_of(cluster, groups.values())
+    found: list[HeldBack] = []
+    for home, (topic, group) in zip(homes, groups.items(), strict=True):
+        for (_, partition), end in _of(ends, topic):
+            position, _ = notes[group].get((topic, partition), (-1, ""))
+            at = max(position, begins[topic, partition])
+            first = _first(cluster, TopicPartition(topic, partition, at)) if at < end else None
+            why = None if first is None else _unreadable(first)
+            if first is not None and why is not None:
+                name = topic.removeprefix(topics.prefix)
+                found.append(HeldBack(home, name, partition, first.offset() or 0, why))
+    return tuple(found)
+
+
+def _of(ends: Mapping[tuple[str, int], int], topic: str) -> Iterator[tuple[tuple[str, int], int]]:
+    return ((place, end) for place, end in sorted(ends.items()) if place[0] == topic)
+
+
+def _first(cluster: Cluster, place: TopicPartition) -> Message | None:
+    """Return the first committed record at a place or behind it."""
+    reading = read_from(cluster, [place])
+    try:
+        return next(reading, None)
+    finally:
+        reading.close()  # type: ignore[attr-defined] # a generator, which closes its consumer
+
+
+def _unreadable(record: Message) -> str | None:
+    """Return why nobody can read a statement; ``None`` where it can be, or is only rubbish."""
+    if is_moved(headers_of(record)):
+        return None
+    try:
+        read_command(record.key(), record.value(), headers_of(record), record.timestamp()[1])
+    except UnknownSchemaError as error:
+        return str(error)
+    except MalformedError:
+        return None
+    return None

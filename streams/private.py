@@ -1,0 +1,43 @@
+"""Folders and files that only their owner may read, whatever the umask says.
+
+What Kafka stores, what a capture holds and what workers log are other people's messages. Windows
+has no such modes: there a file has the rights that its folder gives it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+UMASK = -1 if sys.platform == "win32" else 0o077
+"""For child processes that write such files themselves: the ``umask`` of ``subprocess.Popen``."""
+_FOLDER = 0o777 if sys.platform == "win32" else 0o700
+_FILE = 0o666 if sys.platform == "win32" else 0o600
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder, and those above it that are missing, for their owner only.
+
+    One that exists keeps its rights: they are its owner's choice.
+    """
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(_FOLDER, exist_ok=True)
+    path.mkdir(exist_ok=True)  # raises where something else has the name
+
+
+def open_private(path: Path, mode: str, encoding: str | None = None) -> IO[Any]:
+    """Open a file; if that creates it, only its owner may read it."""
+    return open(path, mode, encoding=encoding, opener=_opener)
+
+
+def write_private(path: Path, text: str, encoding: str = "utf-8") -> None:
+    """Write a text file that only its owner may read."""
+    with open_private(path, "w", encoding) as file:
+        file.write(text)
+
+
+def _opener(path: str, flags: int) -> int:
+    return os.open(path, flags, _FILE)

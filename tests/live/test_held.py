@@ -1,0 +1,64 @@
+"""`hopline status` says where a statement that nobody can read holds up its partition."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from pathlib import Path
+
+from streams.cli.up_text import status_json, status_lines
+from streams.kafka import deploy
+from streams.live import Health, UpFolder, find_status
+from streams.live.folder import System
+from streams.live.skip import skip_statement
+from streams.protocol import Command, CommandKind
+from streams.wire.records import COMMAND, command_record
+from streams.wire.single_object import prefix_of
+from tests.workers.rig import Rig, eventually, pair, pause, rig
+from tests.workers.tomorrow import newer, under
+
+
+def unreadable(made: Rig, schema: object) -> None:
+    """Write a BEGIN in a schema that nobody has."""
+    begin = Command(
+        uuid.uuid4(),
+        uuid.uuid4(),
+        CommandKind.BEGIN,
+        "DatabaseA",
+        from_service="InitiatorService",
+        to_service="TargetService",
+    )
+    key, value, headers = command_record(begin)
+    made.produce(made.topics.cmd("A"), key, value, under(headers, COMMAND, schema))
+
+
+def test_status_says_which_partition_waits_where_and_how_it_goes_on(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    (tmp_path / "topology").mkdir()
+    with rig(kafka, unique, pair(tmp_path / "topology")) as made:
+        deploy(made.cluster, made.topology)
+        worker, schema = made.endpoint(), newer("Command")
+        with made.client() as client:
+            client.begin("A", "DatabaseA", "InitiatorService", "TargetService", wait=True)
+            unreadable(made, schema)
+            eventually(lambda: worker.worker.held_back == 1 or pause(), "it is held back")
+            folder = UpFolder(tmp_path)
+            folder.record_system(System(0, kafka, unique, "pair", ("A", "B"), False, time.time()))
+            found = find_status(folder, 30)
+            [held] = found.held_back
+            assert (found.health, held.instance, held.place) == (
+                Health.BROKEN,
+                "A",
+                f"cmd.A/0@{held.offset}",
+            )
+            why = f"Command: unknown fingerprint {prefix_of(schema)[2:].hex()}"
+            text = "\n".join(status_lines(folder, found))
+            assert f"Partition 0 of cmd.A (A) waits at offset {held.offset}: {why}." in text
+            assert f"hopline skip cmd.A/0@{held.offset}" in text
+            [told] = status_json(folder, found)["held_back"]
+            assert (told["place"], told["remedy"]) == (held.place, held.remedy)
+            skip_statement(made.cluster, held.place)
+            eventually(lambda: worker.worker.held_back == 0 or pause(), "it goes on")
+            client.begin("A", "DatabaseA", "InitiatorService", "TargetService", wait=True)
+        eventually(lambda: not find_status(folder, 30).held_back, "nothing is held back")
