@@ -13,7 +13,7 @@ from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.record_lines import SHORTEST_ID, json_lines, lines, story
 from streams.errors import UsageError
-from streams.kafka import Cluster, Message, read_begins
+from streams.kafka import Cluster, Message, find_hung, read_begins
 from streams.kafka.follow import Follower, raw_record
 from streams.kafka.listing import topic_names
 from streams.wire import Topics
@@ -21,6 +21,8 @@ from streams.wire.describe import Description, RawRecord, describe
 from streams.wire.place import place_of
 
 _BAD_NEWS = 1
+_OPEN = 1.0
+"""Seconds after which an open transaction is worth a line; those of a busy worker are shorter."""
 _NOT_UNASKED = ("catalog", "presence", "metric", "reading")
 _ORDER = ("cmd", "txq", "in", "ack", "event", "queue", "dialog", "result", "out")
 """What comes first of things that happened in the same millisecond."""
@@ -64,8 +66,8 @@ def tail(
 
     TOPIC is a topic's name, with or without the prefix, or a pattern such as 'queue.*'. Without
     one, all topics of the prefix are read but catalog, presence and metric. What is uncommitted is
-    not shown; what is malformed is, as such. Where records are gone that nobody needed any more,
-    that is said on stderr.
+    not shown; what is malformed is, as such. Records that are gone because nobody needed them any
+    more, and transactions that hide records, are named on stderr.
 
     \b
     hopline tail 'queue.*' --follow
@@ -78,6 +80,7 @@ def tail(
     chosen = choose(topic_names(cluster, timeout), topic, cluster.topics)
     if last is None:
         _tell_what_is_gone(cluster, chosen)
+    _tell_what_is_open(cluster, chosen)
     show = json_lines if format_ == "json" else story() if asked else lines()
     printed = 0
     with contextlib.closing(_read(cluster, chosen, asked, last=last, follow=follow)) as records:
@@ -98,6 +101,15 @@ def _tell_what_is_gone(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> N
         several = f" and {len(later) - 1} more" if len(later) > 1 else ""
         said = f"{later[0]}{several}: the first records are gone; nobody needed them any more."
         click.echo(said, err=True)
+
+
+def _tell_what_is_open(cluster: Cluster, chosen: Sequence[tuple[str, int]]) -> None:
+    for each in find_hung(cluster, [name for name, _ in chosen], _OPEN):
+        click.echo(
+            f"{each.topic}/{each.partition}: a transaction is open from offset {each.offset} on; "
+            "nothing behind it is shown.",
+            err=True,
+        )
 
 
 def choose(

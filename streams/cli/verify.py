@@ -12,7 +12,7 @@ from streams.cli.instant import INSTANT
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.settings import credentials
 from streams.cli.verify_text import verified_text
-from streams.errors import UsageError
+from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, stated_cluster
 from streams.live.verify import Asked, Verified, verify_captures, verify_clusters
 from streams.monitor import batch_session, source_options
@@ -88,8 +88,9 @@ def verify(
     hopline verify --bootstrap localhost:9092
     hopline verify --from 2026-11-03T12:00 --to 2026-11-03T13:00 --format json
 
-    The exit code is 1 where there is any exception. docs/verify.md says how it accounts, and what
-    nobody can know.
+    The exit code is 1 where there is any exception, 3 where a transaction that nothing ends hides
+    the newest events: the account is then of all that can be read. docs/verify.md says how it
+    accounts, and what nobody can know.
     """
     if live and job:
         raise UsageError("--job and --live contradict each other.", "Give one of them.")
@@ -102,11 +103,16 @@ def verify(
     else:
         verified = _clusters((bootstrap, *also), prefix, timeout, master, asked)
     if format_ == "json":
-        answer = {**verified.account.to_json(), "notes": list(verified.notes)}
+        hung = [each._asdict() for each in verified.hung]
+        answer = {**verified.account.to_json(), "hung": hung, "notes": list(verified.notes)}
         click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
         click.echo(verified_text(verified))
-    ctx.exit(0 if verified.account.ledger.balanced else _BAD_NEWS)
+    for each in verified.hung:
+        click.echo(f"hopline: {each}\n  {each.remedy}", err=True)
+    if not verified.account.ledger.balanced:
+        ctx.exit(_BAD_NEWS)
+    ctx.exit(SurroundingsError.exit_code if verified.hung else 0)
 
 
 def _clusters(

@@ -29,8 +29,10 @@ def verified_text(verified: Verified) -> str:
         _row("still waiting", _fates(ledger, WAITING)),
         _row("discarded", _fates(ledger, DISCARDED)),
     ]
-    if not ledger.complete:
-        gone = ledger.outcomes[Fate.TRIMMED]
+    if ledger.undecided:
+        lines.append(_row("undecided", f"{ledger.undecided:,} may be excused by unread events"))
+    gone = ledger.outcomes[Fate.TRIMMED]
+    if gone or ledger.unsaid:
         lines.append(_row("before the logs begin", f"{gone:,} sent, {ledger.unsaid:,} delivered"))
     if ledger.at_refused_targets:
         lines.append(_row("at refused targets", f"{ledger.at_refused_targets:,}, kept apart"))

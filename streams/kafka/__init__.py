@@ -24,7 +24,7 @@ from streams.kafka.cluster import (
 from streams.kafka.deploy import Deployment, deploy, find_too_few, preview, specs_of
 from streams.kafka.failure import is_forbidden, is_passing, worded
 from streams.kafka.fenced import FENCED, LOST, FencedError, is_fatal
-from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung
+from streams.kafka.hung import Hung, HungTransactions, await_committed, find_hung, find_open
 from streams.kafka.lag import (
     Lags,
     Notes,
@@ -118,6 +118,7 @@ __all__ = [
     "deploy",
     "durable_config",
     "find_hung",
+    "find_open",
     "find_too_few",
     "first_since",
     "grow",

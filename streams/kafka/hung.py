@@ -82,19 +82,29 @@ def await_committed(cluster: Cluster, ends: Offsets, timeout: float) -> None:
 
     Raises SurroundingsError where a transaction stays open for ``timeout`` seconds.
     """
+    for hung in find_open(cluster, ends, timeout):
+        raise still_open(hung, timeout)
+
+
+def find_open(cluster: Cluster, ends: Offsets, timeout: float) -> tuple[Hung, ...]:
+    """Return the transactions that stay open before these ends for ``timeout`` seconds.
+
+    Returns at once where there are none, or no more.
+    """
     topics = list(dict.fromkeys(topic for topic, _ in ends))
     deadline = time.monotonic() + timeout
     while True:
         stable = read_ends(cluster, topics)
         open_ = [where for where, end in ends.items() if stable.get(where, end) < end]
-        if not open_:
-            return
-        if time.monotonic() > deadline:
-            topic, partition = min(open_)
-            hung = Hung(topic, partition, stable[topic, partition])
-            raise SurroundingsError(
-                f"A transaction has been open in {topic}/{partition} for {timeout:.0f} s, from "
-                f"offset {hung.offset} on: nothing behind it can be read.",
-                f"Try again when it has timed out. {hung.remedy}",
-            )
+        if not open_ or time.monotonic() > deadline:
+            return tuple(Hung(*where, stable[where]) for where in sorted(open_))
         time.sleep(_LOOK)
+
+
+def still_open(hung: Hung, timeout: float) -> SurroundingsError:
+    """Return what tells a user that a transaction stays open, and how to end it."""
+    return SurroundingsError(
+        f"A transaction has been open in {hung.topic}/{hung.partition} for {timeout:.0f} s, from "
+        f"offset {hung.offset} on: nothing behind it can be read.",
+        f"Try again when it has timed out. {hung.remedy}",
+    )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
 from streams.capture import readers_of
 from streams.errors import UsageError
-from streams.kafka import Cluster, read_catalog
+from streams.kafka import Cluster, Hung, read_catalog
 from streams.live.statements import live_topology
 from streams.monitor import (
     Container,
@@ -50,10 +50,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The account, and what has to be known of it."""
+    """The account, and what has to be known of it.
+
+    ``hung``: transactions on `event`; the events behind them are not in the account.
+    """
 
     account: Account
     notes: tuple[str, ...] = ()
+    hung: tuple[Hung, ...] = ()
 
 
 def verify_clusters(spark: SparkSession, clusters: Sequence[Cluster], asked: Asked) -> Verified:
@@ -74,10 +78,14 @@ def verify_clusters(spark: SparkSession, clusters: Sequence[Cluster], asked: Ask
             ear = Ear(snapshot.sites, _read((each, snapshot.sites) for each in state))
             sources.append(Heard(kafka_records(spark, read), cluster.topics.prefix, ear))
 
-    def begins() -> Begins:
-        return reduce(Begins.__or__, map(begins_of, clusters, topologies))
+    hung = tuple(each for snapshot in snapshots for each in snapshot.hung)
 
-    return Verified(_judged(sources, sites, now, asked, begins))
+    def begins() -> Begins:
+        found = reduce(Begins.__or__, map(begins_of, clusters, topologies))
+        return replace(found, events_end=bool(hung))
+
+    account = _judged(sources, sites, now, asked, begins)
+    return Verified(account, tuple(map(_hidden, hung)), hung)
 
 
 def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) -> Verified:
@@ -121,6 +129,10 @@ def _judged(
         if not late and account.refused <= refused:
             return account
         refused = frozenset(account.refused)
+
+
+def _hidden(hung: Hung) -> str:
+    return f"{hung} Copies are counted up to there."
 
 
 _Placed = tuple[Surveyed, Sites]

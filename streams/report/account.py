@@ -69,6 +69,7 @@ class Account:
             "waiting": _fates(ledger, WAITING),
             "discarded": _fates(ledger, DISCARDED),
             "trimmed": ledger.outcomes[Fate.TRIMMED],
+            "undecided": ledger.undecided,
             "unsaid": ledger.unsaid,
             "at_refused_targets": ledger.at_refused_targets,
             "locked": dict(sorted(ledger.locked.items())),

@@ -39,7 +39,8 @@ def balance(
     ``span``: which messages the account is about.
     """
     about = {side.endpoint: side for side in sides}
-    balancing = _Balance(about, endings or Endings(), begins or Begins(), span)
+    begins = Begins() if begins is None else begins  # one that hides no messages is false
+    balancing = _Balance(about, endings or Endings(), begins, span)
     sent: defaultdict[EndpointKey, list[Accepted]] = defaultdict(list)
     senders: dict[tuple[uuid.UUID, bool, uuid.UUID], EndpointKey] = {}
     for message in accepted:
@@ -106,7 +107,7 @@ class _Balance:
             outcome = Fate.DELIVERED
             if len(copies) > 1:
                 self.ledger.note(Fault.TWICE, _missing(message, copies[0].place))
-            if copies[0].digest != message.digest or copies[0].sequence != message.sequence:
+            if copies[0].digest != message.digest or self._has_other_number(message, copies[0]):
                 self.ledger.note(Fault.CHANGED, _missing(message, copies[0].place))
         elif message.sequence > told.last:
             outcome = self.endings.outcome(message, told.side, told.receivers, self.sides)
@@ -114,9 +115,15 @@ class _Balance:
             outcome = Fate.LOST
         if outcome is Fate.LOST and self._is_hidden(message, told):
             outcome = Fate.TRIMMED
+        if self.begins.events_end and _may_be_refused(message, outcome, told.side):
+            outcome = Fate.UNDECIDED
         self.ledger.outcomes[outcome] += 1
         if outcome is Fate.LOST:
             self.ledger.note(Fault.LOST, _missing(message, message.sender.place))
+
+    def _has_other_number(self, message: Accepted, copy: Delivered) -> bool:
+        # A refusal that cannot be read would have taken one off every number behind it.
+        return copy.sequence != message.sequence and not self.begins.events_end
 
     def _is_hidden(self, message: Accepted, told: _Told) -> bool:
         sender = message.sender
@@ -156,6 +163,8 @@ class _Balance:
                 self.ledger.locked[side.peer] += 1
             if side.sent is None or not self.begins.says_all(endpoint.place):
                 continue
+            if self.begins.events_end:
+                continue
             said = sum(message.read for message in sent.get(endpoint, ()))
             if side.sent - said not in self._numbers_of_end(endpoint, said):
                 about = (endpoint.conversation, endpoint.is_initiator, side.sent, _NO_MESSAGE)
@@ -193,6 +202,12 @@ def _target(side: Side | None, arrived: Sequence[Delivered]) -> str | None:
         return side.peer
     counts = Counter(sorted(d.place for d in arrived))
     return next((place for place, _ in counts.most_common(1)), None)
+
+
+def _may_be_refused(message: Accepted, outcome: Fate, side: Side | None) -> bool:
+    """Tell whether a refusal would explain a message that has this outcome without one."""
+    counted = side is None or side.sent is None or message.sequence < side.sent
+    return outcome is Fate.LOST or (outcome is Fate.IN_TRANSMISSION_QUEUE and not counted)
 
 
 def _missing(message: Accepted, place: str) -> Missing:

@@ -17,17 +17,26 @@ from streams.report.facts import Accepted, Delivered, Side
 
 @dataclass(frozen=True, slots=True)
 class Begins:
-    """``commands`` of which instances, and ``queues`` of which places, begin later; maybe none."""
+    """``commands`` of which instances, and ``queues`` of which places, begin later; maybe none.
+
+    ``events_end``: the newest events could not be read (a transaction hangs there). Any of them may
+    refuse a statement, or say why a dialog has ended.
+    """
 
     commands: frozenset[str] = frozenset()
     queues: frozenset[str] = frozenset()
+    events_end: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.commands or self.queues)
 
     def __or__(self, other: Begins) -> Begins:
         """Return what begins later by the account of one or the other cluster."""
-        return Begins(self.commands | other.commands, self.queues | other.queues)
+        return Begins(
+            self.commands | other.commands,
+            self.queues | other.queues,
+            self.events_end or other.events_end,
+        )
 
     def says_all(self, place: str) -> bool:
         """Tell whether every command that was given at a place is still there."""

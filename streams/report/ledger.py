@@ -4,6 +4,7 @@
              + waiting: in a transmission queue, or not read yet
              + discarded: expired with the dialog, or by an Error, END, CLEANUP or NEW_BROKER
              + trimmed: nobody can tell any more, because logs begin later
+             + undecided: nobody can tell yet, because a hung transaction hides events
              + lost: none of these; the list must be empty
 
 Deliveries at targets that were refused (several targets) are counted apart, and so are copies.
@@ -118,13 +119,23 @@ class Ledger:
         return not self.faults.total()
 
     @property
+    def undecided(self) -> int:
+        """Return how many are nowhere, and may be excused by events that cannot be read yet."""
+        return self.outcomes[Fate.UNDECIDED]
+
+    @property
     def complete(self) -> bool:
         """Tell whether all that was said and delivered can still be read."""
-        return not (self.unsaid or self.outcomes[Fate.TRIMMED])
+        return not (self.unsaid or self.outcomes[Fate.TRIMMED] or self.undecided)
 
     @property
     def verdict(self) -> str:
         """Return the account's last line."""
         if self.balanced:
-            return "nothing lost" + ("" if self.complete else ", as far back as the logs go")
+            trimmed = self.unsaid or self.outcomes[Fate.TRIMMED]
+            return (
+                "nothing lost"
+                + (", as far back as the logs go" if trimmed else "")
+                + (f", {self.undecided:,} undecided" if self.undecided else "")
+            )
         return ", ".join(f"{n} {fault.value}" for fault in Fault if (n := self.faults[fault]))

@@ -29,6 +29,7 @@ class Fate(Enum):
     CLEANED_UP = "by END WITH CLEANUP"
     NEW_BROKER = "by NEW_BROKER or the like, of their own database"
     TRIMMED = "received once, or not: the logs that could say so begin later"
+    UNDECIDED = "undecided: an event that cannot be read yet may say why"
     LOST = "lost"
 
 

@@ -2,7 +2,8 @@
 
 Ends are taken in the order in which :mod:`streams.report.read` reads: state, queues, commands,
 events. Whoever then reads up to them, in whatever order, finds what a state says to be settled.
-Beyond the last stable offset nothing is read: an open transaction is waited for.
+Beyond the last stable offset nothing is read: an open transaction is waited for. One that stays
+open on `event` must not hide the whole estate: then the events before it are read, and it is noted.
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from streams.kafka import Cluster, Offsets, await_committed, read_begins, read_ends, read_highs
+from streams.kafka import (
+    Cluster,
+    Hung,
+    Offsets,
+    await_committed,
+    find_open,
+    read_begins,
+    read_ends,
+    read_highs,
+)
 from streams.report.read import counts_of
 from streams.report.sites import Sites, queues
 from streams.topology import Topology, homes_of
@@ -21,10 +31,14 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The ranges to read, by topic and partition, and whose the topics are."""
+    """The ranges to read, by topic and partition, and whose the topics are.
+
+    ``hung``: transactions on `event`, which is read up to them only.
+    """
 
     sites: Sites
     ranges: Mapping[tuple[str, int], Range]
+    hung: tuple[Hung, ...] = ()
 
 
 def take_snapshots(
@@ -32,7 +46,8 @@ def take_snapshots(
 ) -> list[Snapshot]:
     """Return what there is now in clusters that share dialogs: the state of all of them first.
 
-    Raises SurroundingsError where a transaction stays open for ``timeout`` seconds.
+    Raises SurroundingsError where a transaction stays open for ``timeout`` seconds in any topic but
+    `event`.
     """
     ends = [_state_ends(*part) for part in parts]
     for kind in (_queues, _commands, _events):
@@ -58,11 +73,15 @@ def _events(cluster: Cluster, _: Topology) -> list[str]:
 
 
 def _snapshot(cluster: Cluster, topology: Topology, ends: Offsets, timeout: float) -> Snapshot:
-    await_committed(cluster, ends, timeout)
+    events = {where: end for where, end in ends.items() if where[0] == cluster.topics.event}
+    others = {where: end for where, end in ends.items() if where not in events}
+    await_committed(cluster, others, timeout)
+    hung = find_open(cluster, events, timeout)
+    readable = ends | {(h.topic, h.partition): h.offset for h in hung}
     begins = read_begins(cluster, _topics(ends))
-    ranges = {where: (begins.get(where, 0), end) for where, end in ends.items()}
+    ranges = {where: (begins.get(where, 0), end) for where, end in readable.items()}
     sites = Sites.of(topology, cluster.topics.prefix, counts_of(cluster, topology))
-    return Snapshot(sites, {where: (b, e) for where, (b, e) in ranges.items() if b < e})
+    return Snapshot(sites, {where: (b, e) for where, (b, e) in ranges.items() if b < e}, hung)
 
 
 def _topics(places: Offsets) -> Sequence[str]:

@@ -16,6 +16,7 @@ from bench.verify import capture
 from streams.capture import CaptureReader, CaptureWriter
 from streams.cli.group import main
 from streams.cli.verify_text import verified_text
+from streams.kafka import Hung
 from streams.live.verify import Verified
 from streams.report import Fate, Fault, Missing
 from streams.report.account import Account
@@ -49,6 +50,30 @@ def test_the_account_in_words() -> None:
         "  A note.",
         "verdict                 nothing lost",
     ]
+
+
+def test_messages_that_unread_events_may_excuse_are_a_row_of_their_own() -> None:
+    found = account()
+    found.ledger.outcomes[Fate.UNDECIDED] = 2
+    lines = verified_text(Verified(found)).splitlines()
+    assert "undecided               2 may be excused by unread events" in lines
+    assert lines[-1] == "verdict                 nothing lost, 2 undecided"
+    assert not any(line.startswith("before the logs begin") for line in lines)
+    assert found.to_json()["undecided"] == 2
+
+
+@pytest.mark.parametrize(("faults", "code"), [((), 3), ((Fault.TWICE,), 1)])
+def test_events_that_cannot_be_read_are_named_and_end_it_with_3(
+    faults: tuple[Fault, ...], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung = Hung("ssb.event", 0, 4711)
+    found = Verified(account(*faults), (), (hung,))
+    monkeypatch.setattr("streams.cli.verify._clusters", lambda *_: found)
+    ended = CliRunner().invoke(main, ["verify", "--format", "json"])
+    assert ended.exit_code == code
+    told = {"topic": "ssb.event", "partition": 0, "offset": 4711}
+    assert json.loads(ended.stdout)["hung"] == [told]
+    assert str(hung) in ended.stderr and hung.remedy in ended.stderr
 
 
 def test_exceptions_in_words_are_cut_and_counted() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from streams.report.snapshot import take_snapshots
 from streams.store import Store
 from streams.topology import Topology
 from streams.wire import Topics
+from tests.command import said
 from tests.workers.rig import eventually, pair, pause
 
 LONG = Beside(properties={"transaction.max.timeout.ms": "900000"})
@@ -98,10 +100,26 @@ def test_the_remedy_is_a_command(blind: Blind) -> None:
     )
 
 
-def test_verify_ends_with_its_name_and_the_remedy(blind: Blind) -> None:
-    with pytest.raises(SurroundingsError, match=r"open in t\.event/0 .* from offset 1 on") as found:
+def test_verify_reads_events_up_to_it_and_everything_else(blind: Blind) -> None:
+    [found] = take_snapshots([(blind.cluster, blind.topology)], timeout=0.5)
+    assert found.hung == (blind.hung,)
+    assert found.ranges[blind.hung.topic, 0] == (0, blind.hung.offset)
+
+
+def test_verify_ends_with_its_name_and_the_remedy_where_it_hides_messages(blind: Blind) -> None:
+    topic = blind.cluster.topics.cmd("A")
+    producer = opened(blind.cluster, topic, "900000")
+    with pytest.raises(SurroundingsError, match=r"open in t\.cmd\.A/0 .* from offset") as found:
         take_snapshots([(blind.cluster, blind.topology)], timeout=0.5)
-    assert blind.hung.remedy in found.value.remedy
+    producer.abort_transaction(60)
+    assert "--topic t.cmd.A --partition 0" in found.value.remedy
+
+
+def test_tail_shows_what_is_before_it_and_names_it(blind: Blind) -> None:
+    where = ("--bootstrap", blind.cluster.bootstrap, "--prefix", "t.")
+    _, out, err = said("tail", "event", "--format", "json", *where)
+    assert [json.loads(line)["offset"] for line in out.splitlines()] == [0]
+    assert "t.event/0: a transaction is open from offset 1 on; nothing behind it is shown." in err
 
 
 def test_status_is_broken_and_says_which(

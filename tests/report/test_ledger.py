@@ -387,3 +387,50 @@ def test_dialogs_do_not_mix() -> None:
     assert (ledger.accepted, ledger.delivered, ledger.waiting) == (5, 3, 2)
     assert ledger.balanced
     assert ledger.locked == {HERE: 1}
+
+
+UNREAD = Begins(events_end=True)
+"""The newest events cannot be read: a transaction hangs there."""
+
+
+def test_a_refusal_that_cannot_be_read_is_undecided_and_no_loss() -> None:
+    """The second statement was refused, so the third message has the number 1."""
+    first, refused, last = messages = accepted()
+    rows = delivered([first, replace(last, sequence=1)])
+    side = replace(SIDE, sent=2, acknowledged=2)
+    blind = balance(messages, rows, [side], begins=UNREAD)
+    assert blind.outcomes == {Fate.DELIVERED: 2, Fate.UNDECIDED: 1}
+    assert (blind.verdict, blind.undecided) == ("nothing lost, 1 undecided", 1)
+    assert (blind.balanced, blind.complete) == (True, False)
+    assert balance(messages, rows, [side]).verdict == (
+        "1 lost, 1 changed on the way, 1 miscounted by a side"
+    )
+    read = balance([first, replace(last, sequence=1)], rows, [side])
+    assert read.verdict == "nothing lost", "what the account is when the event was read"
+    assert refused not in read.lost
+
+
+def test_a_refusal_that_cannot_be_read_is_not_waiting() -> None:
+    """The state counts one message, and the statements are two."""
+    side = replace(SIDE, sent=1, acknowledged=0)
+    outcomes = balance(accepted(2), [], [side], begins=UNREAD).outcomes
+    assert outcomes == {Fate.IN_TRANSMISSION_QUEUE: 1, Fate.UNDECIDED: 1}
+
+
+def test_what_no_event_excuses_is_found_while_events_cannot_be_read() -> None:
+    messages = accepted()
+    rows = delivered([messages[1], messages[0], messages[0]])
+    rows[0] = replace(rows[0], digest=b"another")
+    rows += delivered([replace(accepted(1)[0], message_id=uuid.uuid4())], offset=9)
+    ledger = balance(messages, rows, [SIDE], begins=UNREAD)
+    assert ledger.faults == {
+        Fault.TWICE: 1,
+        Fault.CHANGED: 1,
+        Fault.DISORDERED: 1,
+        Fault.UNKNOWN: 1,
+    }
+
+
+def test_of_two_clusters_one_may_have_events_that_cannot_be_read() -> None:
+    assert (Begins() | UNREAD).events_end and (UNREAD | Begins()).events_end
+    assert not (Begins() | Begins()).events_end
