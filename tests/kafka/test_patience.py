@@ -45,6 +45,18 @@ def test_a_stuck_call_is_left_behind_with_its_thread() -> None:
     assert made[0] is not made[1]
 
 
+def test_a_call_that_comes_back_late_is_not_waited_for() -> None:
+    comes_back = threading.Event()
+    late = threading.Timer(10, comes_back.set)
+    late.start()
+    try:
+        with pytest.raises(StuckError):
+            in_time(comes_back.wait, 0.5)
+    finally:
+        late.cancel()
+        comes_back.set()
+
+
 def test_a_call_that_came_back_keeps_nothing_alive() -> None:
     class Client:
         """Something that a call works with."""

@@ -1,4 +1,4 @@
-"""``python -m tests.mutants``: the mutants of ``kafka`` and ``workers``; ``make mutants`` runs it.
+"""``python -m tests.mutants``: the mutants that tests on real Kafka kill; ``make mutants`` runs it.
 
 For each of them the tests that are to fail run on a copy of the project with the fault in it, two
 at a time. It ends with 1 where a mutant is alive.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,16 +23,22 @@ PARTS = ("streams", "tests", "topologies", "schemas", "pyproject.toml")
 FAILED = 1
 """What pytest ends with where tests have failed; anything else is no test's doing."""
 SECONDS = 300
-"""A mutant whose tests hang is dead too; pytest's own time-out comes first."""
+"""A mutant whose tests hang is dead too."""
+_HANGS = 240
+"""Seconds after which pytest takes a test for one that hangs: it fails, and its brokers end."""
+_LEAVES = 60
+"""Seconds that tests which hang may take to end what they have started."""
 
 
 def main(arguments: list[str]) -> int:
     """Run what is asked for; returns the exit code."""
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("--only", default="", help="mutants whose name has this in it")
+    parser.add_argument("--rule", type=int, action="append", help="only what breaks this rule")
     parser.add_argument("--processes", type=int, default=2)
     asked = parser.parse_args(arguments)
-    chosen = [mutant for mutant in MUTANTS if asked.only in mutant.name]
+    named = [mutant for mutant in MUTANTS if asked.only in mutant.name]
+    chosen = [mutant for mutant in named if not asked.rule or mutant.rule in asked.rule]
     with ThreadPoolExecutor(asked.processes) as pool:
         dead = sum(pool.map(_is_killed, chosen))
     print(f"{dead} of {len(chosen)} mutants are dead", flush=True)
@@ -47,15 +54,13 @@ def _is_killed(mutant: KafkaMutant) -> bool:
                 shutil.copy(ROOT / part, made)
         mutant.apply(Path(made, "streams"))
         tests = [f"tests/{name}" for name in mutant.tests.split()]
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+        how = ["-x", "-q", "-p", "no:cacheprovider", f"--timeout={_HANGS}"]
+        command = [sys.executable, "-m", "pytest", *how, *tests]
         here = os.environ | {"PYTHONPATH": made}
-        try:
-            done = subprocess.run(
-                command, cwd=made, env=here, capture_output=True, text=True, timeout=SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            print(f"dead   {mutant.name}: its tests hang", flush=True)
-            return True
+        done = _run(command, made, here)
+    if done is None:
+        print(f"dead   {mutant.name}: its tests hang", flush=True)
+        return True
     _, _, summary = done.stdout.partition("short test summary info")
     failed = [line for line in summary.splitlines() if line.startswith("FAILED")]
     if done.returncode == FAILED and failed:
@@ -64,6 +69,26 @@ def _is_killed(mutant: KafkaMutant) -> bool:
     why = "" if done.returncode == 0 else f": {done.stdout[-2000:]}{done.stderr[-500:]}"
     print(f"ALIVE  {mutant.name}{why}", flush=True)
     return False
+
+
+def _run(
+    command: list[str], folder: str, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str] | None:
+    """Run tests; ``None`` where they hang."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)  # its fixtures end the brokers that they started
+            try:
+                process.communicate(timeout=_LEAVES)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            return None
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 _caches = shutil.ignore_patterns("__pycache__", ".hypothesis", "node_modules")

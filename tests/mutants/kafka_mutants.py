@@ -1,4 +1,7 @@
-"""Lines of ``kafka`` and ``workers``, each with a fault, and the tests that fail then."""
+"""Lines of Hopline with a fault in them, and the tests that fail then, most of them on real Kafka.
+
+Each of the twelve rules of docs/kafka_mapping.md has at least one mutant that breaks it.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,13 @@ from tests.mutants.mutants import Mutant
 
 @dataclass(frozen=True, slots=True)
 class KafkaMutant(Mutant):
-    """A fault, and the files below ``tests`` in which a test must fail, apart by spaces."""
+    """A fault, and the files (or tests) below ``tests`` where a test must fail, apart by spaces.
+
+    ``rule`` is the number of the rule that it breaks; 0 where it breaks none of the twelve.
+    """
 
     tests: str
+    rule: int = 0
 
 
 _TRANSACTIONS = "workers/endpoint/transactions.py"
@@ -30,6 +37,16 @@ _READER = "kafka/reader.py"
 _PATIENCE = "kafka/patience.py"
 _CLUSTER = "kafka/cluster.py"
 _TRANSACTOR = "kafka/transactor.py"
+_TOPICS = "kafka/topics.py"
+_SPECS = "wire/specs.py"
+_DIALOG = "protocol/dialog.py"
+_SENDING = "protocol/sending.py"
+_RECEIVING = "protocol/receiving.py"
+_MACHINE = "protocol/machine.py"
+_LOCK = "protocol/lock.py"
+_ENDPOINT = "node/endpoint.py"
+_RECEPTION = "node/reception.py"
+_TRANSACTION = "node/transaction.py"
 
 MUTANTS = (
     # --- transactions
@@ -39,6 +56,7 @@ MUTANTS = (
         "            for part in parts\n            for topic in self._inputs\n",
         "            for part in parts\n            for topic in self._inputs[:1]\n",
         "workers/test_fencing.py",
+        rule=4,
     ),
     KafkaMutant(
         "send no offsets",
@@ -47,6 +65,7 @@ MUTANTS = (
         "            self._guard(lambda: self._producer.commit_transaction(15))\n",
         "            self._guard(lambda: self._producer.commit_transaction(15))\n",
         "workers/test_fencing.py",
+        rule=4,
     ),
     KafkaMutant(
         "ask at the commit who one is",
@@ -54,6 +73,7 @@ MUTANTS = (
         "[one.part for one in applied], self._member)",
         "[one.part for one in applied], self._consumer.consumer_group_metadata())",
         "workers/test_fencing.py",
+        rule=4,
     ),
     KafkaMutant(
         "take a commit that timed out for an abort",
@@ -61,6 +81,7 @@ MUTANTS = (
         "                if not cause.retriable():\n",
         "                if True:\n",
         "workers/test_transactions.py",
+        rule=4,
     ),
     KafkaMutant(
         "take an abort for a refusal",
@@ -68,6 +89,7 @@ MUTANTS = (
         "            elif cause.txn_requires_abort():\n",
         "            elif False:\n",
         "workers/test_transactions.py",
+        rule=4,
     ),
     KafkaMutant(
         "leave a transaction open that has failed",
@@ -75,6 +97,7 @@ MUTANTS = (
         "        self._guard(self._abort_or_begin_anew)\n",
         "        pass\n",
         "workers/test_transactions.py",
+        rule=4,
     ),
     KafkaMutant(
         "take an abort that came too early for fencing",
@@ -82,6 +105,7 @@ MUTANTS = (
         "if error.args[0].code() != KafkaError.INVALID_TXN_STATE:",
         "if error.args[0].code():",
         "workers/test_poison.py",
+        rule=4,
     ),
     KafkaMutant(
         "wait for a worker that waits for ever",
@@ -96,6 +120,7 @@ MUTANTS = (
         "            self._begin_anew()\n            return None\n",
         "            return None\n",
         "workers/test_transactions.py",
+        rule=4,
     ),
     # --- applying
     KafkaMutant(
@@ -104,6 +129,7 @@ MUTANTS = (
         "        if offset >= next_of[topic]:\n",
         "        if True:\n",
         "workers/test_partitions.py workers/test_transactions.py workers/test_fencing.py",
+        rule=4,
     ),
     KafkaMutant(
         "read on after an abort",
@@ -111,6 +137,7 @@ MUTANTS = (
         "                self._seek_back(one.owned)\n",
         "                pass\n",
         "workers/test_transactions.py",
+        rule=4,
     ),
     KafkaMutant(
         "halve nothing after an abort",
@@ -118,6 +145,7 @@ MUTANTS = (
         "                one.owned.allowance.halve()\n",
         "                pass\n",
         "workers/test_transactions.py",
+        rule=4,
     ),
     KafkaMutant(
         "condemn a whole batch",
@@ -125,6 +153,7 @@ MUTANTS = (
         "        halves = work.halves()\n",
         "        halves = None\n",
         "workers/test_transactions.py workers/test_partitions.py",
+        rule=4,
     ),
     KafkaMutant(
         "a transaction for each partition",
@@ -132,6 +161,7 @@ MUTANTS = (
         "in self._together(todo) if len(todo) > 1 else todo:",
         "in todo:",
         "workers/test_partitions.py",
+        rule=4,
     ),
     KafkaMutant(
         "fail with one partition",
@@ -139,6 +169,7 @@ MUTANTS = (
         "                failed.append((owned, work))\n",
         "                raise\n",
         "workers/test_partitions.py",
+        rule=4,
     ),
     KafkaMutant(
         "lose records for which there is no room",
@@ -146,6 +177,7 @@ MUTANTS = (
         "            one.owned.put_back(one.left)\n",
         "            pass\n",
         "workers/test_transactions.py",
+        rule=4,
     ),
     KafkaMutant(
         "try what is parked at once",
@@ -153,6 +185,7 @@ MUTANTS = (
         ", parked=one.parked)",
         ")",
         "workers/test_timers.py",
+        rule=4,
     ),
     # --- a partition
     KafkaMutant(
@@ -161,6 +194,7 @@ MUTANTS = (
         "        if not self.caught_up:\n            return []\n",
         "",
         "workers/test_restore.py",
+        rule=3,
     ),
     KafkaMutant(
         "wait for a record where a marker stands",
@@ -168,6 +202,7 @@ MUTANTS = (
         "            self.backlog.pop(topic, None)\n",
         "            pass\n",
         "workers/test_restore.py",
+        rule=3,
     ),
     KafkaMutant(
         "forget keys before what is unread",
@@ -176,6 +211,7 @@ MUTANTS = (
         "            return False\n",
         "",
         "workers/test_late.py",
+        rule=11,
     ),
     KafkaMutant(
         "let a new catalog wake nothing",
@@ -183,6 +219,7 @@ MUTANTS = (
         "        self.arm(self.parked)\n        self.parked.clear()\n",
         "        self.parked.clear()\n",
         "workers/test_timers.py",
+        rule=7,
     ),
     KafkaMutant(
         "hold what is new back",
@@ -205,6 +242,7 @@ MUTANTS = (
         "for n in (state, committed) if",
         "for n in (committed,) if",
         "workers/test_restore.py",
+        rule=3,
     ),
     KafkaMutant(
         "believe the state alone",
@@ -212,6 +250,7 @@ MUTANTS = (
         "for n in (state, committed) if",
         "for n in (state,) if",
         "workers/test_restore.py",
+        rule=3,
     ),
     KafkaMutant(
         "go on where the log begins",
@@ -219,6 +258,7 @@ MUTANTS = (
         "    if low > position:\n",
         "    if False:\n",
         "workers/test_restore.py",
+        rule=3,
     ),
     KafkaMutant(
         "read the state to the last stable offset",
@@ -226,6 +266,7 @@ MUTANTS = (
         "        while self._read < end:\n",
         "        while not self.at_end:\n",
         "workers/test_restore.py",
+        rule=3,
     ),
     KafkaMutant(
         "say nothing of lost bodies",
@@ -233,6 +274,7 @@ MUTANTS = (
         "        if count:\n",
         "        if False:\n",
         "workers/test_restore.py",
+        rule=5,
     ),
     KafkaMutant(
         "skip state that cannot be read",
@@ -247,6 +289,7 @@ MUTANTS = (
         "        endpoint.dialogs.last_copy = out_end - 1\n",
         "        endpoint.dialogs.last_copy = -1\n",
         "workers/test_retry.py",
+        rule=7,
     ),
     KafkaMutant(
         "believe that the forwarder has passed all",
@@ -254,6 +297,7 @@ MUTANTS = (
         "max(endpoint.left_out, offsets[owned.number])",
         "2**62",
         "workers/test_retry.py",
+        rule=7,
     ),
     KafkaMutant(
         "take inputs that are not counted alike",
@@ -261,6 +305,7 @@ MUTANTS = (
         "            if topics != set(self._inputs):\n",
         "            if False:\n",
         "workers/test_partitions.py",
+        rule=2,
     ),
     # --- what is read and written
     KafkaMutant(
@@ -269,6 +314,7 @@ MUTANTS = (
         "        if self.partitions > 1:\n",
         "        if False:\n",
         "workers/test_partitions.py",
+        rule=2,
     ),
     KafkaMutant(
         "apply what was moved once more",
@@ -276,6 +322,7 @@ MUTANTS = (
         "        if is_moved(headers):\n",
         "        if False:\n",
         "workers/test_trimming.py",
+        rule=5,
     ),
     KafkaMutant(
         "pass over a statement in an unknown schema",
@@ -290,6 +337,7 @@ MUTANTS = (
         "        if command.reply_to is not None:\n",
         "        if False:\n",
         "workers/test_transactions.py",
+        rule=12,
     ),
     KafkaMutant(
         "read any number of bodies",
@@ -297,6 +345,7 @@ MUTANTS = (
         "        if size > BYTES and len(positions) > 1:\n",
         "        if False:\n",
         "workers/test_backlog.py",
+        rule=4,
     ),
     KafkaMutant(
         "read bodies in any order",
@@ -304,6 +353,7 @@ MUTANTS = (
         "    for position in sorted(positions):\n",
         "    for position in sorted(positions, key=lambda p: p * 7919 % 1009):\n",
         "workers/test_backlog.py",
+        rule=5,
     ),
     KafkaMutant(
         "write no positions",
@@ -311,13 +361,15 @@ MUTANTS = (
         "POSITIONS_KEY, encode_positions(positions)",
         "POSITIONS_KEY, None",
         "workers/test_restore.py",
+        rule=3,
     ),
     KafkaMutant(
         "write a message from the future",
         _OUTPUT,
         "            if not 0 <= at <= tx.now:\n",
         "            if False:\n",
-        "workers/test_hostile.py",
+        "workers/test_hostile.py::test_a_message_from_another_time_is_delivered_now",
+        rule=1,
     ),
     KafkaMutant(
         "forget where the last copy is",
@@ -325,6 +377,7 @@ MUTANTS = (
         "            self._out_ends[message.partition() or 0] = message.offset() or 0\n",
         "            pass\n",
         "workers/test_retry.py",
+        rule=7,
     ),
     # --- the forwarder
     KafkaMutant(
@@ -411,6 +464,7 @@ MUTANTS = (
         '"isolation.level": "read_committed"',
         '"isolation.level": "read_uncommitted"',
         "workers/test_fencing.py workers/test_acknowledge.py",
+        rule=5,
     ),
     KafkaMutant(
         "wait for ever for a call",
@@ -425,5 +479,142 @@ MUTANTS = (
         "self._begin_anew()  # which ends what was open: nothing of it has happened",
         "pass",
         "kafka/test_transactor.py",
+    ),
+    # --- rules that are kept elsewhere: by what topics are like, in node and in protocol
+    KafkaMutant(
+        "let statements age",
+        _SPECS,
+        '    "cmd": _FOREVER,\n',
+        '    "cmd": _SEVEN_DAYS,\n',
+        "wire/test_specs.py",
+        rule=1,
+    ),
+    KafkaMutant(
+        "start whatever topics are like",
+        _TOPICS,
+        "    mismatches = compare(cluster, (spec.safe for spec in specs))\n",
+        "    mismatches: list[Mismatch] = []\n",
+        "workers/test_topics.py",
+        rule=1,
+    ),
+    KafkaMutant(
+        "hash keys as only librdkafka does",
+        _CLUSTER,
+        '"partitioner": "murmur2_random"',
+        '"partitioner": "consistent_random"',
+        "workers/test_partitions.py",
+        rule=2,
+    ),
+    KafkaMutant(
+        "trim what a forwarder has not committed",
+        "workers/forwarder/passed.py",
+        "for place, (position, note) in list(self._known.items())",
+        'for place, (position, note) in {w: (n, "") for w, n in self._passed.items()}.items()',
+        "workers/test_trimming.py",
+        rule=5,
+    ),
+    KafkaMutant(
+        "write all chunks of a dialog",
+        _OUTPUT,
+        "            for number in machine.touched_chunks:\n",
+        "            for number in [*dialog.chunks]:\n",
+        "workers/test_state.py",
+        rule=6,
+    ),
+    KafkaMutant(
+        "transmit without regard to the window",
+        _DIALOG,
+        "range(min(most, self.window(limits) - self.count_in_flight()))",
+        "range(most)",
+        "protocol/test_sending.py",
+        rule=6,
+    ),
+    KafkaMutant(
+        "let a dialog live whose broker id has changed",
+        _ENDPOINT,
+        "        return known == had or broker_key(known) == broker_key(had)\n",
+        "        return True\n",
+        "node/test_transactions.py",
+        rule=6,
+    ),
+    KafkaMutant(
+        "retry while the forwarder is down",
+        _SENDING,
+        "elif dialog.last_copy >= self.left_out:",
+        "elif False:",
+        "workers/test_retry.py",
+        rule=7,
+    ),
+    KafkaMutant(
+        "converse with whoever answers",
+        _LOCK,
+        "if dialog.is_initiator and not dialog.locked and dialog.far_broker is None:",
+        "if dialog.is_initiator:",
+        "workers/test_retry.py",
+        rule=8,
+    ),
+    KafkaMutant(
+        "lock on messages only, not on acknowledgements",
+        _LOCK,
+        "            self._lock(broker)\n            return True",
+        "            header is not None and self._lock(broker)\n            return True",
+        "protocol/test_receiving.py",
+        rule=8,
+    ),
+    KafkaMutant(
+        "choose the database by the hash alone",
+        _RECEPTION,
+        "            if database.enabled and tx.machine(",
+        "            if False and tx.machine(",
+        "node/test_reception.py",
+        rule=9,
+    ),
+    KafkaMutant(
+        "acknowledge more than is stored",
+        _RECEIVING,
+        "self.owed = Ack(sequence + 1, sequence, journey.attempt, journey.first_hop, self.now)",
+        "self.owed = Ack(sequence + 2, sequence, journey.attempt, journey.first_hop, self.now)",
+        "workers/test_acknowledge.py",
+        rule=10,
+    ),
+    KafkaMutant(
+        "answer a copy as if it were the first one",
+        _MACHINE,
+        "        self._receiver.owe(journey.attempt, journey.first_hop)\n",
+        "        self._receiver.owe(0, journey.first_hop)\n",
+        "protocol/test_sending.py",
+        rule=10,
+    ),
+    KafkaMutant(
+        "open a dialog for a late copy",
+        _RECEPTION,
+        "        if message.is_late:\n",
+        "        if False:\n",
+        "workers/test_late.py",
+        rule=11,
+    ),
+    KafkaMutant(
+        "go by the forwarder's clock",
+        _SPECS,
+        '    "in": {**_FOREVER, "message.timestamp.type": "LogAppendTime"},',
+        '    "in": {**_FOREVER},',
+        "workers/test_late.py",
+        rule=11,
+    ),
+    KafkaMutant(
+        "refuse a statement without an event",
+        _TRANSACTION,
+        "            self.notices.refused(command)\n            self.tell(\n",
+        "            self.notices.refused(command)\n            dict(event=\n",
+        "workers/test_acknowledge.py",
+        rule=12,
+    ),
+    KafkaMutant(
+        "answer an accepted statement only",
+        _TRANSACTION,
+        "        self._answer(command, int(number or 0))\n\n    def _pass_over",
+        "        if not number:\n            self._answer(command, 0)\n\n    def _pass_over",
+        "workers/test_acknowledge.py",
+        rule=12,
     ),
 )

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import streams
+from tests.faults.test_rules import functions
 from tests.mutants.kafka_mutants import MUTANTS as KAFKA_MUTANTS
 from tests.mutants.mutants import MUTANTS, Mutant
 
@@ -83,4 +84,9 @@ def test_the_mutants_that_a_real_kafka_kills_are_enough_and_stand_where_they_did
     assert len({mutant.name for mutant in KAFKA_MUTANTS}) == len(KAFKA_MUTANTS) >= 40
     for mutant in KAFKA_MUTANTS:
         mutant.mutated((SOURCE / mutant.file).read_text(encoding="utf-8"))
-        assert all((TESTS / name).exists() for name in mutant.tests.split())
+        for file, _, name in (named.partition("::") for named in mutant.tests.split()):
+            assert (TESTS / file).exists() and name in ("", *functions(TESTS / file))
+
+
+def test_each_of_the_twelve_rules_has_a_mutant_that_breaks_it() -> None:
+    assert {mutant.rule for mutant in KAFKA_MUTANTS} - {0} == set(range(1, 13))

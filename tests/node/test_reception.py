@@ -348,13 +348,16 @@ def test_a_broker_id_says_which_database() -> None:
 def test_an_endpoint_that_exists_comes_before_the_hash() -> None:
     """Once a database holds the dialog, another one never gets it: not by a new candidate."""
     net = Net(topology(SEVERAL))
-    elsewhere = TO_SVC._replace(from_broker="far")
-    for n in range(8):
-        reads(net, "One", arriving(parties=elsewhere, dialog=conversation(n)))
+    elsewhere, dialogs = TO_SVC._replace(from_broker="far"), [conversation(n) for n in range(40)]
+    for dialog in dialogs:
+        reads(net, "One", arriving(parties=elsewhere, dialog=dialog))
     before = set(net["One"].endpoint.dialogs)
     net.sql("One/Quiet", "ALTER DATABASE Quiet SET ENABLE_BROKER")
-    for n in range(8):
-        reads(net, "One", arriving(1, parties=elsewhere, dialog=conversation(n)))
+    candidates = net["One"].endpoint.here.hosting("Svc")
+    firsts = {order_databases(candidates, dialog)[0] for dialog in dialogs}
+    assert "Quiet" in firsts, "the hash alone would choose the new candidate"
+    for dialog in dialogs:
+        reads(net, "One", arriving(1, parties=elsewhere, dialog=dialog))
     assert set(net["One"].endpoint.dialogs) == before
 
 

@@ -193,6 +193,16 @@ def test_acknowledgements_carry_attempt_and_first_hop_of_the_copy() -> None:
     assert (got.attempt, got.first_hop, got.closed) == (3, 2, False)
 
 
+def test_the_acknowledgement_of_a_duplicate_carries_the_duplicates_attempt() -> None:
+    """Else its sender could not tell which of its addresses has worked."""
+    side = conversing()
+    side.hears(ack(1))
+    side.hears(message(0, broker="B"))
+    got = acked(side.hears(message(0, broker="B", attempt=3, first_hop=2)))
+    assert got is not None
+    assert (got.attempt, got.first_hop) == (3, 2)
+
+
 @shows("D2.7")
 def test_an_acknowledgement_that_does_not_arrive_takes_the_next_address() -> None:
     """A retry of what was acknowledged already says that the acknowledgement did not arrive."""
