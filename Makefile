@@ -2,9 +2,9 @@
 # make test    what CI runs, in two processes; PROCESSES=N changes that
 # make browser a Chromium for the dashboard's tests, where there is none (make test does it)
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
-# make soak    every kind of fault on real Kafka, 30 minutes, writes docs/faults.md; SECONDS=N of
+# make soak    every kind of fault on real Kafka, 50 minutes, writes docs/faults.md; SECONDS=N of
 #              load, MESSAGES=N in the first run, SEED=S
-# make mutants faults in the code at Kafka's side, each killed by a test; 15 minutes
+# make mutants faults in the code, each killed by a test, most on real Kafka; 20 minutes
 # make faults  every container killed, frozen, cut off, restarted, scaled; 20 minutes, needs Docker,
 #              writes its part of docs/faults.md; RATE=N messages a second
 # make test-containers  the tests that need Kafka or PostgreSQL, on both in containers

@@ -1,24 +1,28 @@
 """Applications that tests kill, each a process of its own: ``python -m tests.faults.applications``.
 
 Arguments: which of them, bootstrap, prefix; for ``inbox`` the database's URL, for ``source`` the
-load: messages, rate, dialogs, length.
+load: messages, rate, dialogs, length. ``source`` and ``target`` take ``PARTITION:OFFSET`` besides,
+which is where they begin if Kafka has forgotten their positions. Without it they are refused then.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 
 import sqlalchemy as sa
 
-from streams.client import Conversation, Exchange, Received, Receiver
+from streams.cli.begin_option import begin_of
+from streams.client import Conversation, Exchange, PositionLostError, Received, Receiver
 from streams.client.inbox import Inbox
 from streams.kafka import Cluster, headers_of, read_all
-from streams.protocol import CommandKind
+from streams.protocol import Command, CommandKind
 from streams.wire import MalformedError, Topics
 from streams.wire.records import read_command
 from tests.faults.load import Load, conversation, number_in
+from tests.faults.processes import REFUSED
 
 ASKING = ("ServerA", "DatabaseA")
 SERVICES = ("InitiatorService", "TargetService")
@@ -78,35 +82,41 @@ def source(cluster: Cluster, *load: str) -> None:
 
     One that was killed reads in ``cmd`` how far it had come: statements are committed in batches.
     """
-    messages, rate, dialogs, length = map(float, load)
-    asked = Load(int(messages), rate, int(dialogs), int(length))
+    messages, rate, dialogs, length = map(float, load[:4])
+    asked, begin = Load(int(messages), rate, int(dialogs), int(length)), begin_of(load[4:])
     where, group = (*ASKING, "InitiatorQueue"), f"{cluster.topics.prefix}source"
-    with Exchange(cluster, *where, group, name="source", timeout=10) as queue:
+    with Exchange(cluster, *where, group, name="source", timeout=10, begin=begin) as queue:
         said, began = _said(cluster)
+        ended = set() if begin is None else _done(cluster, ASKING[0])[1]
         while True:
             due = min(asked.due(time.time() - began), said + _BATCH)
             for number in range(said, due):
                 _ask(queue, cluster, asked, number)
             said = due
             for message in _received(queue, 0.05):
-                if message.ends_dialog:
+                if message.ends_dialog and message.conversation.id not in ended:
                     queue.end(message.conversation)
             queue.commit()
 
 
-def target(cluster: Cluster) -> None:
-    """Answer what asks for it, and end a dialog after its last message."""
+def target(cluster: Cluster, *begin: str) -> None:
+    """Answer what asks for it, and end a dialog after its last message.
+
+    One that begins anew at an offset receives some messages again, and passes over those whose
+    effects are in ``cmd``.
+    """
     answer = Load(1, 1.0).answer
-    group = f"{cluster.topics.prefix}target"
-    with Exchange(cluster, *QUEUE, group, name="target", timeout=10) as queue:
+    group, where = f"{cluster.topics.prefix}target", begin_of(begin)
+    with Exchange(cluster, *QUEUE, group, name="target", timeout=10, begin=where) as queue:
+        answered, ended = (set(), set()) if where is None else _done(cluster, QUEUE[0])
         while True:
             for message in _received(queue, 0.2):
                 number = number_in(message.body)
                 if number is None:
                     continue  # a stranger's
-                if number % answer == 0:
+                if number % answer == 0 and number not in answered:
                     queue.send(message.conversation, b"%d" % number)
-                if message.body.endswith(b"last"):
+                if message.body.endswith(b"last") and message.conversation.id not in ended:
                     queue.end(message.conversation)
             queue.commit()
 
@@ -120,21 +130,36 @@ def _ask(queue: Exchange, cluster: Cluster, asked: Load, number: int) -> None:
 
 
 def _said(cluster: Cluster) -> tuple[int, float]:
-    """Return how many messages are in ``cmd``, and when the first was due: now if there is none.
-
-    Waits for transactions that are still open.
-    """
+    """Return how many messages are in ``cmd``, and when the first was due: now if there is none."""
     found, first = 0, time.time()
-    for message in read_all(cluster, cluster.topics.cmd(ASKING[0]), to_high=True):
+    for command, at in _statements(cluster, ASKING[0]):
+        number = number_in(command.body or b"")
+        if command.kind is CommandKind.SEND and number is not None:
+            found = max(found, number + 1)
+            first = min(first, at)
+    return found, first
+
+
+def _done(cluster: Cluster, instance: str) -> tuple[set[int], set[uuid.UUID]]:
+    """Return which messages were sent at an instance, and which dialogs were ended there."""
+    sent, ended = set[int](), set[uuid.UUID]()
+    for command, _ in _statements(cluster, instance):
+        number = number_in(command.body or b"")
+        if command.kind is CommandKind.END:
+            ended.add(command.conversation)
+        elif command.kind is CommandKind.SEND and number is not None:
+            sent.add(number)
+    return sent, ended
+
+
+def _statements(cluster: Cluster, instance: str) -> Iterator[tuple[Command, float]]:
+    """Yield what is in ``cmd``, with its time; waits for transactions that are still open."""
+    for message in read_all(cluster, cluster.topics.cmd(instance), to_high=True):
         try:
             command = read_command(message.key(), message.value(), headers_of(message), 0)
         except MalformedError:
             continue
-        number = number_in(command.body or b"")
-        if command.kind is CommandKind.SEND and number is not None:
-            found = max(found, number + 1)
-            first = min(first, message.timestamp()[1] / 1000)
-    return found, first
+        yield command, message.timestamp()[1] / 1000
 
 
 def _received(queue: Exchange, timeout: float) -> Iterator[Received]:
@@ -160,4 +185,8 @@ APPLICATIONS: dict[str, Callable[..., None]] = {
 
 if __name__ == "__main__":
     name, bootstrap, prefix, *rest = sys.argv[1:]
-    APPLICATIONS[name](Cluster(bootstrap, Topics(prefix)), *rest)
+    try:
+        APPLICATIONS[name](Cluster(bootstrap, Topics(prefix)), *rest)
+    except PositionLostError as refused:
+        print(f"hopline: {refused}", file=sys.stderr)
+        sys.exit(REFUSED)

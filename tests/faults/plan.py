@@ -29,6 +29,9 @@ class Kind(Enum):
     QUEUE_OFF = "turned off for {0:g} to {1:g} s"
     AWAY = "away for 40 minutes by everybody's clock"
     APART = "apart for {0:g} to {1:g} s, longer than a copy may live"
+    ASLEEP = "stopped with SIGSTOP for {0:g} to {1:g} s, nobody in its place"
+    GONE = "killed with SIGKILL and away for {0:g} to {1:g} s, nobody in its place"
+    REPLACED = "stopped with SIGSTOP for {0:g} to {1:g} s, another process in its place"
 
 
 @dataclass(frozen=True, slots=True)

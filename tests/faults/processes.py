@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -16,21 +17,31 @@ _PAUSE = 1.0
 """Seconds before a process that has ended by itself is started again, as who keeps it would do."""
 _MOST = 60
 """So often in a row at most: then something is broken that no start mends."""
+REFUSED = 4
+"""The exit code of an application that is refused because nobody knows its position."""
+_REMEDY = re.compile(r"--from (\d+:\d+)")
 
 
 class Child:
     """A process that is started again whenever it is killed."""
 
     def __init__(self, log: Path, *arguments: str) -> None:
-        self._log, self._command = log, [sys.executable, "-X", "faulthandler", "-m", *arguments]
+        self.log, self.arguments = log, arguments
         self.start()
 
-    def start(self) -> None:
-        """Start it."""
-        with self._log.open("ab") as log:
+    def start(self, *more: str) -> None:
+        """Start it, this time with more arguments."""
+        command = [sys.executable, "-X", "faulthandler", "-m", *self.arguments, *more]
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
+
+    @property
+    def remedy(self) -> tuple[str, ...]:
+        """Return where it may begin, as its refusal says; nothing where it was not refused."""
+        found = _REMEDY.findall(self.last_words) if self.code == REFUSED else []
+        return (found[-1],) if found else ()
 
     @property
     def code(self) -> int | None:
@@ -43,12 +54,12 @@ class Child:
 
     def has_said(self, text: str) -> bool:
         """Tell whether a text is in its log."""
-        return text in self._log.read_text(errors="replace")
+        return text in self.log.read_text(errors="replace")
 
     @property
     def last_words(self) -> str:
         """Return the end of its log."""
-        return self._log.read_text(errors="replace")[-2000:]
+        return self.log.read_text(errors="replace")[-2000:]
 
     @property
     def reason(self) -> str:
@@ -81,7 +92,9 @@ class Supervisor:
         self._away = Counter[str]()
         self._start_at: dict[str, float] = {}
         self._hard = Counter[str]()
+        self._replaced: list[Child] = []
         self.ended = Counter[str]()
+        self.refused = Counter[str]()
         self.reasons: list[str] = []
 
     def start(self, name: str, *arguments: str) -> None:
@@ -105,7 +118,9 @@ class Supervisor:
                 self.ended[name] += 1
                 self.reasons.append(f"{name}: {child.reason}")
                 assert self.ended[name] < _MOST, f"{name} ends again and again: {child.last_words}"
-                child.start()
+                remedy = child.remedy  # as an operator would who reads what it says
+                self.refused[name] += len(remedy)
+                child.start(*remedy)
 
     def kill(self, name: str) -> None:
         """Kill a child with SIGKILL, and start it again; one that is away stays there."""
@@ -134,6 +149,24 @@ class Supervisor:
         """Let a child go on that was stopped; one that was killed meanwhile has begun anew."""
         self._children[name].signal(signal.SIGCONT)
 
+    def replace(self, name: str) -> Child:
+        """Stop a child as it stands, and start another process in its place; return the former."""
+        former = self._children[name]
+        former.signal(signal.SIGSTOP)
+        self._replaced.append(former)
+        self._children[name] = Child(former.log, *former.arguments)
+        return former
+
+    def help(self, name: str, helper: str) -> None:
+        """Stop a worker as it stands, and let another one work in a slot of its own."""
+        self.pause(name)
+        if helper in self._children:
+            self.bring_back(helper)
+        else:
+            arguments = self._children[name].arguments
+            at = arguments.index("--slot") + 1
+            self.start(helper, *arguments[:at], "1", *arguments[at + 1 :])
+
     def last_words(self, asking: Sequence[str] = ()) -> str:
         """Return the ends of all logs; who is asked says where it stands, and dies of it."""
         for name in asking:
@@ -143,10 +176,10 @@ class Supervisor:
 
     def stop(self) -> None:
         """Let all of them drain and leave; who does not within 15 s is killed."""
-        children = list(self._children.values())
+        children = [*self._children.values(), *self._replaced]
         for child in children:
-            child.signal(signal.SIGCONT)
             child.signal(signal.SIGTERM)
+            child.signal(signal.SIGCONT)
         deadline = time.monotonic() + 15
         while any(child.code is None for child in children) and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -9,16 +9,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from streams.embedded.properties import NOTHING
 from streams.kafka import Cluster
 from streams.report import Facts
 from streams.report.read import read_dialogs
+from tests.faults.brief import BROKER, shortened
 from tests.faults.hostile import Hostile
 from tests.faults.junk import Writer, junk, topics_for_junk
 from tests.faults.load import Load
 from tests.faults.observe import Observer
 from tests.faults.plan import Fault, Wanted, draw
 from tests.faults.processes import Supervisor, supervised
-from tests.faults.scenarios import ENDPOINTS, EVERYBODY, WORKERS, Scenario
+from tests.faults.scenarios import APPLICATIONS, ENDPOINTS, EVERYBODY, WORKERS, Scenario
 from tests.faults.shifted import Clock
 from tests.faults.sites import Sites, sites
 from tests.faults.stage import Happened, Stage, worker
@@ -32,6 +34,7 @@ QUEUES = (
 )
 SETTLE = 5.0
 """Seconds of load before the first fault, and after the last one."""
+BRIEF = ("tests.faults.brief",)
 PATIENCE = 180.0
 """Seconds that everything may take to finish when the load is over."""
 
@@ -59,25 +62,32 @@ def run(
     """Run a scenario; nothing that it starts outlives it. ``look`` at what it leaves in Kafka."""
     started = time.monotonic()
     with ExitStack() as stack:
-        where = stack.enter_context(sites(folder, scenario.brokers, two=scenario.two))
+        if scenario.brief:
+            stack.enter_context(shortened())
+        beside = BROKER if scenario.brief else NOTHING
+        where = stack.enter_context(
+            sites(folder, scenario.brokers, two=scenario.two, beside=beside)
+        )
         home = where.cluster_of("ServerA")
         watched = [(where.cluster_of(i), [home.topics.queue(i, *queue)]) for i, *queue in QUEUES]
         ours = asked.conversations(home.topics.prefix)
         with supervised(folder) as children, Observer(watched, ours) as observer:
             clocks = {i: Clock(folder / f"{i}.clock") for i in where.instances}
-            _start(children, where, clocks if scenario.shifted else {}, scenario.keep)
+            _start(children, where, scenario, clocks)
             stage = Stage(where, children, clocks)
             topics = topics_for_junk(home, where.instances, [home.topics.queue(*q) for q in QUEUES])
             harm = Hostile(home, topics, seed) if scenario.hostile else junk(topics, seed)
             percent = scenario.hostile or scenario.junk
             with Writer(home, harm, asked.rate * percent / 100) as writer:
                 faults = draw(seed, scenario.wanted, SETTLE, max(asked.seconds - SETTLE, SETTLE))
-                _act(stage, asked, faults, observer, say)
+                _act(stage, asked, faults, observer, say, brief=scenario.brief)
                 _finish(asked, children, observer, say)
                 writer.stop()
             _await_ends(where, children, ours)
         facts = only(where.facts(), ours)
         verdict = _judged(scenario, asked, facts)
+        if scenario.brief:
+            verdict = replace(verdict, unrefused=_unrefused(stage, children))
         ended = len(children.reasons)
         say(f"{scenario.name}: {ended} ended by themselves; rubbish {writer.written}")
         for reason in children.reasons:
@@ -102,18 +112,28 @@ def _judged(scenario: Scenario, asked: Load, facts: Facts) -> Verdict:
     return replace(verdict, untrimmed=2 - len(facts.begins.commands))
 
 
+def _unrefused(stage: Stage, children: Supervisor) -> int:
+    """Return how often an application came back whose position was forgotten, and just went on."""
+    return sum(max(0, stage.absences(a) - children.refused[a]) for a in APPLICATIONS)
+
+
 def _start(
-    children: Supervisor, where: Sites, clocks: dict[str, Clock], keep: float | None
+    children: Supervisor, where: Sites, scenario: Scenario, clocks: dict[str, Clock]
 ) -> None:
-    rest = () if keep is None else ("--keep", str(keep))
+    rest = () if scenario.keep is None else ("--keep", str(scenario.keep))
     for name in WORKERS:
         role, _, instance = name.partition("/")
-        clock = clocks[instance].path if clocks else None
-        children.start(name, *worker(role, instance, where.cluster_of(instance), clock), *rest)
+        through: tuple[str, ...] = ()
+        if scenario.shifted:
+            through = ("tests.faults.shifted", str(clocks[instance].path))
+        elif scenario.brief:
+            through = (*BRIEF, "streams")
+        children.start(name, *worker(role, instance, where.cluster_of(instance), *through), *rest)
     eventually(
         lambda: children.have_said(WORKERS, "ready") or pause(), "all workers are ready", 120
     )
-    children.start("target", *application(where.cluster_of("ServerB"), "target"))
+    brief = BRIEF if scenario.brief else ()
+    children.start("target", *brief, *application(where.cluster_of("ServerB"), "target"))
 
 
 def application(cluster: Cluster, name: str, *rest: object) -> tuple[str, ...]:
@@ -122,16 +142,25 @@ def application(cluster: Cluster, name: str, *rest: object) -> tuple[str, ...]:
     return ("tests.faults.applications", name, *where, *map(str, rest))
 
 
-def _act(stage: Stage, asked: Load, faults: Sequence[Fault], observer: Observer, say: Say) -> None:
+def _act(
+    stage: Stage,
+    asked: Load,
+    faults: Sequence[Fault],
+    observer: Observer,
+    say: Say,
+    *,
+    brief: bool,
+) -> None:
     """Let the load begin, and every fault happen at its time."""
     numbers = (asked.messages, asked.rate, asked.dialogs, asked.length)
     home = stage.sites.cluster_of("ServerA")
-    stage.children.start("source", *application(home, "source", *numbers))
+    through = BRIEF if brief else ()
+    stage.children.start("source", *through, *application(home, "source", *numbers))
     eventually(lambda: observer.seen or pause(), "the first message arrives", 120)
     began, told, left = time.time(), 0.0, list(faults)
     while left or not stage.is_whole or time.time() - began < asked.seconds:
         now = time.time() - began
-        if left and now >= left[0].at:
+        if left and now >= left[0].at and stage.may(left[0]):
             fault = left.pop(0)
             say(f"{now:5.0f} s {fault.kind.name} {fault.victim} {fault.lasts:.1f}")
             stage.strike(fault)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tests.faults.brief import LONGEST
 from tests.faults.plan import Kind, Wanted
 
 FORWARDERS = (
@@ -17,6 +18,7 @@ ENDPOINTS = ("endpoint/ServerA", "endpoint/ServerB")
 WORKERS = (*FORWARDERS, *ENDPOINTS)
 APPLICATIONS = ("source", "target")
 EVERYBODY = (*WORKERS, *APPLICATIONS)
+ABSENCE = (LONGEST + 5, LONGEST + 20)
 ONE, THREE = ("1",), ("1", "2", "3")
 WHOLE = 1_500.0
 """Seconds of load for which the numbers below are meant."""
@@ -29,6 +31,7 @@ class Scenario:
     ``junk``: so many of a hundred records are rubbish; ``hostile``: are meant to do harm.
     ``shifted``: processes go by clocks of ours.
     ``keep``: topics are trimmed of what nobody has needed for so many seconds.
+    ``brief``: whatever is forgotten, is forgotten within a minute (``tests/faults/brief.py``).
     ``two``: clusters, with ServerB alone in the second one. ``times`` as many messages a second as
     in other runs are sent, on dialogs of ``length`` messages.
     """
@@ -42,6 +45,7 @@ class Scenario:
     hostile: float = 0.0
     shifted: bool = False
     keep: float | None = None
+    brief: bool = False
     two: bool = False
     times: float = 1.0
     length: int = 20
@@ -133,6 +137,24 @@ SCENARIOS = (
         share=0.12,
         times=4.0,
         length=250,
+    ),
+    Scenario(
+        "absences",
+        "Processes are away for longer than anything is remembered",
+        (
+            Wanted(
+                Kind.ASLEEP, ("forwarder/ServerA", "endpoint/ServerB", *APPLICATIONS), 4, ABSENCE
+            ),
+            Wanted(
+                Kind.GONE, ("forwarder/GatewayA", "endpoint/ServerA", *APPLICATIONS), 4, ABSENCE
+            ),
+            Wanted(
+                Kind.REPLACED, ("forwarder/ServerB", "endpoint/ServerB", *APPLICATIONS), 4, ABSENCE
+            ),
+        ),
+        share=0.28,
+        brief=True,
+        times=0.2,
     ),
     Scenario("hostile", "Whoever may write means harm", (), share=0.12, hostile=20.0),
     Scenario(

@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streams.embedded import Brokers
+from streams.embedded import Beside, Brokers
+from streams.embedded.properties import NOTHING
 from streams.kafka import Cluster, deploy
 from streams.report import Facts, read_facts
 from streams.resources import topologies_dir
@@ -92,12 +93,14 @@ def joined(facts: Sequence[Facts]) -> Facts:
 
 
 @contextmanager
-def sites(folder: Path, brokers: int, *, two: bool) -> Iterator[Sites]:
+def sites(folder: Path, brokers: int, *, two: bool, beside: Beside = NOTHING) -> Iterator[Sites]:
     """Run the brokers of one cluster, or of two, with topics and catalogs and without workers."""
     names = (NEAR, FAR) if two else ("",)
     topics = Topics(f"t{uuid.uuid4().hex[:8]}.")
     with ExitStack() as stack:
-        kafkas = {n: stack.enter_context(Brokers(folder / f"kafka{n}", brokers)) for n in names}
+        kafkas = {
+            n: stack.enter_context(Brokers(folder / f"kafka{n}", brokers, beside)) for n in names
+        }
         topology = _topology({n: kafka.bootstrap for n, kafka in kafkas.items()} if two else {})
         made = [
             Site(kafka, Cluster(kafka.bootstrap, topics), share_of(topology, n) if n else topology)

@@ -12,13 +12,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from streams.embedded import Broker, Condition
 from streams.kafka import Cluster, partitions_of
 from streams.live.statements import Script, plan_script, publish_script
 from tests.faults.plan import Fault, Kind
-from tests.faults.processes import Supervisor
+from tests.faults.processes import Child, Supervisor
 from tests.faults.scenarios import WORKERS
 from tests.faults.shifted import Clock
 from tests.faults.sites import Sites
@@ -29,6 +28,10 @@ Mend = Callable[[], None]
 FORTY_MINUTES = 2_400.0
 _JOINS = 3
 _DISK = 30.0
+_ABSENCES = (Kind.ASLEEP, Kind.GONE, Kind.REPLACED)
+_LEAVES = 90.0
+_BESIDE = 5.0
+"""Seconds for which a worker that woke up and its helper work side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,17 @@ class Stage:
         else:
             self._mends.append((time.monotonic() + fault.lasts, fault, at, mend))
 
+    def may(self, fault: Fault) -> bool:
+        """Tell whether a fault may happen now: nobody is absent twice at a time."""
+        lasting = [*(f for _, f, _, _ in self._mends), *(f for _, f, _ in self._mending)]
+        return fault.kind not in _ABSENCES or all(f.victim != fault.victim for f in lasting)
+
+    def absences(self, application: str) -> int:
+        """Return how often an application was absent and nobody in its place."""
+        alone = (Kind.ASLEEP, Kind.GONE)
+        found = (h.fault for h in self.happened if h.fault.kind in alone)
+        return sum(fault.victim == application for fault in found)
+
     @property
     def is_whole(self) -> bool:
         """Tell whether no fault lasts."""
@@ -91,6 +105,34 @@ class Stage:
     def _pause(self, fault: Fault) -> Mend:
         self.children.pause(fault.victim)
         return lambda: self.children.resume(fault.victim)
+
+    def _gone(self, fault: Fault) -> Mend:
+        self.children.take_away(fault.victim)
+        return lambda: self.children.bring_back(fault.victim)
+
+    def _replaced(self, fault: Fault) -> Mend:
+        """Stop a process as it stands, let another one work, and wake the first one.
+
+        A worker's helper has a slot of its own, and works beside it for a while. An application's
+        successor has its name, so the former one must leave by itself.
+        """
+        victim = fault.victim
+        if victim in WORKERS:
+            helper = f"{victim}/helper"
+            self.children.help(victim, helper)
+            return lambda: self._wake(victim, helper)
+        former = self.children.replace(victim)
+        return lambda: self._leaves(former, victim)
+
+    def _wake(self, victim: str, helper: str) -> None:
+        self.children.resume(victim)
+        time.sleep(_BESIDE)
+        self.children.take_away(helper)
+
+    def _leaves(self, former: Child, name: str) -> None:
+        former.signal(signal.SIGCONT)
+        over = lambda: former.code is not None or pause()  # noqa: E731
+        eventually(over, f"the former {name} leaves", _LEAVES)
 
     def _away(self, fault: Fault) -> Mend:
         self.children.take_away(fault.victim)
@@ -244,11 +286,14 @@ _DEEDS: Mapping[Kind, Callable[[Stage, Fault], Mend | None]] = {
     Kind.QUEUE_OFF: Stage._queue_off,
     Kind.AWAY: Stage._away,
     Kind.APART: Stage._apart,
+    Kind.ASLEEP: Stage._pause,
+    Kind.GONE: Stage._gone,
+    Kind.REPLACED: Stage._replaced,
 }
 
 
-def worker(role: str, instance: str, cluster: Cluster, clock: Path | None) -> tuple[str, ...]:
-    """Return the module and arguments that run one worker."""
-    module = ("streams",) if clock is None else ("tests.faults.shifted", str(clock))
+def worker(role: str, instance: str, cluster: Cluster, *through: str) -> tuple[str, ...]:
+    """Return the module and arguments that run one worker, ``through`` a module that changes it."""
     where = ("--bootstrap", cluster.bootstrap, "--prefix", cluster.topics.prefix)
-    return (*module, "worker", role, "--instance", instance, "--slot", "0", "--verbose", *where)
+    how = ("worker", role, "--instance", instance, "--slot", "0", "--verbose")
+    return (*(through or ("streams",)), *how, *where)

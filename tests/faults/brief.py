@@ -1,0 +1,76 @@
+"""A system in which everything that Kafka or Hopline forgets is forgotten within a minute.
+
+``python -m tests.faults.brief MODULE ARGUMENTS`` runs ``streams`` (a worker) or an application with
+the shortened settings; ``shortened()`` applies them to this process, which creates the topics.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import runpy
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+from streams.embedded import Beside
+from streams.protocol import Limits
+from streams.wire import specs
+
+LIMITS = Limits(time_to_live=8_000, retries=(1_000, 2_000, 4_000, 8_000), closed_initiator=20_000)
+"""A copy lives for 8 s, the key of a closed dialog for 12 s after the last frame."""
+LONGEST = 75.0
+"""Seconds after which all of it is forgotten. The longest way is that of the offsets of a group: a
+session of 10 s, retention of a minute (Kafka's minimum), and 5 s until Kafka looks."""
+BROKER = Beside(
+    properties={
+        "offsets.retention.minutes": "1",
+        "offsets.retention.check.interval.ms": "5000",
+        "transactional.id.expiration.ms": "60000",
+        "transaction.remove.expired.transaction.cleanup.interval.ms": "5000",
+        "producer.id.expiration.ms": "30000",
+        "producer.id.expiration.check.interval.ms": "5000",
+        "log.retention.check.interval.ms": "5000",
+        "log.cleaner.backoff.ms": "5000",
+    }
+)
+_AGES = {"retention.ms": "20000", "segment.ms": "5000", "file.delete.delay.ms": "1000"}
+_COMPACTS = {
+    "segment.ms": "5000",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "5000",
+    "delete.retention.ms": "1000",
+}
+SHORTENED: Mapping[str, Mapping[str, str]] = {
+    "event": _AGES,
+    "result": _AGES,
+    "dialog": _COMPACTS,
+    "reading": _COMPACTS,
+}
+"""By the kind of topic. Messages have no retention that could be shortened."""
+
+
+@contextmanager
+def shortened() -> Iterator[None]:
+    """Create topics with the shortened settings, and expect them."""
+    kinds = cast(dict[str, Mapping[str, str]], specs.KINDS)
+    before = dict(kinds)
+    kinds.update({kind: {**kinds[kind], **config} for kind, config in SHORTENED.items()})
+    try:
+        yield
+    finally:
+        kinds.update(before)
+
+
+def main(module: str, *arguments: str) -> None:
+    """Run a module with the shortened settings, as ``python -m`` would."""
+    worker: Any = importlib.import_module("streams.cli.worker")
+    worker.Process = functools.partial(worker.Process, limits=LIMITS)
+    sys.argv = [module, *arguments]
+    with shortened():
+        runpy.run_module(module, run_name="__main__", alter_sys=False)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,90 @@
+"""Both applications are away until Kafka has forgotten where they were; they are told, and go on.
+
+``python -m tests.faults --only absences`` does this with all processes and with Kafka's own clock.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from streams.kafka import read_positions
+from streams.report import read_facts
+from streams.report.read import read_dialogs
+from tests.faults.load import Load
+from tests.faults.observe import Observer
+from tests.faults.plan import Fault, Kind
+from tests.faults.processes import Supervisor, supervised
+from tests.faults.run import QUEUES, application
+from tests.faults.scenarios import APPLICATIONS
+from tests.faults.sites import Sites
+from tests.faults.stage import Stage
+from tests.faults.verdict import judge, only
+from tests.forgetting import forget
+from tests.running import System, eventually, running
+from tests.workers.rig import pause
+
+LOAD = Load(120, 20.0, dialogs=6, length=10)
+
+
+def begin(children: Supervisor, system: System) -> None:
+    """Start both applications."""
+    children.start("target", *application(system.cluster, "target"))
+    numbers = (LOAD.messages, LOAD.rate, LOAD.dialogs, LOAD.length)
+    children.start("source", *application(system.cluster, "source", *numbers))
+
+
+def have_received(system: System) -> bool:
+    """Tell whether Kafka knows a position of both."""
+    groups = [f"{system.cluster.topics.prefix}{name}" for name in APPLICATIONS]
+    return all(any(read_positions(system.cluster, group).values()) for group in groups)
+
+
+def is_over(system: System, children: Supervisor, observer: Observer) -> bool:
+    """Tell whether everything has arrived, and both sides of every dialog are closed."""
+    children.look()
+    wanted = LOAD.messages + len(list(LOAD.answers()))
+    if observer.seen < wanted or observer.ended < LOAD.talks:
+        return pause()
+    found = [d for i in ("ServerA", "ServerB") for _, d in read_dialogs(system.cluster, i)]
+    return all(dialog.state.name == "CD" for dialog in found) or pause()
+
+
+def test_applications_whose_positions_are_forgotten_are_refused_and_say_nothing_twice(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    ours = LOAD.conversations(unique)
+    with ExitStack() as stack:
+        system = stack.enter_context(running(kafka, unique, "two_brokers"))
+        queues = [system.cluster.topics.queue(*queue) for queue in QUEUES]
+        observer = stack.enter_context(Observer([(system.cluster, queues)], ours))
+        children = stack.enter_context(supervised(tmp_path))
+        begin(children, system)
+        eventually(lambda: have_received(system) or pause(), "both have received")
+        for name in APPLICATIONS:
+            children.take_away(name)
+        for name in APPLICATIONS:
+            forget(system.cluster, f"{unique}{name}")
+            children.bring_back(name)
+        eventually(lambda: is_over(system, children, observer), "everything arrives and ends")
+        facts = only(read_facts(system.cluster, system.topology), ours)
+    assert children.refused == {"source": 1, "target": 1}
+    said = [(m.sender.is_initiator, m.digest) for m in facts.accepted]
+    assert judge(LOAD, facts.balance(), said, facts.sides).faults == {}
+
+
+def test_nobody_is_absent_twice_at_a_time(tmp_path: Path) -> None:
+    with supervised(tmp_path) as children:
+        stage = Stage(Sites([]), children)
+        stage._mends.append((0.0, Fault(1.0, Kind.GONE, "target"), 0, lambda: None))
+        assert not stage.may(Fault(2.0, Kind.ASLEEP, "target"))
+        assert stage.may(Fault(2.0, Kind.ASLEEP, "source"))
+        assert stage.may(Fault(2.0, Kind.KILL, "target"))
+
+        def is_back() -> bool:
+            stage.mend()
+            return stage.is_whole or pause()
+
+        eventually(is_back, "it is back")
+        assert stage.may(Fault(2.0, Kind.ASLEEP, "target"))
+        assert (stage.absences("target"), stage.absences("source")) == (1, 0)
