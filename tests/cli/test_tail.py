@@ -292,7 +292,8 @@ def test_what_is_uncommitted_is_neither_shown_nor_waited_for(kafka: str, unique:
 def test_many_records_of_many_partitions_come_in_the_order_of_time(kafka: str, unique: str) -> None:
     cluster = Cluster(kafka, Topics(unique))
     names = [cluster.topics.event, cluster.topics.result("S")]
-    create(cluster, [TopicSpec(names[0], "event", 3, {}), TopicSpec(names[1], "result", 1, {})])
+    kept = {"retention.ms": "-1"}  # a record of 1970 goes as soon as Kafka looks for old ones
+    create(cluster, [TopicSpec(names[0], "event", 3, {}), TopicSpec(names[1], "result", 1, kept)])
     producer = cluster.producer()
     for at in range(6_000):  # one partition is far ahead of the others
         event = encode_event({"event": 124, "at": at, "instance": "S"})
