@@ -44,7 +44,7 @@ $(STAMP): pyproject.toml setup.py requirements/lock.txt
 	@$(BIN)/python requirements/wanted.py build-system >.venv/build-system.txt
 	$(PIP) install --require-hashes -r .venv/build-system.txt
 	$(PIP) install --require-hashes --no-build-isolation -r requirements/lock.txt
-	$(PIP) install --no-deps --no-build-isolation -e .
+	PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 # What is there is used; else Debian's package where that may be installed; else playwright's own.
