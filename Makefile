@@ -16,7 +16,10 @@
 # make bench   what everything costs, one table in 27 minutes; ROUNDS=N changes how exactly
 #              bench-routing, ... (bench/): one part; bench-kafka_memory, bench-verify:
 #              apart, they take long
-# make lock    resolve the dependencies anew
+# make lock    resolve the dependencies anew, with hashes; writes THIRD_PARTY_NOTICES.md, and audits
+# make audit   known vulnerabilities of the locked packages and jars; exit code 2 where the
+#              vulnerability services cannot be reached
+# make sbom    a CycloneDX SBOM of each image, in build/sbom
 
 PYTHON ?= python3
 BIN    := .venv/bin
@@ -27,8 +30,10 @@ BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka
   kafka_endpoint kafka_end_to_end kafka_backlog open_dialogs kafka_agents kafka_memory capture)
 
 .PHONY: setup browser test test-containers explore soak mutants faults recount replay demo bench $(BENCHES) \
-  bench-verify lock clean
+  bench-verify lock audit sbom clean
 
+# setuptools comes first, and nothing is built in isolation, because pip installs without hashes what an
+# isolated build needs. pyspark is published as source only.
 setup: $(STAMP)
 	@$(BIN)/python requirements/check.py
 	@$(BIN)/hopline kafka prepare --spark
@@ -36,8 +41,10 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml setup.py requirements/lock.txt
 	@$(PYTHON) requirements/check.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) install -r requirements/lock.txt
-	$(PIP) install --no-deps --no-build-isolation -e .
+	@$(BIN)/python requirements/wanted.py build-system >.venv/build-system.txt
+	$(PIP) install --require-hashes -r .venv/build-system.txt
+	$(PIP) install --require-hashes --no-build-isolation -r requirements/lock.txt
+	PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 # What is there is used; else Debian's package where that may be installed; else playwright's own.
@@ -88,16 +95,26 @@ $(BENCHES): bench-%: setup
 bench-verify: setup
 	@$(BIN)/python -m bench.verify
 
-# With the oldest supported Python, so that what only old versions need is in the lock.
+# With the oldest supported Python, so that what only old versions need is in the lock. Hashes are
+# those of all files of a version, so that the lock holds for every platform.
 # Jars are locked likewise, by requirements/lock_jars.py: streams/embedded/*.lock, bench/mirror.lock.
 lock:
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet pip-tools
-	build/lock/bin/pip-compile --quiet --upgrade --all-extras --strip-extras --allow-unsafe \
+	build/lock/bin/python -m pip install --quiet pip-tools==7.6.2
+	build/lock/bin/pip-compile --quiet --upgrade --all-extras --strip-extras --allow-unsafe --generate-hashes \
 	  --no-header --no-emit-options --no-emit-index-url --no-emit-trusted-host \
 	  --no-emit-find-links --annotation-style=line --output-file requirements/lock.txt pyproject.toml
 	$(BIN)/python requirements/lock_jars.py
+	$(MAKE) setup
+	$(BIN)/python -m requirements.notices
+	$(BIN)/python -m requirements.audit || echo "make lock goes on: make audit fails as long as this is so"
+
+audit: setup
+	@$(BIN)/python -m requirements.audit
+
+sbom: setup
+	@$(BIN)/python -m requirements.sbom build/sbom
 
 clean:
 	@test ! -x $(BIN)/hopline || $(BIN)/hopline kafka stop

@@ -26,7 +26,8 @@ SPARK = (
     f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_VERSION}",
     f"org.apache.spark:spark-token-provider-kafka-0-10_2.13:{SPARK_VERSION}",
     f"org.apache.spark:spark-avro_2.13:{SPARK_VERSION}",
-    "org.apache.kafka:kafka-clients:3.9.0",
+    # The connector names 3.9.0, which has known vulnerabilities (advisories.toml).
+    "org.apache.kafka:kafka-clients:3.9.2",
     "org.apache.commons:commons-pool2:2.12.0",
 )
 

@@ -16,7 +16,7 @@ from streams.errors import SurroundingsError
 KAFKA_VERSION = "4.2.2"
 """The newest that keeps its promises when it is killed (docs/decisions/0018)."""
 SPARK_VERSION = "4.0.0"
-"""The connectors' version must be pyspark's; a test compares it with the installed one."""
+"""That of pyspark, as a test compares; why not 4.1.1: docs/decisions/0032."""
 
 
 @dataclass(frozen=True, slots=True)

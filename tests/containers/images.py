@@ -33,8 +33,13 @@ def refuse_left_overs(image: str) -> None:
     assert bool(java) == ("spark" in image), f"{image}: {java or 'no Java'}"
 
 
-def kafka_image() -> str:
+def image(name: str) -> str:
     """Return the image that docker-compose.yml takes, too: of the environment, else of .env."""
-    stated = re.search(r"^HOPLINE_KAFKA_IMAGE=(.*)$", (ROOT / ".env").read_text("utf-8"), re.M)
+    stated = re.search(rf"^{name}=(.*)$", (ROOT / ".env").read_text("utf-8"), re.M)
     assert stated is not None
-    return os.environ.get("HOPLINE_KAFKA_IMAGE") or stated[1]
+    return os.environ.get(name) or stated[1]
+
+
+def kafka_image() -> str:
+    """Return Kafka's image."""
+    return image("HOPLINE_KAFKA_IMAGE")

@@ -16,7 +16,7 @@ from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
 from streams.embedded.properties import Node, server_properties
 from tests.containers.compose import ROOT, free_ports
-from tests.containers.images import kafka_image
+from tests.containers.images import image, kafka_image
 
 _INSIDE, _CONTROLLER, _SELF = 9092, 9093, 9094
 _HOST = "127.0.0.1"
@@ -77,7 +77,7 @@ def kafka_container() -> Iterator[str]:
 @contextmanager
 def postgres_container() -> Iterator[str]:
     """Yield SQLAlchemy's URL of a PostgreSQL in a container."""
-    container = PostgresContainer("postgres:15-bookworm", driver="psycopg")
+    container = PostgresContainer(image("HOPLINE_POSTGRES_IMAGE"), driver="psycopg")
     container.ports.update({str(container.port): (_HOST, None)})
     with container:
         yield container.get_connection_url(host=_HOST)

@@ -16,11 +16,12 @@ import urllib.request
 from collections.abc import Callable
 
 from tests.containers.compose import Compose, composed, run
-from tests.containers.images import kafka_image, refuse_left_overs
+from tests.containers.images import image, refuse_left_overs
 
 LOAD = "--from ServerA/DatabaseA/InitiatorService --to TargetService --rate 50 --duration 8s"
-WANTED = ("python:3.11-slim-bookworm", kafka_image(), "postgres:15-bookworm",
-          "prom/prometheus:v2.42.0")  # fmt: skip
+WANTED = tuple(
+    image(f"HOPLINE_{name}_IMAGE") for name in ("PYTHON", "KAFKA", "POSTGRES", "PROMETHEUS")
+)
 
 _SCRAPED = {"hopline-workers": 3, "hopline-monitor": 1, "hopline-dashboard": 1}
 _PATIENCE = 60.0
@@ -29,7 +30,7 @@ _PATIENCE = 60.0
 def main() -> int:
     """Return 0 where all is as it must be, and where no image can be had."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing that was started is left
-    missing = next((image for image in WANTED if not _is_there(image)), None)
+    missing = next((name for name in WANTED if not _is_there(name)), None)
     if missing is not None:
         print(f"containers: not tried, because {missing} cannot be pulled")
         return 0
@@ -84,12 +85,12 @@ def _await(look: Callable[[], object], wanted: object, what: str) -> None:
         time.sleep(1)
 
 
-def _is_there(image: str) -> bool:
-    found = subprocess.run(["docker", "image", "inspect", image], capture_output=True, check=False)
+def _is_there(name: str) -> bool:
+    found = subprocess.run(["docker", "image", "inspect", name], capture_output=True, check=False)
     if found.returncode == 0:
         return True
     try:
-        run("docker", "pull", "--quiet", image, timeout=300)
+        run("docker", "pull", "--quiet", name, timeout=300)
     except (AssertionError, subprocess.TimeoutExpired):
         return False
     return True
