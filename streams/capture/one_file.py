@@ -114,7 +114,7 @@ def _container(path: Path, file: IO[bytes]) -> Any:
         )  # fmt: skip
     if not is_bounded(container.writer_schema):
         raise InputError(
-            "The file's schema has arrays whose items take no bytes: a few could be billions.",
+            "The file's schema lets a few bytes be billions of values, or types nest without end.",
             file=str(path), remedy=NO_CAPTURE,
         )  # fmt: skip
     return container
