@@ -76,15 +76,14 @@ def standing_of(position: int, note: str, plan: str, job: str) -> Standing:
     """
     try:
         said = json.loads(note)
-        known, refused, began = said["plan"], int(said["refused"]), int(said["began"])
+        if said["plan"] == plan:
+            return Standing(position, int(said["refused"]), int(said["began"]))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        known = refused = began = None
-    if known != plan or refused is None or began is None:
-        raise UsageError(
-            f"The job {job} is known, and replays something else.",
-            "Give --job another name, or the same capture and the same options as before.",
-        )
-    return Standing(position, refused, began)
+        pass  # nobody of ours wrote it
+    raise UsageError(
+        f"The job {job} is known, and replays something else.",
+        "Give --job another name, or the same capture and the same options as before.",
+    )
 
 
 def demand_name(name: str) -> str:

@@ -21,6 +21,7 @@ class Verdict:
 
     ``unsaid`` and ``said_twice`` are about the applications: what they have committed is not what
     they were to say, each thing once. ``untrimmed``: topics were to be trimmed, and are whole.
+    ``ended``: processes that ended by themselves where nothing is done to any of them.
     """
 
     messages: int
@@ -35,6 +36,7 @@ class Verdict:
     unsaid: int = 0
     said_twice: int = 0
     untrimmed: int = 0
+    ended: int = 0
 
     @property
     def faults(self) -> dict[str, int]:

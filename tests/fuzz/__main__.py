@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
 def _told(done: Run) -> Run:
     rate = done.inputs / max(done.seconds, 0.001)
     _say(
-        f"{done.target:<24} {done.inputs:>9,} inputs {rate:>8,.0f}/s  slowest {done.slowest:>6.2f} s"
+        f"{done.target:<20} {done.inputs:>9,} inputs {rate:>7,.0f}/s slowest {done.slowest:>6.2f} s"
         f"  memory {done.base:>4} -> {done.peak:>4} MB  {len(done.faults)} faults"
     )
     for fault in done.faults:

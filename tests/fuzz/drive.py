@@ -46,23 +46,37 @@ class Run:
 
 def run(target: str, seconds: float, seed: int, found: Path) -> Run:
     """Run a target in a process of its own; inputs that break something are left in ``found``."""
+    return run_all([target], seconds, seed, found)[0]
+
+
+def run_all(targets: Sequence[str], seconds: float, seed: int, found: Path) -> list[Run]:
+    """Run targets one after the other in one process, ``seconds`` each.
+
+    Where an input ends the process, the targets behind that one are not run.
+    """
     found.mkdir(parents=True, exist_ok=True)
-    current, log = found / f"{target}.current", found / f"{target}.log"
-    asked = ("--target", target, "--seconds", str(seconds), "--seed", str(seed))
+    log = found / f"{targets[0]}.log"
+    names = [word for target in targets for word in ("--target", target)]
+    asked = ("--seconds", str(seconds), "--seed", str(seed), "--found", str(found))
     with log.open("wb") as said:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.fuzz.drive", *asked, "--found", str(found)],
+            [sys.executable, "-m", "tests.fuzz.drive", *names, *asked],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, check=False,
             cwd=Path(__file__).parents[2],
         )  # fmt: skip
+    lines = [line for line in done.stdout.splitlines() if line.startswith(b"{")]
+    told = [json.loads(line) for line in lines]
+    runs = [
+        Run(target, **{**each, "faults": tuple(each["faults"])})
+        for target, each in zip(targets, told, strict=False)
+    ]
     if done.returncode == 0:
-        current.unlink(missing_ok=True)
         log.unlink()
-        told = json.loads(done.stdout.splitlines()[-1])
-        return Run(target, **{**told, "faults": tuple(told["faults"])})
+        return runs
     words = log.read_text(errors="replace").strip().splitlines() or [""]
-    fault = f"ended with {done.returncode} at {current}: {words[0]}"
-    return Run(target, 0, seconds, LONGEST, 0, 0, (fault,))
+    broken = targets[min(len(runs), len(targets) - 1)]
+    fault = f"ended with {done.returncode} at {found / broken}.current: {words[0]}"
+    return [*runs, Run(broken, 0, seconds, LONGEST, 0, 0, (fault,))]
 
 
 def _in_this_process(target: str, seconds: float, seed: int, found: Path) -> Run:
@@ -71,13 +85,10 @@ def _in_this_process(target: str, seconds: float, seed: int, found: Path) -> Run
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     chosen = TARGETS[target]
     chance, seeds, faults = Chance(seed), chosen.seeds(), dict[str, str]()
-    for each in seeds:  # what is not changed is right, and the caches are warm
-        chosen.attempt(each)
-    base, slowest, inputs = _peak(), 0.0, 0
-    current = (found / f"{target}.current").open("w+b", buffering=0)
-    began = time.monotonic()
-    while time.monotonic() - began < seconds and len(faults) < _STRANGE:
-        data = mutated(chance, seeds)
+    at_work = found / f"{target}.current"
+    current = at_work.open("w+b", buffering=0)
+
+    def attempt(data: bytes) -> float:
         current.seek(0)
         current.write(data)
         current.truncate()
@@ -88,8 +99,16 @@ def _in_this_process(target: str, seconds: float, seed: int, found: Path) -> Run
         except BaseException as error:
             _keep(error, data, found / target, faults)
         faulthandler.cancel_dump_traceback_later()
-        slowest, inputs = max(slowest, time.monotonic() - at), inputs + 1
+        return time.monotonic() - at
+
+    for each in seeds:  # what is not changed is right, and the caches are warm
+        attempt(each)
+    base, slowest, inputs, began = _peak(), 0.0, 0, time.monotonic()
+    while time.monotonic() - began < seconds and len(faults) < _STRANGE:
+        slowest, inputs = max(slowest, attempt(mutated(chance, seeds))), inputs + 1
     took = time.monotonic() - began
+    current.close()
+    at_work.unlink()
     return Run(target, inputs, took, slowest, base, _peak(), tuple(faults.values()))
 
 
@@ -108,17 +127,19 @@ def _peak() -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one target and print what came of it as JSON."""
+    """Run targets and print what came of each as a line of JSON."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--target", required=True)
+    parser.add_argument("--target", required=True, action="append")
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--found", type=Path, required=True)
     asked = parser.parse_args(arguments)
     faulthandler.enable()
-    done = _in_this_process(asked.target, asked.seconds, asked.seed, asked.found)
-    told = {name: getattr(done, name) for name in Run.__slots__ if name != "target"}
-    sys.stdout.write(f"\n{json.dumps(told)}\n")
+    for target in asked.target:
+        done = _in_this_process(target, asked.seconds, asked.seed, asked.found)
+        told = {name: getattr(done, name) for name in Run.__slots__ if name != "target"}
+        sys.stdout.write(f"\n{json.dumps(told)}\n")
+        sys.stdout.flush()
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Mutate real inputs from a seed: bytes, words, lines, JSON values, and records of several parts."""
+"""Mutate real inputs from a seed: bytes, words, lines, JSON values, parts of records."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from streams.chance import Chance
 NUMBERS = (0, 1, -1, 2, 255, 2**31 - 1, -(2**31), 2**31, 2**53, 2**63 - 1, -(2**63), 2**63, 10**30)
 TEXTS = (
     "", " ", "x", "NULL", "null", "true", "-1", "1e400", "NaN", "0x", "9" * 5_000, "x" * 20_000,
-    "\x00", "\ud800", "\ufeff\u202e", "\U0001f4a3" * 64, "../../etc", "a/b/c", "%", "%zz", "{}", "[",
-    "tcp://", "tcp://h:99999", "tcp://[::1", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00",
-    "2026-02-30", "00000000-0000-0000-0000-000000000000", "a" * 257, "'", '"', "]]>", "<!DOCTYPE a>",
+    "\x00", "\ud800", "\ufeff\u202e", "\U0001f4a3" * 64, "../../etc", "a/b/c", "%", "%zz",
+    "{}", "[", "tcp://", "tcp://h:99999", "tcp://[::1", "0001-01-01T00:00:00+14:00", "'", '"',
+    "9999-12-31T23:59:59-14:00", "2026-02-30", "00000000-0000-0000-0000-000000000000", "a" * 257,
+    "]]>", "<!DOCTYPE a>",
 )  # fmt: skip
 PIECES = (
-    b"", b"\x00", b"\xff", b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"\n", b"\r\n", b"\t", b",", b";",
-    b'"', b"'", b"<", b">", b"</", b"&", b"&#0;", b"&a;", b"]]>", b"<!--", b"{", b"}", b"[", b"]", b":",
-    b"#", b"*a", b"&a ", b"!!python/object:x ", b"<<: ", b"---\n", b"%", b"\xc3\x01", b"\x80" * 9 + b"\x01",
-    b"\xff" * 10, b"\xfe\xff\xff\xff\x0f", b"\x02" * 64, b"[" * 3_000, b'{"a":' * 3_000, b"<a>" * 3_000,
-    b"(" * 3_000, b"- " * 3_000, b"/*" * 300, b"9" * 5_000, b"PAR1", b"Obj\x01",
+    b"", b"\x00", b"\xff", b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"\n", b"\r\n", b"\t", b",",
+    b";", b'"', b"'", b"<", b">", b"</", b"&", b"&#0;", b"&a;", b"]]>", b"<!--", b"{", b"}", b"[",
+    b"]", b":", b"#", b"*a", b"&a ", b"!!python/object:x ", b"<<: ", b"---\n", b"%", b"\xc3\x01",
+    b"\x80" * 9 + b"\x01", b"\xff" * 10, b"\xfe\xff\xff\xff\x0f", b"\x02" * 64, b"[" * 3_000,
+    b'{"a":' * 3_000, b"<a>" * 3_000, b"(" * 3_000, b"- " * 3_000, b"/*" * 300, b"9" * 5_000,
+    b"PAR1", b"Obj\x01",
 )  # fmt: skip
 _WORD = re.compile(rb"[A-Za-z_]+|[0-9]+|\s+|.", re.DOTALL)
 _NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?")

@@ -127,7 +127,7 @@ class Target:
 
 
 def _values(name: str) -> Callable[[], Sequence[bytes]]:
-    """Return what returns a record of a schema as it is written today, and as it was on all days."""
+    """Return what returns a record of a schema, as it is written today and as it was before."""
     folder = ROOT / "tests" / "wire" / "fixtures"
     return lambda: [examples()[name], *(f.read_bytes() for f in folder.glob(f"{name}.*.bin"))]
 
@@ -210,12 +210,20 @@ def _small_texts(data: bytes) -> None:
 
 def _texts() -> list[bytes]:
     note = json.dumps({"plan": "plan", "refused": 1, "began": 2})
-    known = ["ssb.cmd.A", "ssb.queue.A.B.C%20D", "tcp://ServerB:4022", "1-3 7", f"{ID} r2", note, str(ID)]
+    known = [
+        "ssb.cmd.A",
+        "ssb.queue.A.B.C%20D",
+        "tcp://ServerB:4022",
+        "1-3 7",
+        f"{ID} r2",
+        note,
+        str(ID),
+    ]
     keys = [f"D/{ID}/initiator/3", "positions", f"seen/app/agent/{ID}/1", "D/request/S"]
     return [text.encode() for text in (*known, *keys)]
 
 
-# --- records: all of one, on every topic -----------------------------------------------------------
+# --- records: all of one, on every topic ---------------------------------------------------------
 
 _KINDS = (
     "cmd.A", "out.A", "txq.A", "in.A", "ack.A", "queue.A.B.C", "event", "result.A", "dialog.A",
@@ -264,7 +272,9 @@ def _records() -> list[bytes]:
 def _parsed(data: bytes) -> tuple[str, bytes | None, bytes | None, list[tuple[str, bytes | None]]]:
     topic, key, value, *rest = (*parts_of(data), b"", b"", b"")
     names, values = rest[:-3:2], rest[1:-3:2]
-    headers = [(n.decode("utf-8", "replace"), v or None) for n, v in zip(names, values, strict=False)]
+    headers = [
+        (n.decode("utf-8", "replace"), v or None) for n, v in zip(names, values, strict=False)
+    ]
     name = topic.decode("utf-8", "replace")
     return f"ssb.{name}", key or None, value or None, headers
 
@@ -310,7 +320,9 @@ class _Message:
 
 
 def _catalogs() -> list[bytes]:
-    return [json.dumps(flatten(shipped(n))).encode() for n in ("local", "combined", "mirrored", "hub")]
+    return [
+        json.dumps(flatten(shipped(n))).encode() for n in ("local", "combined", "mirrored", "hub")
+    ]
 
 
 def _catalog(data: bytes) -> None:
@@ -460,7 +472,7 @@ def _around(data: bytes) -> None:
 
 
 def _around_seeds() -> list[bytes]:
-    rows = "- {code: TA-12, subject: 'A/*', reason: known, until: 2031-01-31}\n- {code: X, reason: y}\n"
+    rows = "- {code: TA-12, subject: 'A/*', reason: known, until: 2031-01-31}\n- {code: X}\n"
     return [rows.encode(), (ROOT / "topologies/dynamic_routing/directory.yaml").read_bytes()]
 
 
@@ -520,7 +532,9 @@ def _capture(data: bytes) -> None:
             found = []
             for row in reader:
                 found.append(look(row, topics))
-                json.dumps(describe(raw(row), topics), ensure_ascii=False).encode("utf-8", "replace")
+                json.dumps(describe(raw(row), topics), ensure_ascii=False).encode(
+                    "utf-8", "replace"
+                )
             survey(found)
             json.dumps(reader.losses, default=str), reader.lost
         except HoplineError as error:
@@ -571,7 +585,9 @@ def _up_seeds() -> list[bytes]:
 def _foreign(log: LogColumns | None = None) -> Attempt:
     def read(data: bytes) -> None:
         path = _file("foreign", data)
-        records, report = imported(_folder(), Foreign(path, "ServerA"), log=log, ends=log is not None)
+        records, report = imported(
+            _folder(), Foreign(path, "ServerA"), log=log, ends=log is not None
+        )
         assert all(record.timestamp >= 0 for record in records)
         json.dumps(report.to_json()).encode()
 
@@ -604,7 +620,8 @@ def _parquet() -> list[bytes]:
 
 def _masks(data: bytes) -> None:
     """A rule, then bodies: a rule is refused, a body that it cannot read is a ValueError."""
-    rule, *bodies = (*parts_of(data), b"<a b='c'>Ada</a>", b'{"a": [{"b": "Ada"}]}')
+    found = (*parts_of(data), b"<a b='c'>Ada</a>", b'{"a": [{"b": "Ada"}]}')
+    rule, bodies = found[0], found[1:]
     made = rule_of(rule.decode("utf-8", "replace"))
     for body in bodies:
         try:
@@ -652,7 +669,13 @@ def _body_seeds() -> list[bytes]:
         b"<Code>-8429</Code><Description>no</Description></Error>"
     )
     plain = [b"<message><toServiceName>S</toServiceName></message>", b'{"a": {"b": [{"c": "S"}]}}']
-    return [missing, error, *plain, examples()["Presence"], *_globbed("topologies/*/queries/*.xml")()]
+    return [
+        missing,
+        error,
+        *plain,
+        examples()["Presence"],
+        *_globbed("topologies/*/queries/*.xml")(),
+    ]
 
 
 # --- the dashboard -------------------------------------------------------------------------------
@@ -713,7 +736,9 @@ def _request(data: bytes) -> None:
     query, path, host, origin, cookie, *_ = (*parts_of(data), b"", b"", b"", b"", b"")
     said = {"host": host, "origin": origin, "cookie": cookie}
     headers = {n: v.decode("latin-1").encode("utf-8", "replace").decode() for n, v in said.items()}
-    told = ask("token", query=query.decode("latin-1"), path=path.decode("utf-8", "replace"), **headers)
+    told = ask(
+        "token", query=query.decode("latin-1"), path=path.decode("utf-8", "replace"), **headers
+    )
     assert told["status"] in (200, 303, 401, 403)
 
 
@@ -722,7 +747,7 @@ def _requests() -> list[bytes]:
     return [joined([b"token=token&last=5m", b"/topology", *hosts]), joined([b"", b"/", *hosts])]
 
 
-# --- commands on files: whatever they say, they end in order ---------------------------------------
+# --- commands on files: whatever they say, they end in order -------------------------------------
 
 
 def _command_line(*words: str, name: str) -> Attempt:
@@ -786,7 +811,9 @@ TARGETS: Mapping[str, Target] = {
     "message_body": Target(_body_seeds, _bodies),
     "dashboard_address": Target(_addresses, _address),
     "dashboard_request": Target(_requests, _request),
-    "inspect_command": Target(_captures, _command_line("inspect", "{}", "--salvage", name="i.avro")),
+    "inspect_command": Target(
+        _captures, _command_line("inspect", "{}", "--salvage", name="i.avro")
+    ),
     "inspect_records": Target(
         _captures, _command_line("inspect", "{}", "--records", "--salvage", name="r.avro")
     ),
