@@ -297,8 +297,8 @@ class Hostile:
 
     def _presence(self) -> Raw:
         pick = self._chance.pick
-        name = pick((self._text(), *_NAMES))
-        return f"Nobody{self._chance.below(50)}".encode(), encode_presence(
+        name = pick((self._text(), *_NAMES, str(self._chance.guid())))
+        return name[:40].encode() or b"x", encode_presence(
             name, self._text(), pick(_SMALL), self._number(), period=pick(_PERIODS)
         ), []  # fmt: skip
 
