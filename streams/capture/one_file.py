@@ -148,7 +148,7 @@ def _counts(path: Path, text: str) -> Counts | None:
         return None
     try:
         return Counts(**{name: int(value) for name, value in json.loads(text).items()})
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(
             f"The file's counts cannot be read: {said(error)}.", file=str(path), remedy=DAMAGED
         ) from error
