@@ -86,7 +86,7 @@ class Writer:
         for topic, key, value, headers, at, partition in self._records:
             is_bomb = len(value or b"") > _LIMIT
             by = bombs[self.bombs % 2] if is_bomb else producer
-            with suppress(KafkaException):
+            with suppress(KafkaException, BufferError):
                 by.produce(topic, value, key, partition, None, None, at, headers)
                 self.written += 1
                 self.bombs += is_bomb
