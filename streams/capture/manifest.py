@@ -174,7 +174,8 @@ def _positions(found: Mapping[str, Any]) -> Positions:
 def _plain(name: Any) -> str:
     """Return a part's name, which is one of a file right in the folder and nowhere else."""
     # What has no form in UTF-8, or a null character, no file system has a name for.
-    plain = isinstance(name, str) and name.isprintable() and Path(name).name == name
-    if not plain or name in ("", ".", ".."):
+    if not isinstance(name, str) or not name.isprintable():
+        raise ValueError(f"{name!r} is no name of a part")
+    if Path(name).name != name or name in ("", ".", ".."):
         raise ValueError(f"{name!r} is no name of a part")
     return name
