@@ -2,7 +2,8 @@
 # make test    what CI runs, in two processes; PROCESSES=N changes that
 # make browser a Chromium for the dashboard's tests, where there is none (make test does it)
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
-# make soak    every kind of fault on real Kafka, 50 minutes, writes docs/faults.md; SECONDS=N of
+# make fuzz    mutated inputs for every reader of files and every decoder, MINUTES=N, SEED=S
+# make soak    every kind of fault on real Kafka, 60 minutes, writes docs/faults.md; SECONDS=N of
 #              load, MESSAGES=N in the first run, SEED=S
 # make mutants faults in the code, each killed by a test, most on real Kafka; 20 minutes
 # make faults  every container killed, frozen, cut off, restarted, scaled; 20 minutes, needs Docker,
@@ -29,7 +30,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
   kafka_endpoint kafka_end_to_end kafka_backlog open_dialogs kafka_agents kafka_memory capture)
 
-.PHONY: setup browser test test-containers explore soak mutants faults recount replay demo bench $(BENCHES) \
+.PHONY: setup browser test test-containers explore fuzz soak mutants faults recount replay demo bench $(BENCHES) \
   bench-verify lock audit sbom clean
 
 # setuptools comes first, and nothing is built in isolation, because pip installs without hashes what an
@@ -63,6 +64,9 @@ test: setup browser
 
 explore: setup
 	$(BIN)/hopline simulate --explore $(or $(SEEDS),10000) --seed $(or $(SEED),0)
+
+fuzz: setup
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),30) --seed $(or $(SEED),1)
 
 soak: setup
 	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1500) \

@@ -33,6 +33,7 @@ SOMETHING: list[Any] = [
     {"type": "enum", "name": "Only", "symbols": ["A"]},
     {"type": "array", "items": "long"},
     {"type": "record", "name": "Full", "fields": [{"name": "x", "type": "boolean"}]},
+    {"type": "map", "values": "null"},
 ]
 
 
@@ -68,9 +69,48 @@ def test_an_avro_file_has_no_items_without_bytes(tmp_path: Path, items: Any) -> 
     marker = file.getvalue()[-16:]
     path = tmp_path / "bomb.avro"
     path.write_bytes(file.getvalue() + pack_long(1) + pack_long(len(block)) + block + marker)
-    assert "arrays whose items take no bytes" in refused("inspect", str(path))
+    assert "a few bytes be billions of values" in refused("inspect", str(path))
     with pytest.raises(MalformedError, match="take no bytes"):
         Codec("Presence").announce(bomb(items))
+
+
+def record(name: str, *types: Any) -> dict[str, Any]:
+    fields = [{"name": f"f{n}", "type": one} for n, one in enumerate(types)]
+    return {"type": "record", "name": name, "fields": fields}
+
+
+def doubled(levels: int) -> dict[str, Any]:
+    """Return a record of 2 ** levels nulls."""
+    return record(
+        "All", *(record(f"R{n}", *[f"R{n - 1}" if n else "null"] * 2) for n in range(levels))
+    )
+
+
+def chained(levels: int) -> dict[str, Any]:
+    """Return records within each other, without one within itself."""
+    links = (record(f"R{n}", ["null", f"R{n - 1}" if n else "int"]) for n in range(levels))
+    return record("All", *links)
+
+
+DEEP = {
+    "a record in itself": record("X", ["null", "X"]),
+    "two records in each other": record("X", record("Y", ["null", "X"])),
+    "itself in a list": record("X", {"type": "array", "items": "X"}),
+    "a million million nulls": doubled(40),
+    "a thousand levels": chained(1_000),
+    "two types of one name": record("All", record("a.X", "int"), record("b.X", "null")),
+}
+
+
+@pytest.mark.parametrize("kind", DEEP.values(), ids=DEEP)
+def test_types_do_not_nest_without_end(kind: dict[str, Any]) -> None:
+    """The decoder, in C, would end the process with SIGSEGV, or decode for years."""
+    schema = copy.deepcopy(load("Presence"))
+    schema["fields"].insert(0, {"name": "x", "type": kind})
+    codec = Codec("Presence")
+    with pytest.raises(MalformedError, match="nest without end"):
+        codec.announce(schema)
+    assert len(codec.known) == 1
 
 
 @pytest.mark.parametrize("items", SOMETHING)

@@ -39,7 +39,7 @@ from streams.kafka import (
     note_of,
 )
 
-__all__ = ["Job", "Refusal", "Standing", "demand_name"]
+__all__ = ["Job", "Refusal", "Standing", "demand_name", "standing_of"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _PASSING = (
@@ -67,6 +67,23 @@ class Refusal(NamedTuple):
 
     item: int
     reason: str
+
+
+def standing_of(position: int, note: str, plan: str, job: str) -> Standing:
+    """Return how far a job is, by its offset and the note beside it.
+
+    Raises UsageError where the note is of another plan, or is no job's.
+    """
+    try:
+        said = json.loads(note)
+        if said["plan"] == plan:
+            return Standing(position, int(said["refused"]), int(said["began"]))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        pass  # nobody of ours wrote it
+    raise UsageError(
+        f"The job {job} is known, and replays something else.",
+        "Give --job another name, or the same capture and the same options as before.",
+    )
 
 
 def demand_name(name: str) -> str:
@@ -129,13 +146,7 @@ class Job:
         note = note_of(mark)
         if mark.offset < 0 or not note:
             return None
-        said = json.loads(note)
-        if said["plan"] != self._plan:
-            raise UsageError(
-                f"The job {self.name} is known, and replays something else.",
-                "Give --job another name, or the same capture and the same options as before.",
-            )
-        return Standing(mark.offset, said["refused"], said["began"])
+        return standing_of(mark.offset, note, self._plan, self.name)
 
     def _mark_kept(self) -> TopicPartition:
         deadline = time.monotonic() + self._timeout

@@ -99,7 +99,9 @@ def read_manifest(folder: Path) -> Manifest:
         if found[_MARK] != _VERSION:
             raise ValueError(f"its version is {found[_MARK]!r}, and {_VERSION} is known")
         return _decoded(found)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
+    ) as error:  # fmt: skip
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise InputError(
             f"The manifest cannot be read: {said}.", file=str(path),
@@ -171,6 +173,9 @@ def _positions(found: Mapping[str, Any]) -> Positions:
 
 def _plain(name: Any) -> str:
     """Return a part's name, which is one of a file right in the folder and nowhere else."""
-    if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
+    # What has no form in UTF-8, or a null character, no file system has a name for.
+    if not isinstance(name, str) or not name.isprintable():
+        raise ValueError(f"{name!r} is no name of a part")
+    if Path(name).name != name or name in ("", ".", ".."):
         raise ValueError(f"{name!r} is no name of a part")
     return name

@@ -114,7 +114,7 @@ def _container(path: Path, file: IO[bytes]) -> Any:
         )  # fmt: skip
     if not is_bounded(container.writer_schema):
         raise InputError(
-            "The file's schema has arrays whose items take no bytes: a few could be billions.",
+            "The file's schema lets a few bytes be billions of values, or types nest without end.",
             file=str(path), remedy=NO_CAPTURE,
         )  # fmt: skip
     return container
@@ -148,7 +148,7 @@ def _counts(path: Path, text: str) -> Counts | None:
         return None
     try:
         return Counts(**{name: int(value) for name, value in json.loads(text).items()})
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(
             f"The file's counts cannot be read: {said(error)}.", file=str(path), remedy=DAMAGED
         ) from error

@@ -22,7 +22,11 @@ class Address:
     @classmethod
     def of(cls, text: str) -> Address:
         """Read a path with its query, or a whole URL; any text is some address."""
-        parts = urlsplit(text)
+        text = text.encode("utf-8", "replace").decode()  # JSON can hold half a surrogate pair
+        try:
+            parts = urlsplit(text)
+        except ValueError:  # a bracket that is never closed
+            return cls()
         said = dict(parse_qsl(parts.query))
         chosen = {name: value for name, value in said.items() if name not in _TIME}
         return cls(parts.path or "/", span_of(said), chosen)

@@ -11,6 +11,8 @@ PRESETS = ("5m", "15m", "1h", "6h", "24h", "7d")
 DEFAULT = "15m"
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _LENGTH = re.compile(r"(\d{1,5})([smhd])")
+_LATEST = 253_402_300_799_000
+"""The end of the year 9999: no later instant has a date. None before 1970 is shown either."""
 _NAMES = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 
 
@@ -44,6 +46,7 @@ class Span:
         """Return the stretch that lies so many of its own lengths later, never after now."""
         since, until = self.bounds(now)
         length = until - since
+        steps = max(steps, -since / length)  # there is nothing before 1970
         until = until + round(steps * length)
         if until >= now:
             return Span(self.length) if self.live else Span("", now - length, now)
@@ -93,7 +96,8 @@ def instant_of(text: str) -> int | None:
         said = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return round((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp() * 1_000)
+    found = round((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp() * 1_000)
+    return found if 0 <= found <= _LATEST else None
 
 
 def between(since: int, until: int) -> str:

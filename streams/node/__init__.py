@@ -34,7 +34,7 @@ from streams.node.presence import LONGEST_PERIOD, SILENCE, Presence, period_of
 from streams.node.queue import Progress, ReadyQueue, Row
 from streams.node.roles import Question, RoleBook, RoleFrame, reply
 from streams.node.seen import Said, Seen
-from streams.node.tenants import FRESH, LEFT, Tenancy, Tenants
+from streams.node.tenants import FRESH, LEFT, MANY, Tenancy, Tenants
 from streams.node.transaction import Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World, world_of
 
@@ -43,6 +43,7 @@ __all__ = [
     "HELD",
     "LEFT",
     "LONGEST_PERIOD",
+    "MANY",
     "PROBES",
     "SILENCE",
     "UNLIMITED",

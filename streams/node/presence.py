@@ -19,6 +19,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from streams.node.tenants import MANY
+
 SILENCE = 5.0
 """Seconds without a change after which an instance counts as unreachable, in periods of one."""
 
@@ -54,6 +56,7 @@ class Presence:
     _awake: float = float("inf")
     _end_read: float = float("-inf")
     _periods: dict[str, float] = field(default_factory=dict)
+    _forget_from: int = MANY
 
     def seen(self, instance: str, replica: str, count: int, at: float, period: float = 1.0) -> bool:
         """Note a sign of life, and tell whether it is one's own; the next is due in ``period`` s.
@@ -73,7 +76,22 @@ class Presence:
             self._own_period = period
             self._own_at = at
         self._changed[instance] = self._clock
+        if len(self._changed) > self._forget_from:
+            self._forget()
         return instance == self.own
+
+    def knows(self, instance: str) -> bool:
+        """Tell whether an instance has given a sign of life, not too long ago."""
+        return instance in self._changed
+
+    def _forget(self) -> None:
+        """Forget who has been unreachable for twice as long as it takes: so is who never came."""
+        for instance, at in list(self._changed.items()):
+            silence = SILENCE * self._periods.get(instance, 1.0)
+            if instance != self.own and self._clock - at >= 2 * silence:
+                del self._changed[instance], self._count[instance]
+                self._periods.pop(instance, None)
+        self._forget_from = max(MANY, 2 * len(self._changed))
 
     def end_read(self, at: float) -> None:
         """Note that the topic was read to its end."""

@@ -19,6 +19,11 @@ Three of their periods, where they are due less often than once a second.
 """
 LEFT = 0
 """The count of a last sign: its worker has finished in order, and needs no more waiting for."""
+MANY = 1_000
+"""Names from which on those without a fresh heartbeat are forgotten now and then.
+
+Whoever may write into ``presence`` may write any name there, and as many as it likes.
+"""
 
 
 class Tenancy(Enum):
@@ -51,6 +56,7 @@ class Tenants:
     _other: dict[str, _Sign] = field(default_factory=dict)
     _end_read: bool = False
     _newest: int = 0
+    _forget_from: int = MANY
 
     def seen(self, slot: str, replica: str, count: int, appended: int, period: float = 1.0) -> None:
         """Note a sign of life; the next one is due in ``period`` seconds."""
@@ -58,6 +64,16 @@ class Tenants:
         fresh = FRESH * period
         sign = self._last[slot] = _Sign(replica, count, appended, self._end_read, fresh)
         (self._mine if replica == self.own else self._other)[slot] = sign
+        if len(self._last) > self._forget_from:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Forget who is silent by now; a slot that nobody knows is as free as theirs."""
+        for slot, sign in list(self._last.items()):
+            if slot not in self._mine and self._newest - sign.appended >= sign.fresh:
+                del self._last[slot]
+                self._other.pop(slot, None)
+        self._forget_from = max(MANY, 2 * len(self._last))
 
     def end_read(self) -> None:
         """Note that the topic was read to its end: what comes now is written by who lives now."""

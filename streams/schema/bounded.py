@@ -1,26 +1,51 @@
-"""Whether what is written under a schema takes any room: a few bytes must not stand for billions.
+"""Whether records under a schema cost no more than their bytes: a few must not stand for billions.
 
-Avro writes the length of an array and then its items. Where an item takes no bytes, ten of them
-say an array that no machine can hold, and a decoder in C makes it without listening to Ctrl-C.
+A decoder in C does what a schema says without listening to Ctrl-C, and on the C stack:
+
+* ten bytes are an array of ten billion items, where an item takes no bytes;
+* a record that holds an empty record twice, in one that holds that one twice, and so on, has a
+  million million fields in no bytes;
+* a record within itself is as deep as its bytes are many, and ends the process (SIGSEGV).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+_DEEPEST = 100
+"""Levels of types within types; ours have four."""
+_MOST_EMPTY = 100
+"""Values without bytes beside each other, such as nulls; ours have none."""
+
+
+class _Cost(NamedTuple):
+    """What one value of a type costs: values without bytes in it, and its levels."""
+
+    empty: int
+    takes_bytes: bool
+    levels: int
+
+
+class _UnboundedError(Exception):
+    """A value costs more than its bytes."""
 
 
 def is_bounded(schema: Any) -> bool:
-    """Tell whether every item of every array takes at least one byte.
+    """Tell whether decoding takes time and stack in proportion to the bytes.
 
-    ``schema`` is one as JSON has it, names in the namespace of whatever they stand in.
+    ``schema`` is one as JSON has it. Two types of one name, in whatever namespaces, are refused:
+    then a name says which one is meant.
     """
-    named = {_short(one["name"]): one for one in _within(schema) if "name" in one}
-    return not any(
-        _is_nothing(one.get("items"), named, frozenset())
-        for one in _within(schema)
-        if one.get("type") == "array"
-    )
+    named: dict[str, Any] = {}
+    for one in _within(schema):
+        if "name" in one and named.setdefault(_short(one["name"]), one) is not one:
+            return False
+    try:
+        _cost(schema, named, {}, 0)
+    except _UnboundedError:
+        return False
+    return True
 
 
 def _within(schema: Any) -> Iterator[dict[str, Any]]:
@@ -36,21 +61,57 @@ def _within(schema: Any) -> Iterator[dict[str, Any]]:
             waiting += [field.get("type") for field in one.get("fields", ())]
 
 
-def _is_nothing(schema: Any, named: dict[str, Any], above: frozenset[str]) -> bool:
+def _cost(schema: Any, named: Mapping[str, Any], known: dict[str, _Cost], depth: int) -> _Cost:
+    if depth > _DEEPEST:
+        raise _UnboundedError
     if isinstance(schema, str):
-        known = named.get(_short(schema))
-        return schema == "null" or (known is not None and _is_nothing(known, named, above))
-    if not isinstance(schema, dict):
-        return False  # a union says which of its branches it is
-    kind, name = schema.get("type"), _short(str(schema.get("name")))
+        name = _short(schema)
+        if name not in named:
+            return _NULL if schema == "null" else _PLAIN
+        if name not in known:
+            known[name] = _cost(named[name], named, known, depth + 1)
+        found = known[name]
+    elif isinstance(schema, list):  # a union says which of its branches it is
+        branches = [_cost(one, named, known, depth + 1) for one in schema]
+        empty, levels = (max((b[n] for b in branches), default=0) for n in (0, 2))
+        found = _Cost(empty, True, 1 + levels)
+    elif isinstance(schema, dict):
+        found = _cost_of_object(schema, named, known, depth)
+    else:
+        return _PLAIN
+    if depth + found.levels > _DEEPEST or found.empty > _MOST_EMPTY:
+        raise _UnboundedError
+    return found
+
+
+def _cost_of_object(
+    schema: dict[str, Any], named: Mapping[str, Any], known: dict[str, _Cost], depth: int
+) -> _Cost:
+    kind = schema.get("type")
     if kind == "fixed":
-        return not schema.get("size")
+        return _PLAIN if schema.get("size") else _NULL
+    if kind in ("array", "map"):
+        item = _cost(schema.get("items", schema.get("values")), named, known, depth + 1)
+        if kind == "array" and not item.takes_bytes:
+            raise _UnboundedError
+        return _Cost(item.empty, True, item.levels + 1)
     if kind not in ("record", "error"):
-        return isinstance(kind, (str, dict)) and _is_nothing(kind, named, above)
-    if name in above:
-        return True
-    inner = above | {name}
-    return all(_is_nothing(field.get("type"), named, inner) for field in schema.get("fields", ()))
+        inner = kind if isinstance(kind, (str, dict, list)) else None
+        return _cost(inner, named, known, depth + 1)
+    fields = (field.get("type") for field in schema.get("fields", ()))
+    found = _sum([_cost(one, named, known, depth + 1) for one in fields])
+    return found if found.takes_bytes else found._replace(empty=found.empty + 1)
+
+
+def _sum(costs: list[_Cost]) -> _Cost:
+    return _Cost(
+        sum(one.empty for one in costs),
+        any(one.takes_bytes for one in costs),
+        1 + max((one.levels for one in costs), default=0),
+    )
+
+
+_NULL, _PLAIN = _Cost(1, False, 1), _Cost(0, True, 1)
 
 
 def _short(name: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from streams.schema.bounded import is_bounded
 from streams.xml_reader import parse_xml
 
 Finder = Callable[[bytes], str | None]
@@ -62,6 +63,8 @@ def find_in_avro(field: str, schema: Path) -> Finder:
         parsed = fastavro.parse_schema(read)
         digest = fingerprint(to_parsing_canonical_form(read), "CRC-64-AVRO")
         _demand_field(read, field)
+        if not is_bounded(read):
+            raise ValueError(f"{schema}: bodies under it may cost more than their bytes")
     except (OSError, SchemaParseException, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{schema}: {error}") from error
     prefix = _SINGLE_OBJECT + bytes.fromhex(digest)

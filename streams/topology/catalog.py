@@ -44,6 +44,8 @@ _IN_DATABASE: Mapping[str, tuple[str, type[Any]]] = {
 }
 """Kind > field of Database, class. Lists keep their order by ``position``."""
 _ORDERED = frozenset({"route", "priority", "binding"})
+_MOST_PARTITIONS = 1 << 16
+"""Far more than Kafka is asked for anywhere; a topic of none would have no place for a record."""
 _ANALYSED_ONLY = frozenset({"certificates", "grants", "procedures"})
 """What ``check`` looks at and no worker does: it may be large, and stays out of the catalog."""
 _DATABASE_FIELDS = _ANALYSED_ONLY.union(name for name, _ in _IN_DATABASE.values())
@@ -135,7 +137,13 @@ def _instance(value: Mapping[str, Any], databases: Iterable[Database]) -> Instan
     msdb = held.pop(MSDB, None) or empty_database(str(value["name"]), MSDB)
     # The one field without a default goes in with the rest, and is put right at once.
     blank = decode(Instance, {**value, "msdb": encode(msdb)})
+    _demand_partitions(blank)
     return replace(blank, msdb=msdb, databases=held)
+
+
+def _demand_partitions(of: Instance | Queue) -> None:
+    if not 0 < of.partitions <= _MOST_PARTITIONS:
+        raise ValueError(f"{of.name}: {of.partitions} partitions")
 
 
 def _database(value: Mapping[str, Any], inside: Mapping[str, list[Mapping[str, Any]]]) -> Database:
@@ -147,4 +155,6 @@ def _database(value: Mapping[str, Any], inside: Mapping[str, list[Mapping[str, A
             held[field] = tuple(decode(cls, row) for row in rows)
         else:
             held[field] = {item.name: item for item in (decode(cls, row) for row in rows)}
+    for queue in held.get("queues", {}).values():
+        _demand_partitions(queue)
     return replace(decode(Database, value), **held)

@@ -6,6 +6,7 @@ version can read what this one wrote.
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Mapping
 from dataclasses import fields
@@ -15,6 +16,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from streams.topology.findings import Source
 
 T = TypeVar("T")
+_LARGEST = 2**63
 
 
 def encode(value: Any, without: frozenset[str] = frozenset()) -> Any:
@@ -32,7 +34,11 @@ def encode(value: Any, without: frozenset[str] = frozenset()) -> Any:
 
 
 def decode(cls: type[T], data: Mapping[str, Any]) -> T:
-    """Return the dataclass that :func:`encode` made ``data`` from."""
+    """Return the dataclass that :func:`encode` made ``data`` from.
+
+    Raises ValueError where a value is not of its field's type: whoever may write the catalog may
+    write anything, and a number where a text belongs would fail much later, in a worker's thread.
+    """
     hints = _hints(cls)
     known = {name: _decode(hints[name], value) for name, value in data.items() if name in hints}
     return cls(**known)
@@ -58,11 +64,37 @@ def _decode(hint: Any, value: Any) -> Any:
         hint = next(arg for arg in args if arg is not type(None))
         return None if value is None else _decode(hint, value)
     if origin is tuple:
-        return tuple(_decode(args[0], item) for item in value)
+        return tuple(_decode(args[0], item) for item in _of(list, value))
     if origin is not None:  # Mapping
-        return {key: _decode(args[1], item) for key, item in value.items()}
+        return {_text(key): _decode(args[1], item) for key, item in _of(dict, value).items()}
     if isinstance(hint, type) and issubclass(hint, Enum):
         return hint(value)
     if hasattr(hint, "__dataclass_fields__"):
-        return decode(hint, value)
-    return float(value) if hint is float else value
+        return decode(hint, _of(dict, value))
+    return _plain(hint, value)
+
+
+def _plain(hint: Any, value: Any) -> Any:
+    if hint is str:
+        return _text(value)
+    if hint is bool:
+        return _of(bool, value)
+    if hint in (int, float) and isinstance(value, (int, float)) and not isinstance(value, bool):
+        if hint is float and math.isfinite(value) and abs(value) < _LARGEST:
+            return float(value)
+        if hint is int and isinstance(value, int) and abs(value) < _LARGEST:
+            return value
+    raise ValueError(f"{str(value)[:40]!r} is no {hint.__name__}, or none that can be meant")
+
+
+def _text(value: Any) -> str:
+    """Return a text that UTF-8 can hold: JSON can say half of a surrogate pair, too."""
+    text: str = _of(str, value)
+    text.encode("utf-8")
+    return text
+
+
+def _of(kind: type[Any], value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"{str(value)[:40]!r} is no {kind.__name__}")
+    return value

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from streams.errors import EventKind, text_of
 from streams.errors.events import SUBCLASSES
-from streams.protocol import Status
+from streams.protocol import Ack, Status
 from streams.wire.codecs import (
     decode_ack_value,
     decode_catalog_object,
@@ -167,7 +167,15 @@ def _frame(found: _Found) -> None:
         found.out["body"] = body_of(found.record.value)
     else:
         value = found.record.value
-        found.take("ack", lambda: decode_ack_value(value, conversation or _NOBODY))
+        found.take("ack", lambda: _acknowledgement(value, conversation or _NOBODY))
+
+
+def _acknowledgement(value: bytes | None, conversation: uuid.UUID) -> Ack:
+    """Return the acknowledgement of a frame; a status is the forwarder's own, and in ``ack``."""
+    read = decode_ack_value(value, conversation)
+    if isinstance(read, Status):
+        raise MalformedError("a status where an acknowledgement belongs")
+    return read
 
 
 def _ack(found: _Found) -> None:

@@ -13,6 +13,8 @@ _AT_BYTES = 6
 """The length of an instant in epoch milliseconds, until the year 2039."""
 _ENDS, _ENDED = 0x80_8080_8080_8080, 0x00_8080_8080_8000
 """Which bits say that a number goes on: in the count's last byte, and in an instant's."""
+_REMEMBERED, _SHORT = 1 << 14, 2_000
+"""Keys of which the last heartbeat is remembered at most, and bytes of one with its key."""
 _LENGTHS = (1, 2, 3, 4)
 """How long a count may be: enough for more than a hundred million."""
 
@@ -67,6 +69,10 @@ class HeartbeatReader:
             period_in(record),
             claims_in(record),
         )
+        if len(value or b"") + len(key or b"") > _SHORT:
+            return found
+        if len(self._known) >= _REMEMBERED:  # anybody may write under any key
+            self._known.clear()
         start = PRESENCE.prefix + pack_string(found.instance) + pack_string(found.replica)
         if value is not None and value.startswith(start):  # else of an older schema
             end = len(start) + len(pack_long(found.number)) + _AT_BYTES

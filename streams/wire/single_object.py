@@ -73,7 +73,7 @@ class Codec:
         try:
             prefix, parsed = prefix_of(schema), fastavro.parse_schema(schema)
             if not is_bounded(schema):
-                raise ValueError("items of an array take no bytes")
+                raise ValueError("values take no bytes, or types nest without end")
             self._writers.setdefault(prefix, parsed)
         except (SchemaParseException, ValueError, LookupError, TypeError, RecursionError) as error:
             raise MalformedError(f"{self.name}: no schema: {error}") from error

@@ -9,7 +9,7 @@ import logging
 import time
 
 from streams.kafka import Message
-from streams.node import SILENCE, Claim, KafkaClock, Presence, Tenants, period_of
+from streams.node import MANY, SILENCE, Claim, KafkaClock, Presence, Tenants, period_of
 from streams.wire import MalformedError
 from streams.wire.heartbeats import HeartbeatReader
 
@@ -43,9 +43,12 @@ class Heartbeats:
             return None
         name, replica, count, period, claims = seen
         self.tenants.seen(name, replica, count, at, period)
+        is_own = self._presence.seen(name, replica, count, now, period)
         if claims or name in self._claims:
             self._claims[name] = claims
-        return period if self._presence.seen(name, replica, count, now, period) else None
+            if len(self._claims) > MANY:
+                self._claims = {n: c for n, c in self._claims.items() if self._presence.knows(n)}
+        return period if is_own else None
 
     def time(self, newest: Message, now: float) -> None:
         """Learn Kafka's clock from what was read last."""

@@ -22,6 +22,7 @@ from streams.capture import (
     Record,
     TimestampType,
 )
+from streams.capture.manifest import MANIFEST, Manifest, Part, encoded
 from streams.errors import InputError, UsageError
 from streams.schema import load
 
@@ -266,3 +267,22 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written"):
         CaptureWriter(tmp_path / "no" / "c", METADATA)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"size": 5', '"size": 1e400'),
+        ('"file": "part.avro"', '"file": "part\\u0000.avro"'),
+        ('"file": "part.avro"', '"file": "\\ud800"'),
+        ('"file": "part.avro"', '"file": "../part.avro"'),
+    ],
+)
+def test_a_manifest_that_means_nothing_is_refused_with_its_place(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    part = Part("part.avro", Counts(), 5, "0" * 64)
+    text = encoded(Manifest(Metadata(Kind.CAPTURED, "ssb.", "x", 1), (part,)))
+    (tmp_path / MANIFEST).write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError, match="The manifest cannot be read"):
+        CaptureReader(tmp_path)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from streams.capture.job import Job, Refusal
+from streams.capture.job import Job, Refusal, standing_of
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, FencedError, Outgoing, create, read_all
 from streams.wire import Topics
@@ -67,6 +67,16 @@ def test_what_kafka_never_takes_is_passed_over_and_its_neighbours_go_through(
     assert [m.value() for m in read if m.key()] == [b"1", b"2", b"4", b"5"]
     [raw] = [m for m in read if not m.key()]
     assert (raw.partition(), raw.timestamp()[1], raw.value()) == (1, 1_000, None)
+
+
+@pytest.mark.parametrize(
+    "note",
+    ['{"plan": "other", "refused": 0, "began": 1}', "", "7", "[" * 5_000, '{"plan": "mine"}',
+     '{"plan": "mine", "refused": null, "began": 1}', '{"plan": "mine", "refused": 1e400}'],
+)  # fmt: skip
+def test_a_note_that_nobody_of_ours_wrote_is_of_another_plan(note: str) -> None:
+    with pytest.raises(UsageError, match="replays something else"):
+        standing_of(5, note, "mine", "job")
 
 
 def test_a_name_that_stands_for_another_plan_is_refused(kafka: str, unique: str) -> None:

@@ -41,6 +41,18 @@ def test_what_cannot_be_meant_counts_as_not_said(said: dict[str, str]) -> None:
     assert span_of(said).bounds(NOON)[0] < NOON
 
 
+def test_all_of_time_has_a_step_back_and_any_text_is_an_address() -> None:
+    """What somebody types must not end in an error: brackets, half a surrogate pair, the year 1."""
+    said = {"from": "1970-01-02T00:00:00Z", "until": "9999-12-31T23:59:59Z"}
+    whole = span_of(said)
+    assert not whole.live
+    assert span_of(whole.moved(-1, 2 * whole.until).parameters()).bounds(NOON)[0] >= 0
+    ancient = span_of({**said, "from": "0001-01-01T00:00:00Z"})
+    assert ancient == Span("15m")
+    assert Address.of("//[") == Address()
+    assert str(Address.of("/?find=\ud800")) == "/?find=%3F"
+
+
 def test_an_instant_without_a_zone_is_utc() -> None:
     assert instant_of("2026-11-21T12:00") == instant_of("2026-11-21T13:00+01:00") == NOON
 

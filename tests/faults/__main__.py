@@ -10,8 +10,10 @@ import argparse
 import signal
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
+from tests.faults.hostile import kinds
 from tests.faults.load import Load
 from tests.faults.page import PAGE, Terms, rewrite
 from tests.faults.run import Outcome, run
@@ -24,6 +26,7 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing that was started is left
     chosen = [s for s in SCENARIOS if not asked.only or s.name in asked.only]
     rate = asked.messages / (asked.seconds * SCENARIOS[0].share)
+    chosen = [replace(s, kinds=asked.kind or ()) if s.hostile else s for s in chosen]
     outcomes = [_run(s, asked.seconds, rate, asked.seed, asked.keep) for s in chosen]
     if not asked.only:
         terms = Terms(asked.seconds, asked.seed, rate)
@@ -55,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--messages", type=int, default=200_000, help="in the first run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", choices=[s.name for s in SCENARIOS])
+    parser.add_argument(
+        "--kind", action="append", choices=kinds(), help="of topics for hostile records; else all"
+    )
     parser.add_argument("--keep", help="keep logs and data of Kafka in this folder")
     return parser
 

@@ -1,23 +1,43 @@
-"""What a writer may write who means harm: real records changed, and sound ones that say too much.
+"""Write what a hostile writer may write: real records changed, and sound ones with odd values.
 
-All of it is about dialogs of its own, since a record about somebody else's is that dialog's: what
-the others notice of it must be nothing at all.
+Every kind of topic gets as many records, if any role may write it. All of them are about dialogs of
+the writer's own, since a record about another dialog belongs to that dialog: the others must notice
+nothing at all. A hostile `apply` role could publish a sound catalog that says something else; here
+it publishes only what no worker can use.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from streams.chance import Chance
 from streams.errors import HoplineError
 from streams.kafka import Cluster, Consumer, TopicPartition, headers_of, partitions_of
+from streams.kafka.catalog import VERSION_KEY, hash_of, read_catalog
 from streams.protocol import Ack, Command, CommandKind, Flag
-from streams.wire import MalformedError, encode_presence
+from streams.wire import (
+    MalformedError,
+    decode_catalog_object,
+    decode_event,
+    encode_catalog_object,
+    encode_event,
+    encode_presence,
+)
+from streams.wire.grants import ROLES, Operation, Resource
+from streams.wire.metric import encode_metric
 from streams.wire.packing import pack_long
-from streams.wire.records import ack_record, command_record, message_record
+from streams.wire.reading import Reading, reading_record
+from streams.wire.records import (
+    CONVERSATION,
+    ack_record,
+    command_record,
+    message_record,
+)
+from streams.wire.statements import ResultRecord, encode_result
 from tests.faults.junk import Written
 from tests.workers.rubbish import Raw, header, journey, now, parties, rubbish
 
@@ -32,14 +52,71 @@ _TIMES = (None, None, None, 1, 1_000, "past", "soon", 2**62)
 _PREFIX = 10
 """Bytes that name the schema: a statement in one that nobody knows is held back on purpose."""
 _REMEMBERED = 40
+_COMPACTED = ("catalog", "presence", "reading", "metric")
+_NAMES = ("ServerA", "ServerB", "GatewayA", "GatewayB", "ServerC")
+_PERIODS = (0.0, -1.0, 1.0, 60.0, 2e6)
+_RECURSIVE = json.dumps({
+    "type": "record", "name": "Presence", "namespace": "hopline",
+    "fields": [{"name": "x", "type": ["null", "Presence"]}],
+})  # fmt: skip
 _END = -1
+_OBJECTS = (
+    "Nobody//instance/Nobody", "Nobody/D/database/D", "Nobody/D/route/R", "Nobody/D/queue/Q",
+    "//skip/x", "//schema/Presence.0123456789abcdef", "//schema/Route.zz", "////", "x",
+)  # fmt: skip
+_IN_REAL = "ServerB/DatabaseB/route/Hostile"
+_NO_ROUTES = (
+    '{"name": "R", "position": "first"}', '{"name": "R", "position": 0, "address": 5}',
+    '{"name": "R", "position": 0, "expires": "soon"}', '{"name": "\\ud800", "position": 0}',
+    '{"name": "R", "position": 0, "service": ["S"]}', "[]", "7", "", "[" * 5_000,
+)  # fmt: skip
+_NO_VERSIONS = ('{"hash": "x"}', "{}", "7", "", '{"number": 1, "hash": null}', "[" * 5_000)
+_BODIES_OF_OBJECTS = (
+    "", "{}", "[]", "null", '{"name": 7}', '{"name": "\\ud800"}', "[" * 5_000, "x" * 100_000,
+    '{"name": "Nobody", "partitions": 0}', '{"name": "Q", "partitions": 1e300}', _RECURSIVE,
+    '{"name": "Nobody", "endpoint": {"forward_size_mb": -1, "transport": "none"}}',
+)  # fmt: skip
+
+
+_BOMB_ONCE_IN = 400
+_BOMBS = (2_000_000, 20_000_000)
+"""Bytes of zeros: compressed they are a few kilobytes, which is all that Kafka's limit sees."""
+_NOT_HERE = frozenset({"dialog"})
+"""An endpoint worker's memory: what it cannot read there stops its partition on purpose."""
+
+
+def kinds() -> tuple[str, ...]:
+    """Return the kinds of topics that some role may write, but `dialog`."""
+    rows = [row for role in ROLES.values() for row in role.rows]
+    found = {
+        r.name for r in rows if r.resource is Resource.TOPIC and Operation.WRITE in r.operations
+    }
+    return tuple(sorted(found - _NOT_HERE))
+
+
+def topics_of(
+    cluster: Cluster, chosen: Sequence[str], instances: Sequence[str], queues: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the topics of some kinds."""
+    names = cluster.topics
+    one = {kind: (getattr(names, kind),) for kind in ("catalog", "presence", "event", "metric")}
+    return {
+        kind: tuple(queues)
+        if kind == "queue"
+        else one.get(kind) or tuple(names.name(kind, instance) for instance in instances)
+        for kind in chosen
+    }
 
 
 class Hostile:
-    """Draws such records for topics from a seed; it learns from what it finds there."""
+    """Draws such records for topics, by their kinds, from a seed; it learns from what is there."""
 
-    def __init__(self, cluster: Cluster, topics: tuple[str, ...], seed: int) -> None:
-        self._topics = topics
+    def __init__(self, cluster: Cluster, topics: Mapping[str, tuple[str, ...]], seed: int) -> None:
+        self._kinds = topics
+        self._kind_of = {topic: kind for kind, found in topics.items() for topic in found}
+        self._topics = tuple(self._kind_of)
+        self._objects = dict(read_catalog(cluster).objects)
+        self._publishes: deque[Raw] = deque()
         self._chance = Chance(seed)
         self._own = [self._chance.guid() for _ in range(40)]
         self._seen: dict[str, deque[Raw]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
@@ -48,7 +125,7 @@ class Hostile:
     def __iter__(self) -> Iterator[Written]:
         while True:
             self._learn()
-            topic = self._chance.pick(self._topics)
+            topic = self._chance.pick(self._kinds[self._chance.pick(tuple(self._kinds))])
             record = self._record(topic)
             if record is not None:
                 yield self._placed(topic, record)
@@ -76,26 +153,106 @@ class Hostile:
     # --- what is made of it ----------------------------------------------------------------------
 
     def _record(self, topic: str) -> Raw | None:
-        # A queue has the dialog within the record, and a copy of that is simply said twice.
-        seen = () if ".queue." in topic else tuple(self._seen[topic])
+        kind = self._kind_of[topic]
+        if kind == "catalog":
+            return self._catalog_record()
+        seen = tuple(self._seen[topic])
         try:
             if seen and self._chance.once_in(2):
-                key, value, headers = self._chance.pick(seen)
-                record: Raw = (self._key(topic, key), value, headers)
+                record = self._own_copy(topic, self._chance.pick(seen))
             else:
-                record = self._made(topic)
-        except (HoplineError, ValueError, OverflowError, AssertionError):
+                record = self._made(kind)
+        except (HoplineError, MalformedError, ValueError, OverflowError, AssertionError):
             return None  # even our own encoders refuse it
+        if kind != "presence" and self._chance.once_in(_BOMB_ONCE_IN):
+            return record[0], bytes(self._chance.pick(_BOMBS)), record[2]
         for _ in range(self._chance.below(3)):
             record = self._changed(topic, record)
+        if record[0] is None and kind in _COMPACTED:  # Kafka takes none without a key
+            return str(self._chance.pick(self._own)).encode(), *record[1:]
         return record
 
-    def _made(self, topic: str) -> Raw:
-        kind = topic.removeprefix(self._cluster.topics.prefix).partition(".")[0]
-        make = {"cmd": self._statement, "ack": self._ack, "presence": self._presence}
-        return make.get(
-            kind, self._chance.pick((self._frame, self._frame, self._ack, self._junk))
-        )()
+    def _own_copy(self, topic: str, seen: Raw) -> Raw:
+        """Return a real record as one of a dialog of its own."""
+        key, value, headers = seen
+        own = self._chance.pick(self._own)
+        if self._kind_of[topic] == "queue":  # its key is the conversation group
+            rest = [(name, raw) for name, raw in headers if name != CONVERSATION]
+            headers = [*rest, (CONVERSATION, own.bytes)]
+        if self._kind_of[topic] == "event":
+            value = encode_event({**decode_event(value), "conversation": str(own)})
+        return self._key(topic, key), value, headers
+
+    def _made(self, kind: str) -> Raw:
+        make = {
+            "cmd": self._statement, "ack": self._ack, "presence": self._presence,
+            "event": self._event, "result": self._result, "reading": self._reading,
+            "metric": self._metric, "queue": self._queued,
+        }  # fmt: skip
+        if kind in make and not self._chance.once_in(10):
+            return make[kind]()
+        return self._chance.pick((self._frame, self._frame, self._ack, self._junk))()
+
+    # --- state and reports -----------------------------------------------------------------------
+
+    def _catalog_record(self) -> Raw:
+        """Return an object that says nonsense, or a version: of a hash that fits, or of none."""
+        if self._publishes:
+            return self._publishes.popleft()
+        pick, number = self._chance.pick, self._number()
+        match self._chance.below(6):
+            case 0:  # a tombstone of its own nonsense, or of what was never there
+                key, value = pick(_OBJECTS), None
+            case 1:  # nonsense in the midst of a real database, and a hash that says it is right
+                key, value = _IN_REAL, encode_catalog_object(number, pick(_NO_ROUTES))
+            case 2:
+                key, value = VERSION_KEY, encode_catalog_object(number, pick(_NO_VERSIONS))
+            case _:
+                key, value = pick(_OBJECTS), encode_catalog_object(number, pick(_BODIES_OF_OBJECTS))
+                value = self._bent(value, 0) if self._chance.once_in(4) else value
+        self._note_object(key, value)
+        if key == _IN_REAL:
+            said = json.dumps({"number": number, "hash": hash_of(self._objects), "objects": 1})
+            self._publishes.append((VERSION_KEY.encode(), encode_catalog_object(number, said), []))
+        return key.encode(), value, []
+
+    def _note_object(self, key: str, value: bytes | None) -> None:
+        """Know the catalog as who reads it does: only so a hash can fit."""
+        if value is None:
+            self._objects.pop(key, None)
+        elif key != VERSION_KEY:
+            with suppress(MalformedError):
+                self._objects[key] = decode_catalog_object(value)[1]
+
+    def _event(self) -> Raw:
+        told = {
+            "event": self._chance.pick(_SMALL), "at": self._number(), "instance": self._text(),
+            "conversation": str(self._chance.pick(self._own)), "error": self._chance.pick(_SMALL),
+            "sequence": self._number(), "detail": self._text(), "path": self._text(),
+        }  # fmt: skip
+        return str(self._chance.pick(self._own)).encode(), encode_event(told), []
+
+    def _result(self) -> Raw:
+        own = self._chance.pick(self._own)
+        answer = ResultRecord(self._chance.guid(), own, self._chance.pick(_SMALL), self._text())
+        return str(own).encode(), encode_result(answer), []
+
+    def _reading(self) -> Raw:
+        pick = self._chance.pick
+        said = Reading(
+            "nobody", self._text(), pick(self._own), pick(_SMALL), self._number(), self._number()
+        )
+        key, value = reading_record(said)
+        return key, value, []
+
+    def _metric(self) -> Raw:
+        values = {self._text(): pick for pick in (float("inf"), float("nan"), 1e308, self._text())}
+        return b"nobody", encode_metric(self._text(), self._text(), "q", self._number(), values), []
+
+    def _queued(self) -> Raw:
+        key, value, headers = self._frame()
+        own = self._chance.pick(self._own)
+        return key, value, [*headers, (CONVERSATION, own.bytes)]
 
     def _statement(self) -> Raw:
         pick = self._chance.pick
@@ -140,8 +297,9 @@ class Hostile:
 
     def _presence(self) -> Raw:
         pick = self._chance.pick
-        return f"Nobody{self._chance.below(50)}".encode(), encode_presence(
-            self._text(), self._text(), pick(_SMALL), self._number()
+        name = pick((self._text(), *_NAMES, str(self._chance.guid())))
+        return name[:40].encode() or b"x", encode_presence(
+            name, self._text(), pick(_SMALL), self._number(), period=pick(_PERIODS)
         ), []  # fmt: skip
 
     def _junk(self) -> Raw:
@@ -218,7 +376,7 @@ class Hostile:
 
     def _key(self, topic: str, key: bytes | None) -> bytes | None:
         """Return a key that names a dialog of its own, or none; a name of state has no other."""
-        if key is not None and topic == self._cluster.topics.presence:
+        if key is not None and self._kind_of[topic] in _COMPACTED:
             return key
         own = str(self._chance.pick(self._own)).encode()
         if not self._chance.once_in(4):

@@ -14,6 +14,8 @@ from streams.kafka import Cluster
 from streams.wire.records import Headers
 from tests.workers.rubbish import UNKNOWN, Raw, rubbish
 
+_LIMIT, _LARGEST_BOMB = 1_045_000, 64_000_000
+"""Bytes of a record that Kafka takes as it is, and that are written compressed."""
 KINDS = ("cmd", "out", "txq", "in", "ack", "result")
 _AS_STATE = ("catalog", "presence")
 """Compacted: Kafka takes no record without a key."""
@@ -42,16 +44,19 @@ class Written(NamedTuple):
 
 
 class Writer:
-    """A thread that writes ``rate`` of some records a second; a context manager.
+    """A thread that writes ``rate`` of some records a second, ``after`` so many; a context manager.
 
-    Kafka may refuse some of them: that is none of its business.
+    Kafka may refuse some of them: that is none of its business. What is larger than Kafka takes is
+    written compressed: its limit is for what it sees.
     """
 
-    def __init__(self, cluster: Cluster, records: Iterable[Written], rate: float) -> None:
-        self._cluster, self._records, self._rate = cluster, records, rate
+    def __init__(
+        self, cluster: Cluster, records: Iterable[Written], rate: float, after: float = 0.0
+    ) -> None:
+        self._cluster, self._records, self._rate, self._after = cluster, records, rate, after
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="junk", daemon=True)
-        self.written = 0
+        self.written = self.bombs = 0
 
     def __enter__(self) -> Writer:
         if self._rate:
@@ -68,15 +73,28 @@ class Writer:
             self._thread.join(30)
 
     def _run(self) -> None:
-        producer = self._cluster.producer(enable_idempotence=False, message_max_bytes=1_045_000)
+        if self._stop.wait(self._after):
+            return
+        producer = self._cluster.producer(enable_idempotence=False, message_max_bytes=_LIMIT)
+        bombs = [
+            self._cluster.producer(
+                enable_idempotence=False, message_max_bytes=_LARGEST_BOMB, compression_type=codec,
+                batch_num_messages=1,
+            )
+            for codec in ("zstd", "gzip")
+        ]  # fmt: skip
         for topic, key, value, headers, at, partition in self._records:
-            with suppress(KafkaException):
-                producer.produce(topic, value, key, partition, None, None, at, headers)
+            is_bomb = len(value or b"") > _LIMIT
+            by = bombs[self.bombs % 2] if is_bomb else producer
+            with suppress(KafkaException, BufferError):
+                by.produce(topic, value, key, partition, None, None, at, headers)
                 self.written += 1
-            producer.poll(0)
+                self.bombs += is_bomb
+            by.poll(0)
             if self._stop.wait(1 / self._rate):
                 break
-        producer.flush(30)
+        for each in (producer, *bombs):
+            each.flush(30)
 
 
 def junk(topics: tuple[str, ...], seed: int) -> Iterator[Written]:

@@ -56,6 +56,11 @@ class Sightings:
         """Return how long each message had to wait, in milliseconds."""
         return [seen - sent for sent, seen in zip(self.sent, self.seen, strict=True)]
 
+    def longest(self, begin: int, end: int) -> int:
+        """Return how long a message had to wait at most that was handed over in this time."""
+        both = zip(self.sent, self.seen, strict=True)
+        return max((seen - sent for sent, seen in both if begin <= sent < end), default=0)
+
     def spoken_after(self, at: int) -> int:
         """Return how long after ``at`` the next message was handed over; 0 where none was."""
         first = bisect_left(self.seen, at)

@@ -48,6 +48,16 @@ class Child:
         """Return its exit code; ``None`` while it runs."""
         return self._process.poll()
 
+    @property
+    def memory(self) -> int:
+        """Return its resident memory in megabytes; 0 where it has just ended."""
+        try:
+            status = Path(f"/proc/{self._process.pid}/status").read_text("ascii", "replace")
+        except OSError:
+            return 0
+        found = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
+        return int(found[0]) // 1024 if found else 0
+
     def check(self) -> None:
         """Fail where it has ended by itself."""
         assert self.code is None, self.last_words
@@ -121,6 +131,10 @@ class Supervisor:
                 remedy = child.remedy  # as an operator would who reads what it says
                 self.refused[name] += len(remedy)
                 child.start(*remedy)
+
+    def memory(self) -> dict[str, int]:
+        """Return the resident memory of each child, in megabytes."""
+        return {name: child.memory for name, child in self._children.items()}
 
     def kill(self, name: str) -> None:
         """Kill a child with SIGKILL, and start it again; one that is away stays there."""

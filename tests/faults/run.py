@@ -14,7 +14,8 @@ from streams.kafka import Cluster
 from streams.report import Facts
 from streams.report.read import read_dialogs
 from tests.faults.brief import BROKER, shortened
-from tests.faults.hostile import Hostile
+from tests.faults.harm import Harm
+from tests.faults.hostile import Hostile, kinds, topics_of
 from tests.faults.junk import Writer, junk, topics_for_junk
 from tests.faults.load import Load
 from tests.faults.observe import Observer
@@ -35,6 +36,8 @@ QUEUES = (
 SETTLE = 5.0
 """Seconds of load before the first fault, and after the last one."""
 BRIEF = ("tests.faults.brief",)
+_QUIET = 0.1
+"""The share of the time before the first hostile record: what is usual here and now."""
 PATIENCE = 180.0
 """Seconds that everything may take to finish when the load is over."""
 
@@ -75,20 +78,25 @@ def run(
             clocks = {i: Clock(folder / f"{i}.clock") for i in where.instances}
             _start(children, where, scenario, clocks)
             stage = Stage(where, children, clocks)
-            topics = topics_for_junk(home, where.instances, [home.topics.queue(*q) for q in QUEUES])
-            harm = Hostile(home, topics, seed) if scenario.hostile else junk(topics, seed)
-            percent = scenario.hostile or scenario.junk
-            with Writer(home, harm, asked.rate * percent / 100) as writer:
+            harm = Harm(children, observer, asked.seconds * _QUIET if scenario.hostile else 0.0)
+            with _writer(scenario, asked.rate, home, where.instances, seed, harm.after) as writer:
                 faults = draw(seed, scenario.wanted, SETTLE, max(asked.seconds - SETTLE, SETTLE))
-                _act(stage, asked, faults, observer, say, brief=scenario.brief)
+                _act(stage, asked, faults, observer, say, harm, brief=scenario.brief)
                 _finish(asked, children, observer, say)
                 writer.stop()
             _await_ends(where, children, ours)
+            harm.look()
         facts = only(where.facts(), ours)
         verdict = _judged(scenario, asked, facts)
         if scenario.brief:
             verdict = replace(verdict, unrefused=_unrefused(stage, children))
         ended = len(children.reasons)
+        if scenario.hostile:
+            verdict = replace(verdict, ended=ended)
+            bombs = f"{writer.bombs} compressed bombs"
+            say(f"{scenario.name}: {writer.written:,} hostile records, {bombs}")
+            for line in harm.lines():
+                say(f"{scenario.name}: {line}")
         say(f"{scenario.name}: {ended} ended by themselves; rubbish {writer.written}")
         for reason in children.reasons:
             say(f"  {reason}")
@@ -100,6 +108,19 @@ def run(
         look(where)
     recoveries = tuple(_recovery(w, stage.happened, observer) for w in scenario.wanted)
     return Outcome(scenario, verdict, recoveries, time.monotonic() - started)
+
+
+def _writer(
+    scenario: Scenario, rate: float, home: Cluster, instances: list[str], seed: int, after: float
+) -> Writer:
+    """Return what writes hostile records into each kind of topic, or rubbish."""
+    queues = [home.topics.queue(*queue) for queue in QUEUES]
+    if not scenario.hostile:
+        topics = topics_for_junk(home, instances, queues)
+        return Writer(home, junk(topics, seed), rate * scenario.junk / 100)
+    chosen = topics_of(home, scenario.kinds or kinds(), instances, queues)
+    percent = scenario.hostile * len(chosen)
+    return Writer(home, Hostile(home, chosen, seed), rate * percent / 100, after)
 
 
 def _judged(scenario: Scenario, asked: Load, facts: Facts) -> Verdict:
@@ -148,6 +169,7 @@ def _act(
     faults: Sequence[Fault],
     observer: Observer,
     say: Say,
+    harm: Harm,
     *,
     brief: bool,
 ) -> None:
@@ -168,6 +190,7 @@ def _act(
         stage.children.look()
         if now - told >= 15:
             told = now
+            harm.look()
             say(f"{now:5.0f} s, {len(left)} faults to come, {observer.seen:,} messages seen")
         time.sleep(0.02)
 

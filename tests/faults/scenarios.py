@@ -28,7 +28,8 @@ WHOLE = 1_500.0
 class Scenario:
     """One run: its faults, how many brokers it has, which share of the time it gets.
 
-    ``junk``: so many of a hundred records are rubbish; ``hostile``: are meant to do harm.
+    ``junk``: so many of a hundred records are rubbish. ``hostile``: for a hundred messages as many
+    hostile records are written into each kind of topic, or into ``kinds`` alone, after a while.
     ``shifted``: processes go by clocks of ours.
     ``keep``: topics are trimmed of what nobody has needed for so many seconds.
     ``brief``: whatever is forgotten, is forgotten within a minute (``tests/faults/brief.py``).
@@ -43,6 +44,7 @@ class Scenario:
     brokers: int = 1
     junk: float = 0.0
     hostile: float = 0.0
+    kinds: Sequence[str] = ()
     shifted: bool = False
     keep: float | None = None
     brief: bool = False
@@ -156,7 +158,7 @@ SCENARIOS = (
         brief=True,
         times=0.2,
     ),
-    Scenario("hostile", "Whoever may write means harm", (), share=0.12, hostile=20.0),
+    Scenario("hostile", "Every role that may write is hostile", (), share=0.44, hostile=5.0),
     Scenario(
         "apart",
         "Two clusters are torn apart",

@@ -22,6 +22,7 @@ class Verdict:
     ``unsaid`` and ``said_twice`` are about the applications: what they have committed is not what
     they were to say, each thing once. ``untrimmed``: topics were to be trimmed, and are whole.
     ``unrefused``: an application's position was forgotten, and it went on without being refused.
+    ``ended``: processes that ended by themselves where nothing is done to any of them.
     """
 
     messages: int
@@ -37,6 +38,7 @@ class Verdict:
     said_twice: int = 0
     untrimmed: int = 0
     unrefused: int = 0
+    ended: int = 0
 
     @property
     def faults(self) -> dict[str, int]:

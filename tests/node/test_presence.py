@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streams.node import LONGEST_PERIOD, SILENCE, Holding, Presence, period_of
+from streams.node import LONGEST_PERIOD, MANY, SILENCE, Holding, Presence, period_of
 
 from .evidence import shows
 
@@ -250,3 +250,20 @@ def test_the_size_is_always_that_of_what_is_held(steps: list[tuple[int, int, boo
             sizes[key] = size
         assert holding.size == sum(sizes.values()) <= 150
         assert {item for _, item in holding.items()} == set(sizes)
+
+
+def test_names_that_anybody_writes_are_forgotten_when_they_are_silent() -> None:
+    """Whoever lives stays reachable, and memory is bounded."""
+    presence = Presence("me", 0.0)
+    for n in range(20 * MANY):
+        at = n / 100
+        presence.seen(f"nobody{n}", "x", 1, at)
+        if n % 100 == 0:
+            presence.seen("me", "me", n + 1, at)
+            presence.seen("lives", "other", n + 1, at)
+            presence.end_read(at)
+    assert len(presence._changed) <= 3 * MANY
+    assert len(presence._count) == len(presence._changed)
+    assert presence.reachable("lives", at)
+    assert not presence.reachable("nobody1", at)
+    assert presence.knows("lives") and not presence.knows("nobody1")

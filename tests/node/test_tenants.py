@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streams.node import FRESH, LEFT, Tenancy, Tenants
+from streams.node import FRESH, LEFT, MANY, Tenancy, Tenants
 
 SLOT = "A/endpoint/0"
 NOW = 1_000_000
@@ -96,3 +96,17 @@ def test_the_living_are_counted_without_who_has_left_or_is_silent() -> None:
     tenants.seen("C", "c", LEFT, NOW)
     tenants.seen("D", "d", 3, NOW - FRESH + 1)
     assert tenants.living == 2, "B and D"
+
+
+def test_names_that_anybody_writes_are_forgotten_when_they_are_silent() -> None:
+    """One's own slot and whoever lives are not."""
+    tenants = Tenants("me")
+    tenants.seen("mine", "me", 1, 0)
+    for n in range(20 * MANY):
+        tenants.seen(f"nobody{n}", "x", 1, n)
+        if n % 1_000 == 0:
+            tenants.seen("lives", "other", n + 1, n)
+    assert len(tenants._last) <= 2 * FRESH + 2 + MANY
+    assert tenants.tenancy("lives") is not Tenancy.FREE
+    assert tenants.heard("mine") == 1
+    assert tenants.tenancy("nobody1") is Tenancy.FREE

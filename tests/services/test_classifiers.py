@@ -13,6 +13,7 @@ from fastavro.schema import fingerprint, to_parsing_canonical_form
 
 from streams.errors import InputError, UsageError
 from streams.services import Classifier, make_classifier, to_service_name
+from streams.services.finders import find_in_avro
 from streams.topology import Agent, Classification, Language, Stated, load
 
 SCHEMA = {
@@ -44,6 +45,15 @@ def bare(record: Any) -> bytes:
 def single(record: Any) -> bytes:
     digest = fingerprint(to_parsing_canonical_form(SCHEMA), "CRC-64-AVRO")
     return b"\xc3\x01" + bytes.fromhex(digest) + bare(record)
+
+
+def test_a_schema_of_records_in_themselves_is_refused(tmp_path: Path) -> None:
+    """The decoder, in C, would end the agent's process with SIGSEGV on a body of a megabyte."""
+    tree = {"type": "record", "name": "Tree", "fields": [{"name": "x", "type": ["null", "Tree"]}]}
+    path = tmp_path / "tree.avsc"
+    path.write_text(json.dumps(tree), encoding="utf-8")
+    with pytest.raises(ValueError, match="may cost more than their bytes"):
+        find_in_avro("x", path)
 
 
 @pytest.mark.parametrize(

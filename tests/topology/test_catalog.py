@@ -163,3 +163,33 @@ def test_other_objects_of_the_catalog_are_left_alone() -> None:
     objects = {**flatten(topology), "version": {}, "a/b/novelty/c": {"x": 1}}
     objects["ServerA/DatabaseA/database/DatabaseA"]["novelty"] = 1
     assert unflatten(objects) == topology
+
+
+ODD: list[tuple[str, dict[str, object]]] = [
+    ("route", {"address": 5}),
+    ("route", {"expires": "soon"}),
+    ("route", {"expires": float("nan")}),
+    ("route", {"route_id": 2**70}),
+    ("route", {"service": ["S"]}),
+    ("route", {"name": "\ud800"}),
+    ("queue", {"status": "on"}),
+    ("queue", {"partitions": 0}),
+    ("queue", {"partitions": 2**40}),
+    ("contract", {"messages": {"\ud800": "any"}}),
+    ("contract", {"messages": ["Order"]}),
+    ("instance", {"partitions": 0}),
+    ("instance", {"endpoint": []}),
+]
+"""Values that would fail in a worker's thread, long after the catalog was taken over."""
+
+
+@pytest.mark.parametrize(("kind", "odd"), ODD)
+def test_a_value_of_another_type_is_refused(kind: str, odd: dict[str, object]) -> None:
+    """Whoever may write the catalog may write anything; workers keep the version before."""
+    objects = flatten(shipped("combined"))
+    objects["ServerA/DatabaseA/queue/Q"] = {"name": "Q"}
+    assert unflatten(objects).instances["ServerA"].databases["DatabaseA"].queues["Q"].status
+    key = next(key for key in objects if split_key(key)[2] == kind)
+    objects[key] = {**objects[key], **odd}
+    with pytest.raises(ValueError):
+        unflatten(objects)

@@ -190,6 +190,14 @@ def test_a_status_is_told_from_an_acknowledgement() -> None:
     assert what(found).startswith("a route to New is to be asked for: 9770")
 
 
+def test_a_status_is_no_frame() -> None:
+    """It is what a forwarder tells its own endpoint worker; elsewhere it is printed as rubbish."""
+    raw = encode_status(Status(DIALOG, "D", True, 9770, 2, 5))
+    found = describe(RawRecord("t.txq.ServerA", 0, 1, 2, KEY, raw, ()), TOPICS)
+    assert "a status where an acknowledgement belongs" in found["malformed"]
+    assert what(found).isprintable()
+
+
 def test_a_queue_message_has_its_conversation_in_a_header_and_its_group_as_key() -> None:
     key, value, headers = queue_record(GROUP, DIALOG, PARTIES, HEADER, JOURNEY, b"\xff\x00")
     topic = TOPICS.queue("SQL01\\PROD", "D", "//shop/Queue")

@@ -70,3 +70,16 @@ def test_rubbish_behind_a_good_one_is_no_heartbeat(
         bad = good[:at] + rubbish + good[at + instead :]
         assert quickly(reader, bad) == plainly(bad)
         assert quickly(reader, good) == plainly(good)
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    """Anybody may write into `presence` under any key, of any size."""
+    reader = HeartbeatReader()
+    value = encode_presence("ServerA", "replica", 1, 2)
+    for n in range(40_000):
+        reader.read(b"%d" % n, value)
+    assert 0 < len(reader._known) <= 1 << 14
+    reader = HeartbeatReader()
+    reader.read(b"x" * 100_000, value)
+    reader.read(b"x", encode_presence("S" * 10_000, "replica", 1, 2))
+    assert not reader._known

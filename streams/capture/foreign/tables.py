@@ -208,7 +208,7 @@ def _parquet(path: Path) -> Iterator[Row]:
                 for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     number += 1
                     yield Row(number, dict(zip(names, cells, strict=True)))
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise InputError(
             f"The Parquet file cannot be read: {_said(error)}.", file=str(path),
             remedy="Write or copy it again; it is damaged.",

@@ -168,6 +168,15 @@ def test_a_parquet_file_that_is_cut_is_unreadable(tmp_path: Path) -> None:
         logged(tmp_path, path)
 
 
+def test_a_parquet_file_with_a_text_that_is_none_is_unreadable(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.parquet", ROWS)
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"Order", b"\xff\xffder"))
+    assert path.read_bytes() != whole
+    with pytest.raises(InputError, match="The Parquet file cannot be read"):
+        logged(tmp_path, path)
+
+
 def test_windows_1252_among_utf_8_is_read_byte_by_byte(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     row = "1,2026-01-05T09:00:01Z,"
