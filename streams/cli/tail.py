@@ -22,7 +22,7 @@ from streams.wire.place import place_of
 
 _BAD_NEWS = 1
 _NOT_UNASKED = ("catalog", "presence", "metric", "reading")
-_ORDER = ("cmd", "txq", "in", "ack", "event", "queue", "dialog", "result", "out")
+_ORDER = ("cmd", "txq", "ingress", "in", "ack", "event", "queue", "dialog", "result", "out")
 """What comes first of things that happened in the same millisecond."""
 _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
 

@@ -34,10 +34,7 @@ WRITERS = {
 
 def clusters(name: str) -> list[tuple[Topology, list[Role]]]:
     whole = load(topologies_dir() / name, 0.0)
-    return [
-        (part.topology, list(roles_of(part.topology, TOPICS, whole, part.name)))
-        for part in parts_of(whole)
-    ]
+    return [(part.topology, list(roles_of(part.topology, TOPICS))) for part in parts_of(whole)]
 
 
 def allows(grant: Granted, topic: str, operation: Operation) -> bool:
@@ -138,7 +135,7 @@ def test_workers_check_the_topics_that_they_use() -> None:
 
 def test_without_a_prefix_everything_is_everything() -> None:
     whole = load(topologies_dir() / "local", 0.0)
-    roles = {role.name: role for role in roles_of(whole, Topics(""), whole, "")}
+    roles = {role.name: role for role in roles_of(whole, Topics(""))}
     read = roles["observer"].grants[0]
     assert (read.name, read.prefixed) == ("*", False)
 
