@@ -17,7 +17,8 @@ SHIPPED = sorted(path.name for path in topologies_dir().iterdir() if path.is_dir
 WRITERS = {
     "cmd": {"application", "agent", "endpoint", "outbox", "replay"},
     "out": {"endpoint", "trace"},
-    "txq": {"forwarder", "foreign"},
+    "txq": {"forwarder"},
+    "ingress": {"foreign"},
     "in": {"forwarder", "endpoint"},
     "ack": {"forwarder"},
     "queue": {"endpoint"},
@@ -92,9 +93,27 @@ def test_a_foreign_forwarder_writes_one_topic_and_reads_no_message() -> None:
         (foreign,) = (role for role in roles if role.kind == "foreign")
         wrote, read, named = foreign.grants
         assert (wrote.operations, wrote.prefixed) == ((Operation.WRITE,), False)
-        assert wrote.name.startswith("x.txq.Gateway")
+        assert wrote.name in ("x.ingress.GatewayA.seller", "x.ingress.GatewayB.buyer")
+        assert wrote.name.endswith(role_cluster(foreign))
         assert (read.name, read.operations) == ("x.presence", (Operation.READ,))
         assert (named.resource, named.operations) == (Resource.GROUP, (Operation.DESCRIBE,))
+
+
+def role_cluster(foreign: Role) -> str:
+    return foreign.name.removeprefix("foreign")
+
+
+def test_a_forwarder_reads_and_trims_what_other_clusters_write() -> None:
+    """And nobody else touches it but for looking on."""
+    for topology, roles in clusters("two_clusters"):
+        (entrance,) = topology.ingress
+        topic = TOPICS.ingress(entrance.gateway, entrance.cluster)
+        assert who(roles, topic, Operation.DELETE) == {"forwarder"}
+        assert who(roles, topic, Operation.READ) == {"forwarder", "monitor", "observer"}
+        (reads,) = [
+            r.name for r in roles if r.kind == "forwarder" and who([r], topic, Operation.READ)
+        ]
+        assert reads == f"forwarder.{entrance.gateway}"
 
 
 def test_a_pair_is_served_by_both_partners() -> None:
@@ -127,7 +146,7 @@ def test_nobody_but_apply_changes_what_everybody_lives_by() -> None:
 
 def test_workers_check_the_topics_that_they_use() -> None:
     assert checked_kinds(("forwarder",)) == {
-        "catalog", "presence", "event", "out", "txq", "in", "ack",
+        "catalog", "presence", "event", "out", "txq", "ingress", "in", "ack",
     }  # fmt: skip
     assert "queue" in checked_kinds(("endpoint",))
     assert "metric" not in checked_kinds(("forwarder", "endpoint"))
