@@ -75,6 +75,11 @@ class _Border:
         """By the service that a route names, if it does."""
         self._by_name: list[_Source] = []
         """Who has a route TRANSPORT: it leads where the name of the service says."""
+        self._crossing = tuple(self._read_crossing())
+        """The routes that lead out, each with its instance and the cluster that it leads to."""
+        own, far = self._own.values(), self._far.values()
+        self._only_here = _services(own) - _services(far)
+        self._brokers_here = {broker_key(d.broker_id) for i in own for d in _databases(i)}
 
     def senders(self) -> dict[Entrance, dict[tuple[str, str], Database]]:
         """Return by entrance the databases whose frames may arrive there, by instance and name."""
@@ -87,26 +92,24 @@ class _Border:
 
     def exits(self) -> Iterator[Entrance]:
         """Yield each instance here whose routes lead to another cluster, with that cluster."""
-        for name, _, target in self._crossing():
-            yield name, self._cluster_of(target)
+        yield from ((name, other) for name, _, other in self._crossing)
 
     def ingress(self, entrance: Entrance, databases: dict[tuple[str, str], Database]) -> Ingress:
         """Return an entrance with its senders: as stated, else the databases and routes to them."""
         gateway, other = entrance
-        expected = [route for _, route, to in self._crossing() if self._cluster_of(to) == other]
+        expected = [route for _, route, to in self._crossing if to == other]
         services = {name for d in databases.values() for name in d.services}
         # Errors of a service that is gone over there must still arrive, and stubs have no services.
-        services |= {r.service for r in expected if r.service is not None} - self._only_here()
+        services |= {r.service for r in expected if r.service is not None} - self._only_here
         brokers = {d.broker_id for d in databases.values()}
         brokers |= {r.broker for r in expected if r.broker is not None}
-        here = {broker_key(d.broker_id) for i in self._own.values() for d in _databases(i)}
         stated = self._topology.clusters.get(other)
         claims = (stated.claims if stated is not None else None) or _UNSTATED
         return Ingress(
             gateway,
             other,
             _sorted({*services, SYSTEM_SERVICE} if claims.services is None else claims.services),
-            _sorted(b for b in brokers if broker_key(b) not in here)
+            _sorted(b for b in brokers if broker_key(b) not in self._brokers_here)
             if claims.broker_ids is None
             else _sorted(claims.broker_ids),
         )
@@ -164,17 +167,13 @@ class _Border:
 
     # --- routes of the cluster's own -------------------------------------------------------------
 
-    def _crossing(self) -> Iterator[tuple[str, Route, str]]:
-        """Yield the routes that lead out, each with its instance and where it leads."""
+    def _read_crossing(self) -> Iterator[tuple[str, Route, str]]:
         for name, instance in self._own.items():
             for database in _databases(instance):
                 for route in database.routes:
                     for target in self._targets(instance, route):
                         if target in self._far:
-                            yield name, route, target
-
-    def _only_here(self) -> set[str]:
-        return _services(self._own.values()) - _services(self._far.values())
+                            yield name, route, self._cluster_of(target)
 
     def _cluster_of(self, instance: str) -> str:
         return self._topology.instances[instance].cluster or ""
