@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from streams.errors import EventKind, Number
-from streams.node import HELD, Copy, Forwarder, Outcome, Place, Record, world_of
+from streams.node import HELD, Forwarder, Outcome, Place, Record, world_of
 from streams.protocol import DEFAULT, Ack, Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.routing import SYSTEM_SERVICE, Origin
@@ -133,8 +133,9 @@ def test_a_new_catalog_decides_anew_also_of_what_is_held() -> None:
 def test_broker_ids_compare_as_everywhere() -> None:
     """A GUID may be written in any case."""
     guid = "6F1C2A04-0000-4000-8000-00000000000A"
-    entrances = tuple(replace(each, broker_ids=(guid,)) for each in BUYER.ingress)
-    world = world_of(replace(BUYER, ingress=entrances), 1)
-    gateway = Forwarder("GatewayA", world, Envelope, lambda _: True)
-    [copy] = gateway.handle(frame((SUPPLIER[0], guid.lower())), START).copies
-    assert isinstance(copy, Copy)
+    for stated, named in ((guid, guid.lower()), (guid.lower(), guid)):
+        entrances = tuple(replace(each, broker_ids=(stated,)) for each in BUYER.ingress)
+        world = world_of(replace(BUYER, ingress=entrances), 1)
+        gateway = Forwarder("GatewayA", world, Envelope, lambda _: True)
+        outcome = gateway.handle(frame((SUPPLIER[0], named)), START)
+        assert where(outcome) == [(Place.TXQ, "ServerA")]

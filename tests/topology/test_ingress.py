@@ -130,6 +130,27 @@ def test_who_comes_by_ones_own_cluster_is_not_expected_from_outside(tmp_path: Pa
     assert entrances(hub, "one") == {("One", "hub"): ({"Two"}, {"D2"})}
 
 
+def test_only_msdb_passes_on_what_arrives(tmp_path: Path) -> None:
+    """A route of a database of its own leads nobody else's frames anywhere."""
+    text = HUB.replace("msdb: {routes: [{name: R, address: 'tcp://Hub:4022'}]}", "")
+    both = "services: [Two]\n        routes: [{name: Other, address: 'tcp://One:4022'}, "
+    hub = read(tmp_path, text.replace("services: [Two]\n        routes: [", both))
+    assert len(hub.instances["Two"].databases["D2"].routes) == 3
+    assert entrances(hub, "hub") == {
+        ("Hub", "one"): ({"One"}, {"D1"}),
+        ("Hub", "two"): ({"Two"}, {"D2"}),
+    }
+
+
+def test_a_route_that_leaves_and_comes_back_lets_nobody_write_as_ones_own(tmp_path: Path) -> None:
+    """The far gateway would return it. Who means that states it."""
+    route = "{name: Out, service_name: Central, address: 'tcp://One:4022'}"
+    hub = read(
+        tmp_path, HUB.replace("services: [Central]", f"services: [Central], routes: [{route}]")
+    )
+    assert entrances(hub, "hub")["Hub", "one"] == ({"One"}, {"D1"})
+
+
 def test_where_no_way_back_is_known_routes_say_who_is_there(tmp_path: Path) -> None:
     """A topology may have nothing but the address of the other company's gateway."""
     text = """
