@@ -71,6 +71,10 @@ class Elsewhere:
         """Return what can be read there."""
         return self.announced_prefixes
 
+    def admitted(self, _: str) -> str:
+        """Return by which name the gateways there know this cluster."""
+        return self.world.cluster
+
     def ahead(self, _: str) -> int:
         """Return by how much the clock there is ahead."""
         return self._ahead

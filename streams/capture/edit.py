@@ -18,7 +18,7 @@ from streams.protocol.frames import DEFAULT, ERROR, Command
 from streams.wire import decode_event, decode_parties, encode_command, encode_event, encode_parties
 from streams.wire.records import COMMAND, ROUTE, read_command
 
-_FRAMES = frozenset({"out", "txq", "in", "queue", "ack"})
+_FRAMES = frozenset({"out", "txq", "ingress", "in", "queue", "ack"})
 _CHANGED = frozenset({"cmd", "event", *_FRAMES})
 OURS = "sb-"
 """The beginning of the names of our own headers, without which nobody reads a record."""

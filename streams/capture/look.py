@@ -218,6 +218,7 @@ _READERS: Mapping[str, Callable[[Record, Look], Look]] = {
     "cmd": _command,
     "out": _frame,
     "txq": _frame,
+    "ingress": _frame,
     "in": _frame,
     "ack": _ack,
     "queue": _queued,

@@ -214,7 +214,7 @@ def _highs(cluster: Cluster, topics: Sequence[str]) -> Offsets:
     steps: tuple[tuple[tuple[str, ...], Callable[[Cluster, Sequence[str]], Offsets]], ...] = (
         (("dialog",), read_ends),
         (("queue",), read_highs),
-        (("in", "ack", "txq", "out", "result"), read_highs),
+        (("in", "ack", "txq", "ingress", "out", "result"), read_highs),
         (("cmd",), read_highs),
     )
     left = list(topics)

@@ -88,7 +88,7 @@ def acl(
     if passwords is not None and not wanted:
         raise UsageError("--passwords are set with --apply.", "Add --apply.")
     found = [
-        _Found(part, principal, _fitting(topology, part, prefix, chosen_roles))
+        _Found(part, principal, _fitting(part, prefix, chosen_roles))
         for part in parts_of(topology, chosen)
     ]
     if not any(each.roles for each in found):
@@ -130,11 +130,11 @@ class _Found:
         return self.principal.replace("{role}", role.name).replace("{kind}", role.kind)
 
 
-def _fitting(whole: Topology, part: Part, prefix: str, patterns: Sequence[str]) -> tuple[Role, ...]:
+def _fitting(part: Part, prefix: str, patterns: Sequence[str]) -> tuple[Role, ...]:
     topics = Topics(part.stated.prefix or prefix)
     return tuple(
         role
-        for role in roles_of(part.topology, topics, whole, part.name)
+        for role in roles_of(part.topology, topics)
         if not patterns or any(fnmatch.fnmatchcase(role.name, p) for p in patterns)
     )
 

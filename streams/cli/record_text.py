@@ -264,6 +264,7 @@ _WHAT: Mapping[str, Callable[[Description], str]] = {
     "cmd": _command,
     "out": _frame,
     "txq": _frame,
+    "ingress": _frame,
     "in": _frame,
     "ack": _acknowledged,
     "queue": _queued,

@@ -24,7 +24,7 @@ _BAD_NEWS = 1
 _OPEN = 1.0
 """Seconds after which an open transaction is worth a line; those of a busy worker are shorter."""
 _NOT_UNASKED = ("catalog", "presence", "metric", "reading")
-_ORDER = ("cmd", "txq", "in", "ack", "event", "queue", "dialog", "result", "out")
+_ORDER = ("cmd", "txq", "ingress", "in", "ack", "event", "queue", "dialog", "result", "out")
 """What comes first of things that happened in the same millisecond."""
 _RANK = {kind: rank for rank, kind in enumerate(_ORDER)}
 

@@ -91,6 +91,7 @@ class Number(IntEnum):
     ENDPOINT_CLOSED = 11212
     NOT_THE_FIRST_MESSAGE = 11213
     CONTRACT_NOT_USABLE = 11214
+    SENDER_NOT_PERMITTED = 11215
     OUT_OF_SEQUENCE = 11217
     DUPLICATE = 11218
     QUEUE_DISABLED_UNPARKED = 11219
@@ -205,6 +206,7 @@ _TEXTS: dict[int, str] = {
     11212: "the endpoint is closed already",
     11213: "the dialog is unknown, and this is not its first message",
     11214: "the contract is unknown or not accepted",
+    11215: "the sender is not permitted to send to the service",
     11217: "the message is out of sequence and cannot be kept",
     11218: "the message is a duplicate",
     11219: "the destination queue is disabled and nothing more can be kept for it",

@@ -34,7 +34,8 @@ def specs_of(topology: Topology, topics: Topics) -> list[TopicSpec]:
     for name, instance in topology.instances.items():
         own = [d for d in instance.databases.values() if d.mirror is None]
         queues = [(d.name, q.name, q.partitions) for d in own for q in queues_of(d)]
-        specs += instance_specs(topics, name, queues, instance.partitions)
+        writers = [each.cluster for each in topology.ingress if each.gateway == name]
+        specs += instance_specs(topics, name, queues, instance.partitions, writers)
     for pair in pairs_of(topology).values():
         specs += home_specs(topics, pair.name, pair.queues, pair.partitions)
     return specs

@@ -106,7 +106,8 @@ def _topics(cluster: Cluster, home: str, live: Topology) -> list[str]:
     """Return the topics of a home that are partitioned by conversation."""
     topics = cluster.topics
     own = [topics.out(home), *Inputs.of(topics, home), topics.dialog(home)]
-    return [topics.txq(home), *own] if home in live.instances else own
+    entrances = [topics.ingress(home, i.cluster) for i in live.ingress if i.gateway == home]
+    return [topics.txq(home), *entrances, *own] if home in live.instances else own
 
 
 def _group(cluster: Cluster, home: str) -> str:

@@ -62,8 +62,14 @@ def _runs(folder: UpFolder) -> bool:
 
 def _here(topology: Topology, addresses: Mapping[str, str]) -> Topology:
     """Return the topology on the brokers of this machine, which ask for no credentials."""
+    stated = topology.clusters
     clusters = {
-        name: Cluster(name, {ADDRESS: address}, credentials=f"up {name}")
+        name: Cluster(
+            name,
+            {ADDRESS: address},
+            credentials=f"up {name}",
+            claims=stated[name].claims if name in stated else None,
+        )
         for name, address in addresses.items()
     }
     return replace(topology, clusters=clusters)

@@ -12,7 +12,7 @@ from streams.kafka.listing import topic_names
 from streams.live.folder import System, UpFolder, WorkerProcess
 from streams.live.held import HeldBack, find_held_back
 from streams.live.readiness import ready_instances
-from streams.topology import pair_names
+from streams.topology import Topology, pair_names
 from streams.wire import Topics
 
 
@@ -122,26 +122,31 @@ def _ask(
     if any(each.topic == cluster.topics.catalog for each in hung):
         return None, (), hung, ()
     state = read_catalog(cluster)
-    known = tuple(state.topology.instances) if state.topology else ()
-    pairs = tuple(sorted(pair_names(state.topology))) if state.topology else ()
-    lags = _lags(cluster, known, pairs)
+    topology = state.topology or Topology()
+    known = CatalogStatus(state.version, tuple(topology.instances), state.error)
+    lags = _lags(cluster, topology)
     waiting = {lag.instance for lag in lags if lag.topic == "cmd" and lag.records}
     held_back = find_held_back(cluster, sorted(waiting))
-    return CatalogStatus(state.version, known, state.error), lags, hung, held_back
+    return known, lags, hung, held_back
 
 
-def _lags(cluster: Cluster, instances: tuple[str, ...], pairs: tuple[str, ...]) -> tuple[Lag, ...]:
-    topics, reads = cluster.topics, {}
-    for name in (*instances, *pairs):
-        inputs = {"cmd": topics.cmd(name), "in": topics.inbox(name), "ack": topics.ack(name)}
+def _lags(cluster: Cluster, topology: Topology) -> tuple[Lag, ...]:
+    topics, reads = cluster.topics, dict[tuple[str, str], dict[str, list[str]]]()
+    for name in (*topology.instances, *sorted(pair_names(topology))):
+        inputs = {"cmd": [topics.cmd(name)], "in": [topics.inbox(name)], "ack": [topics.ack(name)]}
         reads[name, "endpoint"] = inputs
-        reads[name, "forwarder"] = {"out": topics.out(name)}
-        if name not in pairs:  # what is for a pair comes to a partner
-            reads[name, "forwarder"]["txq"] = topics.txq(name)
+        reads[name, "forwarder"] = {"out": [topics.out(name)]}
+        if name in topology.instances:  # what is for a pair comes to a partner
+            reads[name, "forwarder"]["txq"] = [topics.txq(name)]
+    for each in topology.ingress:
+        entrance = topics.ingress(each.gateway, each.cluster)
+        reads[each.gateway, "forwarder"].setdefault("ingress", []).append(entrance)
     groups = {place: f"{topics.prefix}{place[1]}.{place[0]}" for place in reads}
-    found = read_lags(cluster, {groups[p]: list(of.values()) for p, of in reads.items()})
+    found = read_lags(
+        cluster, {groups[p]: [t for named in of.values() for t in named] for p, of in reads.items()}
+    )
     return tuple(
-        Lag(instance, role, kind, found.get((groups[instance, role], topic), 0))
+        Lag(instance, role, kind, sum(found.get((groups[instance, role], t), 0) for t in named))
         for (instance, role), of in reads.items()
-        for kind, topic in of.items()
+        for kind, named in of.items()
     )

@@ -25,9 +25,12 @@ def forwarded_messages(asked: Asked) -> Iterator[Row]:
     for place in asked.places:
         name = place.instance.name
         group = f"{asked.cluster.topics.prefix}forwarder.{name}"
-        for message in _ahead(asked.cluster, asked.cluster.topics.txq(name), group):
-            with suppress(MalformedError):
-                yield _forwarded(asked, name, message)
+        topics = asked.cluster.topics
+        entrances = (i.cluster for i in asked.topology.ingress if i.gateway == name)
+        for topic in (topics.txq(name), *(topics.ingress(name, other) for other in entrances)):
+            for message in _ahead(asked.cluster, topic, group):
+                with suppress(MalformedError):
+                    yield _forwarded(asked, name, message)
 
 
 def _forwarded(asked: Asked, instance: str, message: Message) -> Row:

@@ -29,7 +29,7 @@ from streams.kafka import (
 from streams.kafka.hung import PATIENCE as HUNG
 from streams.monitor.signs import Signs
 from streams.node import counted
-from streams.topology import next_instances, pair_names
+from streams.topology import Topology, next_instances, pair_names
 from streams.wire import MalformedError, Topics, decode_presence, period_in
 from streams.wire.spans import spans_in
 
@@ -83,7 +83,7 @@ class Eye:
         pairs = sorted(pair_names(topology))
         homes = (*sorted(topology.instances), *pairs)
         topics = {
-            (home, role): _inputs(self._cluster.topics, home, role, is_pair=home in pairs)
+            (home, role): _inputs(self._cluster.topics, topology, home, role)
             for home in homes
             for role in ("endpoint", "forwarder")
         }
@@ -220,10 +220,15 @@ class Eye:
         return sum(known.values())
 
 
-def _inputs(topics: Topics, home: str, role: str, *, is_pair: bool) -> dict[str, str]:
+def _inputs(topics: Topics, topology: Topology, home: str, role: str) -> dict[str, str]:
     """Return the topics that a role of an instance, or of a pair, reads; each with its kind."""
     if role == "endpoint":
         return {topics.cmd(home): "cmd", topics.inbox(home): "in", topics.ack(home): "ack"}
-    if is_pair:  # what is for a pair comes to a partner
+    if home not in topology.instances:  # what is for a pair comes to a partner
         return {topics.out(home): "out"}
-    return {topics.out(home): "out", topics.txq(home): "txq"}
+    entrances = (each.cluster for each in topology.ingress if each.gateway == home)
+    return {
+        topics.out(home): "out",
+        topics.txq(home): "txq",
+        **{topics.ingress(home, other): "ingress" for other in entrances},
+    }

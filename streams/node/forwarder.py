@@ -1,8 +1,10 @@
 """What a forwarder does with a record: decide, count the hop, drop what is too old, pass on.
 
 Pure and without dialog state: the same record under the same catalog gives the same outcome, and
-losing a forwarder loses nothing but copies. The plan for a record is found by (origin, raw bytes of
-``sb-route``) in a bounded cache; only what was not seen before is decoded.
+losing a forwarder loses nothing but copies. The plan for a record is found by (source, raw bytes of
+``sb-route``) in a bounded cache; only what was not seen before is decoded. The source is the
+origin, or the other cluster that wrote the record. What another cluster writes must name a sender
+that this cluster may name; that is decided once for each plan.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ CACHE_BYTES = 64 << 20
 WAY_BYTES = 3_072
 """What one takes beside the bytes of its route, of which it has some twice."""
 _ANY = uuid.UUID(int=0)
+_Key = tuple[Origin | str, bytes]
+"""Where a record is from (:attr:`Record.source`), and its ``sb-route``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +54,14 @@ class _Way:
 
     It holds from ``since`` until before ``until``. A clock may go back: a route that had expired
     is there again, as for a forwarder that has just been started. A past decides nothing (5.1-4).
+    ``forged``: another cluster wrote it that may not name such a sender.
     """
 
     since: int
     until: float
     plan: Plan
     parties: Parties
+    forged: bool = False
     only: _Leaf | None = None
     leaves: dict[Decision, _Leaf] = field(default_factory=dict)
 
@@ -79,7 +85,7 @@ class Forwarder:
         self._roles = roles
         self._codec = codec
         self._reachable = reachable
-        self._ways: dict[tuple[Origin, bytes], _Way] = {}
+        self._ways: dict[_Key, _Way] = {}
         self._size = 0
         self._visit = (-1, b"")
         self.switch(world)
@@ -91,6 +97,7 @@ class Forwarder:
         self._mirrored = any(instance == self.instance for instance, _ in world.mirrors)
         self._transport = world.transports[self.instance]
         self._strangers = world.hides.get(self.instance, frozenset())
+        self._writers = world.ingress.get(self.instance, {})
         self._ways.clear()
         self._size = 0
 
@@ -100,9 +107,11 @@ class Forwarder:
 
     def handle(self, record: Record, now: int) -> Outcome:
         """Decide one record; raises MalformedError (of the codec) where its envelope is rubbish."""
-        way = self._ways.get((record.origin, record.route))
+        way = self._ways.get((record.source, record.route))
         if way is None or not way.since <= now < way.until:
             way = self._plan(record, now)
+        if way.forged:
+            return self.refuse(record, Number.SENDER_NOT_PERMITTED, now)
         leaf = way.only or self._balanced(way, record)
         hop = self._codec.hop(record.hop)
         verdict = leaf.decision.verdict
@@ -130,8 +139,8 @@ class Forwarder:
 
         :meth:`handle` would do the same with each of them. It has seen the route before.
         """
-        way = self._ways.get((record.origin, record.route))
-        if way is None or way.only is None or not way.since <= now < way.until:
+        way = self._ways.get((record.source, record.route))
+        if way is None or way.forged or way.only is None or not way.since <= now < way.until:
             return None
         leaf, inside = way.only, record.origin is Origin.INSIDE
         verdict, looped = leaf.decision.verdict, leaf.decision.looped_back
@@ -176,7 +185,7 @@ class Forwarder:
     ) -> Outcome:
         """Tell the sender's endpoint (begun here) or nobody (from outside) that a copy is gone."""
         hop = hop or self._codec.hop(record.hop)
-        way = self._ways.get((record.origin, record.route)) or self._plan(record, now)
+        way = self._ways.get((record.source, record.route)) or self._plan(record, now)
         routes = way.plan.decision(self._codec.conversation(record.key)).routes
         return refuse(record, number, self._here, self._codec, hop, now, routes)
 
@@ -283,14 +292,21 @@ class Forwarder:
             parties.from_initiator,
         )
         made = plan(self._here, query, now / 1000)
-        way = _Way(now, made.valid_until * 1000, made, parties)
+        way = _Way(now, made.valid_until * 1000, made, parties, self._is_forged(record, parties))
         if len(way.plan.decisions) == 1:
             only = way.plan.decisions[0]
             way.only = self._leaf(way, only, record.route) if isinstance(only, Decision) else None
-        self._remember((record.origin, record.route), way)
+        self._remember((record.source, record.route), way)
         return way
 
-    def _remember(self, key: tuple[Origin, bytes], way: _Way) -> None:
+    def _is_forged(self, record: Record, parties: Parties) -> bool:
+        """Tell whether another cluster wrote a record that names a sender that it may not name."""
+        if record.writer is None:
+            return False
+        senders = self._writers.get(record.writer)
+        return senders is None or not senders.allow(parties)
+
+    def _remember(self, key: _Key, way: _Way) -> None:
         """Keep a plan, and let the oldest ones go where all together take too much."""
         if self._ways.pop(key, None) is None:
             self._size += _size(key)
@@ -318,5 +334,5 @@ class Forwarder:
         return leaf
 
 
-def _size(key: tuple[Origin, bytes]) -> int:
+def _size(key: _Key) -> int:
     return WAY_BYTES + 2 * len(key[1])

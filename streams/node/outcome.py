@@ -20,9 +20,10 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of ``out`` (inside) or ``txq`` (outside); ``is_ack`` where it has no sb-message.
+    """A record of ``out`` (inside), or of ``txq`` or ``ingress`` (outside).
 
-    ``size`` is the body's, in bytes: MESSAGE_FORWARD_SIZE counts no headers (EX-47).
+    ``is_ack`` where it has no sb-message. ``size`` is the body's, in bytes: MESSAGE_FORWARD_SIZE
+    counts no headers (EX-47). ``writer`` is the other cluster that wrote it, if one did.
     """
 
     origin: Origin
@@ -32,6 +33,12 @@ class Record:
     size: int
     is_ack: bool
     message: bytes | None = None
+    writer: str | None = None
+
+    @property
+    def source(self) -> Origin | str:
+        """Return where it is from, as far as that decides what becomes of it."""
+        return self.origin if self.writer is None else self.writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ _DROPPED = {
 }
 _UNDELIVERABLE = {
     Number.TO_SERVICE_NOT_FOUND,
+    Number.SENDER_NOT_PERMITTED,
     Number.TARGET_BROKER_NOT_HERE,
     Number.TARGET_BROKER_UNAVAILABLE,
     Number.TARGET_IS_MIRROR,
@@ -122,5 +123,13 @@ class _Refusal:
             attempt=self.hop.attempt,
             hops_remaining=self.hop.hops_remaining,
             route=", ".join(self.routes) or None,
-            detail=_DETAIL.get(self.number, ""),
+            detail=self._detail(),
+        )
+
+    def _detail(self) -> str:
+        if self.number != Number.SENDER_NOT_PERMITTED:
+            return _DETAIL.get(self.number, "")
+        return (
+            f"the cluster {self.record.writer} may not write as {self.parties.from_service} of "
+            f"the broker {self.parties.from_broker} to {self.here.name}"
         )

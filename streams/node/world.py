@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from streams.protocol import DEFAULT_PRIORITY
-from streams.routing import SYSTEM_SERVICE, Address, Instance, parse_address
+from streams.protocol import DEFAULT_PRIORITY, Parties
+from streams.routing import SYSTEM_SERVICE, Address, Instance, broker_key, parse_address
 from streams.topology import (
     SYSTEM_CONTRACTS,
     SYSTEM_MESSAGE_TYPES,
@@ -81,6 +81,20 @@ _MATCHES: tuple[tuple[bool, ...], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
+class Senders:
+    """Which senders another cluster may name in the frames that it writes here."""
+
+    services: frozenset[str]
+    brokers: frozenset[str]
+
+    def allow(self, parties: Parties) -> bool:
+        """Tell whether a frame may have this sender."""
+        return parties.from_service in self.services and (
+            broker_key(parties.from_broker) in self.brokers
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     """All instances of a cluster at one version of its catalog.
 
@@ -89,7 +103,9 @@ class World:
     instance's MESSAGE_FORWARD_SIZE, ``partitions`` how many its topics have; ``mirrors`` maps
     (instance, database) to its part in a mirrored pair. ``reading_groups`` are those that have
     received for good what they have passed in a queue: nobody else will want it. ``hides`` has the
-    next hops for each instance that are told nothing of a copy's path before it.
+    next hops for each instance that are told nothing of a copy's path before it. ``ingress`` has
+    for each gateway the other clusters that write to it, with the senders that each may name;
+    ``cluster`` is what those call this one.
     """
 
     version: int
@@ -108,6 +124,8 @@ class World:
     clusters: Mapping[str, Cluster]
     reading_groups: Mapping[Key, str]
     hides: Mapping[str, frozenset[str]]
+    ingress: Mapping[str, Mapping[str, Senders]]
+    cluster: str
 
     def instance_at(self, address: Address) -> str | None:
         """Return the instance that an address leads to; ``None`` where no one lives there."""
@@ -154,6 +172,8 @@ def world_of(topology: Topology, version: int) -> World:
             for name, i in instances.items()
             if i.endpoint.hide_path
         },
+        ingress=_ingress(topology),
+        cluster=next((i.cluster for i in instances.values() if i.cluster is not None), ""),
     )
 
 
@@ -222,6 +242,14 @@ def _foreign(topology: Topology, cluster: str | None) -> frozenset[str]:
     """Return who lives in another cluster."""
     others = (i.name for i in topology.instances.values() if i.cluster != cluster)
     return frozenset((*others, *topology.neighbours))
+
+
+def _ingress(topology: Topology) -> dict[str, dict[str, Senders]]:
+    found: dict[str, dict[str, Senders]] = {}
+    for each in topology.ingress:
+        senders = Senders(frozenset(each.services), frozenset(map(broker_key, each.broker_ids)))
+        found.setdefault(each.gateway, {})[each.cluster] = senders
+    return found
 
 
 def _abroad(topology: Topology) -> dict[tuple[str, int], str]:

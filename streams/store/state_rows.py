@@ -104,8 +104,9 @@ class QueueSample:
 
 @dataclass(frozen=True, slots=True)
 class LagSample:
-    """How many committed records of ``topic`` (cmd, in, ack, out, txq) a worker has not passed.
+    """How many committed records of ``topic`` a worker has not passed.
 
+    ``topic`` is a kind: cmd, in, ack, out, txq, or ingress (of all clusters that write to it).
     ``role`` is ``endpoint`` or ``forwarder``.
     """
 

@@ -37,10 +37,12 @@ from streams.topology.lookup import (
 )
 from streams.topology.model import (
     MSDB,
+    Claims,
     Cluster,
     Endpoint,
     EndpointState,
     Expectation,
+    Ingress,
     Instance,
     Neighbour,
     Topology,
@@ -93,6 +95,7 @@ __all__ = [
     "BeginDialog",
     "Binding",
     "Certificate",
+    "Claims",
     "Classification",
     "Cluster",
     "Contract",
@@ -103,6 +106,7 @@ __all__ = [
     "Expectation",
     "Finding",
     "Grant",
+    "Ingress",
     "Instance",
     "Kind",
     "Language",

@@ -1,9 +1,9 @@
 """A topology as objects of the ``catalog`` topic: ``instance/database/kind/name`` > plain values.
 
 Each part of a key is percent-escaped, so that a name may hold anything. The instance itself has an
-empty database part; clusters and neighbours, which live in other clusters, an empty instance part
-too. What a topology expects of itself (``expect``) is no object: it is a question to the whole, and
-stays in its file.
+empty database part, and so has what another cluster may write to it (``ingress``). Clusters and
+neighbours, which live in other clusters, have an empty instance part too. What a topology expects
+of itself (``expect``) is no object: it is a question to the whole, and stays in its file.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 from streams.topology.model import (
     MSDB,
     Cluster,
+    Ingress,
     Instance,
     Neighbour,
     Topology,
@@ -70,6 +71,8 @@ def flatten(topology: Topology) -> dict[str, dict[str, Any]]:
         found[catalog_key("", "", "cluster", cluster.name)] = encode(cluster)
     for neighbour in topology.neighbours.values():
         found[catalog_key("", "", "neighbour", neighbour.name)] = encode(neighbour)
+    for each in topology.ingress:
+        found[catalog_key(each.gateway, "", "ingress", each.cluster)] = encode(each)
     for instance in topology.instances.values():
         key = catalog_key(instance.name, "", "instance", instance.name)
         found[key] = encode(instance, _INSTANCE_FIELDS)
@@ -102,6 +105,7 @@ def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
     inside: dict[tuple[str, str], dict[str, list[Mapping[str, Any]]]] = {}
     clusters: dict[str, Cluster] = {}
     neighbours: dict[str, Neighbour] = {}
+    ingress: list[Ingress] = []
     for key, value in objects.items():
         if key.count("/") != 3:
             continue
@@ -110,6 +114,8 @@ def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
             clusters[name] = decode(Cluster, value)
         elif kind == "neighbour":
             neighbours[name] = decode(Neighbour, value)
+        elif kind == "ingress":
+            ingress.append(decode(Ingress, value))
         elif kind == "instance":
             instances[instance] = value
         elif kind == "database":
@@ -129,6 +135,7 @@ def unflatten(objects: Mapping[str, Mapping[str, Any]]) -> Topology:
         },
         clusters,
         neighbours=neighbours,
+        ingress=tuple(sorted(ingress, key=lambda each: (each.gateway, each.cluster))),
     )
 
 

@@ -101,17 +101,30 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
+class Claims:
+    """Which senders a cluster may name in the frames that it writes into other clusters.
+
+    ``None``: not stated, so it follows from the topology (:mod:`streams.topology.ingress`).
+    """
+
+    services: tuple[str, ...] | None = None
+    broker_ids: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Cluster:
     """A Kafka cluster: a trust domain, with its librdkafka properties.
 
     ``prefix`` is that of its topics, by default the same as elsewhere; ``credentials`` what the
     settings call those with which other clusters write into it, by default its own name.
+    ``claims`` is what the topology states about the senders that the cluster may name elsewhere.
     """
 
     name: str
     properties: Mapping[str, str] = field(default_factory=dict)
     prefix: str | None = None
     credentials: str | None = None
+    claims: Claims | None = None
     source: Source = field(default=NOWHERE, compare=False)
 
 
@@ -125,6 +138,20 @@ class Neighbour:
     name: str
     cluster: str
     addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingress:
+    """An entrance for another cluster: a topic of ``gateway`` that only ``cluster`` writes.
+
+    A frame that arrives there must name one of the ``services`` and one of the ``broker_ids`` as
+    its sender.
+    """
+
+    gateway: str
+    cluster: str
+    services: tuple[str, ...]
+    broker_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +171,8 @@ class Topology:
     """Everything that a folder says. ``findings`` and ``skipped`` are about how it says it.
 
     ``cuts`` are pairs of instances between which nothing passes: a what-if, which no folder says.
-    ``neighbours`` are in no folder either, but in the share of it that one cluster gets.
+    ``neighbours`` and ``ingress`` are in no folder either, but in the share of it that one cluster
+    gets: whom its instances write to elsewhere, and which clusters write to its instances.
     ``agents`` answer services; only who runs them asks for them.
     """
 
@@ -156,6 +184,7 @@ class Topology:
     cuts: frozenset[frozenset[str]] = frozenset()
     neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
     agents: Mapping[str, Agent] = field(default_factory=dict)
+    ingress: tuple[Ingress, ...] = ()
 
     def instance(self, name: str) -> Instance | None:
         """Return an instance by its name; names compare without case."""

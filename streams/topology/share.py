@@ -1,7 +1,8 @@
 """What each of several Kafka clusters gets of a topology.
 
 Its own instances whole; of others only those that its routes lead to, and of these nothing but
-address and cluster: who runs one trust domain need not know the routes and services of another.
+address and cluster: who runs one trust domain need not know the routes of another. Of services and
+broker ids of others it gets the names that may arrive as senders (:mod:`streams.topology.ingress`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from streams.errors import UsageError
 from streams.routing import AddressKind, address_from_name, parse_address
 from streams.topology.agents import Agent
 from streams.topology.compile import instance_at
+from streams.topology.ingress import ingress_of
 from streams.topology.model import Instance, Neighbour, Topology
 from streams.topology.pairs import pairs_of
 
@@ -45,7 +47,14 @@ def share_of(topology: Topology, cluster: str) -> Topology:
     known = {cluster, *(n.cluster for n in neighbours.values())}
     clusters = {name: c for name, c in topology.clusters.items() if name in known}
     agents = {name: a for name, a in topology.agents.items() if _may_answer(a, own.values())}
-    return replace(topology, instances=own, clusters=clusters, neighbours=neighbours, agents=agents)
+    return replace(
+        topology,
+        instances=own,
+        clusters=clusters,
+        neighbours=neighbours,
+        agents=agents,
+        ingress=ingress_of(topology, cluster),
+    )
 
 
 def _may_answer(agent: Agent, own: Iterable[Instance]) -> bool:

@@ -25,7 +25,7 @@ from streams.wire.codecs import (
     decode_parties,
     decode_presence,
 )
-from streams.wire.evolution import ANNOUNCED, read_announcement
+from streams.wire.evolution import ADMITS, ANNOUNCED, read_admission, read_announcement
 from streams.wire.metric import decode_metric
 from streams.wire.place import place_of
 from streams.wire.plain import body_of, plain, text_of_bytes
@@ -59,7 +59,7 @@ Description = dict[str, Any]
 
 _NOBODY = uuid.UUID(int=0)
 _BROKEN = (MalformedError, ValueError, KeyError, TypeError, OverflowError)
-_OURS = frozenset({ROUTE, MESSAGE, HOP, COMMAND, ORIGIN, CONVERSATION, ANNOUNCED})
+_OURS = frozenset({ROUTE, MESSAGE, HOP, COMMAND, ORIGIN, CONVERSATION, ANNOUNCED, ADMITS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def describe(record: RawRecord, topics: Topics) -> Description:
     place = place_of(record.topic, topics)
     if place is not None:
         found.out["kind"] = place.kind
-        for name in ("instance", "database", "queue"):
+        for name in ("instance", "database", "queue", "cluster"):
             if getattr(place, name) is not None:
                 found.out[name] = getattr(place, name)
         _KINDS[place.kind](found)
@@ -159,7 +159,10 @@ def _command(found: _Found) -> None:
 
 
 def _frame(found: _Found) -> None:
-    """Describe a frame of ``out``, ``txq`` or ``in``: without ``sb-message`` it acknowledges."""
+    """Describe a frame of ``out``, ``txq``, ``ingress`` or ``in``.
+
+    Without ``sb-message`` it acknowledges.
+    """
     conversation = _key(found)
     _envelope(found)
     if found.header(MESSAGE) is not None:
@@ -254,6 +257,8 @@ def _presence(found: _Found) -> None:
     announced = found.header(ANNOUNCED)
     if announced is not None:
         found.out["schemas"] = sorted(p[2:].hex() for p in read_announcement(announced))
+    if found.header(ADMITS) is not None:
+        found.take("ingress", lambda: sorted(read_admission(found.header(ADMITS))))
 
 
 def _catalog(found: _Found) -> None:
@@ -315,6 +320,7 @@ _KINDS: Mapping[str, Callable[[_Found], None]] = {
     "cmd": _command,
     "out": _frame,
     "txq": _frame,
+    "ingress": _frame,
     "in": _frame,
     "ack": _ack,
     "queue": _queued,

@@ -117,6 +117,11 @@ ANNOUNCED = "sb-schemas"
 
 Not a field, because whoever cannot read our newest ``Presence`` must be able to read this.
 """
+ADMITS = "sb-ingress"
+"""The header of a gateway's sign of life: which other clusters have a topic of their own there.
+
+A JSON list of their names. A gateway of an older version says nothing, and reads ``txq`` only.
+"""
 _ENVELOPE = "hopline.envelope"
 _WRITTEN = frozenset({ROUTE, MESSAGE, HOP})
 _FINGERPRINT = PREFIX_LENGTH - len(MARKER)
@@ -137,6 +142,24 @@ def read_announcement(raw: bytes) -> frozenset[bytes]:
     """Return the prefixes of all that may be written into a cluster that announces this."""
     places = range(0, len(raw), _FINGERPRINT)
     return frozenset(MARKER + raw[at : at + _FINGERPRINT] for at in places)
+
+
+def admission(clusters: Iterable[str]) -> bytes:
+    """Return what a gateway's signs of life say of the clusters that it reads topics of."""
+    return json.dumps(sorted(clusters)).encode("ascii")
+
+
+def read_admission(raw: bytes | None) -> frozenset[str]:
+    """Return the clusters that a gateway reads topics of; raises MalformedError for rubbish."""
+    if raw is None:
+        return frozenset()
+    try:
+        names = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise MalformedError(f"{ADMITS}: no JSON") from error
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise MalformedError(f"{ADMITS}: no list of names")
+    return frozenset(names)
 
 
 def unannounced(

@@ -112,6 +112,8 @@ ROLES: Mapping[str, RoleKind] = {
             *_WORKS,
             _topic("out", On.HOME, "Read Delete DescribeConfigs", "what begins here; trimmed"),
             _topic("txq", On.HOME, "Read Delete DescribeConfigs", "what comes here; trimmed"),
+            _topic("ingress", On.HOME, "Read Delete DescribeConfigs",
+                   "what other clusters write here; trimmed"),
             _topic("in", On.HOME, "Write DescribeConfigs", "messages for a service here"),
             _topic("ack", On.HOME, "Write DescribeConfigs", "acknowledgements; what is delayed"),
             _topic("txq", On.NEXT, "Write", "the next hops, by the routes"),
@@ -196,7 +198,8 @@ ROLES: Mapping[str, RoleKind] = {
             _CATALOG,
             *(_topic(kind, On.EVERY, "Read", why) for kind, why in (
                 ("queue", "deliveries"), ("out", "messages on their way"),
-                ("txq", "what forwarders hold in memory"), ("dialog", "dialogs"),
+                ("txq", "what forwarders hold in memory"), ("ingress", "the same"),
+                ("dialog", "dialogs"),
             )),
             *(_topic(kind, On.EVERY, "Describe", "how far the endpoint worker is behind")
               for kind in ("cmd", "in", "ack")),
@@ -257,7 +260,7 @@ ROLES: Mapping[str, RoleKind] = {
     "foreign": RoleKind(
         "a forwarder of another cluster: writes to its gateway here, and reads no message",
         (
-            _topic("txq", On.NEXT, "Write", "what crosses over"),
+            _topic("ingress", On.NEXT, "Write", "what crosses over, into topics of its own"),
             _topic("presence", On.CLUSTER, "Read", "whether the gateway lives, by which clock"),
             _group("control", On.CLUSTER, "Describe", "the name under which presence is read"),
         ),

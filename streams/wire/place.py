@@ -9,17 +9,21 @@ from streams.wire.specs import KINDS
 from streams.wire.topics import Topics, unescape
 
 _HASHED = re.compile(r"--[0-9a-f]{32}$")
-_PARTS = {"queue": 3, "catalog": 0, "presence": 0, "event": 0, "metric": 0}
+_PARTS = {"queue": 3, "ingress": 2, "catalog": 0, "presence": 0, "event": 0, "metric": 0}
 
 
 @dataclass(frozen=True, slots=True)
 class TopicPlace:
-    """What a topic's name says; parts that a name does not have are ``None``."""
+    """What a topic's name says; parts that a name does not have are ``None``.
+
+    ``cluster`` is the other one that writes an ``ingress``.
+    """
 
     kind: str
     instance: str | None = None
     database: str | None = None
     queue: str | None = None
+    cluster: str | None = None
 
 
 def place_of(topic: str, topics: Topics) -> TopicPlace | None:
@@ -34,7 +38,10 @@ def place_of(topic: str, topics: Topics) -> TopicPlace | None:
     expected = _PARTS.get(kind, 1)
     if kind not in KINDS or len(parts) > expected or (len(parts) < expected and not hashed):
         return None
-    return TopicPlace(kind, *(_unescaped(part) for part in parts))
+    names = [_unescaped(part) for part in parts]
+    if kind == "ingress":
+        return TopicPlace(kind, names[0], cluster=names[1] if names[1:] else None)
+    return TopicPlace(kind, *names)
 
 
 def _unescaped(part: str) -> str:

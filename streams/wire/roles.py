@@ -17,13 +17,11 @@ from streams.topology import (
     Instance,
     Kind,
     Topology,
-    clusters_of,
     home_of,
     next_instances,
     pairs_of,
     queue_of,
     queues_of,
-    share_of,
 )
 from streams.wire.grants import EXTRA, FOR_ONE, ROLES, On, Operation, Resource, RoleKind, Row
 from streams.wire.topics import Topics, escape
@@ -54,7 +52,10 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a role works. ``own``: what the names of its groups and transactions begin with."""
+    """Where a role works. ``own``: what the names of its groups and transactions begin with.
+
+    ``ingress``: the topics by which other clusters enter there, or by which it enters itself.
+    """
 
     name: str
     homes: tuple[str, ...] = ()
@@ -63,10 +64,11 @@ class _Place:
     queues: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     own: str = ""
+    ingress: tuple[str, ...] = ()
 
 
-def roles_of(topology: Topology, topics: Topics, whole: Topology, cluster: str) -> Iterator[Role]:
-    """Yield the roles of one cluster's share; ``cluster`` is "" where ``whole`` is not divided."""
+def roles_of(topology: Topology, topics: Topics) -> Iterator[Role]:
+    """Yield the roles of a topology, or of one cluster's share of it."""
     for instance in topology.instances.values():
         yield from _of_instance(topology, topics, instance)
     for home, database in _databases(topology):
@@ -77,7 +79,7 @@ def roles_of(topology: Topology, topics: Topics, whole: Topology, cluster: str) 
     groups = _reading_groups(d for _, d in _databases(topology))
     for kind in _ONE_EACH:
         yield _role(topics, kind, _Place(kind, groups=groups))
-    yield from _foreign(topics, whole, cluster)
+    yield from _foreign(topology, topics)
 
 
 def _of_instance(topology: Topology, topics: Topics, instance: Instance) -> Iterator[Role]:
@@ -91,6 +93,11 @@ def _of_instance(topology: Topology, topics: Topics, instance: Instance) -> Iter
         tuple(n for n in next_instances(topology, instance) if n in topology.instances),
         tuple(_queues(topics, instance.name, databases)),
         _reading_groups(databases),
+        ingress=tuple(
+            topics.ingress(each.gateway, each.cluster)
+            for each in topology.ingress
+            if each.gateway == instance.name
+        ),
     )
     for kind in ("forwarder", "endpoint"):
         yield _role(topics, kind, place)
@@ -157,12 +164,13 @@ def _extra(agent: Agent) -> tuple[Row, ...]:
     return () if agent.kind is None or keeps_nothing else EXTRA[agent.kind.value]
 
 
-def _foreign(topics: Topics, whole: Topology, cluster: str) -> Iterator[Role]:
-    for other in clusters_of(whole) if cluster else ():
-        known = share_of(whole, other).neighbours.values() if other != cluster else ()
-        gateways = tuple(n.name for n in known if n.cluster == cluster)
-        if gateways:
-            yield _role(topics, "foreign", _Place(escape(other), next=gateways))
+def _foreign(topology: Topology, topics: Topics) -> Iterator[Role]:
+    entrances: dict[str, list[str]] = {}
+    for each in topology.ingress:
+        topic = topics.ingress(each.gateway, each.cluster)
+        entrances.setdefault(each.cluster, []).append(topic)
+    for other, names in entrances.items():
+        yield _role(topics, "foreign", _Place(escape(other), ingress=tuple(names)))
 
 
 def group_of(agent: Agent, topics: Topics, instance: str, database: str) -> str:
@@ -246,6 +254,8 @@ def _topics(topics: Topics, row: Row, place: _Place) -> Iterator[tuple[str, bool
             yield topics.name(row.name), False
         case On.EVERY:
             yield f"{topics.prefix}{row.name}." if row.name else topics.prefix, True
+        case On.HOME | On.NEXT if row.name == "ingress":
+            yield from ((name, False) for name in place.ingress)
         case On.NEXT:
             yield from ((topics.name(row.name, home), False) for home in place.next)
         case On.PLACE:

@@ -22,6 +22,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "cmd": _FOREVER,
     "out": _FOREVER,
     "txq": _FOREVER,
+    "ingress": _FOREVER,
     "in": {**_FOREVER, "message.timestamp.type": "LogAppendTime"},  # lateness is judged by it
     "ack": _FOREVER,
     "queue": _FOREVER,
@@ -73,15 +74,26 @@ def cluster_specs(topics: Topics) -> tuple[TopicSpec, ...]:
 
 
 def instance_specs(
-    topics: Topics, instance: str, queues: Iterable[QueueSpec], partitions: int = 1
+    topics: Topics,
+    instance: str,
+    queues: Iterable[QueueSpec],
+    partitions: int = 1,
+    clusters: Iterable[str] = (),
 ) -> tuple[TopicSpec, ...]:
     """Return an instance's topics.
 
     ``partitions``: of the topics whose key is the conversation id. They are counted alike, for what
-    belongs to one dialog must meet in one partition number.
+    belongs to one dialog must meet in one partition number. ``clusters``: the other ones that write
+    to the instance, each into a topic of its own.
     """
     cmd, out, *rest = home_specs(topics, instance, queues, partitions)
-    return (cmd, out, spec(topics.txq(instance), "txq", partitions), *rest)
+    return (
+        cmd,
+        out,
+        spec(topics.txq(instance), "txq", partitions),
+        *(spec(topics.ingress(instance, c), "ingress", partitions) for c in sorted(clusters)),
+        *rest,
+    )
 
 
 def home_specs(

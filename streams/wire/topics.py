@@ -60,6 +60,10 @@ class Topics:
         """Return the transmission queue's messages from other instances."""
         return self.name("txq", instance)
 
+    def ingress(self, instance: str, cluster: str) -> str:
+        """Return the transmission queue's messages that another cluster writes to an instance."""
+        return self.name("ingress", instance, cluster)
+
     def inbox(self, instance: str) -> str:
         """Return the frames that the forwarder found to be LOCAL."""
         return self.name("in", instance)

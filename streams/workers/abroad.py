@@ -2,7 +2,7 @@
 
 Each has credentials of its own; those of one's own cluster are never shown to another one. What is
 read there is ``presence``, which also tells that cluster's clock and which schemas may be written;
-what is written is the transmission queue of a neighbour.
+what is written is the topic that a neighbour reads for this cluster.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from streams.node import Claim, FarPresence, KafkaClock, World
 from streams.settings import Credentials
 from streams.topology import Cluster as Stated
 from streams.wire import MalformedError, Topics
-from streams.wire.evolution import ANNOUNCED, read_announcement
+from streams.wire.evolution import ADMITS, ANNOUNCED, read_admission, read_announcement
 from streams.wire.heartbeats import HeartbeatReader
 from streams.wire.records import header_of
 from streams.workers.heartbeats import appended
@@ -135,6 +135,16 @@ class Abroad:
         watch = self._watch(neighbour)
         return None if watch is None else watch.announced.get(neighbour)
 
+    def admitted(self, neighbour: str) -> str | None:
+        """Return by which name a neighbour reads a topic of this cluster's; ``None``: it does not.
+
+        An older version, or a catalog that knows of no way from here, reads ``txq`` only.
+        """
+        watch, world = self._watch(neighbour), self.world
+        if watch is None or world is None:
+            return None
+        return world.cluster if world.cluster in watch.admits.get(neighbour, ()) else None
+
     def differences(self) -> Iterator[tuple[str, float]]:
         """Yield each other cluster, and by how many seconds its clock is ahead of ours."""
         for name, watch in list(self._watches.items()):
@@ -159,6 +169,7 @@ class _Watch:
         self.claims: dict[str, tuple[Claim, ...]] = {}
         self.clock = KafkaClock()
         self.announced: dict[str, frozenset[bytes]] = {}
+        self.admits: dict[str, frozenset[str]] = {}
         self._name = name
         self._reader = HeartbeatReader()
         self._told = ""
@@ -226,13 +237,16 @@ class _Watch:
             self.clock.end_read(now)  # where many write, no fetch is empty
         try:
             seen = self._reader.read(message.key(), message.value())
-            said = header_of(headers_of(message), ANNOUNCED)
+            headers = headers_of(message)
+            said = header_of(headers, ANNOUNCED)
+            admits = read_admission(header_of(headers, ADMITS))
         except MalformedError as error:
             log.warning("presence of the cluster %s: %s", self._name, error)
             return
         self.claims[seen.instance] = seen.claims
         if said is not None:  # it has not read its catalog yet
             self.announced[seen.instance] = read_announcement(said)
+            self.admits[seen.instance] = admits
         self.presence.seen(seen.instance, seen.replica, seen.number, seen.period)
 
     def _tell(self, error: KafkaError) -> None:

@@ -39,7 +39,7 @@ from streams.node import (
 )
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import MalformedError, decode_presence, encode_presence, period_in
-from streams.wire.evolution import ANNOUNCED, announcement
+from streams.wire.evolution import ADMITS, ANNOUNCED, admission, announcement
 from streams.workers.abroad import Abroad
 from streams.workers.catch_up import CatchUp
 from streams.workers.heartbeats import Heartbeats, appended
@@ -335,6 +335,9 @@ class Control:
         # has announced.
         world, said = (self._world, self._announced) if self._ready.is_set() else (None, {})
         period, claims = self._signs.period, claims_of(world, name)
+        entrances = world.ingress.get(name) if world is not None else None
+        if entrances:
+            said = {**said, ADMITS: admission(entrances)}
         value = encode_presence(name, self._replica, count, self.now(), claims, period)
         producer.produce(
             self._cluster.topics.presence,

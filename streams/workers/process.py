@@ -252,7 +252,9 @@ class Process:
         specs = list(cluster_specs(topics))
         for name in names:
             queues = _queues(world, name)
-            specs += instance_specs(topics, name, queues.pop(name), world.partitions[name])
+            writers = world.ingress.get(name, ())
+            own = queues.pop(name)
+            specs += instance_specs(topics, name, own, world.partitions[name], writers)
             for pair, held in queues.items():
                 specs += home_specs(topics, pair, held, world.partitions[name])
         demand(self._cluster, (spec for spec in specs if spec.kind in used))

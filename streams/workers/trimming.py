@@ -1,9 +1,10 @@
 """Topics shrink behind what is no longer needed (design rules 1 and 5): a thread of the process.
 
 Workers say how far they may, each of the partitions that it owns and as of what it has *committed*:
-an endpoint worker of ``cmd``, ``in`` and ``ack``, a forwarder of ``out`` and ``txq``. A queue may
-shrink behind what the reading group that the catalog names for it has received; the owner of the
-same partition sees to that. What is no longer needed stays readable for as long as it is told to.
+an endpoint worker of ``cmd``, ``in`` and ``ack``, a forwarder of ``out``, ``txq`` and ``ingress``.
+A queue may shrink behind what the reading group that the catalog names for it has received; the
+owner of the same partition sees to that. What is no longer needed stays readable for as long as it
+is told to.
 
 It is never urgent: what Kafka refuses, or does not answer, is tried again the next time. Anything
 else that goes wrong ends the process: nobody would notice that only the trimming has ended.

@@ -49,6 +49,8 @@ def test_each_cluster_gets_its_share_and_only_that(folder: str, kafka: str, uniq
     ]
     assert f"  + topic {unique}seller.txq.GatewayB" in planned
     assert f"  + topic {unique}buyer.txq.GatewayB" not in planned
+    assert f"  + topic {unique}seller.ingress.GatewayB.buyer" in planned
+    assert "  + GatewayB//ingress/buyer" in planned
     assert "  + //neighbour/GatewayB" in planned
 
     done = run("apply", folder)

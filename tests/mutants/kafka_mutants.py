@@ -480,6 +480,21 @@ MUTANTS = (
         "pass",
         "kafka/test_transactor.py",
     ),
+    # --- other clusters
+    KafkaMutant(
+        "take what another cluster wrote for one's own",
+        _TRANSIT,
+        "writer = self._writers.get(message.topic())",
+        "writer = None",
+        "workers/test_ingress.py",
+    ),
+    KafkaMutant(
+        "read no topic of a cluster that comes later",
+        _FORWARDER,
+        "if self._transit.follow_catalog() and self._inputs() != self._reads:",
+        "if self._transit.follow_catalog() and not self._reads:",
+        "workers/test_ingress.py",
+    ),
     # --- rules that are kept elsewhere: by what topics are like, in node and in protocol
     KafkaMutant(
         "let statements age",

@@ -148,7 +148,7 @@ def guarded(secured: Secured, prefix: str, folder: Path, text: str = TOPOLOGY) -
     """Apply the topology as ``apply``."""
     (folder / "topology.yaml").write_text(text, encoding="utf-8")
     topology = load(folder, time.time())
-    roles = {role.name: role for role in roles_of(topology, Topics(prefix), topology, "")}
+    roles = {role.name: role for role in roles_of(topology, Topics(prefix))}
     secured.add_users(roles)
     secured.grant(roles.values())
     system = Guarded(secured, prefix, folder, topology, roles)

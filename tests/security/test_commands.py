@@ -57,8 +57,9 @@ def test_the_monitor_watches(system: Guarded, tmp_path: Path) -> None:
     with Store.open(url, create=False) as store:
         assert stored(store, LatencyWindow)
     assert system.secured.refused("monitor", system.prefix) == set()
-    # What forwarders hold in memory is read only where one holds something.
-    held = {(f"{system.prefix}txq.", "Read")}
+    # What forwarders hold in memory is read only where one holds something; of other clusters'
+    # topics there is none here.
+    held = {(f"{system.prefix}{kind}.", "Read") for kind in ("txq", "ingress")}
     assert system.secured.unused(system.roles["monitor"]) == held
 
 

@@ -82,7 +82,7 @@ def bare(secured: Secured) -> Iterator[Bare]:
     whole = load(topologies_dir() / "two_clusters", time.time())
     [part] = parts_of(whole, "seller")
     topics = Topics(f"t{uuid.uuid4().hex[:12]}.")
-    roles = {r.name: r for r in roles_of(part.topology, topics, whole, "seller")}
+    roles = {r.name: r for r in roles_of(part.topology, topics)}
     secured.add_users(roles)
     secured.grant(roles.values())
     specs = specs_of(part.topology, topics)

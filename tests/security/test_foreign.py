@@ -50,7 +50,7 @@ def invited(secured: Secured, whole: Topology, name: str) -> Role:
     """Return who comes to a cluster from the other one; there is a user then, and topics."""
     share, cluster = share_of(whole, name), secured.admin(prefix_of(whole, name))
     deploy(cluster, share)
-    [guest] = (r for r in roles_of(share, cluster.topics, whole, name) if r.kind == "foreign")
+    [guest] = (r for r in roles_of(share, cluster.topics) if r.kind == "foreign")
     secured.add_users([guest.name])
     secured.grant([guest])
     return guest

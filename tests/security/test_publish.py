@@ -36,7 +36,7 @@ class Owned:
 @pytest.fixture
 def owned(secured: Secured, tmp_path: Path) -> Iterator[Owned]:
     topology, topics = pair(tmp_path), Topics(f"t{uuid.uuid4().hex[:12]}.")
-    [role] = [r for r in roles_of(topology, topics, topology, "") if r.name == ROLE]
+    [role] = [r for r in roles_of(topology, topics) if r.name == ROLE]
     secured.add_users([ROLE])
     secured.grant([role])
     admin = secured.admin(topics.prefix)

@@ -14,6 +14,7 @@ from streams.topology import (
     SYSTEM_MESSAGE_TYPES,
     Binding,
     Certificate,
+    Claims,
     Cluster,
     Contract,
     Database,
@@ -218,7 +219,9 @@ def topologies(draw: st.DrawFn) -> Topology:
     """Topologies without a record that the engine would refuse."""
     names = draw(_named(NAMES, str.casefold))
     properties = st.dictionaries(NAMES, st.text("ab: '#", max_size=4))
-    clusters = st.builds(Cluster, NAMES, properties, _maybe(_PREFIXES), _maybe(NAMES))
+    lists = _maybe(st.lists(NAMES, max_size=2).map(tuple))
+    claims = _maybe(st.builds(Claims, lists, lists))
+    clusters = st.builds(Cluster, NAMES, properties, _maybe(_PREFIXES), _maybe(NAMES), claims)
     return Topology(
         {name: draw(_instance(name)) for name in names},
         draw(_by_name(clusters)),

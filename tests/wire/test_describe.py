@@ -168,11 +168,15 @@ def test_system_messages_lose_their_long_prefix() -> None:
     assert what(error).endswith(": Error -8462: gone")
 
 
-@pytest.mark.parametrize("kind", ["out", "txq", "ack"])
+@pytest.mark.parametrize("kind", ["out", "txq", "ack", "ingress"])
 def test_an_acknowledgement_frame_says_up_to_what_and_from_whom(kind: str) -> None:
     ack = Ack(4, 6, 2, 1, 1_900)
     key, value, headers = ack_record(DIALOG, PARTIES, ack, JOURNEY)
-    found = describe(record(TOPICS.name(kind, "S"), value, key=key, headers=headers), TOPICS)
+    topic = TOPICS.ingress("S", "other") if kind == "ingress" else TOPICS.name(kind, "S")
+    found = describe(record(topic, value, key=key, headers=headers), TOPICS)
+    assert (found["instance"], found.get("cluster")) == (
+        "S", "other" if kind == "ingress" else None
+    )  # fmt: skip
     assert found["ack"]["next_sequence"] == 4
     assert what(found) == (
         "ack up to 3 from broker A, seen up to 6, attempt 2, via ServerA > ServerB"

@@ -17,9 +17,11 @@ from streams.wire.codecs import ACK, ROUTE
 from streams.wire.codecs import HOP as HOP_CODEC
 from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
 from streams.wire.evolution import (
+    admission,
     announcement,
     is_schema,
     learn,
+    read_admission,
     read_announcement,
     schema_key,
     unannounced,
@@ -94,6 +96,18 @@ def test_signs_of_life_announce_the_schemas_of_the_envelope_and_no_others() -> N
     found = read_announcement(announcement(catalog(schema, newer("Dialog", "of_tomorrow"))))
     assert found == {*today, prefix_of(schema)}
     assert read_announcement(announcement({})) == frozenset()
+
+
+def test_a_gateway_says_which_clusters_it_reads_topics_of() -> None:
+    names = {"buyer", "Käufer", 'a "b"'}
+    assert read_admission(admission(names)) == names
+    assert read_admission(None) == frozenset(), "an older version says nothing"
+
+
+@pytest.mark.parametrize("raw", [b"", b"\xff", b"{}", b"1", b"[1]", b"[" * 100_000])
+def test_rubbish_about_clusters_is_malformed(raw: bytes) -> None:
+    with pytest.raises(MalformedError):
+        read_admission(raw)
 
 
 @pytest.mark.parametrize("name", [ROUTE_HEADER, HOP])

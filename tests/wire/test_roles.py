@@ -19,7 +19,8 @@ SHIPPED = sorted(path.name for path in topologies_dir().iterdir() if path.is_dir
 WRITERS = {
     "cmd": {"application", "agent", "endpoint", "outbox", "replay"},
     "out": {"endpoint", "trace"},
-    "txq": {"forwarder", "foreign"},
+    "txq": {"forwarder"},
+    "ingress": {"foreign"},
     "in": {"forwarder", "endpoint"},
     "ack": {"forwarder"},
     "queue": {"endpoint"},
@@ -36,10 +37,7 @@ WRITERS = {
 
 def clusters(name: str) -> list[tuple[Topology, list[Role]]]:
     whole = load(topologies_dir() / name, 0.0)
-    return [
-        (part.topology, list(roles_of(part.topology, TOPICS, whole, part.name)))
-        for part in parts_of(whole)
-    ]
+    return [(part.topology, list(roles_of(part.topology, TOPICS))) for part in parts_of(whole)]
 
 
 def allows(grant: Granted, topic: str, operation: Operation) -> bool:
@@ -98,9 +96,27 @@ def test_a_foreign_forwarder_writes_one_topic_and_reads_no_message() -> None:
         (foreign,) = (role for role in roles if role.kind == "foreign")
         wrote, read, named = foreign.grants
         assert (wrote.operations, wrote.prefixed) == ((Operation.WRITE,), False)
-        assert wrote.name.startswith("x.txq.Gateway")
+        assert wrote.name in ("x.ingress.GatewayA.seller", "x.ingress.GatewayB.buyer")
+        assert wrote.name.endswith(role_cluster(foreign))
         assert (read.name, read.operations) == ("x.presence", (Operation.READ,))
         assert (named.resource, named.operations) == (Resource.GROUP, (Operation.DESCRIBE,))
+
+
+def role_cluster(foreign: Role) -> str:
+    return foreign.name.removeprefix("foreign")
+
+
+def test_a_forwarder_reads_and_trims_what_other_clusters_write() -> None:
+    """And nobody else touches it but for looking on."""
+    for topology, roles in clusters("two_clusters"):
+        (entrance,) = topology.ingress
+        topic = TOPICS.ingress(entrance.gateway, entrance.cluster)
+        assert who(roles, topic, Operation.DELETE) == {"forwarder"}
+        assert who(roles, topic, Operation.READ) == {"forwarder", "monitor", "observer"}
+        (reads,) = [
+            r.name for r in roles if r.kind == "forwarder" and who([r], topic, Operation.READ)
+        ]
+        assert reads == f"forwarder.{entrance.gateway}"
 
 
 def test_a_pair_is_served_by_both_partners() -> None:
@@ -133,7 +149,7 @@ def test_nobody_but_apply_changes_what_everybody_lives_by() -> None:
 
 def test_workers_check_the_topics_that_they_use() -> None:
     assert checked_kinds(("forwarder",)) == {
-        "catalog", "presence", "event", "out", "txq", "in", "ack",
+        "catalog", "presence", "event", "out", "txq", "ingress", "in", "ack",
     }  # fmt: skip
     assert "queue" in checked_kinds(("endpoint",))
     assert "metric" not in checked_kinds(("forwarder", "endpoint"))
@@ -141,7 +157,7 @@ def test_workers_check_the_topics_that_they_use() -> None:
 
 def test_without_a_prefix_everything_is_everything() -> None:
     whole = load(topologies_dir() / "local", 0.0)
-    roles = {role.name: role for role in roles_of(whole, Topics(""), whole, "")}
+    roles = {role.name: role for role in roles_of(whole, Topics(""))}
     read = roles["observer"].grants[0]
     assert (read.name, read.prefixed) == ("*", False)
 
@@ -181,7 +197,7 @@ def covers(role: Role, other: Role) -> list[str]:
 def test_a_role_whose_name_another_one_begins_with_does_not_cover_it(tmp_path: Path) -> None:
     (tmp_path / "topology.yaml").write_text(ONE_IS_THE_BEGINNING_OF_ANOTHER)
     topology = load(tmp_path, 0.0)
-    roles = {role.name: role for role in roles_of(topology, TOPICS, topology, "")}
+    roles = {role.name: role for role in roles_of(topology, TOPICS)}
     short, long = roles["application.A.D.Order"], roles["application.A.D.OrderAudit"]
     groups = [(g.name, g.prefixed) for g in short.grants if g.name.startswith("application")]
     assert groups == [("application.A.D.Order", False), ("application.A.D.Order.", True)]

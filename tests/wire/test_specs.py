@@ -9,9 +9,12 @@ from streams.wire.specs import KINDS, cluster_specs, instance_specs, spec
 
 SPECS = {
     made.kind: made
-    for made in (*cluster_specs(Topics()), *instance_specs(Topics(), "I", [("D", "Q", 1)]))
+    for made in (
+        *cluster_specs(Topics()),
+        *instance_specs(Topics(), "I", [("D", "Q", 1)], clusters=["C"]),
+    )
 }
-FOREVER = ("cmd", "out", "txq", "in", "ack", "queue")
+FOREVER = ("cmd", "out", "txq", "ingress", "in", "ack", "queue")
 COMPACTED = ("dialog", "catalog", "presence", "reading")
 
 
@@ -54,6 +57,16 @@ def test_one_partition_unless_said_otherwise() -> None:
     """Counts are fixed in the catalog, default one per topic."""
     assert {s.partitions for s in SPECS.values()} == {1}
     assert spec("n", "cmd", 6).partitions == 6
+
+
+def test_each_cluster_that_writes_to_an_instance_has_a_topic_of_its_own() -> None:
+    """Like the transmission queue: with as many partitions, by the same key."""
+    found = [s for s in instance_specs(Topics(), "I", (), 4, ["b", "a"]) if s.kind == "ingress"]
+    assert [(s.name, s.partitions) for s in found] == [
+        ("ssb.ingress.I.a", 4),
+        ("ssb.ingress.I.b", 4),
+    ]
+    assert found[0].config == spec("n", "txq", 4).config
 
 
 def test_queues_come_in_name_order() -> None:

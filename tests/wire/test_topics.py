@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from streams.wire import Topics, escape, unescape
+from streams.wire.place import TopicPlace, place_of
 
 thoroughly = settings(max_examples=300)
 
@@ -54,6 +55,28 @@ def test_names_of_topics_are_injective(one: tuple[str, ...], other: tuple[str, .
 
 
 @thoroughly
+@given(st.tuples(longer, longer), st.tuples(longer, longer))
+def test_two_clusters_never_write_into_one_topic(
+    one: tuple[str, str], other: tuple[str, str]
+) -> None:
+    """Nor one cluster for two gateways: ("a.b", "c") is not ("a", "b.c")."""
+    topics = Topics()
+    assert (topics.ingress(*one) == topics.ingress(*other)) is (one == other)
+    assert LEGAL.fullmatch(topics.ingress(*one))
+
+
+@thoroughly
+@given(parts.filter(bool), parts.filter(bool))
+def test_the_name_of_an_ingress_says_whose_it_is(gateway: str, cluster: str) -> None:
+    """As far as it can be printed."""
+    assume(all(not set(text) & set(map(chr, range(0xD800, 0xE000))) for text in (gateway, cluster)))
+    topics = Topics()
+    assume(len(topics.ingress(gateway, cluster)) < 249)
+    place = place_of(topics.ingress(gateway, cluster), topics)
+    assert place == TopicPlace("ingress", gateway, cluster=cluster)
+
+
+@thoroughly
 @given(wholes)
 def test_names_of_topics_are_legal(whole: tuple[str, ...]) -> None:
     """Kafka takes every name: its characters, and at most 249 of them."""
@@ -92,7 +115,7 @@ def test_the_names_of_an_instance() -> None:
 
 
 def test_kinds_do_not_collide() -> None:
-    """One instance has seven topics of its own."""
+    """One instance has seven topics of its own, and one for each cluster that writes to it."""
     t = Topics()
     made = (t.cmd, t.out, t.txq, t.inbox, t.ack, t.dialog, t.result)
-    assert len({make("X") for make in made}) == 7
+    assert len({*(make("X") for make in made), t.ingress("X", "a"), t.ingress("X", "b")}) == 9

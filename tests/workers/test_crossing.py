@@ -130,6 +130,10 @@ class Elsewhere:
         """Return the schemas that can be read there."""
         return frozenset({SCHEMA})
 
+    def admitted(self, _: str) -> str:
+        """Return by which name the gateways there know this cluster."""
+        return "here"
+
     def ahead(self, _: str) -> int:
         """Return by how much the clock there is ahead."""
         return 0
@@ -138,7 +142,7 @@ class Elsewhere:
 def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() -> None:
     """Its client would try to connect, and tell of it, for as long as the worker lives."""
     elsewhere = Elsewhere()
-    crossings = Crossings(cast(Any, elsewhere))
+    crossings = Crossings(cast(Any, elsewhere), Topics())
     crossings.limit(LIMIT)
     assert crossings.take(crossed("one"), [(MESSAGE, SCHEMA)], 1)
     elsewhere.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")

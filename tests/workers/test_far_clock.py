@@ -17,12 +17,12 @@ LIFETIME = 120
 """Seconds that the dialog may last: less than the clocks differ by."""
 
 
-def ends_in(system: System, instance: str, by: float) -> tuple[float, float]:
-    """Return in how many seconds the first message that came in expires, and its dialog.
+def ends_in(system: System, topic: str, by: float) -> tuple[float, float]:
+    """Return in how many seconds the first message that came across expires, and its dialog.
 
     ``by``: how far the clock there is ahead of the machine's.
     """
-    [copy] = system.records(system.cluster.topics.txq(instance), has_message)
+    [copy] = system.records(topic, has_message)
     now = (time.time() + by) * 1000
     return (
         (copy["hop"]["expires_at"] - now) / 1000,
@@ -40,6 +40,7 @@ def test_copies_and_dialogs_live_as_long_in_a_cluster_whose_clock_differs(
     """There every copy would have expired on its way, and the dialog too; back none ever would."""
     limits = Limits()
     with estate(kafka, unique, tmp_path / "seller", limits=limits, ahead=AHEAD) as both:
+        topics = both.buyer.cluster.topics
         abroad = both.buyer.workers[0].process._control
         assert abroad is not None
         eventually(
@@ -52,12 +53,12 @@ def test_copies_and_dialogs_live_as_long_in_a_cluster_whose_clock_differs(
             )
             client.send(dialog, b"order")
             [order] = both.seller.received(*SUPPLIER, 1)
-            copy, whole = ends_in(both.seller, "GatewayB", AHEAD)
+            copy, whole = ends_in(both.seller, topics.ingress("GatewayB", "buyer"), AHEAD)
             assert 0 < copy < limits.time_to_live / 1000 + 1
             assert 0 < whole < LIFETIME + 1
             other.send(order.conversation, b"answer")
             [answer] = both.buyer.received("ServerA", "DatabaseA", "OrderQueue", 1)
             assert (answer.conversation.id, answer.body) == (dialog.id, b"answer")
-            copy, whole = ends_in(both.buyer, "GatewayA", 0.0)
+            copy, whole = ends_in(both.buyer, topics.ingress("GatewayA", "seller"), 0.0)
             assert 0 < copy < limits.time_to_live / 1000 + 1
             assert 0 < whole < LIFETIME + 1

@@ -76,7 +76,7 @@ def test_what_the_other_cluster_could_not_read_is_told_and_not_written(
     buyer.forwarder("GatewayA")
     dialog = arrive(buyer, b"of tomorrow", header, schema)
     if name == "Hop":  # a forwarder writes its own version of that
-        [passed] = seller.until(seller.topics.txq("GatewayB"), 1)
+        [passed] = seller.until(seller.topics.ingress("GatewayB", "buyer"), 1)
         assert passed.value() == b"of tomorrow"
         return
     [told] = buyer.events(1, error=Number.TRANSPORT_SEND_ERROR)
@@ -84,14 +84,14 @@ def test_what_the_other_cluster_could_not_read_is_told_and_not_written(
     fingerprint = prefix_of(schema)[2:].hex()
     assert f"has not announced {header} in the schema {fingerprint}" in told["detail"]
     arrive(buyer, b"of today")
-    [passed] = seller.until(seller.topics.txq("GatewayB"), 1)
+    [passed] = seller.until(seller.topics.ingress("GatewayB", "buyer"), 1)
     assert passed.value() == b"of today", "the other one is not there, nor does it hold this up"
 
     announce(seller, schema)
     abroad = buyer.control("GatewayA").abroad
     eventually(lambda: prefix_of(schema) in (abroad.announced("GatewayB") or ()) or pause(), "told")
     arrive(buyer, b"of tomorrow", header, schema)
-    found = seller.until(seller.topics.txq("GatewayB"), 2)
+    found = seller.until(seller.topics.ingress("GatewayB", "buyer"), 2)
     assert [m.value() for m in found] == [b"of today", b"of tomorrow"]
 
 
@@ -101,9 +101,9 @@ def test_nothing_is_written_into_a_cluster_that_was_not_heard(pair: Pair) -> Non
     forwarder = buyer.forwarder("GatewayA")
     arrive(buyer, b"early")
     eventually(lambda: forwarder.worker.pending[0] == 1 or pause(), "it is held")
-    assert seller.records(seller.topics.txq("GatewayB")) == []
+    assert seller.records(seller.topics.ingress("GatewayB", "buyer")) == []
     seller.control("GatewayB")
-    [passed] = seller.until(seller.topics.txq("GatewayB"), 1)
+    [passed] = seller.until(seller.topics.ingress("GatewayB", "buyer"), 1)
     assert passed.value() == b"early"
 
 

@@ -142,7 +142,7 @@ def _frame(
     header = None if raw is None else decode_header(raw)
     ack = None if header is not None else _ack(value, conversation)
     return Frame(
-        place.kind,
+        "txq" if place.kind == "ingress" else place.kind,  # both wait at a gateway, from outside
         place.instance or "",
         decode_parties(header_of(headers, ROUTE)),
         header,
@@ -179,6 +179,7 @@ _READERS: Mapping[str, Callable[[Message, TopicPlace, uuid.UUID, str], Record | 
     "cmd": _said,
     "out": _frame,
     "txq": _frame,
+    "ingress": _frame,
     "in": _frame,
     "ack": _frame,
     "queue": _frame,

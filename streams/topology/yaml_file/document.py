@@ -12,6 +12,7 @@ from streams.topology.agents import Agent
 from streams.topology.findings import Finding, Source
 from streams.topology.model import (
     MSDB,
+    Claims,
     Cluster,
     Endpoint,
     EndpointState,
@@ -38,7 +39,7 @@ INSTANCE_KEYS = (
     "snapshot", "databases", "msdb", "grants",
 )  # fmt: skip
 CLUSTER_KEYS = ("prefix", "credentials")
-"""What a cluster has beside librdkafka's properties."""
+"""What a cluster has beside librdkafka's properties, as texts; ``claims`` are lists."""
 _VERDICTS = ("ok", "hazard", "broken")
 
 
@@ -188,13 +189,24 @@ def _snapshot(name: str, node: Node) -> dict[str, ScriptName]:
 def _clusters(node: Node) -> dict[str, Cluster]:
     found = {}
     for name, (key, value) in node.mapping("clusters").items():
-        rows = value.mapping("librdkafka properties")
+        rows = dict(value.mapping("librdkafka properties"))
+        claims = _claims(rows.pop("claims")[1]) if "claims" in rows else None
         properties = {word: _property(item) for word, (_, item) in rows.items()}
         prefix, credentials = (properties.pop(word, None) for word in CLUSTER_KEYS)
         if prefix is not None and not is_prefix(prefix):
             rows["prefix"][1].fail("what a topic's name can begin with", PREFIX_RULE)
-        found[name] = Cluster(name, properties, prefix, credentials, key.source)
+        found[name] = Cluster(name, properties, prefix, credentials, claims, key.source)
     return found
+
+
+def _claims(node: Node) -> Claims:
+    """Read which senders a cluster may name; what is left out follows from the topology."""
+    given = node.fields("claims", ("services", "broker_ids"))
+    services, brokers = (
+        given[key].texts(key) if key in given and not given[key].is_null else None
+        for key in ("services", "broker_ids")
+    )
+    return Claims(services, brokers)
 
 
 def _property(node: Node) -> str:

@@ -64,7 +64,15 @@ def write_document(topology: Topology, scripts: Scripts | None = None) -> str:
 
 def _cluster(cluster: Cluster) -> dict[str, Any]:
     own = {"prefix": cluster.prefix, "credentials": cluster.credentials}
-    return {**cluster.properties, **_given(own)}
+    return {**cluster.properties, **_given(own), **_claims(cluster)}
+
+
+def _claims(cluster: Cluster) -> dict[str, Any]:
+    """Return the senders that it may name; an empty list is worth writing: it allows nothing."""
+    if cluster.claims is None:
+        return {}
+    stated = {"services": cluster.claims.services, "broker_ids": cluster.claims.broker_ids}
+    return {"claims": {key: list(names) for key, names in stated.items() if names is not None}}
 
 
 def _instance(instance: Instance) -> dict[str, Any]:

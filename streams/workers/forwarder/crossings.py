@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from streams.kafka import Headers, Message, is_passing
 from streams.routing import Origin
+from streams.wire import Topics
 from streams.wire.evolution import unannounced
 from streams.wire.shift import shifted
 from streams.workers.abroad import Abroad
@@ -27,10 +28,13 @@ class Crossed:
 
 
 class Crossings:
-    """Made when they are needed, and anew where the catalog says that a cluster is elsewhere."""
+    """Made when they are needed, and anew where the catalog says that a cluster is elsewhere.
 
-    def __init__(self, abroad: Abroad) -> None:
-        self._abroad = abroad
+    ``home`` names the topics of one's own cluster.
+    """
+
+    def __init__(self, abroad: Abroad, home: Topics) -> None:
+        self._abroad, self._home = abroad, home
         self._limit = 0
         self._unread: list[tuple[Crossed, str]] = []
         self._all: list[Crossing[Crossed]] = []
@@ -54,12 +58,22 @@ class Crossings:
         return crossing.take(
             crossed,
             len(message),
-            crossing.cluster.topics.txq(crossed.instance),
+            self.topic(crossed.instance),
             message.key(),
             message.value(),
             shifted(headers, ahead),
             max(timestamp + ahead, 0),
         )
+
+    def topic(self, neighbour: str) -> str:
+        """Return the topic into which copies for a neighbour are written.
+
+        It is the one that this cluster alone writes, if the forwarder there says that it reads it:
+        one of an older version knows only ``txq``.
+        """
+        cluster, own = self._abroad.cluster_of(neighbour), self._abroad.admitted(neighbour)
+        topics = self._home if cluster is None else cluster.topics
+        return topics.txq(neighbour) if own is None else topics.ingress(neighbour, own)
 
     def come_back(self) -> Iterator[tuple[Crossed, str | None]]:
         """Yield what did not arrive; with the reason where it never will."""

@@ -50,6 +50,7 @@ class Transit:
     """The records of one forwarder on their way through its instance.
 
     ``out`` is the topic of what begins here; whatever is read from another one came from outside.
+    Each other cluster writes into a topic of its own (``ingress``), which says that it did.
     """
 
     def __init__(self, cluster: Cluster, instance: str, control: Control, out: str) -> None:
@@ -57,7 +58,9 @@ class Transit:
         self._out = out
         self._names: dict[tuple[Place, str], str] = {}
         self._waiting = Waiting(control.reachable)
-        self._crossings = Crossings(control.abroad)
+        self._crossings = Crossings(control.abroad, cluster.topics)
+        self._writers: dict[str | None, str] = {}
+        """Which other cluster writes a topic; kept after the catalog has it no longer."""
         self.passed = 0
 
     def begin(self, delivery: Delivery, passed: Passed) -> None:
@@ -91,15 +94,26 @@ class Transit:
         """Yield where the copies were read that another cluster has not confirmed yet."""
         return (source_of(message) for message in self._crossings.under_way())
 
-    def follow_catalog(self) -> None:
-        """Take over a new version of the catalog, also while nothing comes: copies are held."""
+    def follow_catalog(self) -> bool:
+        """Take over a new version of the catalog, also while nothing comes: copies are held.
+
+        Tells whether there was one.
+        """
         world = self._control.world
         if world is self._forwarder.world:
-            return
+            return False
         if self._instance not in world.instances:
             raise SurroundingsError(f"The catalog has {self._instance} no longer.")
         self._forwarder.switch(world)
         self._limit()
+        return True
+
+    def entrances(self) -> list[str]:
+        """Return the topics that other clusters write, by the catalog; one for each of them."""
+        writers, topics = self.world.ingress.get(self._instance, ()), self._cluster.topics
+        found = {topics.ingress(self._instance, cluster): cluster for cluster in writers}
+        self._writers.update(found)
+        return sorted(found)
 
     def _limit(self) -> None:
         size = self._forwarder.world.forward_bytes[self._instance]
@@ -178,7 +192,7 @@ class Transit:
         self, source: Input, message: Message, headers: Headers, now: int, read_at: float
     ) -> None:
         """Take the long way, and learn from it what the short one needs."""
-        record = _record(source.origin, message, headers)
+        record = self._record(source.origin, message, headers)
         try:
             outcome = self._forwarder.handle(record, now)
         except UnknownSchemaError:
@@ -280,7 +294,7 @@ class Transit:
         for crossed, why in self._crossings.come_back():
             message = crossed.message
             if why is not None:
-                topic = self._topic(Place.TXQ, crossed.instance)
+                topic = self._crossings.topic(crossed.instance)
                 self._delivery.give_up(why, topic, message.key(), source_of(message))
                 continue
             try:
@@ -291,7 +305,7 @@ class Transit:
     def _hold_back(self, crossed: Crossed) -> None:
         """Hold what another cluster did not take; what began here its dialog keeps and retries."""
         message, now = crossed.message, self._control.now()
-        record = _record(crossed.origin, message, headers_of(message))
+        record = self._record(crossed.origin, message, headers_of(message))
         if crossed.origin is Origin.OUTSIDE:
             self._waiting.refused(crossed.instance)
             self._perform(message, record, self._hold(message, record, now))
@@ -304,16 +318,16 @@ class Transit:
         self._crossings.settle()
         self.take_back()
 
-
-def _record(origin: Origin, message: Message, headers: Headers) -> Record:
-    key = message.key()
-    if len(headers) == 3 and headers[1][0] == MESSAGE:
-        route, body, hop = headers[0][1], headers[1][1], headers[2][1]
-    else:
-        route, body, hop = (header_of(headers, n) for n in (ROUTE, MESSAGE, HOP))
-    if not isinstance(key, bytes):
-        text = "a frame without a conversation id (11271)"
-        raise MalformedError(text, Number.CONVERSATION_ID_NULL)
-    if route is None or hop is None:
-        raise MalformedError("a frame without sb-route or sb-hop")
-    return Record(origin, key, route, hop, len(message), body is None, body)
+    def _record(self, origin: Origin, message: Message, headers: Headers) -> Record:
+        key = message.key()
+        if len(headers) == 3 and headers[1][0] == MESSAGE:
+            route, body, hop = headers[0][1], headers[1][1], headers[2][1]
+        else:
+            route, body, hop = (header_of(headers, n) for n in (ROUTE, MESSAGE, HOP))
+        if not isinstance(key, bytes):
+            text = "a frame without a conversation id (11271)"
+            raise MalformedError(text, Number.CONVERSATION_ID_NULL)
+        if route is None or hop is None:
+            raise MalformedError("a frame without sb-route or sb-hop")
+        writer = self._writers.get(message.topic())
+        return Record(origin, key, route, hop, len(message), body is None, body, writer)

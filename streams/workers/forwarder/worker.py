@@ -72,8 +72,8 @@ class ForwarderWorker:
         self._cluster = cluster
         self._control = control
         out = cluster.topics.out(self.tenure.home)
-        # What comes from outside is for the instance, whichever of its databases it is meant for.
-        self._reads = [out] if pair is not None else [out, cluster.topics.txq(instance)]
+        self._out, self._of_pair = out, pair is not None
+        self._reads: list[str] = []
         self._passed = Passed()
         self.told, self.traffic = Told(), Traffic()
         self._transit = Transit(cluster, instance, control, out)
@@ -149,8 +149,21 @@ class ForwarderWorker:
                 if self._offsets is not consumer:
                     self._offsets.close()
 
+    def _inputs(self) -> list[str]:
+        """Return the topics that it reads, by the catalog: other clusters may come and go."""
+        if self._of_pair:
+            return [self._out]
+        # What comes from outside is for the instance, whichever of its databases it is meant for.
+        txq = self._cluster.topics.txq(self.instance)
+        return [self._out, txq, *self._transit.entrances()]
+
+    def _follow_catalog(self) -> None:
+        if self._transit.follow_catalog() and self._inputs() != self._reads:
+            self._join(self._consumer)
+
     def _join(self, consumer: Consumer) -> None:
         self._closing = False
+        self._reads = self._inputs()
         consumer.subscribe(
             self._reads,
             on_assign=self._assigned,
@@ -178,7 +191,7 @@ class ForwarderWorker:
 
     def _turn(self) -> None:
         beat()
-        self._transit.follow_catalog()
+        self._follow_catalog()
         first = self._consumer.poll(0.05)
         if first is not None:
             self._transit.pass_on([first, *self._consumer.consume(BATCH, 0)])
