@@ -14,7 +14,7 @@
 #              and under changed ones
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way, KEEP=1 leaves the system
 #              running with its dashboard, until hopline demo --stop
-# make bench   what everything costs, one table in 27 minutes; ROUNDS=N changes how exactly
+# make bench   what everything costs, one table in 40 minutes; ROUNDS=N changes how exactly
 #              bench-routing, ... (bench/): one part; bench-kafka_memory, bench-verify:
 #              apart, they take long
 # make lock    resolve the dependencies anew, with hashes; writes THIRD_PARTY_NOTICES.md, and audits
