@@ -102,6 +102,11 @@ class Flows:
         """Tell whether any dialog may transmit now."""
         return any(f.wants_turns and self.room(f, now) > 0 for f in self._flows.values())
 
+    @property
+    def waits(self) -> bool:
+        """Tell whether any dialog wants to transmit, now or when there is room."""
+        return any(f.wants_turns for f in self._flows.values())
+
     # --- what was committed ----------------------------------------------------------------------
 
     def note(

@@ -62,6 +62,11 @@ class Needs:
             self._floor = positions
             self._round, self._noted = list(self._noted), {}
 
+    @property
+    def goes_on(self) -> bool:
+        """Tell whether a round has begun and is not at its end."""
+        return self._floor is not None
+
     def go_on(
         self, look: Callable[[DialogKey], Dialog | None], most: int = AT_ONCE
     ) -> Spare | None:

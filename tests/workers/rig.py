@@ -177,6 +177,25 @@ def pause() -> bool:
     return _never.wait(0.01)
 
 
+class Waits:
+    """The waits for a record that a worker's consumer was asked for, newest last."""
+
+    def __init__(self) -> None:
+        self.seen: list[float] = []
+
+    def __call__(self, poll: Hook, timeout: float) -> Any:
+        """Note one, and wait as long; a look without waiting, as producers do, is none."""
+        if timeout:
+            self.seen.append(timeout)
+        return poll(timeout)
+
+    def next(self, count: int) -> list[float]:
+        """Return so many waits that begin from now on, but for the one that goes on."""
+        start = len(self.seen) + 1
+        eventually(lambda: len(self.seen) >= start + count or pause(), "it goes on")
+        return self.seen[start : start + count]
+
+
 @dataclass
 class Rig:
     """A deployed topology without workers, and the means to start each of them alone."""

@@ -22,7 +22,8 @@ from streams.wire.evolution import ANNOUNCED, announcement
 from streams.wire.records import HOP, MESSAGE, Headers, header_of, message_record
 from streams.wire.single_object import prefix_of
 from streams.workers.forwarder.crossing import Crossing
-from tests.workers.rig import Rig, eventually, pause, rig
+from streams.workers.forwarder.worker import IDLE_POLL, POLL
+from tests.workers.rig import Rig, Waits, eventually, pause, rig
 from tests.workers.tomorrow import announce, newer, under
 
 PARTIES = Parties("SupplierService", "DatabaseB", "OrderService", "DatabaseA", "DEFAULT", True)
@@ -98,9 +99,12 @@ def test_what_the_other_cluster_could_not_read_is_told_and_not_written(
 def test_nothing_is_written_into_a_cluster_that_was_not_heard(pair: Pair) -> None:
     """Who says nothing cannot be asked what it reads, nor what time it is: its copies are held."""
     buyer, seller = pair
-    forwarder = buyer.forwarder("GatewayA")
+    waits = Waits()
+    forwarder = buyer.forwarder("GatewayA", hooks={"poll": waits})
+    eventually(lambda: IDLE_POLL in waits.seen or pause(), "it has nothing to do")
     arrive(buyer, b"early")
     eventually(lambda: forwarder.worker.pending[0] == 1 or pause(), "it is held")
+    assert set(waits.next(10)) == {POLL}, "it looks often whether the next hop is there"
     assert seller.records(seller.topics.ingress("GatewayB", "buyer")) == []
     seller.control("GatewayB")
     [passed] = seller.until(seller.topics.ingress("GatewayB", "buyer"), 1)

@@ -61,6 +61,11 @@ class Work:
         )
 
 
+POLL = 0.05
+"""Seconds to wait for a record while time alone may give the partition something to do."""
+IDLE_POLL = 0.25
+"""Seconds to wait for a record while nothing else is expected. A record ends the wait at once."""
+
 HELD_AGAIN = 1.0
 """Seconds until a statement that is held back is read again: its schema may be known by then."""
 
@@ -173,6 +178,16 @@ class Partition:
     def is_busy(self) -> bool:
         """Tell whether there is something to do already, and nothing to wait for."""
         return bool(self.pending) or (self.caught_up and self.endpoint.has_turn)
+
+    def wait(self, now: int) -> float:
+        """Return how many seconds to wait for a record: until a timer is due, within limits."""
+        endpoint = self.endpoint
+        if self.held is not None or self.wants_probes or not self.caught_up:
+            return POLL
+        if endpoint.flows.waits or endpoint.needs.goes_on or self.parked:
+            return POLL
+        due = endpoint.next_due
+        return IDLE_POLL if due is None else min(IDLE_POLL, max(POLL, (due - now) / 1000))
 
     def lessen(self, work: Work) -> Work:
         """Return what is left of work when the allowance was halved; timers are given back."""

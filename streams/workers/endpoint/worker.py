@@ -43,7 +43,7 @@ from streams.workers.endpoint.applying import Applier
 from streams.workers.endpoint.assignment import Assignment
 from streams.workers.endpoint.inputs import Inputs, Intake
 from streams.workers.endpoint.move_bodies import move_bodies
-from streams.workers.endpoint.partition import Partition, Work
+from streams.workers.endpoint.partition import IDLE_POLL, POLL, Partition, Work
 from streams.workers.endpoint.standby import Standby
 from streams.workers.endpoint.transactions import Transactions
 from streams.workers.pulse import beat, rest
@@ -52,7 +52,6 @@ from streams.workers.tenure import Tenure
 
 log = logging.getLogger("hopline.endpoint")
 
-POLL = 0.05
 AHEAD_KBYTES = 16 << 10
 
 
@@ -202,7 +201,7 @@ class EndpointWorker:
     def _read(self, consumer: Consumer) -> None:
         """Read what there is; waits for it only where nothing else is to be done."""
         busy = any(o.is_busy for o in self.assignment.owned.values())
-        first = consumer.poll(0 if busy else POLL)
+        first = consumer.poll(0 if busy else self._wait())
         if first is None:
             return
         self._sort(first)
@@ -212,6 +211,13 @@ class EndpointWorker:
             return  # enough for the next transaction; the client holds the rest back
         for message in consumer.consume(records, 0 if busy else wait):
             self._sort(message)
+
+    def _wait(self) -> float:
+        """Return how many seconds to wait for a record."""
+        if self._pair is not None:  # the role may go at any moment, and must be seen to
+            return POLL
+        now = self._control.now()
+        return min((o.wait(now) for o in self.assignment.owned.values()), default=IDLE_POLL)
 
     def _look_for_spare(self, owned: Partition, every: float) -> None:
         if owned.look_for_spare(self._read_at, every) is None:

@@ -86,6 +86,11 @@ class Crossings:
                 # Else its client would look for the old address for ever.
                 self._all.remove(crossing)
 
+    @property
+    def are_used(self) -> bool:
+        """Tell whether anything is under way, or may come back."""
+        return bool(self._unread or self._all)
+
     def under_way(self) -> Iterator[Message]:
         """Yield what the copies under way are from."""
         for crossing in self._all:

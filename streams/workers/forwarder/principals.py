@@ -39,6 +39,11 @@ class Principals:
         self._settle(now)
         return self._book.known(pair)
 
+    @property
+    def are_asked_for(self) -> bool:
+        """Tell whether any mirrored route was used: what its partners announce is looked for."""
+        return bool(self._book.pairs)
+
     def look(self, now: int) -> tuple[Event, ...]:
         """Hear what has been said since; returns what is to be told (event 144)."""
         self._book.tick(now)

@@ -86,6 +86,11 @@ class Transit:
         """Return how many frames are held in memory, and their bytes; any thread may ask."""
         return len(self._waiting), self._waiting.size
 
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether only a record can give it something to do."""
+        return not (self._waiting or self._principals.are_asked_for or self._crossings.are_used)
+
     def notes(self) -> Mapping[Where, str]:
         """Return where the held copies are from (``spans``)."""
         return self._waiting.notes()

@@ -41,6 +41,10 @@ log = logging.getLogger("hopline.forwarder")
 ready = logging.getLogger("hopline.ready")
 
 BATCH = 2_000
+POLL = 0.05
+"""Seconds to wait for a record while there is anything to commit, or to release or to ask again."""
+IDLE_POLL = 0.25
+"""Seconds to wait for a record while there is not. A record ends the wait at once."""
 COMMIT_EVERY = 0.2
 RELEASE_EVERY = 0.1
 _SETTLED = 3.0
@@ -68,6 +72,7 @@ class ForwarderWorker:
     ) -> None:
         self.instance = instance
         self.tenure = Tenure(control, instance, pair)
+        self._pair = pair
         self._slot = Slot(instance, self.role, slot if pair is None else "")
         self._cluster = cluster
         self._control = control
@@ -113,6 +118,7 @@ class ForwarderWorker:
         self._unconfirmed = Stranded(self._cluster)
         self._committing = OneAtATime()
         self._closing = False
+        self._all_committed = False
         self._delivery = Delivery(
             self._cluster, self.instance, stop, told=self.told, traffic=self.traffic
         )
@@ -191,17 +197,26 @@ class ForwarderWorker:
 
     def _turn(self) -> None:
         beat()
-        self._follow_catalog()
-        first = self._consumer.poll(0.05)
-        if first is not None:
-            self._transit.pass_on([first, *self._consumer.consume(BATCH, 0)])
+        first = self._consumer.poll(self._wait())
+        batch = [] if first is None else [first, *self._consumer.consume(BATCH, 0)]
+        self._follow_catalog()  # behind the wait: no record is decided by an older version
+        if batch:
+            self._all_committed = False
+            self._transit.pass_on(batch)
         self._transit.take_back()
+
+    def _wait(self) -> float:
+        """Return how many seconds to wait for a record."""
+        # The role of a pair may go at any moment, and must be seen to.
+        is_idle = self._pair is None and self._all_committed and self._transit.is_idle
+        return IDLE_POLL if is_idle else POLL
 
     # --- positions -------------------------------------------------------------------------------
 
     def _commit(self, timeout: float) -> None:
         """Flush, then commit what is confirmed; what is not stays uncommitted for the next time."""
         offsets = self._passed.due(self._transit.under_way(), self._transit.notes())
+        self._all_committed = not offsets
         if not offsets:
             self._delivery.serve()
             return
