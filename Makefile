@@ -15,7 +15,7 @@
 # make demo    the demonstration; SABOTAGE=1 breaks something on the way, KEEP=1 leaves the system
 #              running with its dashboard, until hopline demo --stop
 # make bench   what everything costs, one table in 40 minutes; ROUNDS=N changes how exactly
-#              bench-routing, ... (bench/): one part; bench-kafka_memory, bench-verify:
+#              bench-routing, ... (bench/): one part; bench-kafka_memory, bench-kafka_heartbeats and bench-verify:
 #              apart, they take long
 # make lock    resolve the dependencies anew, with hashes; writes THIRD_PARTY_NOTICES.md, and audits
 # make audit   known vulnerabilities of the locked packages and jars; exit code 2 where the
@@ -28,7 +28,7 @@ STAMP  := .venv/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 BENCHES := $(addprefix bench-,routing analysis forwarder crossing endpoint kafka_forwarder kafka_latency \
-  kafka_endpoint kafka_end_to_end kafka_backlog open_dialogs kafka_agents kafka_memory capture)
+  kafka_endpoint kafka_end_to_end kafka_backlog open_dialogs kafka_agents kafka_memory kafka_heartbeats capture)
 
 .PHONY: setup browser test test-containers explore fuzz soak mutants faults recount replay demo bench $(BENCHES) \
   bench-verify lock audit sbom clean

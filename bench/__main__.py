@@ -33,7 +33,7 @@ PARTS = (
     "kafka_agents",
     "capture",
 )
-LONG = ("kafka_memory",)
+LONG = ("kafka_memory", "kafka_heartbeats")
 
 
 def run(part: str, rounds: int) -> tuple[list[Row], bool]:

@@ -1,0 +1,137 @@
+"""CPU that heartbeats cost a process: `python -m bench.kafka_heartbeats`.
+
+Each of some real processes follows ``catalog`` and ``presence`` and runs no worker; it writes a
+heartbeat in one name. One other process writes the heartbeats of all other names, spread evenly, as
+often as so many names write them. The broker's CPU is divided among the processes that read.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.part import hand_over, options, progress
+from bench.rows import Row, Unit
+from bench.turns import lasting_broker
+from streams.kafka import Cluster, deploy
+from streams.node import period_of
+from streams.resources import topologies_dir
+from streams.topology import load
+from streams.wire import Topics, encode_presence
+from streams.workers.control import Control
+
+NAMES = (0, 50, 200, 1_000)
+TOPICS = Topics("bench.")
+SETTLE = 15.0
+"""Seconds until processes that have just started cost no more than they do from then on."""
+
+
+def read(bootstrap: str, name: str) -> None:
+    """Be a process that does nothing, until standard input ends."""
+    control = Control(Cluster(bootstrap, TOPICS), (), (name,))
+    control.start()
+    print("ready", flush=True)
+    sys.stdin.read()
+    control.stop()
+
+
+def write(bootstrap: str, names: int, period: float) -> None:
+    """Write the heartbeats of so many names, without end."""
+    producer = Cluster(bootstrap, TOPICS).producer(linger_ms=0, compression_type="none")
+    began, number = time.monotonic(), 0
+    print("ready", flush=True)
+    while True:
+        name, count = f"Other{number % names}/endpoint/0", number // names + 1
+        value = encode_presence(name, "f" * 32, count, time.time_ns() // 1_000_000, (), period)
+        producer.produce(TOPICS.presence, key=name, value=value)
+        producer.poll(0)
+        number += 1
+        time.sleep(max(0.0, began + number * period / names - time.monotonic()))
+
+
+def cpu_of(pid: int) -> float:
+    """Return the seconds of CPU that the threads of a process have used, to the nanosecond."""
+    found = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        found += int((thread / "schedstat").read_text().split()[0])
+    return found / 1e9
+
+
+class Readers:
+    """So many processes that read, each in a name of its own, beside a writer of all others."""
+
+    def __init__(self, stack: ExitStack, bootstrap: str, readers: int, names: int) -> None:
+        others, period = max(0, names - readers), period_of(max(names, readers))
+        self._stack, self._bootstrap = stack, bootstrap
+        if others:
+            self._start("write", str(others), str(period))
+        self.pids = [self._start("read", f"Reader{n}/endpoint/0") for n in range(readers)]
+
+    def _start(self, *arguments: str) -> int:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "bench.kafka_heartbeats", *arguments,
+             "--bootstrap", self._bootstrap],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._stack.callback(child.wait)
+        self._stack.callback(child.kill)
+        assert child.stdout is not None
+        child.stdout.readline()
+        return child.pid
+
+
+def measure(bootstrap: str, broker: int, readers: int, names: int, seconds: float) -> list[float]:
+    """Return the CPU, in seconds per second, of one process that reads, and of the broker."""
+    with ExitStack() as stack:
+        pids = Readers(stack, bootstrap, readers, names).pids
+        time.sleep(SETTLE)
+        began, before = time.monotonic(), (sum(map(cpu_of, pids)), cpu_of(broker))
+        time.sleep(seconds)
+        after, took = (sum(map(cpu_of, pids)), cpu_of(broker)), time.monotonic() - began
+    shares = [(b - a) / took / readers for a, b in zip(before, after, strict=True)]
+    progress(f"{names} names: {shares[0] * 1e3:.2f} ms/s, broker {shares[1] * 1e3:.2f} ms/s each")
+    return shares
+
+
+def rows(found: dict[int, list[list[float]]], readers: int) -> list[Row]:
+    """Return what each number of names costs, beside what no other name costs."""
+    return [
+        Row(f"{names} names, {readers} processes that read; CPU per second", what, Unit.SECONDS,
+            tuple(shares[part] for shares in measured), "no other name",
+            tuple(shares[part] for shares in found[NAMES[0]]))
+        for names, measured in found.items()
+        for part, what in enumerate(("of a process", "of the broker, each"))
+    ]  # fmt: skip
+
+
+def main() -> None:
+    """Print the table, or be one of the processes."""
+    parser = options(__doc__)
+    parser.add_argument("role", nargs="*", help="what a child process is to do")
+    parser.add_argument("--bootstrap", help="with a role: the broker")
+    parser.add_argument("--readers", type=int, default=10)
+    parser.add_argument("--names", type=int, nargs="*", default=NAMES)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    given = parser.parse_args()
+    if given.role:
+        role, *arguments = given.role
+        if role == "read":
+            read(given.bootstrap, arguments[0])
+        else:
+            write(given.bootstrap, int(arguments[0]), float(arguments[1]))
+        return
+    with lasting_broker() as broker:
+        deploy(Cluster(broker.bootstrap, TOPICS), load(topologies_dir() / "combined", time.time()))
+        pid = broker.data.recorded().pid  # type: ignore[union-attr]
+        found: dict[int, list[list[float]]] = {names: [] for names in (NAMES[0], *given.names)}
+        for _ in range(given.rounds):
+            for names, measured in found.items():
+                measured.append(measure(broker.bootstrap, pid, given.readers, names, given.seconds))
+    hand_over(rows(found, given.readers), given)
+
+
+if __name__ == "__main__":
+    main()
