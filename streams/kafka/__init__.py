@@ -50,7 +50,7 @@ from streams.kafka.reader import (
     read_live,
     watermarks,
 )
-from streams.kafka.recent import GATHERED, is_at_end, start_before_newest, take
+from streams.kafka.recent import GATHERED, PAUSING, is_at_end, start_before_newest, take
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stated import demand_stateable, stated_cluster
@@ -75,6 +75,7 @@ __all__ = [
     "FENCED",
     "GATHERED",
     "LOST",
+    "PAUSING",
     "AbortedError",
     "CatalogState",
     "Change",

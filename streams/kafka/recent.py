@@ -3,6 +3,10 @@
 A consumer asks for more as soon as it has something. At hundreds of records a second each of them
 would be a fetch of its own, which costs a hundred times what the record does. With :data:`GATHERED`
 it asks again only when the application has taken what there was.
+
+While a partition has records that the application has not taken, the client looks every
+``fetch.queue.backoff.ms`` whether it has, and fetches the other partitions without it. A consumer
+that pauses between two reads is better off with :data:`PAUSING`: it looks and fetches less often.
 """
 
 from __future__ import annotations
@@ -16,6 +20,12 @@ from streams.kafka.reader import next_of, watermarks
 
 GATHERED: dict[str, Any] = {"queued_min_messages": 1, "fetch_queue_backoff_ms": 10}
 """What a consumer is configured with that fetches only when all that it had was read."""
+PAUSING: dict[str, Any] = {
+    "queued_min_messages": 1,
+    "fetch_queue_backoff_ms": 100,
+    "fetch_wait_max_ms": 500,
+}
+"""What such a consumer is configured with that pauses between two reads, and so reads later."""
 BATCH = 1_000
 """How many records are taken from the client's queue at a time."""
 

@@ -30,7 +30,7 @@ from streams.node.output import CommandResult, OutFrame, QueueMessage
 from streams.node.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
 from streams.node.ports import EnvelopeCodec, HopView, Roles
 from streams.node.precedence import member_name
-from streams.node.presence import LONGEST_PERIOD, SILENCE, Presence, period_of
+from streams.node.presence import EACH_SECOND, LONGEST_PERIOD, SILENCE, Presence, period_of
 from streams.node.queue import Progress, ReadyQueue, Row
 from streams.node.roles import Question, RoleBook, RoleFrame, reply
 from streams.node.seen import Said, Seen
@@ -39,6 +39,7 @@ from streams.node.transaction import Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World, world_of
 
 __all__ = [
+    "EACH_SECOND",
     "FRESH",
     "HELD",
     "LEFT",

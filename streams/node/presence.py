@@ -58,10 +58,25 @@ class Presence:
     _periods: dict[str, float] = field(default_factory=dict)
     _forget_from: int = MANY
 
-    def seen(self, instance: str, replica: str, count: int, at: float, period: float = 1.0) -> bool:
+    @property
+    def clock(self) -> float:
+        """Return the seconds that one's own heartbeats have advanced the reader's clock by."""
+        return self._clock
+
+    def seen(
+        self,
+        instance: str,
+        replica: str,
+        count: int,
+        at: float,
+        period: float = 1.0,
+        *,
+        clock: float | None = None,
+    ) -> bool:
         """Note a sign of life, and tell whether it is one's own; the next is due in ``period`` s.
 
-        One that repeats an old count is none, and changes nothing.
+        One that repeats an old count is none, and changes nothing. ``clock``: what :attr:`clock`
+        was when it was read, if it is noted later.
         """
         if self._count.get(instance) == (replica, count):
             return False
@@ -75,7 +90,7 @@ class Presence:
             self._clock += min(gap, STEP * self._own_period)
             self._own_period = period
             self._own_at = at
-        self._changed[instance] = self._clock
+        self._changed[instance] = self._clock if clock is None else clock
         if len(self._changed) > self._forget_from:
             self._forget()
         return instance == self.own

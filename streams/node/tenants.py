@@ -58,11 +58,23 @@ class Tenants:
     _newest: int = 0
     _forget_from: int = MANY
 
-    def seen(self, slot: str, replica: str, count: int, appended: int, period: float = 1.0) -> None:
-        """Note a sign of life; the next one is due in ``period`` seconds."""
-        self._newest = max(self._newest, appended)
-        fresh = FRESH * period
-        sign = self._last[slot] = _Sign(replica, count, appended, self._end_read, fresh)
+    def seen(
+        self,
+        slot: str,
+        replica: str,
+        count: int,
+        appended: int,
+        period: float = 1.0,
+        *,
+        came: bool | None = None,
+    ) -> None:
+        """Note a sign of life; the next one is due in ``period`` seconds.
+
+        ``came``: what :attr:`is_end_read` was when it was read, if it is noted later.
+        """
+        self.time(appended)
+        fresh, came = FRESH * period, self._end_read if came is None else came
+        sign = self._last[slot] = _Sign(replica, count, appended, came, fresh)
         (self._mine if replica == self.own else self._other)[slot] = sign
         if len(self._last) > self._forget_from:
             self._forget()
@@ -74,6 +86,19 @@ class Tenants:
                 del self._last[slot]
                 self._other.pop(slot, None)
         self._forget_from = max(MANY, 2 * len(self._last))
+
+    def time(self, appended: int) -> None:
+        """Note when anybody's sign was appended."""
+        self._newest = max(self._newest, appended)
+
+    @property
+    def is_end_read(self) -> bool:
+        """Tell whether the topic was ever read to its end."""
+        return self._end_read
+
+    def __len__(self) -> int:
+        """Return in how many names any sign was noted."""
+        return len(self._last)
 
     def end_read(self) -> None:
         """Note that the topic was read to its end: what comes now is written by who lives now."""

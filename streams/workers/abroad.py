@@ -217,6 +217,7 @@ class _Watch:
             f"{self.cluster.topics.prefix}control",
             auto_offset_reset="latest",
             enable_partition_eof=True,
+            fetch_wait_max_ms=500,  # an idle cluster is asked less often; a record ends the wait
             **GATHERED,
         )
 

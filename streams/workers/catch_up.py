@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 from streams.errors import SurroundingsError
 from streams.kafka import Cluster, Consumer, watermarks
@@ -12,11 +13,14 @@ from streams.kafka import Cluster, Consumer, watermarks
 class CatchUp:
     """One thread reads and says how far it is; others wait for it, seconds at most ``timeout``.
 
-    ``awaited`` is set while somebody waits: the reader is to lose no time then.
+    ``awaited`` is set while somebody waits: the reader is to lose no time then. ``wake`` is called
+    once for each wait, behind that: it ends a pause of the reader.
     """
 
-    def __init__(self, cluster: Cluster, topic: str, timeout: float) -> None:
-        self._cluster, self._topic, self._timeout = cluster, topic, timeout
+    def __init__(
+        self, cluster: Cluster, topic: str, timeout: float, wake: Callable[[], object] = bool
+    ) -> None:
+        self._cluster, self._topic, self._timeout, self._wake = cluster, topic, timeout, wake
         self.awaited = threading.Event()
         self._asking = threading.Lock()
         self._consumer: Consumer | None = None
@@ -47,6 +51,7 @@ class CatchUp:
                 return
             now, end = time.monotonic(), self._end()
             self.awaited.set()
+            self._wake()
             try:
                 self._wait_for(end)
             finally:

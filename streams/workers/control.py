@@ -11,24 +11,16 @@ from functools import partial
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
-    GATHERED,
     CatalogState,
     Cluster,
-    Consumer,
     KafkaError,
     KafkaException,
     Message,
     Producer,
     Stranded,
-    TopicPartition,
-    is_at_end,
     is_forbidden,
-    start_before_newest,
-    take,
-    watermarks,
 )
 from streams.node import (
-    LONGEST_PERIOD,
     SILENCE,
     Claim,
     KafkaClock,
@@ -38,18 +30,16 @@ from streams.node import (
     world_of,
 )
 from streams.settings import NO_CREDENTIALS, Credentials
-from streams.wire import MalformedError, decode_presence, encode_presence, period_in
+from streams.wire import encode_presence
 from streams.wire.evolution import ADMITS, ANNOUNCED, admission, announcement
 from streams.workers.abroad import Abroad
 from streams.workers.catch_up import CatchUp
+from streams.workers.control_consumer import ControlConsumer
 from streams.workers.heartbeats import Heartbeats, appended
 from streams.workers.signs import Signs
 
 log = logging.getLogger("hopline.control")
 
-_BEGINNING = -2
-_RECENT = 10.0
-"""Periods before the newest heartbeat from which on heartbeats are read: who is older is silent."""
 _REPORTED = 0.05
 """Seconds to wait for Kafka's answer to a heartbeat, which tells its clock."""
 
@@ -79,6 +69,7 @@ class Control:
         self._timeout = timeout
         self._replica = uuid.uuid4().hex
         self._stop = threading.Event()
+        self._woken = threading.Event()  # ends a pause between two fetches
         self._ready = threading.Event()
         self._settled = threading.Event()  # ready, or failed
         self._catalog = CatalogState()
@@ -91,8 +82,8 @@ class Control:
         self._failure: Exception | None = None
         self._told = ""
         self._newest: Message | None = None  # of the heartbeats that were read at once
-        self._catch_up = CatchUp(cluster, cluster.topics.catalog, timeout)
-        self._all_heard = CatchUp(cluster, cluster.topics.presence, timeout)
+        self._catch_up = CatchUp(cluster, cluster.topics.catalog, timeout, self._woken.set)
+        self._all_heard = CatchUp(cluster, cluster.topics.presence, timeout, self._woken.set)
         self._thread = threading.Thread(target=self._guarded, name="control", daemon=True)
 
     def start(self) -> None:
@@ -112,6 +103,7 @@ class Control:
     def stop(self) -> None:
         """Stop giving signs of life."""
         self._stop.set()
+        self._woken.set()
         if self._thread.is_alive():
             self._thread.join(5)
         self.abroad.stop()
@@ -178,11 +170,14 @@ class Control:
 
     def speak_for(self, name: str) -> None:
         """Give signs of life in one more name, at once and from now on."""
+        self._heartbeats.follow(name)
         self._signs.speak_for(name)
+        self._woken.set()
 
     def leave(self, name: str) -> None:
         """Give none in a name any more, and say so."""
         self._signs.leave(name)
+        self._woken.set()
 
     def hear_all(self, since: float) -> None:
         """Return when ``presence`` was read to its end as of some moment after ``since``.
@@ -193,23 +188,24 @@ class Control:
 
     def tenancy(self, slot: str) -> Tenancy:
         """Tell whether a slot may be taken, by the signs of life in its name."""
-        return self._heartbeats.tenants.tenancy(slot)
+        return self._heartbeats.tenants(slot).tenancy(slot)
 
     def patience(self, slots: Iterable[str]) -> float:
         """Return for how many seconds at most somebody who works in one of these is silent."""
-        return self._heartbeats.tenants.patience(slots)
+        slots = tuple(slots)
+        return self._heartbeats.tenants(*slots).patience(slots)
 
     def heard(self, slot: str) -> int:
         """Return the count of one's own last sign in a slot that has come back."""
-        return self._heartbeats.tenants.heard(slot)
+        return self._heartbeats.tenants(slot).heard(slot)
 
     def has_rival(self, slot: str) -> bool:
         """Tell whether somebody else gives signs of life in a slot beside this process."""
-        return self._heartbeats.tenants.has_rival(slot)
+        return self._heartbeats.tenants(slot).has_rival(slot)
 
     def has_left(self, slot: str) -> bool:
         """Tell whether the last one to work in a slot has said that it leaves."""
-        return self._heartbeats.tenants.has_left(slot)
+        return self._heartbeats.tenants(slot).has_left(slot)
 
     def now(self) -> int:
         """Return the time by Kafka's clock (epoch milliseconds), by our own while it is unknown."""
@@ -245,26 +241,12 @@ class Control:
             self._all_heard.end()
 
     def _run(self) -> None:
-        topics = self._cluster.topics
-        consumer = self._cluster.consumer(
-            f"{topics.prefix}control",
-            auto_offset_reset="earliest",
-            enable_partition_eof=True,
-            **GATHERED,
-        )
+        consumer = self._consumer = ControlConsumer(self._cluster)
         producer = self._cluster.producer(
             linger_ms=0,
             message_timeout_ms=3000,
             delivery_report_only_error=False,
             compression_type="none",  # whoever reads would pay more for it than it saves
-        )
-        watermarks(consumer, topics.catalog, 0)  # a client that knows it begins to read sooner
-        self._heard_to, _ = start_before_newest(consumer, topics.presence, _recent)
-        consumer.assign(
-            [
-                TopicPartition(topics.catalog, 0, _BEGINNING),
-                TopicPartition(topics.presence, 0, self._heard_to),
-            ]
         )
         sign, stranded = partial(self._sign, producer), Stranded(self._cluster)
         try:
@@ -275,18 +257,28 @@ class Control:
                 if self._signs.give(now, sign):
                     producer.poll(_REPORTED)
                 producer.poll(0)
-                messages = take(consumer, min(0.2, self._signs.due_in(now)))
+                messages = consumer.take(min(0.2, self._signs.due_in(now)))
                 now = time.monotonic()
                 for message in messages:
                     self._take(message, now)
-                at_end = self._look_for_end(consumer)
-                stranded.look(bool(messages), consumer, producer)
-                if at_end and not self._catch_up.awaited.is_set():
-                    self._stop.wait(self._heartbeats.pause(time.monotonic()))
+                at_end = self._look_for_end()
+                stranded.look(bool(messages), consumer.client, producer)
+                if at_end:
+                    self._pause()
         finally:
             self._signs.take_leave(sign)
             producer.flush(1)
             consumer.close()
+
+    def _pause(self) -> None:
+        """Let heartbeats gather, unless somebody waits or a heartbeat of its own is due."""
+        awaited = self._catch_up.awaited.is_set() or self._all_heard.awaited.is_set()
+        if not awaited:
+            now = time.monotonic()
+            pause = self._heartbeats.pause(now, self._signs.period)
+            self._consumer.suit(pausing=self._heartbeats.are_many)
+            self._woken.wait(min(pause, self._signs.due_in(now)))
+        self._woken.clear()  # who has set it since has said before what for
 
     def _take(self, message: Message, now: float) -> None:
         error, is_catalog = message.error(), message.topic() == self._catalog_topic
@@ -299,29 +291,30 @@ class Control:
                 log.warning("control: %s", error)
         elif is_catalog:
             self._read_catalog(message)
-            self._catch_up.move((message.offset() or 0) + 1)
+            self._consumer.catalog = (message.offset() or 0) + 1
+            self._catch_up.move(self._consumer.catalog)
         else:
-            self._heard_to = (message.offset() or 0) + 1
+            self._consumer.presence = (message.offset() or 0) + 1
             self._newest = message
             period = self._heartbeats.read(message, now)
             if period is not None:
                 self.abroad.beat(now, period)
 
-    def _look_for_end(self, consumer: Consumer) -> bool:
+    def _look_for_end(self) -> bool:
         """Tell whether ``presence`` is read to its end: where many write, no fetch is empty."""
         if self._newest is not None:
             self._heartbeats.time(self._newest, time.monotonic())
             self._newest = None
-        at_end = is_at_end(consumer, self._cluster.topics.presence, self._heard_to)
+        at_end = self._consumer.at_end
         if at_end:
             self._heartbeats.end_read(time.monotonic())
-        self._all_heard.move(self._heard_to)
+        self._all_heard.move(self._consumer.presence)
         return at_end
 
     def _end(self, position: int, *, is_catalog: bool) -> None:
         """Come to the end of one of the two topics, as it is now."""
         if not is_catalog:
-            self._heard_to = max(self._heard_to, position)
+            self._consumer.presence = max(self._consumer.presence, position)
             self._heartbeats.end_read(time.monotonic())
             return
         self._catch_up.move(position)
@@ -371,14 +364,6 @@ class Control:
         if self._catalog.error and self._catalog.error != self._told:
             log.error("the catalog cannot be read: %s", self._catalog.error)
         self._told = self._catalog.error
-
-
-def _recent(newest: Message) -> float:
-    """Return how many seconds before the newest heartbeat others may have given one and live."""
-    try:
-        return _RECENT * period_in(decode_presence(newest.value()))
-    except MalformedError:
-        return _RECENT * LONGEST_PERIOD
 
 
 def _own_time() -> int:

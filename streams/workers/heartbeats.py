@@ -1,24 +1,48 @@
 """What a process knows from its cluster's heartbeats: who lives, in which slot, in which role.
 
-One thread reads them and tells this; any may ask.
+One thread reads them and tells this; any may ask. A process reads the heartbeats of all names, and
+needs those of a few: the next hops that it writes to, and its own slots. So a heartbeat is decoded
+only if its name was asked about before (it is *followed*). Of every other name the last heartbeat
+is kept as it was read, and decoded when somebody asks.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 
 from streams.kafka import Message
-from streams.node import MANY, SILENCE, Claim, KafkaClock, Presence, Tenants, period_of
+from streams.node import (
+    EACH_SECOND,
+    MANY,
+    SILENCE,
+    Claim,
+    KafkaClock,
+    Presence,
+    Tenants,
+    period_of,
+)
 from streams.wire import MalformedError
 from streams.wire.heartbeats import HeartbeatReader
 
 log = logging.getLogger("hopline.control")
 
 _PAUSE_PER_RATE, _LONGEST = 0.005, 0.25
-"""Seconds between two fetches for each heartbeat a second, and at most."""
+"""Seconds between two fetches, for each heartbeat a second; and at most, in periods.
+
+Who is due every five seconds, and silent after 25, may be read five times as late.
+"""
 _FEW = 20
 """Heartbeats a second up to which each is read when it comes."""
+_WINDOW, _SHARE = 1.0, 0.25
+"""Seconds for which heartbeats are counted, and what the last count has of their rate."""
+_SMALL = 512
+"""Bytes of a key, and of a value, up to which a heartbeat is kept without being decoded."""
+_MOST = 10_000
+"""How many are kept so at most."""
+_RECOUNT = 10
+"""After how many of one's own heartbeats the living names of a large cluster are counted again."""
 
 
 class Heartbeats:
@@ -26,24 +50,70 @@ class Heartbeats:
 
     def __init__(self, own: str, replica: str, clock: KafkaClock) -> None:
         self._presence = Presence(own, time.monotonic())
+        self._followed = {own.encode()}
+        self._unread: dict[bytes, tuple[Message, float, bool]] = {}
+        self._noting = threading.Lock()
+        self._period, self._counted = 1.0, 0
         self._clock = clock
         self._reader = HeartbeatReader()
         self._claims: dict[str, tuple[Claim, ...]] = {}
-        self._window_at, self._in_window, self._rate = time.monotonic(), 0, 0.0
-        self.tenants = Tenants(replica)
+        self._window_at: float | None = None
+        self._in_window, self._rate = 0, 0.0
+        self.are_many = False
+        self._tenants = Tenants(replica)
 
     def read(self, message: Message, now: float) -> float | None:
         """Take note of a record; returns the period of a heartbeat of one's own, in seconds."""
         self._in_window += 1
-        at = appended(message)
+        key = message.key()
+        if (
+            key in self._followed
+            or not isinstance(key, bytes)
+            or len(key) > _SMALL
+            or len(message) > _SMALL
+        ):
+            with self._noting:
+                self._unread.pop(key, None)  # type: ignore[arg-type]  # it is older
+                return self._note(message, now)
+        self._unread[key] = message, self._presence.clock, self._tenants.is_end_read
+        if key in self._followed:  # somebody has asked since, and may not have found it
+            with self._noting:
+                self._note_unread(key)
+        elif len(self._unread) > _MOST:
+            self._note_all()
+        return None
+
+    def follow(self, name: str) -> None:
+        """Decode all heartbeats in a name from now on, and the last one that was read before."""
+        key = name.encode()
+        if key in self._followed:
+            return
+        with self._noting:
+            self._followed.add(key)
+            self._note_unread(key)
+
+    def _note_all(self) -> None:
+        with self._noting:
+            for key in list(self._unread):
+                self._note_unread(key)
+
+    def _note_unread(self, key: bytes) -> None:
+        unread = self._unread.pop(key, None)
+        if unread is not None:
+            message, clock, came = unread
+            self._note(message, 0.0, clock, came)
+
+    def _note(
+        self, message: Message, now: float, clock: float | None = None, came: bool | None = None
+    ) -> float | None:
         try:
             seen = self._reader.read(message.key(), message.value())
         except MalformedError as error:
             log.warning("presence: %s", error)
             return None
         name, replica, count, period, claims = seen
-        self.tenants.seen(name, replica, count, at, period)
-        is_own = self._presence.seen(name, replica, count, now, period)
+        self._tenants.seen(name, replica, count, appended(message), period, came=came)
+        is_own = self._presence.seen(name, replica, count, now, period, clock=clock)
         if claims or name in self._claims:
             self._claims[name] = claims
             if len(self._claims) > MANY:
@@ -53,34 +123,66 @@ class Heartbeats:
     def time(self, newest: Message, now: float) -> None:
         """Learn Kafka's clock from what was read last."""
         self._clock.seen(appended(newest), now)
+        self._tenants.time(appended(newest))
 
     def end_read(self, now: float) -> None:
         """Note that the topic was read to its end."""
         self._presence.end_read(now)
         self._clock.end_read(now)
-        self.tenants.end_read()
+        self._tenants.end_read()
 
-    def pause(self, now: float) -> float:
-        """Return how many seconds to wait before more is fetched.
+    def pause(self, now: float, period: float) -> float:
+        """Return how many seconds to wait before more is fetched; all is read so far.
 
         A fetch costs many times what a heartbeat does, so it is to bring several of them.
+        ``period``: the seconds between two of one's own. Says in ``are_many`` whether it pauses.
         """
-        took = now - self._window_at
-        if took >= 1:
-            self._rate, self._in_window, self._window_at = self._in_window / took, 0, now
-        return min(_LONGEST, self._rate * _PAUSE_PER_RATE) if self._rate > _FEW else 0.0
+        if self._window_at is None:  # what was there before is no rate
+            self._window_at, self._in_window = now, 0
+        self._count(now, now - self._window_at)
+        if not self.are_many:
+            return 0.0
+        return min(_LONGEST * period, self._rate * _PAUSE_PER_RATE)
+
+    def _count(self, now: float, took: float) -> None:
+        if took < _WINDOW:
+            return
+        self._rate += _SHARE * (self._in_window / took - self._rate)
+        self._in_window, self._window_at = 0, now
+        # A client is replaced when this changes, so it does not change with every second's count.
+        self.are_many = self._rate > (_FEW / 2 if self.are_many else _FEW)
 
     @property
     def period(self) -> float:
-        """Return how many seconds there are to be between two heartbeats in one name."""
-        return period_of(self.tenants.living)
+        """Return how many seconds there are to be between two heartbeats in one name.
+
+        To be asked once for each heartbeat of one's own.
+        """
+        if len(self._tenants) + len(self._unread) <= EACH_SECOND:
+            self._period, self._counted = 1.0, 0
+        elif self._counted % _RECOUNT == 0:
+            self._note_all()
+            with self._noting:  # others may add a name by asking about it
+                living = self._tenants.living
+            self._period, self._counted = period_of(living), 1
+        else:
+            self._counted += 1
+        return self._period
+
+    def tenants(self, *slots: str) -> Tenants:
+        """Return what is known of the owners of slots, these ones included."""
+        for slot in slots:
+            self.follow(slot)
+        return self._tenants
 
     def reachable(self, instance: str, silence: float = SILENCE) -> bool:
         """Tell whether heartbeats come in a name, as :meth:`streams.node.Presence.reachable`."""
+        self.follow(instance)
         return self._presence.reachable(instance, time.monotonic(), silence)
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
         """Return what an instance has said last of its mirrored databases; ``None``: nothing."""
+        self.follow(instance)
         return self._claims.get(instance)
 
 

@@ -1,0 +1,91 @@
+"""The consumer of ``catalog`` and ``presence``, configured for few heartbeats or for many.
+
+Few are read as soon as they are written. Where many come, ``control`` pauses between two reads, and
+the consumer is one that asks the broker less often: a process in a cluster of 1,000 names takes a
+quarter of the CPU then. Kafka's client cannot be configured anew, so another one takes its place.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from streams.kafka import (
+    GATHERED,
+    PAUSING,
+    Cluster,
+    Consumer,
+    Message,
+    TopicPartition,
+    is_at_end,
+    start_before_newest,
+    take,
+    watermarks,
+)
+from streams.node import LONGEST_PERIOD
+from streams.wire import MalformedError, decode_presence, period_in
+
+log = logging.getLogger("hopline.control")
+
+_BEGINNING = -2
+_RECENT = 10.0
+"""Periods before the newest heartbeat from which on heartbeats are read: who is older is silent."""
+
+
+class ControlConsumer:
+    """Read the catalog from its beginning, and heartbeats from ten periods before the newest one.
+
+    ``positions`` are the next offsets of ``catalog`` and of ``presence``.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster, self._topics = cluster, cluster.topics
+        self._pausing = False
+        self.client = self._made()
+        watermarks(self.client, self._topics.catalog, 0)  # one that knows it reads sooner
+        start, _ = start_before_newest(self.client, self._topics.presence, _recent)
+        self.catalog, self.presence = _BEGINNING, start
+        self._assign()
+
+    def take(self, timeout: float) -> list[Message]:
+        """Return what there is to read, waiting at most ``timeout`` seconds for the first of it."""
+        return take(self.client, timeout)
+
+    @property
+    def at_end(self) -> bool:
+        """Tell whether ``presence`` was read to its end as of the last fetch."""
+        return is_at_end(self.client, self._topics.presence, self.presence)
+
+    def suit(self, *, pausing: bool) -> None:
+        """Read with a client that suits a reader who pauses between two reads, or who does not."""
+        if pausing == self._pausing:
+            return
+        log.debug("heartbeats are read %s", "with pauses" if pausing else "as they come")
+        self._pausing = pausing
+        before, self.client = self.client, self._made()
+        self._assign()
+        before.close()
+
+    def close(self) -> None:
+        """Read nothing any more."""
+        self.client.close()
+
+    def _made(self) -> Consumer:
+        return self._cluster.consumer(
+            f"{self._topics.prefix}control",
+            auto_offset_reset="earliest",
+            enable_partition_eof=True,
+            **(PAUSING if self._pausing else GATHERED),
+        )
+
+    def _assign(self) -> None:
+        catalog = TopicPartition(self._topics.catalog, 0, self.catalog)
+        presence = TopicPartition(self._topics.presence, 0, self.presence)
+        self.client.assign([catalog, presence])
+
+
+def _recent(newest: Message) -> float:
+    """Return how many seconds before the newest heartbeat others may have given one and live."""
+    try:
+        return _RECENT * period_in(decode_presence(newest.value()))
+    except MalformedError:
+        return _RECENT * LONGEST_PERIOD
