@@ -178,10 +178,17 @@ def read_message(
     )
 
 
+_DIGITS, _HIGHEST = 2, 10
+
+
 def priority_of(headers: Sequence[tuple[str, bytes | None]] | None) -> int:
-    """Read the level of a queue message's endpoint; one without it has the default."""
-    raw = header_of(headers, PRIORITY)
-    return int(raw) if raw is not None and raw.isdigit() else DEFAULT_PRIORITY
+    """Read the level of a queue message's endpoint; one without a level, 1 to 10, has the default.
+
+    Anybody who may write there may write anything, and ``int`` raises where there are 5,000 digits.
+    """
+    raw = header_of(headers, PRIORITY) or b""
+    level = int(raw) if raw.isdigit() and len(raw) <= _DIGITS else 0
+    return level if 1 <= level <= _HIGHEST else DEFAULT_PRIORITY
 
 
 def read_queued(value: bytes | None, headers: Headers | None) -> Message:
