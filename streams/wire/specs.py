@@ -18,6 +18,12 @@ _SOON = {
 _SEVEN_DAYS = {"cleanup.policy": "delete", "retention.ms": str(7 * 24 * 3600 * 1000)}
 _HOUR = {"cleanup.policy": "delete", "retention.ms": "3600000"}
 
+_COMPRESSION = "compression.type"
+_READABLE = {_COMPRESSION: "lz4"}
+"""What our producers write anyway. Kafka's client reads no zstd batch that inflates far, and never
+gets past it: 3 kB would stop a partition for good. So the broker stores another codec as lz4, and
+refuses what is too large even then. lz4 inflates 255 times at most."""
+
 KINDS: Mapping[str, Mapping[str, str]] = {
     "cmd": _FOREVER,
     "out": _FOREVER,
@@ -30,7 +36,12 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "result": _HOUR,
     "reading": _COMPACTED,
     "catalog": _COMPACTED,
-    "presence": {**_COMPACTED, **_SOON, "message.timestamp.type": "LogAppendTime"},
+    "presence": {
+        **_COMPACTED,
+        **_SOON,
+        "message.timestamp.type": "LogAppendTime",
+        _COMPRESSION: "uncompressed",  # as heartbeats are written: they are read by every process
+    },
     "event": _SEVEN_DAYS,
     "metric": {**_SEVEN_DAYS, "cleanup.policy": "compact,delete"},
 }
@@ -48,8 +59,9 @@ class TopicSpec:
 
     @property
     def safe(self) -> TopicSpec:
-        """Return what must be so that nothing is lost, without what only saves space."""
-        config = {name: value for name, value in self.config.items() if name not in _SOON}
+        """Return what must be so that nothing is lost, without space and protection from others."""
+        other = {*_SOON, _COMPRESSION}
+        config = {name: value for name, value in self.config.items() if name not in other}
         return replace(self, config=config)
 
 
@@ -59,7 +71,7 @@ QueueSpec = tuple[str, str, int]
 
 def spec(name: str, kind: str, partitions: int = 1) -> TopicSpec:
     """Return what a topic of a kind must be like."""
-    config = {"message.timestamp.type": "CreateTime", **KINDS[kind]}
+    config = {"message.timestamp.type": "CreateTime", **_READABLE, **KINDS[kind]}
     return TopicSpec(name, kind, partitions, config)
 
 

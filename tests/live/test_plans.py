@@ -131,6 +131,7 @@ def test_topics_are_printed_without_kafka() -> None:
     [presence] = [row for row in rows if row["kind"] == "presence"]
     assert presence["config"] == {
         "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
         "max.compaction.lag.ms": "60000",
         "message.timestamp.type": "LogAppendTime",
         "min.cleanable.dirty.ratio": "0.1",

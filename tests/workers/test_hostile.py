@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streams.kafka import deploy
+from streams.kafka import KafkaError, deploy
 from streams.node import Forwarder, Record
 from streams.protocol import Ack, Command, CommandKind, Flag
 from streams.wire import encode_catalog_object, encode_presence
@@ -83,6 +83,36 @@ def test_rubbish_is_told_with_its_coordinates_and_holds_nothing_up(
     numbers = {11235} if kind == "cmd" else {11235, 11271}
     assert {e["error"] for e in told} == numbers
     assert all(e["detail"] for e in told)
+
+
+@pytest.mark.parametrize(
+    ("kind", "instance"), [("cmd", "ServerA"), ("txq", "ServerB"), ("presence", None)]
+)
+def test_a_record_that_no_client_could_inflate_stops_nobody(
+    system: System, kind: str, instance: str | None
+) -> None:
+    """As zstd 90 MB of zeros are 3 kB; Kafka's client fails to read them, again and again."""
+    topics = system.cluster.topics
+    topic = topics.presence if instance is None else topics.name(kind, instance)
+    reports: list[tuple[KafkaError | None, int | None]] = []
+    producer = system.cluster.producer(
+        compression_type="zstd", message_max_bytes=1_000_000_000, delivery_report_only_error=False
+    )
+    producer.produce(
+        topic,
+        key=b"k",
+        value=bytes(90_000_000),
+        on_delivery=lambda error, message: reports.append((error, message.offset())),
+    )
+    assert producer.flush(60) == 0
+    [(error, offset)] = reports
+    if error is None:  # stored as lz4, and read
+        at = (topic, offset)
+        [told] = system.events(CORRUPTED, lambda e: (e["topic"], e["offset"]) == at, 1)
+        assert told["instance"] == instance
+    else:
+        assert error.code() == KafkaError.MSG_SIZE_TOO_LARGE
+    flows(system)
 
 
 def test_what_a_forwarder_need_not_read_is_told_by_the_endpoint(system: System) -> None:
