@@ -8,7 +8,7 @@ import struct
 from tests.running import eventually
 from tests.workers.rig import pause
 
-_PRODUCE, _VERSION = 0, 3
+_PRODUCE, _VERSION, _LZ4 = 0, 3, 3
 _NO_LEADER_YET = 3, 6
 """UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER: the topic was made just now."""
 
@@ -56,11 +56,20 @@ def _record(key: bytes, value: bytes, headers: list[tuple[bytes, bytes]]) -> byt
 def _batch(record: bytes) -> bytes:
     now = 1_700_000_000_000
     after_crc = (
-        struct.pack(">hiqqqhii", 0, 0, now, now, -1, -1, -1, 1) + record
+        struct.pack(">hiqqqhii", _LZ4, 0, now, now, -1, -1, -1, 1) + _frame(record)
     )  # attributes, last offset delta, two timestamps, no producer, one record
     crc = _crc32c(after_crc)
     rest = struct.pack(">ibI", -1, 2, crc) + after_crc
     return struct.pack(">qi", 0, len(rest)) + rest
+
+
+def _frame(raw: bytes) -> bytes:
+    """Return an LZ4 frame of one block that is stored as it is.
+
+    A broker that stores lz4 writes anything else anew, and makes text of the names of headers.
+    """
+    stored = struct.pack("<I", len(raw) | 1 << 31) + raw
+    return b"\x04\x22\x4d\x18\x60\x40\x82" + stored + bytes(4)
 
 
 def _sized(raw: bytes) -> bytes:
