@@ -55,9 +55,9 @@ def _record(key: bytes, value: bytes, headers: list[tuple[bytes, bytes]]) -> byt
 
 def _batch(record: bytes) -> bytes:
     now = 1_700_000_000_000
-    after_crc = (
-        struct.pack(">hiqqqhii", _LZ4, 0, now, now, -1, -1, -1, 1) + _frame(record)
-    )  # attributes, last offset delta, two timestamps, no producer, one record
+    # attributes, last offset delta, two timestamps, no producer, one record
+    numbers = struct.pack(">hiqqqhii", _LZ4, 0, now, now, -1, -1, -1, 1)
+    after_crc = numbers + _frame(record)
     crc = _crc32c(after_crc)
     rest = struct.pack(">ibI", -1, 2, crc) + after_crc
     return struct.pack(">qi", 0, len(rest)) + rest
