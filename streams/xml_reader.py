@@ -46,7 +46,10 @@ def read_xml(text: bytes | str) -> ElementTree.Element:
     if len(body) > LARGEST:
         raise XmlError(f"more than {LARGEST >> 20} MiB")
     _demand_well_formed(body, encoding)
-    return ElementTree.fromstring(body, ElementTree.XMLParser(encoding=encoding))
+    try:
+        return ElementTree.fromstring(body, ElementTree.XMLParser(encoding=encoding))
+    except ElementTree.ParseError as error:  # of a tree's names: a prefix that is bound to nothing
+        raise XmlError(str(error)) from None
 
 
 def _demand_well_formed(body: bytes, encoding: str | None = None) -> None:

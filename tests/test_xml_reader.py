@@ -52,6 +52,14 @@ def test_a_refusal_says_why() -> None:
             read_xml(text)
 
 
+@pytest.mark.parametrize("text", [b"<a:b/>", b"<a><b :c='1'/></a>", b"<a:b:c/>", b"<a b:c='2'/>"])
+def test_a_prefix_that_is_bound_to_nothing_is_refused(text: bytes) -> None:
+    """Without namespaces it is well-formed; a tree cannot be built of it."""
+    with pytest.raises(XmlError):
+        read_xml(text)
+    assert parse_xml(text) is None
+
+
 def test_of_a_text_the_declared_encoding_does_not_count() -> None:
     assert read_xml('<?xml version="1.0" encoding="utf-16"?><a>ä</a>').text == "ä"
 

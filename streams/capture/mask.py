@@ -78,7 +78,7 @@ def _decoded(body: bytes) -> tuple[str, str]:
 def _regex(text: str) -> Callable[[bytes], Masked]:
     try:
         pattern = re.compile(text, re.DOTALL)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise UsageError(f"'{text}' is no regular expression: {error}.", _FORM) from None
 
     def apply(body: bytes) -> Masked:
@@ -193,7 +193,7 @@ def _xml(path: str) -> Callable[[bytes], Masked]:
     wanted = _in_any_namespace(f".{elements}")
     try:
         ElementTree.Element("all").findall(wanted)
-    except (SyntaxError, KeyError, TypeError, IndexError):
+    except (SyntaxError, KeyError, TypeError, IndexError, ValueError, RecursionError):
         raise UsageError(f"'{path}' is no path that is understood.", _FORM) from None
 
     def apply(body: bytes) -> Masked:

@@ -108,7 +108,10 @@ def test_a_rule_may_be_of_a_type() -> None:
     assert rule_of("http://x/Order=$.a").type == "http://x/Order"
 
 
-@pytest.mark.parametrize("text", ["", "Customer", "$", "$.a[", "~(", "//a[", "Order="])
+@pytest.mark.parametrize(
+    "text",
+    ["", "Customer", "$", "$.a[", "~(", "~a{99999999999}", "//a[", f"/a[{'9' * 5_000}]", "Order="],
+)
 def test_what_is_no_rule(text: str) -> None:
     with pytest.raises(UsageError):
         rule_of(text)

@@ -81,12 +81,13 @@ _BODIES_OF_OBJECTS = (
 _BOMB_ONCE_IN = 400
 _BOMBS = (2_000_000, 20_000_000)
 """Bytes of zeros: compressed they are a few kilobytes, which is all that Kafka's limit sees."""
-_NOT_HERE = frozenset({"dialog"})
-"""An endpoint worker's memory: what it cannot read there stops its partition on purpose."""
+_NOT_HERE = frozenset({"dialog", "ingress"})
+"""An endpoint worker's memory: what it cannot read there stops its partition on purpose. And what
+other clusters write: the system of that run has none."""
 
 
 def kinds() -> tuple[str, ...]:
-    """Return the kinds of topics that some role may write, but `dialog`."""
+    """Return the kinds of topics that some role may write there, but `dialog`."""
     rows = [row for role in ROLES.values() for row in role.rows]
     found = {
         r.name for r in rows if r.resource is Resource.TOPIC and Operation.WRITE in r.operations

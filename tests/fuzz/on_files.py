@@ -235,11 +235,17 @@ def _parquet() -> list[bytes]:
     return found
 
 
+_SHORT = 16
+
+
 def _masks(data: bytes) -> None:
     """A rule, then bodies: a rule is refused, a body that it cannot read is a ValueError."""
     found = (*parts_of(data), b"<a b='c'>Ada</a>", b'{"a": [{"b": "Ada"}]}')
     rule, bodies = found[0], found[1:]
-    made = rule_of(rule.decode("utf-8", "replace"))
+    text = rule.decode("utf-8", "replace")
+    made = rule_of(text)
+    if "~" in text:  # whoever gives an expression that takes years may stop it
+        bodies = tuple(body[:_SHORT] for body in bodies)
     for body in bodies:
         try:
             assert isinstance(made.apply(body).body, bytes)
