@@ -90,14 +90,16 @@ def test_an_owner_that_slept_through_its_end_applies_nothing_twice(
     itself that it is a member of nothing is not fenced by Kafka: nobody may ask it then.
     """
     first = two.endpoint(limits=PATIENT)
-    dialog = begin(two)
-    gate, has_read = Gate(), threading.Event()
+    gate, armed, has_read = Gate(), threading.Event(), threading.Event()
 
     def poll(method: Hook, *args: Any) -> Any:
         found = method(*args)
-        if isinstance(found, Message) and found.error() is None:
+        if armed.is_set() and isinstance(found, Message) and found.error() is None:
             has_read.set()
         return found
+
+    first.hooks["poll"] = poll  # before it reads the dialog's begin: a call that waits has no hook
+    dialog = begin(two)
 
     def stop(method: Hook, *args: Any) -> Any:
         found = method(*args)
@@ -105,7 +107,8 @@ def test_an_owner_that_slept_through_its_end_applies_nothing_twice(
             gate.hold()
         return found
 
-    first.hooks.update({"poll": poll, place: stop})
+    first.hooks[place] = stop
+    armed.set()
     send(two, dialog, b"one")
     gate.wait()
     declare_dead(first)
