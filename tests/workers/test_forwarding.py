@@ -42,6 +42,7 @@ def test_a_crash_before_the_commit_repeats_and_never_loses(
     two.endpoint(limits=PATIENT)
     send(two, *bodies)
     out, txq = two.topics.out("A"), two.topics.txq("B")
+    two.until(out, 3)  # so that they are one batch
     first = two.forwarder("A", hooks={point: crash})
     assert isinstance(first.ended(), CrashError)
     two.running.remove(first)
