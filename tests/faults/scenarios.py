@@ -83,8 +83,11 @@ SCENARIOS = (
     Scenario(
         "paused",
         "One broker says nothing for a while",
-        (Wanted(Kind.BROKER_PAUSE, ONE, 8, (1.0, 20.0)),),
-        share=0.12,
+        (
+            Wanted(Kind.BROKER_PAUSE, ONE, 6, (1.0, 20.0)),
+            Wanted(Kind.BROKER_PAUSE, ONE, 2, (20.0, 60.0)),
+        ),
+        share=0.16,
     ),
     Scenario(
         "replicas",
