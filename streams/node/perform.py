@@ -162,16 +162,19 @@ def _enqueue(tx: Transaction, dialog: Dialog, effects: Iterable[Enqueue]) -> Non
     )
     about = dialog.database, service.queue, dialog.group, dialog.conversation, parties
     for header, body, journey in effects:
-        arrived = _arrived(journey, visit)
+        known = journey is None or journey.is_short
+        arrived = (_arrived if known else _with_visit)(journey, visit)
         taken.append(QueueMessage(*about, header, arrived, body, dialog.priority))
 
 
-@lru_cache(1024)
-def _arrived(journey: Journey | None, visit: tuple[str, int]) -> Journey:
+def _with_visit(journey: Journey | None, visit: tuple[str, int]) -> Journey:
     """Return a journey with its last visit; what was made here has made no other."""
     if journey is None:
         return Journey(0, visit[1], 0, visit[1], 0, (visit,))
     return journey._replace(path=(*journey.path, visit))
+
+
+_arrived = lru_cache(1024)(_with_visit)
 
 
 def _enqueue_own(

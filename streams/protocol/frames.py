@@ -40,6 +40,8 @@ class Flag(IntFlag):
 
 
 _UNSEQUENCED = int(Flag.UNSEQUENCED)
+_SHORT_PATH, _SHORT_NAMES = 32, 1_024
+"""Visits, and characters of their names: twice the hops that a copy has, and thrice their names."""
 
 
 class Parties(NamedTuple):
@@ -95,6 +97,14 @@ class Journey(NamedTuple):
     sent_at: int
     first_hop: int = 0
     path: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_short(self) -> bool:
+        """Tell whether it may be remembered: as a value, a path from outside may take megabytes."""
+        return (
+            len(self.path) <= _SHORT_PATH
+            and sum(len(instance) for instance, _ in self.path) <= _SHORT_NAMES
+        )
 
 
 class Message(NamedTuple):

@@ -16,6 +16,9 @@ LONGEST = 16_384
 LARGEST = 65_536
 """Bytes of a header; a thousand remembered ones take no more than 64 MiB."""
 
+LARGEST_HOP = 16_384
+"""Bytes of a copy's journey: twice as many as 16 hops with the longest names take."""
+
 Fits = Callable[[Any], bool]
 Excess = Callable[[dict[str, Any]], str | None]
 """Returns the name of the first field that is out of bounds."""

@@ -18,16 +18,16 @@ from streams.protocol.frames import (
     Status,
 )
 from streams.schema import load
-from streams.wire.bounds import LARGEST, LONGEST
+from streams.wire.bounds import LARGEST, LARGEST_HOP, LONGEST
 from streams.wire.glance import guid, name, number
 from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, MalformedError, Record
 
 ROUTE = Codec("Route", longest=LONGEST, largest=LARGEST)
 MESSAGE = Codec("Message", longest=LONGEST, largest=LARGEST)
-HOP = Codec("Hop", longest=LONGEST, largest=LARGEST)
-ACK = Codec("Ack", longest=LONGEST)
-STATUS = Codec("Status", longest=LONGEST)
+HOP = Codec("Hop", longest=LONGEST, largest=LARGEST_HOP)
+ACK = Codec("Ack", longest=LONGEST, largest=LARGEST)
+STATUS = Codec("Status", longest=LONGEST, largest=LARGEST)
 EVENT = Codec("Event")
 PRESENCE = Codec("Presence", longest=LONGEST)
 CATALOG_OBJECT = Codec("CatalogObject")
@@ -41,11 +41,23 @@ _REMEMBERED, _SHORT = 4096, 1024
 """How many values, and of how many bytes at most, are remembered of what comes again and again."""
 _PARTIES, _JOURNEYS = 16_384, 1_024
 """So many pairs of services may converse at once, and so many ways differ, to be remembered."""
+_LONGEST_WHOLE = 10 + 16 + 64 + 9 + 3 + 6 + 9
+"""Bytes of a header that is read at a glance: prefix, id, type, and what follows it."""
 
 
-@lru_cache(_PARTIES)
 def encode_parties(parties: Parties) -> bytes:
     """Encode ``sb-route``."""
+    return (_encoded_short_parties if _is_short(parties) else _encoded_parties)(parties)
+
+
+def _is_short(parties: Parties) -> bool:
+    """Tell whether parties may be remembered: what was read may have names of any length."""
+    to_service, to_broker, from_service, from_broker, contract = parties[:5]
+    names = len(to_service) + len(from_service) + len(from_broker) + len(contract)
+    return names + len(to_broker or "") <= _SHORT
+
+
+def _encoded_parties(parties: Parties) -> bytes:
     return ROUTE.encode(
         {
             "to_service": parties.to_service,
@@ -57,6 +69,9 @@ def encode_parties(parties: Parties) -> bytes:
             "locked": parties.locked,
         }
     )
+
+
+_encoded_short_parties = lru_cache(_PARTIES)(_encoded_parties)
 
 
 def decode_parties(raw: bytes | None) -> Parties:
@@ -113,7 +128,7 @@ def decode_header(raw: bytes | None) -> Header:
 
 def _whole(raw: bytes) -> Header | None:
     """Return the header of a whole message without flags, which nearly all are."""
-    if len(raw) < 32 or not raw.startswith(MESSAGE.prefix):
+    if not 32 <= len(raw) <= _LONGEST_WHOLE or not raw.startswith(MESSAGE.prefix):
         return None
     begin = end = 27 + (raw[26] >> 1)
     while raw[end : end + 1] >= b"\x80":
@@ -163,9 +178,12 @@ def _check_flags(flags: int, sequence: int) -> None:
         raise MalformedError(text, Number.UNSEQUENCED_NUMBER)
 
 
-@lru_cache(_JOURNEYS)
 def encode_journey(journey: Journey) -> bytes:
     """Encode ``sb-hop``; forwarders then edit it in place (:mod:`streams.wire.hop`)."""
+    return (_encoded_short_journey if journey.is_short else _encoded_journey)(journey)
+
+
+def _encoded_journey(journey: Journey) -> bytes:
     return HOP.pack(
         (
             journey.hops_remaining,
@@ -176,6 +194,9 @@ def encode_journey(journey: Journey) -> bytes:
             journey.path,
         )
     )
+
+
+_encoded_short_journey = lru_cache(_JOURNEYS)(_encoded_journey)
 
 
 def decode_journey(raw: bytes | None) -> Journey:

@@ -17,6 +17,7 @@ block of one item and a zero. Whatever does not look like this is decoded and en
 from __future__ import annotations
 
 from streams.protocol.frames import Journey
+from streams.wire.bounds import LARGEST_HOP
 from streams.wire.codecs import HOP, decode_journey, encode_journey
 
 _PREFIX = HOP.prefix
@@ -26,7 +27,7 @@ _HOPS, EXPIRES, EXPIRES_END, _ATTEMPT, _FIRST_HOP, _PATH = 10, 11, 19, 19, 28, 2
 def in_place(raw: bytes) -> bool:
     """Tell whether the bytes have the layout above."""
     return (
-        len(raw) > _PATH
+        _PATH < len(raw) <= LARGEST_HOP
         and raw.startswith(_PREFIX)
         and not (raw[_HOPS] | raw[_ATTEMPT] | raw[_FIRST_HOP]) & 0x81
         and raw[-1] == 0

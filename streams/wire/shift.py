@@ -27,6 +27,8 @@ _LAST = 2**63 - 1
 _REMEMBERED = 1 << 12
 _SHORTEST = len(MESSAGE_CODEC.prefix) + 17
 """Of ``sb-message``: prefix, message id, and at least one number behind it."""
+_SHORT = 1_024
+"""Bytes of a header that is shifted in place, or remembered."""
 
 
 def shifted(headers: Headers, by: int) -> Headers:
@@ -38,12 +40,13 @@ def _shifted(name: str, raw: bytes | None, by: int) -> bytes | None:
     if raw is None or name not in (HOP, MESSAGE):
         return raw
     try:
-        return _hop(raw, by) if name == HOP else _message(raw, by)
+        if name == HOP:
+            return (_short_hop if len(raw) <= _SHORT else _hop)(raw, by)
+        return _message(raw, by)
     except (MalformedError, ValueError):  # the latter of numbers that are too large
         return raw
 
 
-@lru_cache(_REMEMBERED)  # what is sent in one transaction has one of these
 def _hop(raw: bytes, by: int) -> bytes:
     if not in_place(raw):
         journey = decode_journey(raw)
@@ -52,8 +55,13 @@ def _hop(raw: bytes, by: int) -> bytes:
     return b"%b%b%b" % (raw[:EXPIRES], instant(_bounded(at + by)), raw[EXPIRES_END:])
 
 
+# What is sent in one transaction has one of these.
+_short_hop = lru_cache(_REMEMBERED)(_hop)
+
+
 def _message(raw: bytes, by: int) -> bytes:
-    if not raw.startswith(MESSAGE_CODEC.prefix) or len(raw) < _SHORTEST or raw[-1] > 0x7F:
+    is_short = raw.startswith(MESSAGE_CODEC.prefix) and _SHORTEST <= len(raw) <= _SHORT
+    if not is_short or raw[-1] > 0x7F:
         header = decode_header(raw)
         at = _bounded(header.dialog_expires_at + by)
         return encode_header(header._replace(dialog_expires_at=at))

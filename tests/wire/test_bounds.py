@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 import uuid
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -10,18 +13,25 @@ from hypothesis import strategies as st
 
 from streams.errors import EventKind
 from streams.node import event
-from streams.protocol import Command, CommandKind, Header, Parties
+from streams.protocol import Ack, Command, CommandKind, Header, Journey, Parties
 from streams.wire import MalformedError, decode_event, encode_event
 from streams.wire.bounds import LONGEST
 from streams.wire.codecs import (
+    HOP,
+    decode_ack_value,
     decode_catalog_object,
     decode_header,
+    decode_journey,
     decode_parties,
+    encode_ack,
     encode_catalog_object,
     encode_header,
+    encode_journey,
     encode_parties,
 )
+from streams.wire.hop import Hop
 from streams.wire.packing import pack_long
+from streams.wire.shift import shifted
 from streams.wire.statements import decode_command, encode_command
 
 PLAIN = Header(uuid.UUID(int=1), "DEFAULT", 0, 1_790_000_000_000, 1_790_000_000_001)
@@ -87,3 +97,43 @@ def test_an_event_is_told_whatever_it_tells_of(
             assert found[name] == value
     for name, text in texts.items():
         assert found[name][:900] == (text * times).encode("utf-8", "replace").decode()[:900]
+
+
+def remembered(made: Callable[[int], object]) -> int:
+    """Return how many bytes are kept of what was made fifty times, all of it different."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for number in range(50):
+            made(number)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+def test_of_what_is_large_nothing_is_remembered() -> None:
+    """What is read is bounded as bytes; as values it takes forty times as much, and is renewed."""
+    path = (("", 0),) * 8_000
+    journeys = [Journey(16, 1, 100, number, 0, path) for number in range(50)]
+    raw = [HOP.pack((16, bytes(8), 100, bytes(7) + bytes([n]), 0, path)) for n in range(50)]
+    large = [PARTIES._replace(contract=f"{number}" * 8_000) for number in range(50)]
+    assert remembered(lambda n: encode_journey(journeys[n])) < 200_000
+    assert remembered(lambda n: shifted([("sb-hop", raw[n])], 5)) < 200_000
+    assert remembered(lambda n: Hop(raw[n]).edited("A", 1, b"", spend=False)) < 200_000
+    assert remembered(lambda n: encode_parties(large[n])) < 200_000
+
+
+def test_a_journey_that_nobody_makes_is_malformed() -> None:
+    """It is no longer than the longest names of 16 instances, wherever it is read."""
+    names = encode_journey(Journey(16, 1, 0, 1, 0, (("\u4e00" * 128, 1_790_000_000_000),) * 16))
+    assert len(decode_journey(names).path) == 16
+    for tail in (bytes(20_000), pack_long(9_000) + bytes(18_001)):
+        with pytest.raises(MalformedError, match="at most"):
+            Hop(encode_journey(Journey(16, 1, 0, 1))[:-1] + tail)
+
+
+def test_an_acknowledgement_has_no_runs_without_end() -> None:
+    raw = encode_ack(Ack(0))[:-3]
+    with pytest.raises(MalformedError, match="at most"):
+        decode_ack_value(raw + bytes(100_000), uuid.UUID(int=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -105,3 +106,16 @@ def test_an_id_is_one_in_every_respect(value: uuid.UUID) -> None:
     made = guid(value.bytes)
     assert (made, hash(made), str(made)) == (value, hash(value), str(value))
     assert made.is_safe is value.is_safe
+
+
+def test_a_number_without_an_end_takes_no_time() -> None:
+    """Shifted bit by bit a number of a megabyte took half a minute; compressed it is nothing."""
+    head = c.MESSAGE.prefix + bytes(16) + pack_string("DEFAULT")
+    began = time.process_time()
+    for tail in (
+        b"\xff" * 1_000_000 + b"\2\0\2\0\2\2",
+        b"\2\0\2\0\2" + b"\xff" * 1_000_000 + b"\2",
+    ):
+        with pytest.raises(MalformedError):
+            c.decode_header(head + tail)
+    assert time.process_time() - began < 2
