@@ -23,9 +23,13 @@ class Lock:
     def admits(self, parties: Parties, header: Header | None, attempt: int) -> bool:
         """Tell whether a frame is the other side's; locks with the first one.
 
-        ``header`` is ``None`` for an acknowledgement. Who is refused is told why (8495).
+        ``header`` is ``None`` for an acknowledgement. The sender of a refused frame gets an Error
+        (8495), unless the frame is of another service than the dialog is with: it is forged.
         """
         dialog, broker = self.dialog, parties.from_broker
+        if parties.from_service != dialog.far_service:
+            self._report(header, attempt, broker)
+            return False
         far = dialog.far_broker
         if far is not None and (far == broker or self.key(far) == self.key(broker)):
             if not dialog.locked:
@@ -45,8 +49,11 @@ class Lock:
         self.effects.append(Report(EventKind.REMOTE_MESSAGE_ACKNOWLEDGEMENT, 4, from_broker=broker))
 
     def _refuse(self, header: Header | None, attempt: int, broker: str) -> None:
-        another = Number.ANOTHER_INSTANCE_CONVERSES
-        self.effects.append(undeliverable(another, header, attempt, broker))
+        self._report(header, attempt, broker)
         is_broker_error = header is not None and not header.sequenced
         if self.dialog.is_initiator and not is_broker_error:  # a broker Error is never answered
             self.effects.append(SendError(Number.ANOTHER_INSTANCE_ACKNOWLEDGED, broker, attempt))
+
+    def _report(self, header: Header | None, attempt: int, broker: str) -> None:
+        another = Number.ANOTHER_INSTANCE_CONVERSES
+        self.effects.append(undeliverable(another, header, attempt, broker))

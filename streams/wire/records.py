@@ -202,9 +202,15 @@ def read_queued(value: bytes | None, headers: Headers | None) -> Message:
 def read_ack(
     key: bytes | str | None, value: bytes | None, headers: Headers | None
 ) -> Acknowledgement | Status:
-    """Read a record of ``ack``: an acknowledgement frame, or the local forwarder's status."""
+    """Read a record of ``ack``: an acknowledgement frame, or the local forwarder's status.
+
+    A forwarder writes its own status without headers. A status with headers came through a
+    forwarder from outside: a frame whose body is a status instead of an acknowledgement.
+    """
     conversation = conversation_of(key)
     read = decode_ack_value(value, conversation)
-    if isinstance(read, Status):
-        return read
-    return Acknowledgement(conversation, decode_parties(header_of(headers, ROUTE)), read)
+    if not isinstance(read, Status):
+        return Acknowledgement(conversation, decode_parties(header_of(headers, ROUTE)), read)
+    if headers:
+        raise MalformedError("a status from outside where an acknowledgement is expected")
+    return read

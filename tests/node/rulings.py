@@ -99,6 +99,8 @@ DIALOGS = (
     Ruling("D3.3", "An Error that a broker made is never answered.", OURS),
     Ruling("D3.4", "A target's endpoint belongs to the broker id that created it: the same "
            "conversation from another one is undeliverable and not answered.", OURS),
+    Ruling("D3.5", "A frame of another service than the dialog's far service changes nothing and "
+           "is not answered (event 160, 11224), whatever its broker id.", OURS),
     Ruling("D4.1", "What a state does not allow is refused: SEND with 8429, END with 8427.",
            DOCUMENTED, f"{VIEW}; {ERRORS}"),
     Ruling("D4.2", "STARTED_INBOUND until the first message is there, then CONVERSING.",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from streams.errors import EventKind
-from streams.protocol import Flag, Limits, Report, State
+from streams.protocol import Flag, Limits, Report, State, Status
 from tests.node.evidence import shows
 
 from .build import (
     LIFETIME,
     OTHER_BROKER,
     TARGET_BROKER,
+    Frame,
     ack,
     acked,
     answers,
@@ -193,6 +194,41 @@ def test_a_closed_key_belongs_to_that_broker_too() -> None:
     side.cleans_up()
     assert acked(side.hears(message(0, broker="X"))) is None
     assert acked(side.hears(message(0))) is not None
+
+
+@shows("D3.5")
+@pytest.mark.parametrize("far_broker", [None, TARGET_BROKER])
+@pytest.mark.parametrize(
+    "frame",
+    [ack(1), ack(1, closed=True), message(0, broker=TARGET_BROKER), broker_error()],
+    ids=["acknowledgement", "closed", "message", "error"],
+)
+def test_a_frame_of_another_service_changes_nothing(frame: Frame, far_broker: str | None) -> None:
+    """It is not answered, and the frame of the dialog's own service still locks the broker id."""
+    side = conversing()
+    side.dialog.far_broker = far_broker
+    before = side.dialog.copy()
+    assert not isinstance(frame, Status)
+    forged = frame._replace(parties=frame.parties._replace(from_service="AnotherService"))
+    effects = side.hears(forged)
+    assert side.dialog == before
+    assert undeliverable(effects) == [11224]
+    assert (answers(effects), acked(effects)) == ([], None)
+    side.hears(ack(1))
+    assert side.dialog.locked
+    assert side.dialog.acknowledged == (1, 0)
+
+
+@shows("D3.5")
+def test_a_target_takes_nothing_from_another_service() -> None:
+    """A broker id alone does not identify the initiator."""
+    side = target()
+    before = side.dialog.copy()
+    route = message(0).parties._replace(from_service="initiatorservice")  # binary comparison
+    effects = side.hears(message(0)._replace(parties=route))
+    assert side.dialog == before
+    assert undeliverable(effects) == [11224]
+    assert (queued(effects), acked(effects)) == ([], None)
 
 
 # --- Errors --------------------------------------------------------------------------------------

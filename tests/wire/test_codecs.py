@@ -278,6 +278,17 @@ def test_ack_record(conversation: uuid.UUID, parties: Parties, ack: Ack, journey
     assert read == Acknowledgement(conversation, parties, ack)
 
 
+def test_a_status_is_read_only_without_an_envelope() -> None:
+    """The local forwarder writes none; with one it came from outside, as the body of a frame."""
+    status = Status(uuid.UUID(int=1), "DatabaseA", True, 9770, 0, 1, "Service")
+    key, raw = r.key_of(status.conversation), c.encode_status(status)
+    assert r.read_ack(key, raw, []) == r.read_ack(key, raw, None) == status
+    route = c.encode_parties(Parties("To", None, "From", "Broker", "DEFAULT", False))
+    for headers in ([(r.ROUTE, route)], [("anything", None)]):
+        with pytest.raises(MalformedError, match="a status from outside"):
+            r.read_ack(key, raw, headers)
+
+
 @thoroughly
 @given(v.uuids, v.uuids, v.parties, v.headers, v.journeys)
 def test_queue_record(
