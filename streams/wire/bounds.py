@@ -2,7 +2,8 @@
 
 A number of more than 32 bits in an ``int`` is read without a word, and a text may have as many
 bytes as a record. Either would be written again, into an event or to another instance, where it
-does not fit, so both are refused where they are read.
+does not fit, so both are refused where they are read. So is an expiry (a field ``...expires_at``)
+so late that it does not fit when a time to live is added.
 """
 
 from __future__ import annotations
@@ -19,13 +20,19 @@ LARGEST = 65_536
 LARGEST_HOP = 16_384
 """Bytes of a copy's journey: twice as many as 16 hops with the longest names take."""
 
+LATEST = 253_402_300_799_999
+"""Epoch milliseconds of an expiry: the end of the year 9999. A dialog lives 68 years at most."""
+
 Fits = Callable[[Any], bool]
 Excess = Callable[[dict[str, Any]], str | None]
 """Returns the name of the first field that is out of bounds."""
 
 
 def bounds(schema: Any, longest: int | None) -> Excess:
-    """Return what looks at the fields of a record; ``longest``: of its texts, ``None``: any."""
+    """Return what looks at the fields of a record; ``longest``: of its texts.
+
+    ``None``: it comes from a worker or an operator, so texts and expiries may be any.
+    """
     fields = _fields(schema, longest)
 
     def excess(record: dict[str, Any]) -> str | None:
@@ -38,8 +45,18 @@ def bounds(schema: Any, longest: int | None) -> Excess:
 
 
 def _fields(schema: Any, longest: int | None) -> Sequence[tuple[str, Fits]]:
-    found = ((field["name"], _fits(field["type"], longest)) for field in schema["fields"])
+    found = ((field["name"], _field(field, longest)) for field in schema["fields"])
     return [(name, fits) for name, fits in found if fits is not None]
+
+
+def _field(field: dict[str, Any], longest: int | None) -> Fits | None:
+    if longest is not None and field["name"].endswith("expires_at"):
+        return _is_expiry
+    return _fits(field["type"], longest)
+
+
+def _is_expiry(value: int | bytes) -> bool:
+    return (value if isinstance(value, int) else int.from_bytes(value, "big")) <= LATEST
 
 
 def _fits(kind: Any, longest: int | None) -> Fits | None:

@@ -18,7 +18,7 @@ from streams.protocol.frames import (
     Status,
 )
 from streams.schema import load
-from streams.wire.bounds import LARGEST, LARGEST_HOP, LONGEST
+from streams.wire.bounds import LARGEST, LARGEST_HOP, LATEST, LONGEST
 from streams.wire.glance import guid, name, number
 from streams.wire.packing import pack_long, pack_string
 from streams.wire.single_object import Codec, MalformedError, Record
@@ -138,7 +138,9 @@ def _whole(raw: bytes) -> Header | None:
         return None
     kind, sequence = name(raw[26:begin]), number(raw[begin:end])
     enqueued_at, ends_at = number(raw[end + 3 : end + 9]), number(raw[end + 9 :])
-    if kind is None or sequence is None or enqueued_at is None or ends_at is None:
+    if kind is None or sequence is None or enqueued_at is None:
+        return None
+    if ends_at is None or ends_at > LATEST:
         return None
     made = Arrived(guid(raw[10:26]), kind, sequence, enqueued_at, ends_at)
     made.raw = raw

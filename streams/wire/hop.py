@@ -17,10 +17,11 @@ block of one item and a zero. Whatever does not look like this is decoded and en
 from __future__ import annotations
 
 from streams.protocol.frames import Journey
-from streams.wire.bounds import LARGEST_HOP
+from streams.wire.bounds import LARGEST_HOP, LATEST
 from streams.wire.codecs import HOP, decode_journey, encode_journey
 
 _PREFIX = HOP.prefix
+_LATEST = LATEST.to_bytes(8, "big")
 _HOPS, EXPIRES, EXPIRES_END, _ATTEMPT, _FIRST_HOP, _PATH = 10, 11, 19, 19, 28, 29
 
 
@@ -31,6 +32,7 @@ def in_place(raw: bytes) -> bool:
         and raw.startswith(_PREFIX)
         and not (raw[_HOPS] | raw[_ATTEMPT] | raw[_FIRST_HOP]) & 0x81
         and raw[-1] == 0
+        and raw[EXPIRES:EXPIRES_END] <= _LATEST
     )
 
 

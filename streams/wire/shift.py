@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from streams.wire.bounds import LATEST
 from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
 from streams.wire.codecs import (
     decode_header,
@@ -23,7 +24,6 @@ from streams.wire.hop import EXPIRES, EXPIRES_END, in_place, instant, varint
 from streams.wire.records import HOP, MESSAGE, Headers
 from streams.wire.single_object import MalformedError
 
-_LAST = 2**63 - 1
 _REMEMBERED = 1 << 12
 _SHORTEST = len(MESSAGE_CODEC.prefix) + 17
 """Of ``sb-message``: prefix, message id, and at least one number behind it."""
@@ -75,4 +75,4 @@ def _message(raw: bytes, by: int) -> bytes:
 
 
 def _bounded(at: int) -> int:
-    return min(max(at, 0), _LAST)
+    return min(max(at, 0), LATEST)

@@ -15,7 +15,7 @@ from streams.errors import EventKind
 from streams.node import event
 from streams.protocol import Ack, Command, CommandKind, Header, Journey, Parties
 from streams.wire import MalformedError, decode_event, encode_event
-from streams.wire.bounds import LONGEST
+from streams.wire.bounds import LATEST, LONGEST
 from streams.wire.codecs import (
     HOP,
     decode_ack_value,
@@ -72,6 +72,27 @@ def test_a_statement_whose_refusal_would_be_too_large_is_malformed(field: str) -
 
 def test_what_an_operator_writes_may_be_long() -> None:
     assert decode_catalog_object(encode_catalog_object(1, "x" * 900_000))[1] == "x" * 900_000
+
+
+@pytest.mark.parametrize("changes", [{}, {"fragments": 2}])
+def test_a_lifetime_without_end_is_malformed(changes: dict[str, int]) -> None:
+    """An endpoint worker adds a time to live to it, and writes the sum into its state."""
+    last = PLAIN._replace(dialog_expires_at=LATEST, **changes)
+    assert decode_header(encode_header(last)) == last
+    for at in (LATEST + 1, 2**62, 2**63 - 1):
+        with pytest.raises(MalformedError, match="dialog_expires_at is out of bounds"):
+            decode_header(encode_header(last._replace(dialog_expires_at=at)))
+
+
+@pytest.mark.parametrize("attempt", [0, 100])
+def test_a_time_to_live_without_end_is_malformed(attempt: int) -> None:
+    """A forwarder would hold the copy in memory for as long."""
+    last = Journey(16, LATEST, attempt, 1)
+    assert decode_journey(encode_journey(last)) == last
+    assert not Hop(encode_journey(last)).expired(LATEST - 1)
+    for at in (LATEST + 1, 2**64 - 1):
+        with pytest.raises(MalformedError, match="expires_at is out of bounds"):
+            Hop(encode_journey(last._replace(expires_at=at)))
 
 
 TEXTS = ("database", "conversation", "from_service", "next_hop", "detail", "path", "route")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from streams.protocol import Header, Journey
 from streams.wire import decode_header, decode_journey, encode_header, encode_journey
+from streams.wire.bounds import LATEST
 from streams.wire.records import HOP, MESSAGE, ROUTE, Headers
 from streams.wire.shift import shifted
 
@@ -18,12 +19,11 @@ from . import values as v
 
 thoroughly = settings(max_examples=300)
 by_some = st.integers(-(2**40), 2**40)
-LAST = 2**63 - 1
 PLAIN = Journey(16, 2_000, 0, 1_000)
 
 
 def later(at: int, by: int) -> int:
-    return min(max(at + by, 0), LAST) if by else at
+    return min(max(at + by, 0), LATEST) if by else at
 
 
 def only(headers: Headers) -> bytes:

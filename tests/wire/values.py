@@ -20,6 +20,7 @@ from streams.protocol import (
     State,
     Status,
 )
+from streams.wire.bounds import LATEST
 from streams.wire.state import Positions, RequestKey, SeenKey, StateKey
 from streams.wire.statements import ResultRecord
 
@@ -34,6 +35,7 @@ longs = st.integers(-LONG, LONG - 1)
 ints = st.integers(-INT, INT - 1)
 counts = st.integers(0, INT - 1)
 instants = st.integers(0, 2**48)
+expiries = st.integers(0, LATEST)
 
 parties = st.builds(
     Parties, names, maybe_names, names, names, names, st.booleans(), locked=st.booleans()
@@ -54,7 +56,7 @@ headers = st.builds(
     message_id=uuids,
     type=names,
     enqueued_at=longs,
-    dialog_expires_at=longs,
+    dialog_expires_at=st.integers(-LONG, LATEST),
     fragment=st.integers(0, INT - 2).flatmap(
         lambda last: st.tuples(st.integers(0, last), st.just(last))
     ),
@@ -63,7 +65,7 @@ visits = st.tuples(names, instants)
 journeys = st.builds(
     Journey,
     hops_remaining=st.integers(0, 255),
-    expires_at=st.integers(0, 2**64 - 1),
+    expires_at=expiries,
     attempt=st.one_of(st.integers(0, 70), counts),
     sent_at=st.integers(0, 2**64 - 1),
     first_hop=st.one_of(st.integers(0, 70), counts),
