@@ -122,10 +122,12 @@ class Endpoint:
         most: int = UNLIMITED,
         room: Sequence[DialogKey] | None = None,
         opens: bool = True,
+        probes: Sequence[DialogKey] | None = None,
     ) -> Transaction:
         """Open a transaction at ``now``; its first inputs are the timers that are due, if any.
 
-        ``due``: what :meth:`take_due` has returned before; whoever took it answers for it. ``most``
+        ``due``: what :meth:`take_due` has returned before; whoever took it answers for it.
+        ``probes``: what :meth:`next_probes` has; by default it is asked. ``most``
         is as for Transaction, ``room`` and ``opens`` as for Turns; ``room`` is by default whose
         turn it is.
         """
@@ -136,7 +138,7 @@ class Endpoint:
         tx = Transaction(self, bodies, now, self.left_out, timers, most, turns)
         if timers:
             tx.due(self.take_due(now) if due is None else due)
-            tx.wake(islice(self._probes, AT_ONCE))
+            tx.wake(self.next_probes(AT_ONCE) if probes is None else probes)
         return tx
 
     def take_turns(self, most: int) -> tuple[DialogKey, ...]:
@@ -157,6 +159,10 @@ class Endpoint:
     def has_probes(self) -> bool:
         """Tell whether dialogs shall look again: the catalog has changed, a request has ended."""
         return bool(self._probes)
+
+    def next_probes(self, most: int) -> tuple[DialogKey, ...]:
+        """Return dialogs that shall look again; they are no more to when that is merged."""
+        return tuple(islice(self._probes, min(most, AT_ONCE)))
 
     def merge(self, tx: Transaction, out_end: int) -> None:
         """Take over a committed transaction; ``out_end`` is the position of its last copy."""

@@ -50,6 +50,11 @@ class Limits:
         return self.window * self.wider
 
     @property
+    def frame(self) -> int:
+        """Return the largest body of a frame: a fragment's, or an Error's, which is never split."""
+        return max(self.fragment, 65_536)
+
+    @property
     def late(self) -> int:
         """Return how long after the other side's last frame a copy of it may still be appended.
 

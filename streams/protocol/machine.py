@@ -171,7 +171,7 @@ class Machine:
         header, journey = message.header, message.journey
         if not self._lock.admits(message.parties, header, journey.attempt):
             return
-        if self.dialog.state is State.CO and self._receiver.follows(header):  # nearly always
+        if self.dialog.state is State.CO and self._receiver.follows(message):  # nearly always
             self._receiver.store_next(header, journey)
             self._show(message, (position,))
         elif not header.sequenced:

@@ -45,14 +45,16 @@ class Receiver:
         at = message.header.at
         return at < self.dialog.received or at in self.dialog.held
 
-    def follows(self, header: Header) -> bool:
+    def follows(self, message: Message) -> bool:
         """Tell whether a whole message without flags is the next one, and nothing waits."""
+        header = message.header
         return (
             (header.sequence, header.fragment) == self.dialog.received
             and header.fragments == 1
             and not header.flags
             and not self.dialog.held
             and not self.parking.parks
+            and len(message.body) <= self.limits.frame
         )
 
     def store_next(self, header: Header, journey: Journey) -> None:
@@ -67,7 +69,10 @@ class Receiver:
         Yields the messages that are complete with it, in order; whoever takes them may stop.
         """
         dialog, header = self.dialog, message.header
-        if header.fragments > self.limits.fragments(self.limits.body):
+        if (
+            header.fragments > self.limits.fragments(self.limits.body)
+            or len(message.body) > self.limits.frame
+        ):
             self._refused(Number.MESSAGE_TOO_LARGE, message)
             return None
         if header.at == dialog.received:

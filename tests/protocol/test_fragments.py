@@ -145,6 +145,19 @@ def test_more_fragments_than_a_message_may_have() -> None:
     assert acked(effects) is None  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("queue_on", [True, False])
+@pytest.mark.parametrize("sequence", [0, 1], ids=["in order", "out of order"])
+def test_a_frame_larger_than_any_fragment(sequence: int, *, queue_on: bool) -> None:
+    """The window counts fragments, so it bounds bytes only where these are: 8459."""
+    side = target(queue_on=queue_on)
+    largest = message(sequence)._replace(body=bytes(65_536))
+    effects = side.hears(largest._replace(body=bytes(65_537)))
+    assert undeliverable(effects) == [8459]
+    assert acked(effects) is None
+    assert not queued(effects) and not side.dialog.held and not side.dialog.parked
+    assert acked(side.hears(largest)) is not None
+
+
 def test_fragments_that_contradict_each_other() -> None:
     """A message whose fragments disagree on their number is begun anew, and shown to nobody."""
     side = target()

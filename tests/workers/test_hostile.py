@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from streams.errors import Number
 from streams.kafka import KafkaError, deploy
 from streams.node import Forwarder, Record
 from streams.protocol import Ack, Command, CommandKind, Flag
@@ -351,7 +352,7 @@ def test_a_frame_that_grows_too_large_on_its_way_is_dropped_and_told(
     assert (told["topic"], told["partition"], told["offset"]) == (topic, 0, offset)
 
 
-def test_a_message_that_is_too_large_for_a_queue_is_refused_and_told(system: System) -> None:
+def test_a_frame_that_is_larger_than_any_fragment_is_refused_and_told(system: System) -> None:
     key, value, headers = message_record(
         uuid.uuid4(), parties(), header(), journey(), bytes(1_010_000)
     )
@@ -361,7 +362,7 @@ def test_a_message_that_is_too_large_for_a_queue_is_refused_and_told(system: Sys
     assert producer.flush(30) == 0
     flows(system)
     [told] = system.events(160, lambda e: e["conversation"] == key.decode())
-    assert told["topic"] == topic
+    assert told["error"] == Number.MESSAGE_TOO_LARGE
 
 
 @pytest.mark.parametrize("enqueued_at", [2**62, -(2**62)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streams.errors import Number, SurroundingsError
@@ -18,7 +18,14 @@ from streams.node import DialogKey, Transaction
 from streams.protocol import Message as Frame
 from streams.workers.counts import Committed
 from streams.workers.endpoint.allowance import BYTES
-from streams.workers.endpoint.inputs import HeldBackError, Input, Intake, TooMuchError, tell_parked
+from streams.workers.endpoint.inputs import (
+    Bodies,
+    HeldBackError,
+    Input,
+    Intake,
+    TooMuchError,
+    tell_parked,
+)
 from streams.workers.endpoint.partition import HELD_AGAIN, Held, Partition, Work
 from streams.workers.endpoint.transactions import Part, Transactions, number_of
 
@@ -150,38 +157,48 @@ class Applier:
             log.info("%s: %s was not applied: %r; halving it", self._home, work, failure)
             return all(half.is_nothing or self._alone(owned, half) for half in halves)
         log.error("%s: %s was not applied", self._home, work, exc_info=failure)
-        if work.messages or work.due or work.room:
-            return self._transact(owned, work, refusal=number_of(failure))
-        raise SurroundingsError(f"{self._home}: dialogs cannot be probed, see the log.")
+        return self._transact(owned, work, refusal=number_of(failure))
 
     def _transact(self, owned: Partition, work: Work, refusal: Number | None = None) -> bool:
         """Apply work, or with ``refusal`` tell that it cannot be applied; ``False``: aborted.
 
         Where its bodies are too much for one transaction, the allowance is halved until they fit;
-        work that is bisected already is bisected further instead.
+        work that is bisected already is bisected further instead. What one thing needs is read
+        however much it is: a dialog's window bounds it, and less of it would never do.
         """
+        bodies = owned.bodies
         while True:
             began = time.monotonic()
             try:
-                return self._commit([self._applied(owned, work, refusal)], began)
+                return self._commit([self._applied(owned, work, refusal, bodies)], began)
             except TooMuchError:
-                if owned.allowance.records == 1 or not work.opens:
+                if work.opens and owned.allowance.records > 1:
+                    owned.allowance.halve()
+                    work = owned.lessen(work)
+                elif len(work) == 1 and not bodies.unbounded:
+                    bodies = replace(bodies, unbounded=True)
+                else:
                     raise
-                owned.allowance.halve()
-                work = owned.lessen(work)
 
     # --- one transaction -------------------------------------------------------------------------
 
-    def _applied(self, owned: Partition, work: Work, refusal: Number | None = None) -> Applied:
+    def _applied(
+        self,
+        owned: Partition,
+        work: Work,
+        refusal: Number | None = None,
+        bodies: Bodies | None = None,
+    ) -> Applied:
         """Apply work to an overlay, or tell with ``refusal`` that it cannot be applied."""
         tx = owned.endpoint.begin(
-            owned.bodies,
+            bodies or owned.bodies,
             self._now(),
             timers=work.timers and refusal is None,
             due=work.due,
             most=owned.allowance.records,
             room=work.room if refusal is None else (),
             opens=work.opens,
+            probes=work.probes,
         )
         positions = dict(owned.positions)
         left: Sequence[Message] = ()
@@ -190,7 +207,8 @@ class Applier:
             if refusal is None:
                 left = self._apply_records(owned, tx, work, positions)
             else:
-                parked = (*work.due, *work.room)
+                parked = (*work.due, *work.probes, *work.room)
+                tx.probed = work.probes
                 self._refuse(tx, work, parked, positions, refusal)
             tx.close()
         except BaseException:

@@ -48,11 +48,13 @@ class TooMuchError(Exception):
 class Bodies:
     """Bodies by position, for one partition: read again where memory does not have them.
 
-    Raises TooMuchError rather than read more than :data:`BYTES` of them together.
+    Raises TooMuchError rather than read more than :data:`BYTES` of them together, unless
+    ``unbounded``.
     """
 
     cmd: Fetcher
     inbox: Fetcher
+    unbounded: bool = False
 
     @classmethod
     def of(cls, cluster: Cluster, inputs: Inputs, number: int, cache_bytes: int) -> Bodies:
@@ -64,11 +66,23 @@ class Bodies:
 
     def commands(self, positions: Collection[int]) -> dict[int, Command]:
         """Return the commands at these positions of ``cmd``."""
-        return {p: _command(m, headers_of(m)) for p, m in _together(self.cmd, positions)}
+        return {p: _command(m, headers_of(m)) for p, m in self._together(self.cmd, positions)}
 
     def messages(self, positions: Collection[int]) -> dict[int, Frame]:
         """Return the message frames at these positions of ``in``."""
-        return {p: _frame(m, headers_of(m)) for p, m in _together(self.inbox, positions)}
+        return {p: _frame(m, headers_of(m)) for p, m in self._together(self.inbox, positions)}
+
+    def _together(
+        self, fetcher: Fetcher, positions: Collection[int]
+    ) -> Iterator[tuple[int, Message]]:
+        """Yield records in the order of their positions: one pass over the log, forward."""
+        size = 0
+        for position in sorted(positions):
+            record = fetcher.fetch(position)
+            size += len(record)
+            if size > BYTES and len(positions) > 1 and not self.unbounded:
+                raise TooMuchError(f"{len(positions)} bodies")
+            yield position, record
 
     def to_move(self, moves: Moves) -> list[Message]:
         """Return the records of bodies that are to be moved, of ``cmd`` and ``in``.
@@ -88,17 +102,6 @@ class Bodies:
         """Let the broker go."""
         self.cmd.close()
         self.inbox.close()
-
-
-def _together(fetcher: Fetcher, positions: Collection[int]) -> Iterator[tuple[int, Message]]:
-    """Yield records in the order of their positions: one pass over the log, forward."""
-    size = 0
-    for position in sorted(positions):
-        record = fetcher.fetch(position)
-        size += len(record)
-        if size > BYTES and len(positions) > 1:
-            raise TooMuchError(f"{len(positions)} bodies")
-        yield position, record
 
 
 @dataclass(frozen=True, slots=True)

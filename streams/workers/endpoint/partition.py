@@ -15,13 +15,13 @@ from streams.workers.endpoint.inputs import Bodies
 class Work:
     """What one transaction is to apply: records, then dialogs whose time has come.
 
-    ``probes``: also let dialogs that wait for a route try again. ``room`` are dialogs of the
+    ``probes`` are dialogs that look again after a catalog change. ``room`` are dialogs of the
     backlog whose turn it is; with ``opens`` those transmit, too, whose windows the records open.
     """
 
     messages: Sequence[Message] = ()
     due: Sequence[DialogKey] = ()
-    probes: bool = False
+    probes: Sequence[DialogKey] = ()
     room: Sequence[DialogKey] = ()
     opens: bool = True
 
@@ -37,27 +37,29 @@ class Work:
 
     def __len__(self) -> int:
         """Return how many things are to be applied."""
-        return len(self.messages) + len(self.due) + len(self.room)
+        return len(self.messages) + len(self.due) + len(self.probes) + len(self.room)
 
     def halves(self) -> tuple[Work, Work] | None:
         """Split what could not be applied; ``None`` where it is one thing."""
-        messages, due, room = self.messages, self.due, self.room
+        messages, due, probes, room = self.messages, self.due, self.probes, self.room
         if self.opens:  # what waits in the backlog must not condemn what is new
-            return Work(messages, due, self.probes, opens=False), Work(room=room, opens=False)
+            return Work(messages, due, probes, opens=False), Work(room=room, opens=False)
         if messages and self.timers:  # nor what timers say the records
-            return Work(messages, opens=False), Work((), due, self.probes, opens=False)
-        if max(len(messages), len(due), len(room)) <= 1:
+            return Work(messages, opens=False), Work((), due, probes, opens=False)
+        if due and probes:
+            return Work((), due, opens=False), Work(probes=probes, opens=False)
+        if len(self) <= 1:
             return None
-        m, d, r = len(messages) // 2, len(due) // 2, len(room) // 2
+        m, d, p, r = (len(part) // 2 for part in (messages, due, probes, room))
         return (
-            Work(messages[:m], due[:d], room=room[:r], opens=False),
-            Work(messages[m:], due[d:], room=room[r:], opens=False),
+            Work(messages[:m], due[:d], probes[:p], room[:r], opens=False),
+            Work(messages[m:], due[d:], probes[p:], room[r:], opens=False),
         )
 
     def __str__(self) -> str:
         return (
-            f"a batch of {len(self.messages)} records, {len(self.due)} timers and "
-            f"{len(self.room)} dialogs that have room"
+            f"a batch of {len(self.messages)} records, {len(self.due)} timers, "
+            f"{len(self.probes)} dialogs that look again and {len(self.room)} that have room"
         )
 
 
@@ -172,7 +174,8 @@ class Partition:
         self.endpoint.flows.limit = self.allowance.flight
         room = self.endpoint.take_turns(most) if self.caught_up else ()
         due = self._take_due(now, most)
-        return Work(self._take_pending(most), due, self.wants_probes, room)
+        probes = self.endpoint.next_probes(most) if self.wants_probes else ()
+        return Work(self._take_pending(most), due, probes, room)
 
     @property
     def is_busy(self) -> bool:
@@ -193,7 +196,7 @@ class Partition:
         """Return what is left of work when the allowance was halved; timers are given back."""
         most = self.allowance.records
         self.arm(work.due[most:])
-        return replace(work, due=work.due[:most], room=work.room[:most])
+        return replace(work, due=work.due[:most], probes=work.probes[:most], room=work.room[:most])
 
     def _take_pending(self, most: int) -> list[Message]:
         """Return the first of the records that were read and not applied yet."""
