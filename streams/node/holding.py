@@ -6,7 +6,7 @@ the sender a retry.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -18,13 +18,19 @@ LEAST = 256
 """Bytes as which a shorter body counts; with the record around it a copy takes 1 to 2 KB."""
 
 
-def counted(size: int) -> int:
-    """Return as how many bytes a body counts towards MESSAGE_FORWARD_SIZE.
+ENVELOPE, HEADER = 2_048, 128
+"""Bytes of headers that count nothing, and what each header takes beside its name and value."""
+
+
+def counted(body: int, headers: Sequence[tuple[str, bytes | None]] = ()) -> int:
+    """Return as how many bytes a copy counts towards MESSAGE_FORWARD_SIZE.
 
     Only bodies are counted, and a short one counts as more than it is: an EndDialog has none, and
-    many of those must not take all memory.
+    many of those must not take all memory. Nor must headers, which anybody may add: they count as
+    far as they are more than an envelope.
     """
-    return max(size, LEAST)
+    envelope = sum(HEADER + len(name) + len(value or b"") for name, value in headers)
+    return max(body, LEAST) + max(0, envelope - ENVELOPE)
 
 
 @dataclass(slots=True)

@@ -35,6 +35,10 @@ class Stored:
     """Where a record was read, as Kafka's client has it."""
 
     at: int
+    carries: tuple[tuple[str, bytes], ...] = ()
+
+    def headers(self) -> list[tuple[str, bytes]]:
+        return list(self.carries)
 
     def topic(self) -> str:
         return "txq.A"
@@ -51,6 +55,34 @@ def held(
 ) -> tuple[tuple[str], Held]:
     record = Record(Origin.OUTSIDE, name.encode(), b"", b"", size, is_ack=False)
     return (name,), Held(cast(Any, Stored(offset)), record, expires_at)
+
+
+@pytest.mark.parametrize(
+    "headers", [(("sb-any", bytes(20_000)),), (("x" * 20_000, b""),), (("", b""),) * 200]
+)
+def test_headers_without_end_count_towards_the_memory(
+    headers: tuple[tuple[str, bytes], ...],
+) -> None:
+    """Each copy would count as 256 bytes, however large its headers are."""
+    waiting = Waiting(Hops().reachable)
+    waiting.limit(100 * LEAST)
+    key, first = held("one")
+    first.message = cast(Any, Stored(0, headers))
+    assert waiting.add(key, first) is None
+    assert waiting.size > 15_000
+    key, second = held("two")
+    second.message = cast(Any, Stored(1, headers))
+    assert waiting.add(key, second) == Number.FORWARD_SIZE_EXCEEDED
+
+
+def test_an_ordinary_envelope_counts_nothing() -> None:
+    waiting = Waiting(Hops().reachable)
+    waiting.limit(100 * LEAST)
+    key, one = held("one", size=1_000)
+    route, hop, header = (("sb-route", bytes(300)), ("sb-hop", bytes(300)), ("sb-m", bytes(100)))
+    one.message = cast(Any, Stored(0, (route, header, hop)))
+    assert waiting.add(key, one) is None
+    assert waiting.size == 1_000
 
 
 def due(waiting: Waiting, now: int = 0) -> list[str]:

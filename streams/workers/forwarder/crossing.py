@@ -59,7 +59,7 @@ class Crossing(Generic[Item]):
         timestamp: int,
     ) -> bool:
         """Hand a copy over, its body of ``size`` bytes; tells whether there was room for it."""
-        size = counted(size)
+        size = counted(size, headers)
         if self.size and self.size + size > self.limit and not self._room(size):
             return False
         self._tickets += 1

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from streams.errors import Number
-from streams.kafka import Message
+from streams.kafka import Message, headers_of
 from streams.node import Holding, Record, counted
 from streams.wire.spans import spans_of
 from streams.workers.forwarder.delivery import source_of
@@ -78,7 +78,8 @@ class Waiting:
 
     def add(self, key: tuple[object, ...], held: Held) -> Number | None:
         """Hold a copy; returns why it is dropped instead: 11288 or 11289."""
-        number = self._holding.add(key, held, counted(held.record.size))
+        size = counted(held.record.size, headers_of(held.message))
+        number = self._holding.add(key, held, size)
         if number is None:
             self._first_end = min(self._first_end, held.expires_at)
             topic, partition, offset = source_of(held.message)
