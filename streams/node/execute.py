@@ -49,11 +49,15 @@ def _begin(tx: Transaction, command: Command) -> Number | None:
 
 def _send_to_all(tx: Transaction, position: int, command: Command, first: Machine) -> Number | None:
     """SEND on several conversations: on all of them or on none (EX-66)."""
-    machines = [first]
+    size, limits = len(command.body or b""), tx.endpoint.limits
+    if size * (1 + len(command.also)) > limits.body:  # one record, and copies without end
+        return Number.MESSAGE_TOO_LARGE
+    machines, named = [first], {command.conversation}
     for conversation in command.also:
         machine = tx.machine((command.database, conversation, command.from_initiator))
-        if machine is None or any(machine is other for other in machines):
+        if machine is None or conversation in named:
             return Number.HANDLE_UNKNOWN  # each at most once
+        named.add(conversation)
         tx.heed(machine)
         machines.append(machine)
     for machine in machines:
@@ -63,7 +67,7 @@ def _send_to_all(tx: Transaction, position: int, command: Command, first: Machin
         if refused is not None:
             return refused
     for machine in machines:
-        machine.send(position, len(command.body or b""))
+        machine.send(position, size)
     return None
 
 

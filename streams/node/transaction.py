@@ -147,7 +147,11 @@ class Transaction:
             return
         self._commands[position] = command
         self.statements += 1
-        self.planned += 1 + len(command.also)
+        self.planned += 1
+        if command.also:
+            self.planned += len(command.also) * self.endpoint.limits.fragments(
+                len(command.body or b"")
+            )
         number = execute(self, position, command)
         if command.cause is not None:
             seen = self.seen_of(command.cause.source)

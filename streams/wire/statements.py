@@ -9,13 +9,13 @@ from typing import Any
 
 from streams.protocol.cause import Cause, Source
 from streams.protocol.frames import Command, CommandKind
-from streams.wire.bounds import LONGEST
+from streams.wire.bounds import LARGEST, LARGEST_STATEMENT, LONGEST
 from streams.wire.glance import guid, number
 from streams.wire.packing import pack_long
 from streams.wire.single_object import Codec, MalformedError
 
-COMMAND = Codec("Command", longest=LONGEST)
-CAUSE = Codec("Cause", longest=LONGEST)
+COMMAND = Codec("Command", longest=LONGEST, largest=LARGEST_STATEMENT)
+CAUSE = Codec("Cause", longest=LONGEST, largest=LARGEST)
 RESULT = Codec("Result")
 
 _REMEMBERED, _SHORT = 4096, 1024

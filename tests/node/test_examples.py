@@ -499,3 +499,29 @@ def test_ex_66_one_send_on_two_handles() -> None:
     refused = [n for n in net["ServerA"].errors(EventKind.CONVERSATION) if n]
     assert refused == [8431, 8426, 8426, 8429]
     assert net["ServerA"].dialog(D1, initiator=True).send_sequence == 1
+
+
+def test_one_send_on_many_handles_is_no_larger_than_the_largest_body() -> None:
+    """Else one record of 900 kB would become gigabytes of copies in one transaction (8459)."""
+    net, others = pair(Limits(body=100)), (conversation(2), conversation(3))
+    for dialog in (D1, *others):
+        net.begin(A, dialog)
+    net.send(A, D1, b"-" * 34, also=others)
+    net.send(A, D1, b"+" * 33, also=others)
+    net.settle()
+    assert net["ServerB"].bodies(TARGET) == [b"+" * 33] * 3
+    assert [n for n in net["ServerA"].errors(EventKind.CONVERSATION) if n] == [8459]
+
+
+def test_what_one_send_on_many_handles_transmits_counts() -> None:
+    """A transaction that has read it is full, and leaves the next one to another."""
+    net, other = pair(Limits(fragment=10)), conversation(2)
+    net.most = 4
+    net.begin(A, D1)
+    net.begin(A, other)
+    net["ServerA"].transact()
+    tx = net["ServerA"].endpoint.begin(net["ServerA"], net.now, most=net.most)
+    net.send(A, D1, b"-" * 30, also=(other,))
+    (position, entry), *_ = net["ServerA"].cmd.unread()
+    tx.command(position, net["ServerA"]._command(entry))
+    assert tx.is_full
