@@ -94,6 +94,7 @@ class Control:
         if self._failure is not None:
             raise self._ended() from self._failure
         if not self.is_ready:
+            self._stop.set()
             raise SurroundingsError(
                 f"The catalog {self._cluster.topics.catalog} at {self._cluster.bootstrap} has no "
                 "complete version.",

@@ -26,6 +26,7 @@ from streams.kafka.listing import topic_names
 from streams.topology import Topology, apply_sql
 from streams.wire import Topics, decode_event, encode_catalog_object
 from streams.workers import Control
+from tests.running import DEADLINE
 from tests.workers.rig import HookedCluster, Rig, eventually, pair, pause
 
 
@@ -161,8 +162,11 @@ def test_nothing_is_consumed_before_there_is_a_version(two: Rig) -> None:
     # A broker answers before all of it has heard of a topic that was just made anew.
     eventually(lambda: two.topics.catalog in topic_names(two.cluster) or pause(), "the new catalog")
     assert read_catalog(two.cluster).version == 0
+    control = Control(two.cluster, ("A",), timeout=1)
     with pytest.raises(SurroundingsError, match="no complete version"):
-        Control(two.cluster, ("A",), timeout=1).start()
+        control.start()
+    control._thread.join(DEADLINE)
+    assert not control._thread.is_alive(), "it goes on to write heartbeats"
 
 
 class _Refusal:
