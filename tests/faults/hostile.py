@@ -38,7 +38,7 @@ from streams.wire.records import (
     message_record,
 )
 from streams.wire.statements import ResultRecord, encode_result
-from tests.faults.junk import Written
+from tests.faults.junk import Written, fits
 from tests.workers.rubbish import Raw, header, journey, now, parties, rubbish
 
 _NUMBERS = (0, 1, -1, 2, 2**31 - 1, -(2**31), 2**31, 2**40, 2**62, 2**63 - 1, -(2**63))
@@ -128,7 +128,7 @@ class Hostile:
             self._learn()
             topic = self._chance.pick(self._kinds[self._chance.pick(tuple(self._kinds))])
             record = self._record(topic)
-            if record is not None:
+            if record is not None and fits(topic, record):
                 yield self._placed(topic, record)
 
     # --- what is there ---------------------------------------------------------------------------
