@@ -11,7 +11,7 @@ from streams.errors import InputError, UsageError
 from streams.kafka import CatalogState, Cluster, read_catalog
 from streams.live.directory import Directory
 from streams.live.statements import Script, live_topology, plan_script, publish_script
-from streams.node.configuration import parse_missing_route
+from streams.node.endpoint.route_requests import parse_missing_route
 from streams.services import answer, purge
 from streams.services.notice import NO_REQUEST, UNKNOWN, UNUSABLE, Refusal, asker
 from streams.topology import Database, Topology

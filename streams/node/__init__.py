@@ -3,8 +3,14 @@
 ``Forwarder`` decides records of ``out`` and ``txq``; ``Endpoint`` and ``Transaction`` run dialogs.
 """
 
-from streams.node.claims import Claim, answer_in, claims_of
-from streams.node.configuration import (
+from streams.node.endpoint.dialogs import Dialogs
+from streams.node.endpoint.endpoint import Endpoint
+from streams.node.endpoint.flows import PROBES, UNLIMITED
+from streams.node.endpoint.groups import DialogKey
+from streams.node.endpoint.moving import Moves, moves_of
+from streams.node.endpoint.output import CommandResult, OutFrame, QueueMessage
+from streams.node.endpoint.retention import RetentionFloor, TrimPoint
+from streams.node.endpoint.route_requests import (
     BeginNotice,
     Configuration,
     MissingRoute,
@@ -12,30 +18,24 @@ from streams.node.configuration import (
     TryAgain,
     parse_missing_route,
 )
-from streams.node.dialogs import Dialogs
-from streams.node.endpoint import Endpoint
+from streams.node.endpoint.seen import Said, Seen
+from streams.node.endpoint.transaction import Bodies, Transaction
 from streams.node.events import Event, event
-from streams.node.far_presence import FarPresence
-from streams.node.flows import PROBES, UNLIMITED
-from streams.node.forwarder import Forwarder
-from streams.node.groups import DialogKey
-from streams.node.holding import Holding, counted
-from streams.node.kafka_clock import KafkaClock
-from streams.node.lane import Lane
-from streams.node.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
-from streams.node.moving import Moves, moves_of
-from streams.node.needs import Needs, Spare
-from streams.node.outcome import HELD, Copy, Outcome, Place, Record
-from streams.node.output import CommandResult, OutFrame, QueueMessage
-from streams.node.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
-from streams.node.ports import EnvelopeCodec, HopView, Roles
-from streams.node.precedence import member_name
-from streams.node.presence import EACH_SECOND, LONGEST_PERIOD, SILENCE, Presence, period_of
+from streams.node.forwarder.decide import Forwarder
+from streams.node.forwarder.holding import Holding, counted
+from streams.node.forwarder.lane import Lane
+from streams.node.forwarder.outcome import HELD, Copy, Outcome, Place, Record
+from streams.node.forwarder.ports import EnvelopeCodec, HopView, Roles
+from streams.node.liveness.far_presence import FarPresence
+from streams.node.liveness.kafka_clock import KafkaClock
+from streams.node.liveness.precedence import member_name
+from streams.node.liveness.presence import EACH_SECOND, LONGEST_PERIOD, SILENCE, Presence, period_of
+from streams.node.liveness.tenants import FRESH, LEFT, MANY, Tenancy, Tenants
+from streams.node.mirroring.claims import Claim, answer_in, claims_of
+from streams.node.mirroring.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
+from streams.node.mirroring.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
+from streams.node.mirroring.roles import Question, RoleBook, RoleFrame, reply
 from streams.node.queue import Progress, ReadyQueue, Row
-from streams.node.roles import Question, RoleBook, RoleFrame, reply
-from streams.node.seen import Said, Seen
-from streams.node.tenants import FRESH, LEFT, MANY, Tenancy, Tenants
-from streams.node.transaction import Bodies, Transaction
 from streams.node.world import Contract, MessageType, Service, World, world_of
 
 __all__ = [
@@ -71,7 +71,6 @@ __all__ = [
     "MirroredRoute",
     "MissingRoute",
     "Moves",
-    "Needs",
     "OutFrame",
     "Outcome",
     "Pair",
@@ -83,6 +82,7 @@ __all__ = [
     "ReadyQueue",
     "Record",
     "Request",
+    "RetentionFloor",
     "RoleBook",
     "RoleFrame",
     "Roles",
@@ -91,11 +91,11 @@ __all__ = [
     "Said",
     "Seen",
     "Service",
-    "Spare",
     "Step",
     "Tenancy",
     "Tenants",
     "Transaction",
+    "TrimPoint",
     "TryAgain",
     "World",
     "answer_in",

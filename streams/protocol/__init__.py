@@ -40,6 +40,7 @@ from streams.protocol.frames import (
     Parties,
     Run,
     Status,
+    request_owner,
 )
 from streams.protocol.machine import Machine, Refusal
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
@@ -85,4 +86,5 @@ __all__ = [
     "State",
     "Status",
     "Transmit",
+    "request_owner",
 ]

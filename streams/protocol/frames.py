@@ -40,6 +40,7 @@ class Flag(IntFlag):
 
 
 _UNSEQUENCED = int(Flag.UNSEQUENCED)
+_REQUEST_IDS = uuid.UUID("c0a7a0f9-9d0e-5f3a-8a3c-1b6f0a9b7d52")
 _SHORT_PATH, _SHORT_NAMES = 32, 1_024
 """Visits, and characters of their names: twice the hops that a copy has, and thrice their names."""
 
@@ -191,6 +192,11 @@ class Status(NamedTuple):
     at: int
     service: str | None = None
     broker: str | None = None
+
+
+def request_owner(broker_id: str, service: str) -> uuid.UUID:
+    """Return the id whose partition keeps a database's requests for a route to a service."""
+    return uuid.uuid5(_REQUEST_IDS, f"{broker_id}\0{service}")
 
 
 class CommandKind(Enum):

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from streams.node.configuration import MissingRoute
+from streams.node.endpoint.route_requests import MissingRoute
 from streams.routing.model import broker_key
 from streams.topology import Database, Offer, Role, Route, Topology, route_key
 from streams.topology.export.quoting import bracket

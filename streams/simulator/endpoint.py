@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from streams.node import DialogKey, Endpoint, Spare, Transaction, World, narrowed
+from streams.node import DialogKey, Endpoint, Transaction, TrimPoint, World, narrowed
 from streams.protocol import Command, CommandKind, Message, Status
 from streams.simulator.clock import MILLISECOND, Alarm
 from streams.simulator.instance import Instance
@@ -123,12 +123,12 @@ class EndpointProcess:
 
     def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
         """Read statements again."""
-        _demand(positions, self.store.spare.cmd)
+        _demand(positions, self.store.trim_point.cmd)
         return {p: read_command(self.store.topics.cmd[p]) for p in positions}
 
     def messages(self, positions: Collection[int]) -> Mapping[int, Message]:
         """Read frames again."""
-        _demand(positions, self.store.spare.inbox)
+        _demand(positions, self.store.trim_point.inbox)
         return {p: read_message(self.store.topics.inbox[p]) for p in positions}
 
     # --- a turn ----------------------------------------------------------------------------------
@@ -248,8 +248,8 @@ class EndpointProcess:
 
     def _trim(self) -> None:
         """Let the beginnings of the inputs go at once, which is the most that workers may do."""
-        self.node.needs.begin(Spare(*self._positions))
-        self.store.spare = self.node.spare() or self.store.spare
+        self.node.retention.begin(TrimPoint(*self._positions))
+        self.store.trim_point = self.node.trim_point() or self.store.trim_point
 
     def _sleep(self) -> None:
         """Wake up when there is more to read or to look at, or when the next timer is due."""

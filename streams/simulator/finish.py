@@ -2,9 +2,9 @@
 
 *Finishes* means: no message waits in a transmission queue any more. The bound follows from the
 ceiling of the retries: the next one comes within it, and every retry tries the next address, there
-and back (``streams/node/turn.py``). What was acknowledged meanwhile was ahead in the line, and
-gives the time that its way takes. It is judged once, at the end of a run, and only what has had
-that much calm time.
+and back (``streams/node/forwarder/turn.py``). What was acknowledged meanwhile was ahead in the
+line, and gives the time that its way takes. It is judged once, at the end of a run, and only what
+has had that much calm time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streams.analysis import find_paths, find_sender
 from streams.analysis.paths.path import Outcome
 from streams.analysis.paths.ways import Way
 from streams.errors import UsageError
-from streams.node.turn import turn_at_origin
+from streams.node.forwarder.turn import turn_at_origin
 from streams.protocol import Dialog, State
 from streams.routing import broker_key
 from streams.simulator.clock import MILLISECOND, SECOND, START

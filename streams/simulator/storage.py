@@ -15,8 +15,8 @@ from streams.node import (
     Request,
     RoleFrame,
     Seen,
-    Spare,
     Transaction,
+    TrimPoint,
 )
 from streams.protocol import (
     Acknowledgement,
@@ -140,8 +140,8 @@ class Store:
 
     ``database`` is the pair's database, ``None`` for an instance. ``forwarded`` are the committed
     positions of the forwarder in ``out`` and ``txq``; ``endpoint`` is who consumes the rest. It was
-    started under ``epoch``: nobody can be any more under a lower one. ``spare`` is where the logs
-    of its inputs begin: what was before is trimmed, and nobody may ask for it.
+    started under ``epoch``: nobody can be any more under a lower one. ``trim_point`` is where the
+    logs of its inputs begin: what was before is trimmed, and nobody may ask for it.
     """
 
     name: str
@@ -152,7 +152,7 @@ class Store:
     forwarded: list[int] = field(default_factory=lambda: [0, 0])
     endpoint: EndpointProcess | None = None
     epoch: int = 0
-    spare: Spare = field(default_factory=Spare)
+    trim_point: TrimPoint = field(default_factory=TrimPoint)
 
     def wake(self) -> None:
         """Tell the endpoint worker, if one runs, that there is something to read."""

@@ -1,4 +1,4 @@
-"""The envelope as a forwarder sees it: the codec that :mod:`streams.node.forwarder` asks for."""
+"""The envelope as a forwarder sees it: the codec of :mod:`streams.node.forwarder.decide`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Expiries by the clock of another Kafka cluster: what a copy has of them when it gets there.
 
-Workers go by the clock of their own cluster (:mod:`streams.node.kafka_clock`), so an instant that
-ends something must be said anew where another clock counts: the end of a copy's time to live, and
-that of its dialog. What is history (when it was enqueued and sent, its path) stays as it was told.
+Workers go by the clock of their own cluster (:mod:`streams.node.liveness.kafka_clock`), so an
+instant that ends something must be said anew where another clock counts: the end of a copy's time
+to live, and that of its dialog. What is history (when it was enqueued and sent, its path) stays as
+it was told.
 
 Both stand at a known place: the one is a fixed field, the other the last number of its header.
 Whatever looks otherwise is decoded and encoded, and rubbish goes on as it is: its reader tells.

@@ -36,7 +36,7 @@ from streams.workers.free_memory import FreeMemory
 from streams.workers.pulse import HUNG, Pulses
 from streams.workers.slot import Slot, refuse_taken
 from streams.workers.tenure import Tenure
-from streams.workers.trimming import Spare, Trimming, every
+from streams.workers.trimming import Trimming, TrimPoints, every
 from streams.workers.working import WORKING
 
 log = logging.getLogger("hopline.process")
@@ -68,7 +68,7 @@ class Worker(Protocol):
         """Return what events it has written."""
 
     @property
-    def spare(self) -> Spare:
+    def trim_points(self) -> TrimPoints:
         """Return below which positions nothing is needed, of partitions that it owns."""
 
     def run(self, stop: threading.Event) -> None:

@@ -25,7 +25,7 @@ from streams.workers.endpoint import EndpointWorker
 
 log = logging.getLogger("hopline.trimming")
 
-Spare = Mapping[tuple[str, int], int]
+TrimPoints = Mapping[tuple[str, int], int]
 """The first position that is still needed, by topic and partition."""
 
 
@@ -35,7 +35,7 @@ class Trimmed(Protocol):
     instance: str
 
     @property
-    def spare(self) -> Spare:
+    def trim_points(self) -> TrimPoints:
         """Return below which positions nothing is needed, of partitions that it owns."""
 
 
@@ -68,13 +68,15 @@ class Trimming:
 
     def once(self) -> None:
         """Shorten them, and let endpoint workers know what could go if it were not needed."""
-        spare = {place: end for worker in self._workers for place, end in worker.spare.items()}
-        spare |= self._received()
+        trim_points = {
+            place: end for worker in self._workers for place, end in worker.trim_points.items()
+        }
+        trim_points |= self._received()
         kept_since = self._control.now() - round(self._keep * 1000)
-        young = first_since(self._cluster, spare, kept_since)
+        young = first_since(self._cluster, trim_points, kept_since)
         for worker in self._endpoints:
-            worker.young = {place: young.get(place, sys.maxsize) for place in spare}
-        begins = {place: min(end, young.get(place, end)) for place, end in spare.items()}
+            worker.young = {place: young.get(place, sys.maxsize) for place in trim_points}
+        begins = {place: min(end, young.get(place, end)) for place, end in trim_points.items()}
         for (topic, partition), begin in trim(self._cluster, begins).items():
             log.info("%s/%d begins at %d", topic, partition, begin)
 

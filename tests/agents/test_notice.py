@@ -15,7 +15,7 @@ from streams.client import Client, Conversation
 from streams.kafka import read_catalog
 from streams.live.directory import Directory, open_directory
 from streams.live.notice import Notices
-from streams.node.configuration import MISSING_ROUTE
+from streams.node.endpoint.route_requests import MISSING_ROUTE
 from streams.protocol import END_DIALOG, ERROR, Limits
 from streams.services.notice import PREFIX
 from streams.store.database import engine_for

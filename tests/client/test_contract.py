@@ -11,7 +11,7 @@ import pytest
 
 from streams.embedded import find_java, kafka_jars
 from streams.errors import text_of
-from streams.node.seen import KEPT
+from streams.node.endpoint.seen import KEPT
 from streams.protocol import Cause, CommandKind, Source
 from streams.schema import load
 from streams.wire.partition import partition_of

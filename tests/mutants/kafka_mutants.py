@@ -44,9 +44,9 @@ _SENDING = "protocol/sending.py"
 _RECEIVING = "protocol/receiving.py"
 _MACHINE = "protocol/machine.py"
 _LOCK = "protocol/lock.py"
-_ENDPOINT = "node/endpoint.py"
-_RECEPTION = "node/reception.py"
-_TRANSACTION = "node/transaction.py"
+_ENDPOINT = "node/endpoint/endpoint.py"
+_RECEPTION = "node/endpoint/accept_message.py"
+_TRANSACTION = "node/endpoint/transaction.py"
 
 MUTANTS = (
     # --- transactions
@@ -581,7 +581,7 @@ MUTANTS = (
         _RECEPTION,
         "            if database.enabled and tx.machine(",
         "            if False and tx.machine(",
-        "node/test_reception.py",
+        "node/test_accept_message.py",
         rule=9,
     ),
     KafkaMutant(

@@ -37,10 +37,10 @@ _LOCK = "protocol/lock.py"
 _PARKING = "protocol/parking.py"
 _CLOSING = "protocol/closing.py"
 _DIALOG = "protocol/dialog.py"
-_ENDPOINT = "node/endpoint.py"
-_FORWARDER = "node/forwarder.py"
-_RECEPTION = "node/reception.py"
-_MIRROR = "node/mirror.py"
+_ENDPOINT = "node/endpoint/endpoint.py"
+_FORWARDER = "node/forwarder/decide.py"
+_RECEPTION = "node/endpoint/accept_message.py"
+_MIRROR = "node/mirroring/mirror.py"
 
 MUTANTS = (
     # --- the lock
@@ -206,7 +206,7 @@ MUTANTS = (
     ),
     Mutant(
         "an Error that does not skip what was discarded",
-        "node/perform.py",
+        "node/endpoint/effects_to_records.py",
         "return ERROR, Flag.ERROR | Flag.SKIPS, body",
         "return ERROR, Flag.ERROR, body",
     ),
@@ -243,7 +243,7 @@ MUTANTS = (
     ),
     Mutant(
         "forget who has room, but not a turn",
-        "node/flows.py",
+        "node/endpoint/flows.py",
         "            flow.waiting.put(key, dialog.next_position)\n",
         "            pass\n",
     ),
@@ -271,7 +271,7 @@ MUTANTS = (
     ),
     Mutant(
         "hold without budget",
-        "node/holding.py",
+        "node/forwarder/holding.py",
         "if self.size + size > self.limit:",
         "if False:",
     ),

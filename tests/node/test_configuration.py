@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streams.errors import Number
 from streams.node import Forwarder, Outcome, Place, Record, world_of
-from streams.node.configuration import (
+from streams.node.endpoint.route_requests import (
     MISSING_ROUTE,
     NOTICE,
     BeginNotice,
@@ -20,9 +20,8 @@ from streams.node.configuration import (
     TryAgain,
     missing_route,
     parse_missing_route,
-    request_owner,
 )
-from streams.protocol import DEFAULT, Header, Journey, Limits, Parties
+from streams.protocol import DEFAULT, Header, Journey, Limits, Parties, request_owner
 from streams.routing import Origin
 from streams.topology import Topology, apply_sql
 from streams.wire import Envelope

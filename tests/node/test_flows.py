@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from streams.node import PROBES, Transaction
-from streams.node.flows import Flow, Flows
-from streams.node.turns import Turns
+from streams.node.endpoint.flows import Flow, Flows
+from streams.node.endpoint.turns import Turns
 from streams.protocol import Limits
 
 from .harness import Net, Node, conversation, topology

@@ -11,7 +11,7 @@ import pytest
 
 from streams.errors import EventKind, Number
 from streams.node import HELD, Copy, Forwarder, Outcome, Place, Record, World, world_of
-from streams.node.forwarder import WAY_BYTES
+from streams.node.forwarder.decide import WAY_BYTES
 from streams.protocol import DEFAULT, Ack, Flag, Header, Journey, Parties
 from streams.routing import Origin, pick_broker
 from streams.topology import Topology, Transport

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streams.node.kafka_clock import KafkaClock
+from streams.node.liveness.kafka_clock import KafkaClock
 
 EPOCH = 1_700_000_000_000
 """The broker's clock when the process's monotonic one is 0."""

@@ -11,7 +11,7 @@ from streams.routing import Origin
 from .evidence import shows
 from .harness import START, Net, conversation, record_of, topology
 from .places import D1, TARGET, A, B, pair, talking
-from .test_reception import FROM_A, arriving, errors, reads
+from .test_accept_message import FROM_A, arriving, errors, reads
 
 LATE = START + 60_000
 """When the time to live of :func:`arriving` is over."""

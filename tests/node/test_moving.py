@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streams.node import Moves, Spare, moves_of
+from streams.node import Moves, TrimPoint, moves_of
 
 from .harness import Net, Node, conversation
 from .places import D1, TARGET, A, B, pair
-from .test_needs import demand, lose
+from .test_retention import demand, lose
 
 D2 = conversation(2)
 
@@ -25,9 +25,9 @@ def waiting(*, others: int) -> Net:
     return net
 
 
-def ends(node: Node) -> Spare:
+def ends(node: Node) -> TrimPoint:
     """Return how far a node has read: all of that is old."""
-    return Spare(node.cmd.position, node.inbox.position, node.ack.position)
+    return TrimPoint(node.cmd.position, node.inbox.position, node.ack.position)
 
 
 def found(node: Node, least: int = 20) -> Moves | None:
@@ -90,10 +90,10 @@ def test_frames_are_moved_wherever_they_wait() -> None:
 
 def test_nothing_is_moved_for_little_or_for_what_is_young() -> None:
     node = waiting(others=30)["ServerA"]
-    spare = demand(node)
+    trim_point = demand(node)
     assert found(node, least=1_000) is None
-    assert moves_of(node.endpoint, spare, spare._replace(cmd=10), 20) is None
-    assert moves_of(node.endpoint, spare, ends(node), 20) is not None
+    assert moves_of(node.endpoint, trim_point, trim_point._replace(cmd=10), 20) is None
+    assert moves_of(node.endpoint, trim_point, ends(node), 20) is not None
 
 
 def test_many_bodies_are_not_moved() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 
 from streams.errors import Number
 from streams.node import Endpoint, Transaction, world_of
-from streams.node.configuration import Request, request_owner
-from streams.node.timers import AT_ONCE
-from streams.protocol import Command, CommandKind, Message, Status
+from streams.node.endpoint.route_requests import Request
+from streams.node.endpoint.timers import AT_ONCE
+from streams.protocol import Command, CommandKind, Message, Status, request_owner
 from streams.routing import SYSTEM_SERVICE
 from streams.topology import Topology, apply_sql
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.node.oldest import STALE, Oldest
+from streams.node.endpoint.oldest import STALE, Oldest
 
 KEYS = st.sampled_from("abcdefgh")
 STEPS = st.lists(

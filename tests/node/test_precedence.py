@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from streams.node import member_name
-from streams.node.precedence import number_of_slot
+from streams.node.liveness.precedence import number_of_slot
 
 
 def dealt(slots: Sequence[str], partitions: Mapping[str, int]) -> Counter[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from streams.errors import EventKind
 from streams.node import MessageType, World, world_of
-from streams.node.validation import is_valid
+from streams.node.endpoint.validation import is_valid
 from streams.protocol import CommandKind, Limits, State
 from streams.topology import Validation
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from streams.errors import EventKind
-from streams.node.seen import KEPT
+from streams.node.endpoint.seen import KEPT
 from streams.protocol import Cause, Command, CommandKind, Source
 from streams.wire.records import command_record
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from streams.errors import EventKind
 from streams.node import Endpoint, world_of
-from streams.node.groups import DialogKey
+from streams.node.endpoint.groups import DialogKey
 from streams.protocol import Limits, Machine, State
 
 from .evidence import shows

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from streams.node.turn import turn_at_origin, turn_on_the_way
+from streams.node.forwarder.turn import turn_at_origin, turn_on_the_way
 
 from .evidence import shows
 

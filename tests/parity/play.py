@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from streams.kafka import Cluster, deploy, headers_of
-from streams.node.presence import SILENCE
+from streams.node.liveness.presence import SILENCE
 from streams.simulator import SECOND, Scenario, Step
 from streams.simulator.scenario import (
     Begin,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.node.configuration import MissingRoute
+from streams.node.endpoint.route_requests import MissingRoute
 from streams.resources import topologies_dir
 from streams.routing import Origin, Query, Verdict, plan
 from streams.services import answer, purge

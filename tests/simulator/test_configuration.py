@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streams.errors import Number
-from streams.node.configuration import MISSING_ROUTE
+from streams.node.endpoint.route_requests import MISSING_ROUTE
 from streams.protocol import END_DIALOG, ERROR, Command, CommandKind
 from streams.resources import topologies_dir
 from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE

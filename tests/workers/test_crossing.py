@@ -11,7 +11,7 @@ import pytest
 from streams.embedded.probe import free_ports
 from streams.kafka import Cluster, KafkaError, Message, create, is_passing
 from streams.kafka.reader import read_all
-from streams.node.holding import LEAST
+from streams.node.forwarder.holding import LEAST
 from streams.routing import Origin
 from streams.wire import Topics
 from streams.wire.codecs import MESSAGE as MESSAGE_CODEC

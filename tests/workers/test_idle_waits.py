@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import pytest
 
-from streams.node import Endpoint, Spare, world_of
-from streams.node.flows import Flow
+from streams.node import Endpoint, TrimPoint, world_of
+from streams.node.endpoint.flows import Flow
 from streams.protocol import Limits
 from streams.workers.endpoint import partition
 from streams.workers.endpoint.allowance import Allowance
@@ -101,7 +101,7 @@ def park_a_dialog(one: Partition) -> None:
 
 
 def look_for_needs(one: Partition) -> None:
-    one.endpoint.needs.begin(Spare(0, 0, 0))
+    one.endpoint.retention.begin(TrimPoint(0, 0, 0))
 
 
 def probe(one: Partition) -> None:

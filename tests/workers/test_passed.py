@@ -51,10 +51,10 @@ def test_what_may_go_is_known_to_kafka_and_held_by_nobody() -> None:
     passed = Passed()
     passed.begin([TopicPartition(*TXQ, 5, ""), TopicPartition("out.A", 0, -1001)])
     passed.note(TXQ, 10)
-    assert passed.spare() == {TXQ: 5}
+    assert passed.trim_points() == {TXQ: 5}
     passed.committed(passed.due([], {TXQ: "7-8"}))
-    assert passed.spare() == {TXQ: 7}
+    assert passed.trim_points() == {TXQ: 7}
     passed.committed(passed.due([], {}))
-    assert passed.spare() == {TXQ: 10}
+    assert passed.trim_points() == {TXQ: 10}
     passed.forget([TopicPartition(*TXQ)])
-    assert passed.spare() == {}
+    assert passed.trim_points() == {}

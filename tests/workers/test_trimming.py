@@ -11,7 +11,7 @@ import pytest
 
 from streams.client import Conversation, Receiver
 from streams.kafka import KafkaError, KafkaException, headers_of, read_all, trim, watermarks
-from streams.node.moving import TOO_MUCH
+from streams.node.endpoint.moving import TOO_MUCH
 from streams.protocol import Limits
 from streams.report import read_facts
 from streams.topology import load
@@ -142,7 +142,9 @@ def test_what_is_no_longer_needed_stays_for_as_long_as_it_is_told_to(two: Rig) -
     begin(two, b"one")
     goes_to(two, trims(two, workers[0]), two.topics.cmd("A"), 2)
     begin(two, b"two")
-    eventually(lambda: workers[0].worker.spare[two.topics.cmd("A"), 0] == 4 or pause(), "done")
+    eventually(
+        lambda: workers[0].worker.trim_points[two.topics.cmd("A"), 0] == 4 or pause(), "done"
+    )
     trims(two, *workers, keep=3600).once()
     assert begins(two, two.topics.cmd("A")) == 2
     assert (every(7 * 24 * 3600), every(100), every(0)) == (60, 10, 1)
@@ -219,7 +221,9 @@ def test_what_is_not_committed_lets_nothing_go(two: Rig) -> None:
 
     first = two.endpoint("A", limits=PATIENT, trims_every=0.01)
     begin(two, b"one")
-    eventually(lambda: first.worker.spare.get((two.topics.cmd("A"), 0)) == 1 or pause(), "looked")
+    eventually(
+        lambda: first.worker.trim_points.get((two.topics.cmd("A"), 0)) == 1 or pause(), "looked"
+    )
     first.hooks["commit_transaction"] = commit
     two.endpoint("B")
     two.forwarder("A")

@@ -10,7 +10,7 @@ import pytest
 
 from streams.errors import Number
 from streams.node import Record
-from streams.node.holding import LEAST
+from streams.node.forwarder.holding import LEAST
 from streams.routing import Origin
 from streams.wire.spans import spans_of
 from streams.workers.forwarder import waiting as waiting_module

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streams.kafka import GoneError, KafkaException
-from streams.node import Spare, moves_of
+from streams.node import TrimPoint, moves_of
 from streams.workers.endpoint.partition import Partition
 from streams.workers.endpoint.transactions import Part, Transactions
 
@@ -28,8 +28,8 @@ def move_bodies(
     copies passes over them. What is not moved now is moved the next time.
     """
     ends = owned.positions.items()
-    old = Spare(*(min(end, young.get((topic, owned.number), 0)) for topic, end in ends))
-    moves = None if owned.spare is None else moves_of(owned.endpoint, owned.spare, old)
+    old = TrimPoint(*(min(end, young.get((topic, owned.number), 0)) for topic, end in ends))
+    moves = None if owned.trim_point is None else moves_of(owned.endpoint, owned.trim_point, old)
     if moves is None:
         return True
     tx = owned.endpoint.begin(owned.bodies, now, timers=False, opens=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from streams.kafka import Message
-from streams.node import DialogKey, Endpoint, Spare, Transaction, World
+from streams.node import DialogKey, Endpoint, Transaction, TrimPoint, World
 from streams.workers.endpoint.allowance import BYTES, Allowance
 from streams.workers.endpoint.inputs import Bodies
 
@@ -101,7 +101,7 @@ class Partition:
 
     ``held`` is a statement that cannot be read yet; ``in`` and ``ack`` go on without it.
 
-    ``spare`` is what nobody needs of the inputs, as of when that was looked at last.
+    ``trim_point`` is what nobody needs of the inputs, as of when that was looked at last.
 
     ``mark`` says where ``in`` ended, and when: closed keys are forgotten up to the last mark that
     was reached. ``reached`` is where a topic ended when all of it was applied, markers included.
@@ -120,7 +120,7 @@ class Partition:
     mark: tuple[int, int] = (0, 0)
     parked: dict[DialogKey, int | None] = field(default_factory=dict)
     held: Held | None = None
-    spare: Spare | None = None
+    trim_point: TrimPoint | None = None
     look_at: float = 0.0
 
     @property
@@ -155,16 +155,16 @@ class Partition:
         due = self.endpoint.next_due
         return due is not None and due <= now
 
-    def look_for_spare(self, clock: float, every: float) -> Spare | None:
+    def look_for_trim_point(self, clock: float, every: float) -> TrimPoint | None:
         """Look a little further what is needed of the inputs; begin anew ``every`` so many seconds.
 
         Between two transactions: what is seen is committed. Returns what was found, at the end.
         """
         if clock >= self.look_at:
-            self.endpoint.needs.begin(Spare(*self.positions.values()))
+            self.endpoint.retention.begin(TrimPoint(*self.positions.values()))
             self.look_at = clock + every
-        found = self.endpoint.spare()
-        self.spare = found or self.spare
+        found = self.endpoint.trim_point()
+        self.trim_point = found or self.trim_point
         return found
 
     def take_work(self, now: int, most: int) -> Work:
@@ -187,7 +187,7 @@ class Partition:
         endpoint = self.endpoint
         if self.held is not None or self.wants_probes or not self.caught_up:
             return POLL
-        if endpoint.flows.waits or endpoint.needs.goes_on or self.parked:
+        if endpoint.flows.waits or endpoint.retention.goes_on or self.parked:
             return POLL
         due = endpoint.next_due
         return IDLE_POLL if due is None else min(IDLE_POLL, max(POLL, (due - now) / 1000))

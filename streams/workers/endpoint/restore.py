@@ -23,7 +23,7 @@ from streams.kafka import (
     read_live,
     watermarks,
 )
-from streams.node import DialogKey, Endpoint, Spare
+from streams.node import DialogKey, Endpoint, TrimPoint
 from streams.protocol import Dialog
 from streams.wire import MalformedError, UnknownSchemaError
 from streams.wire.state import (
@@ -212,12 +212,12 @@ def lost_bodies(
     Looks at every dialog that needs any, as trimming does a little later. All others go on; these
     wait, each by itself, and are told (event 160) when the body is to be read.
     """
-    endpoint.needs.begin(Spare(*positions))
-    while (needed := endpoint.spare()) is None:
+    endpoint.retention.begin(TrimPoint(*positions))
+    while (needed := endpoint.trim_point()) is None:
         pass
     for which, topic in enumerate((inputs.cmd, inputs.inbox)):
         low, _ = watermarks(aside, topic, partition)
-        count, first = endpoint.needs.below(which, low, 1)
+        count, first = endpoint.retention.below(which, low, 1)
         if count:
             yield (
                 f"{topic}/{partition} begins at {low}, but messages from {needed[which]} on are "

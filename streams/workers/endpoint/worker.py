@@ -71,9 +71,9 @@ class EndpointWorker:
 
     With ``pair`` it runs the dialogs of that mirrored pair, while its instance is the principal.
     ``cache_bytes`` bounds what it keeps in memory of ``cmd`` and ``in``, over all partitions.
-    As a ``standby`` it begins when nobody else works in its slot. ``trims_every`` so many seconds
-    it says anew what nobody needs of its inputs (``spare``); ``None``: never. ``young`` is told to
-    it: where the records begin, if any, that are to be kept for their age.
+    As a ``standby`` it begins when nobody else works in its slot. Every ``trims_every`` seconds it
+    computes ``trim_points`` of its inputs anew; ``None``: never. ``young`` is set from outside:
+    where the records begin, if any, that are kept for their age.
     """
 
     role = "endpoint"
@@ -176,7 +176,7 @@ class EndpointWorker:
         self._apply_what_there_is()
         if self._trims_every is not None:
             for owned in self.assignment.owned.values():
-                self._look_for_spare(owned, self._trims_every)
+                self._look_for_trim_point(owned, self._trims_every)
 
     def _apply_what_there_is(self) -> None:
         """Apply what is to be done in all partitions, in one transaction where that is possible.
@@ -219,8 +219,8 @@ class EndpointWorker:
         now = self._control.now()
         return min((o.wait(now) for o in self.assignment.owned.values()), default=IDLE_POLL)
 
-    def _look_for_spare(self, owned: Partition, every: float) -> None:
-        if owned.look_for_spare(self._read_at, every) is None:
+    def _look_for_trim_point(self, owned: Partition, every: float) -> None:
+        if owned.look_for_trim_point(self._read_at, every) is None:
             return
         member, now = self.assignment.member, self._control.now()
         if not move_bodies(owned, self.young, self._transactions, member, now):
@@ -266,12 +266,12 @@ class EndpointWorker:
         return self.counts.told
 
     @property
-    def spare(self) -> dict[tuple[str, int], int]:
+    def trim_points(self) -> dict[tuple[str, int], int]:
         """Return below which positions nothing is needed any more; any thread may ask."""
         return {
             (topic, owned.number): position
             for owned in list(self.assignment.owned.values())
-            for topic, position in zip(self._inputs, owned.spare or (), strict=False)
+            for topic, position in zip(self._inputs, owned.trim_point or (), strict=False)
         }
 
     def _not_a_record(self, message: Message, owned: Partition | None) -> None:

@@ -48,7 +48,7 @@ class Passed:
                 found.append(TopicPartition(*place, now[0], closed(now[1])))
         return found
 
-    def spare(self) -> dict[Where, int]:
+    def trim_points(self) -> dict[Where, int]:
         """Return what Kafka knows as passed, and as held no longer; any thread may ask."""
         return {
             place: min((position, *(span[0] for span in spans_in(note))))

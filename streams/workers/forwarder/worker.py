@@ -84,9 +84,9 @@ class ForwarderWorker:
         self._transit = Transit(cluster, instance, control, out)
 
     @property
-    def spare(self) -> dict[tuple[str, int], int]:
+    def trim_points(self) -> dict[tuple[str, int], int]:
         """Return below which positions nothing is needed any more; any thread may ask."""
-        return self._passed.spare()
+        return self._passed.trim_points()
 
     @property
     def pending(self) -> tuple[int, int]:

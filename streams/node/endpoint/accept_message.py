@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streams.errors import ConversationEvent, EventKind, Number
-from streams.node.commands import BROKER_UNITS, NAME_UNITS, new_endpoint, units
-from streams.node.owners import locate
-from streams.node.perform import send_ack, send_error
+from streams.node.endpoint.commands import BROKER_UNITS, NAME_UNITS, new_endpoint, units
+from streams.node.endpoint.effects_to_records import send_ack, send_error
+from streams.node.mirroring.owners import locate
 from streams.protocol import ADDRESSES, Ack, Flag, Machine, Message, Parties, State
 
 if TYPE_CHECKING:
-    from streams.node.transaction import Transaction
+    from streams.node.endpoint.transaction import Transaction
 
 
 _FROM_SERVICE = Number.FROM_SERVICE_MISSING, Number.FROM_SERVICE_TOO_LONG

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from streams.errors import Number
-from streams.node.lane import Lane
-from streams.node.mirror import Pair
-from streams.node.outcome import HELD, Copy, Outcome, Place, Record
-from streams.node.owners import owner_of
-from streams.node.ports import EnvelopeCodec, HopView, Roles
-from streams.node.refuse import refuse
-from streams.node.turn import turn_at_origin, turn_on_the_way
+from streams.node.forwarder.lane import Lane
+from streams.node.forwarder.outcome import HELD, Copy, Outcome, Place, Record
+from streams.node.forwarder.ports import EnvelopeCodec, HopView, Roles
+from streams.node.forwarder.reject import refuse
+from streams.node.forwarder.turn import turn_at_origin, turn_on_the_way
+from streams.node.mirroring.mirror import Pair
+from streams.node.mirroring.owners import owner_of
 from streams.node.world import World
 from streams.protocol import Parties
 from streams.routing import Address, Decision, Origin, Plan, Query, Verdict, pick_broker, plan

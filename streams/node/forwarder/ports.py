@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import Protocol
 
-from streams.node.mirror import Pair
+from streams.node.mirroring.mirror import Pair
 from streams.protocol import Header, Parties
 
 

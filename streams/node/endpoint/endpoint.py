@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from streams.node.configuration import Request, anywhere
-from streams.node.dialogs import Dialogs
-from streams.node.flows import UNLIMITED, Flows
-from streams.node.groups import DialogKey, Groups
-from streams.node.needs import Needs, Spare
-from streams.node.seen import Seen
-from streams.node.timers import AT_ONCE, Timers
-from streams.node.transaction import Bodies, Transaction
-from streams.node.turns import Turns
+from streams.node.endpoint.dialogs import Dialogs
+from streams.node.endpoint.flows import UNLIMITED, Flows
+from streams.node.endpoint.groups import DialogKey, Groups
+from streams.node.endpoint.retention import RetentionFloor, TrimPoint
+from streams.node.endpoint.route_requests import Request, anywhere
+from streams.node.endpoint.seen import Seen
+from streams.node.endpoint.timers import AT_ONCE, Timers
+from streams.node.endpoint.transaction import Bodies, Transaction
+from streams.node.endpoint.turns import Turns
 from streams.node.world import Contract, MessageType, Service, World
 from streams.protocol import EVERYTHING, Dialog, Limits, Source, State
 from streams.routing import Instance, broker_key
@@ -49,7 +49,7 @@ class Endpoint:
     requests: dict[str, dict[str, Request]] = field(default_factory=dict)
     fits: Callable[[uuid.UUID], bool] = anywhere
     seen: dict[Source, Seen] = field(default_factory=dict)
-    needs: Needs = field(default_factory=Needs)
+    retention: RetentionFloor = field(default_factory=RetentionFloor)
     flows: Flows = field(init=False)
     _now: int = 0
     _timers: Timers[DialogKey] = field(default_factory=Timers)
@@ -251,7 +251,7 @@ class Endpoint:
         else:
             self.gaps.pop(key[1:], None)
         self._timers.arm(key, dialog.due_at)
-        self.needs.note(key, dialog)
+        self.retention.note(key, dialog)
 
     def _is_untouched(self, dialog: Dialog) -> bool:
         """Tell whether nothing was done to the dialog's database or service that ends it."""
@@ -267,17 +267,17 @@ class Endpoint:
         self._probes.pop(key, None)
         self.gaps.pop(key[1:], None)
         self._timers.arm(key, None)
-        self.needs.forget(key)
+        self.retention.forget(key)
         if known is not None:
             self.flows.forget(key, known)
             self._groups.remove(key, known.group)
 
-    def spare(self) -> Spare | None:
+    def trim_point(self) -> TrimPoint | None:
         """Go on looking what the inputs are needed for; returns what was found, at the end only.
 
-        ``needs.begin`` begins that.
+        ``retention.begin`` begins that.
         """
-        return self.needs.go_on(self.dialogs.look)
+        return self.retention.go_on(self.dialogs.look)
 
     def arm(self, key: DialogKey) -> None:
         """Let a dialog have its turn again that was taken, and that nothing was done about."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.node import Moves, Needs, Spare, world_of
+from streams.node import Moves, RetentionFloor, TrimPoint, world_of
 from streams.protocol import Limits
 
 from .harness import Entry, Net, Node, conversation, topology
@@ -17,10 +17,12 @@ from .places import D1, TARGET, A, B, pair, talking
 SMALL = Limits(window=4, wider=1, fragment=4, body=64)
 
 
-def spare_of(node: Node) -> Spare:
+def trim_point_of(node: Node) -> TrimPoint:
     """Return what a round says of a node as it is committed."""
-    node.endpoint.needs.begin(Spare(node.cmd.position, node.inbox.position, node.ack.position))
-    while (found := node.endpoint.spare()) is None:
+    node.endpoint.retention.begin(
+        TrimPoint(node.cmd.position, node.inbox.position, node.ack.position)
+    )
+    while (found := node.endpoint.trim_point()) is None:
         pass
     return found
 
@@ -38,13 +40,13 @@ def needed(node: Node) -> tuple[set[int], set[int]]:
     return commands, frames
 
 
-def demand(node: Node) -> Spare:
+def demand(node: Node) -> TrimPoint:
     """Demand that what a round says is right, and return it."""
-    spare, (commands, frames) = spare_of(node), needed(node)
-    assert spare.cmd == min(commands | {node.cmd.position})
-    assert spare.inbox == min(frames | {node.inbox.position})
-    assert spare.ack == node.ack.position
-    return spare
+    trim_point, (commands, frames) = trim_point_of(node), needed(node)
+    assert trim_point.cmd == min(commands | {node.cmd.position})
+    assert trim_point.inbox == min(frames | {node.inbox.position})
+    assert trim_point.ack == node.ack.position
+    return trim_point
 
 
 def test_what_is_acknowledged_is_needed_no_more() -> None:
@@ -159,15 +161,15 @@ def test_a_round_that_is_not_over_says_nothing_of_what_comes_meanwhile() -> None
         net.send(A, conversation(number), b"x")
     net.settle()
     node = net["ServerA"]
-    needs, look = node.endpoint.needs, node.endpoint.dialogs.look
-    needs.begin(Spare(6, 0, 0))
-    assert needs.go_on(look, 2) is None
+    retention, look = node.endpoint.retention, node.endpoint.dialogs.look
+    retention.begin(TrimPoint(6, 0, 0))
+    assert retention.go_on(look, 2) is None
     net.begin(A, conversation(4))
     net.send(A, conversation(4), b"x")
     net.settle()
-    needs.begin(Spare(8, 0, 0))  # one goes on
-    assert needs.go_on(look, 2) == (1, 0, 0)
-    assert Needs().go_on(look) is None
+    retention.begin(TrimPoint(8, 0, 0))  # one goes on
+    assert retention.go_on(look, 2) == (1, 0, 0)
+    assert RetentionFloor().go_on(look) is None
 
 
 def test_only_queues_with_one_reading_group_may_shrink() -> None:
@@ -227,15 +229,15 @@ def test_no_position_of_committed_state_is_ever_let_go(done: list[tuple[str, int
     net = pair(SMALL)
     for number in range(1, 4):
         net.begin(A, conversation(number))
-    before = {name: Spare(0, 0, 0) for name in net.nodes}
+    before = {name: TrimPoint(0, 0, 0) for name in net.nodes}
     for name, number in done:
         OPERATIONS[name](net, conversation(number))
         for place, node in net.nodes.items():
-            spare = demand(node)
-            assert all(now >= then for now, then in zip(spare, before[place], strict=True))
-            before[place] = spare
-            node.cmd.entries[: spare.cmd] = [GONE] * spare.cmd
-            node.inbox.entries[: spare.inbox] = [GONE] * spare.inbox
+            trim_point = demand(node)
+            assert all(now >= then for now, then in zip(trim_point, before[place], strict=True))
+            before[place] = trim_point
+            node.cmd.entries[: trim_point.cmd] = [GONE] * trim_point.cmd
+            node.inbox.entries[: trim_point.inbox] = [GONE] * trim_point.inbox
     net.cut.clear()
     net.sql(B, "ALTER QUEUE TargetQueue WITH STATUS = ON")
     net.run(200)  # it is all tried again, and nobody reads what is gone

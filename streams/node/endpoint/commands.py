@@ -6,13 +6,13 @@ import uuid
 from typing import TYPE_CHECKING
 
 from streams.errors import Number
-from streams.node.validation import is_valid
+from streams.node.endpoint.validation import is_valid
 from streams.protocol import DEFAULT, Command, Dialog, State
 from streams.routing import SYSTEM_SERVICE
 
 if TYPE_CHECKING:
-    from streams.node.endpoint import Endpoint
-    from streams.node.transaction import Transaction
+    from streams.node.endpoint.endpoint import Endpoint
+    from streams.node.endpoint.transaction import Transaction
 
 CURRENT_DATABASE = "current database"
 NAME_UNITS, BROKER_UNITS = 256, 128

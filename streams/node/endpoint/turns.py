@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
-from streams.node.flows import Flow
-from streams.node.groups import DialogKey
+from streams.node.endpoint.flows import Flow
+from streams.node.endpoint.groups import DialogKey
 from streams.protocol import Machine
 
 if TYPE_CHECKING:
-    from streams.node.transaction import Transaction
+    from streams.node.endpoint.transaction import Transaction
 
 GAP = 2_000
 """Between two bodies that are read: what lies there costs no more than so many records, a seek."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streams.errors import EventKind, Number, text_of
-from streams.node.configuration import request_owner
 from streams.node.events import Event, event
-from streams.node.outcome import Outcome, Record
-from streams.node.ports import EnvelopeCodec, HopView
-from streams.protocol import Parties, Status
+from streams.node.forwarder.outcome import Outcome, Record
+from streams.node.forwarder.ports import EnvelopeCodec, HopView
+from streams.protocol import Parties, Status, request_owner
 from streams.routing import Instance, Origin
 from streams.topology import MSDB
 

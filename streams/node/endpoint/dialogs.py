@@ -6,7 +6,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 
-from streams.node.groups import DialogKey
+from streams.node.endpoint.groups import DialogKey
 from streams.protocol import Dialog
 
 Unpack = Callable[[bytes, uuid.UUID, Mapping[int, bytes]], Dialog]

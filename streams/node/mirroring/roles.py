@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from streams.errors import EventKind
 from streams.node.events import Event, event
-from streams.node.mirror import Answer, MirroredRoute, Pair, Step, role_of
+from streams.node.mirroring.mirror import Answer, MirroredRoute, Pair, Step, role_of
 from streams.node.world import World
 from streams.protocol import Limits
 from streams.topology import Role

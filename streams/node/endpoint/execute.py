@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streams.errors import ConversationEvent, Number
-from streams.node.commands import begin, check_end, check_send
+from streams.node.endpoint.commands import begin, check_end, check_send
 from streams.protocol import Command, CommandKind, Machine
 
 if TYPE_CHECKING:
-    from streams.node.groups import DialogKey
-    from streams.node.transaction import Transaction
+    from streams.node.endpoint.groups import DialogKey
+    from streams.node.endpoint.transaction import Transaction
 
 
 def execute(tx: Transaction, position: int, command: Command) -> Number | None:

@@ -1,17 +1,17 @@
 """Which next hops in another Kafka cluster are reachable, seen from this one.
 
-The predicate is that of :mod:`streams.node.presence`: silence of five seconds by the reader's own
-clock, which goes only as its own presence advances. That one stands in its own cluster, so nothing
-in the other cluster's topic tells how far it was read. Instead, everybody there has five seconds
-more whenever the reader may have been asleep or cut off from its own cluster. And a cluster that
-cannot be reached at all is silent, too.
+The predicate is that of :mod:`streams.node.liveness.presence`: silence of five seconds by the
+reader's own clock, which goes only as its own presence advances. That one stands in its own
+cluster, so nothing in the other cluster's topic tells how far it was read. Instead, everybody there
+has five seconds more whenever the reader may have been asleep or cut off from its own cluster. And
+a cluster that cannot be reached at all is silent, too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streams.node.presence import SILENCE, STEP
+from streams.node.liveness.presence import SILENCE, STEP
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streams.node.mirror import Pair, database_asked_for
+from streams.node.mirroring.mirror import Pair, database_asked_for
 from streams.node.world import World
 from streams.routing import broker_key
 from streams.topology import Role

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.node.endpoint import Endpoint
-from streams.node.groups import DialogKey
-from streams.node.needs import Spare
+from streams.node.endpoint.endpoint import Endpoint
+from streams.node.endpoint.groups import DialogKey
+from streams.node.endpoint.retention import TrimPoint
 
 TOO_MUCH = 10_000
 """So many records that could go are worth the trouble: some megabytes, and a minute of traffic."""
@@ -29,13 +29,15 @@ class Moves:
     frames: tuple[int, ...]
 
 
-def moves_of(endpoint: Endpoint, spare: Spare, old: Spare, least: int = TOO_MUCH) -> Moves | None:
+def moves_of(
+    endpoint: Endpoint, trim_point: TrimPoint, old: TrimPoint, least: int = TOO_MUCH
+) -> Moves | None:
     """Return what is better moved, if anything is.
 
-    The inputs may begin at ``spare``; for their age, everything below ``old`` could go.
+    The inputs may begin at ``trim_point``; for their age, everything below ``old`` could go.
     """
-    of_cmd, commands = _few(endpoint, 0, spare.cmd, old.cmd, least)
-    of_in, frames = _few(endpoint, 1, spare.inbox, old.inbox, least)
+    of_cmd, commands = _few(endpoint, 0, trim_point.cmd, old.cmd, least)
+    of_in, frames = _few(endpoint, 1, trim_point.inbox, old.inbox, least)
     return (
         Moves(tuple(dict.fromkeys(of_cmd + of_in)), commands, frames)
         if commands or frames
@@ -52,7 +54,7 @@ def _few(
     """
     if end - begin < least:
         return [], ()
-    count, keys = endpoint.needs.below(which, end, AT_ONCE)
+    count, keys = endpoint.retention.below(which, end, AT_ONCE)
     if count * SHARE > end - begin:
         return [], ()
     needed: set[int] = set()

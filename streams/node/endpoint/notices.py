@@ -1,4 +1,4 @@
-"""The requests for routes of one transaction: :mod:`~streams.node.configuration` decides them.
+"""The route requests of one transaction; :mod:`~streams.node.endpoint.route_requests` decides them.
 
 A request is an ordinary dialog of the database's system service. Its BEGIN and its one SEND are
 written as commands into ``cmd``, so that they are accepted, stored and sent again like any other;
@@ -11,12 +11,12 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from streams.node.configuration import BeginNotice, Configuration, Request, TryAgain
+from streams.node.endpoint.route_requests import BeginNotice, Configuration, Request, TryAgain
 from streams.protocol import Command, CommandKind, Machine, State, Status
 from streams.routing import SYSTEM_SERVICE
 
 if TYPE_CHECKING:
-    from streams.node.transaction import Transaction
+    from streams.node.endpoint.transaction import Transaction
 
 
 @dataclass(slots=True)

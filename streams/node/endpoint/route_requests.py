@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from xml.sax.saxutils import escape
 
-from streams.protocol import Limits
+from streams.protocol import Limits, request_owner
 from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE
 from streams.topology.system import PREFIX
 from streams.xml_reader import parse_xml
@@ -25,7 +25,6 @@ from streams.xml_reader import parse_xml
 NOTICE = PREFIX + "BrokerConfigurationNotice"
 """The contract between a database and its configuration service."""
 MISSING_ROUTE = NOTICE + "/MissingRoute"
-_IDS = uuid.UUID("c0a7a0f9-9d0e-5f3a-8a3c-1b6f0a9b7d52")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +116,6 @@ class Configuration:
         while not self.fits(made := uuid.uuid5(base, f"{total}:{salt}")):
             salt += 1
         return made
-
-
-def request_owner(broker_id: str, service: str) -> uuid.UUID:
-    """Return the id whose partition keeps a database's requests for a service."""
-    return uuid.uuid5(_IDS, f"{broker_id}\0{service}")
 
 
 # --- the message ---------------------------------------------------------------------------------

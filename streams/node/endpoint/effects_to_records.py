@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
 from streams.errors import EventKind, Number, text_of
-from streams.node.output import OutFrame, QueueMessage, error_body
+from streams.node.endpoint.output import OutFrame, QueueMessage, error_body
 from streams.protocol import (
     DEFAULT,
     DIALOG_TIMER,
@@ -35,8 +35,8 @@ from streams.protocol import (
 from streams.routing import SYSTEM_SERVICE
 
 if TYPE_CHECKING:
-    from streams.node.groups import DialogKey
-    from streams.node.transaction import Transaction
+    from streams.node.endpoint.groups import DialogKey
+    from streams.node.endpoint.transaction import Transaction
 
 
 def perform(tx: Transaction, key: DialogKey, dialog: Dialog, effects: Iterable[Effect]) -> None:

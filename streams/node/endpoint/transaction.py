@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import proxy
 
 from streams.errors import ConversationEvent, EventKind, Number, text_of
+from streams.node.endpoint.accept_message import admit, answering
+from streams.node.endpoint.effects_to_records import perform, send_ack
+from streams.node.endpoint.execute import execute
+from streams.node.endpoint.flows import UNLIMITED
+from streams.node.endpoint.groups import DialogKey
+from streams.node.endpoint.notices import Notices
+from streams.node.endpoint.output import CommandResult, OutFrame, QueueMessage
+from streams.node.endpoint.seen import Seen
+from streams.node.endpoint.turns import Turns
+from streams.node.endpoint.validation import AnyBody, judge
 from streams.node.events import Event, event
-from streams.node.execute import execute
-from streams.node.flows import UNLIMITED
-from streams.node.groups import DialogKey
-from streams.node.notices import Notices
-from streams.node.output import CommandResult, OutFrame, QueueMessage
-from streams.node.perform import perform, send_ack
-from streams.node.reception import admit, answering
-from streams.node.seen import Seen
-from streams.node.turns import Turns
-from streams.node.validation import AnyBody, judge
 from streams.protocol import (
     ADDRESSES,
     Ack,
@@ -46,7 +46,7 @@ from streams.protocol import (
 from streams.routing import broker_key
 
 if TYPE_CHECKING:
-    from streams.node.endpoint import Endpoint
+    from streams.node.endpoint.endpoint import Endpoint
 
 
 class Bodies(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.node.outcome import Place
+from streams.node.forwarder.outcome import Place
 
 
 @dataclass(frozen=True, slots=True)

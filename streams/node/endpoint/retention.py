@@ -1,4 +1,4 @@
-"""How far an endpoint worker's inputs may be trimmed: what committed state still needs of them.
+"""The trim point of an endpoint worker's inputs: the lowest position that its state still needs.
 
 Bodies are not written twice (design rule 5): a dialog's state holds positions in ``cmd``, of what
 is accepted and unacknowledged, and in ``in``, of what arrived out of order, incomplete, or for a
@@ -15,23 +15,23 @@ from heapq import nsmallest
 from operator import itemgetter
 from typing import NamedTuple
 
-from streams.node.groups import DialogKey
+from streams.node.endpoint.groups import DialogKey
 from streams.protocol import Dialog
 
 AT_ONCE = 250
 """So many dialogs are looked at between two turns of a worker: a few milliseconds."""
 
 
-class Spare(NamedTuple):
-    """Positions of an endpoint's inputs below which nothing is needed."""
+class TrimPoint(NamedTuple):
+    """Positions of an endpoint's inputs below which records may be deleted."""
 
     cmd: int = 0
     inbox: int = 0
     ack: int = 0
 
 
-class Needs:
-    """What the dialogs of a partition need, by the lowest position of each that needs anything.
+class RetentionFloor:
+    """The lowest position that each dialog of a partition needs.
 
     A dialog that was touched is only noted. A *round* looks at what was noted before it, some at a
     time: dialogs that come meanwhile need nothing below where the round began.
@@ -41,7 +41,7 @@ class Needs:
         self._lowest: tuple[dict[DialogKey, int], dict[DialogKey, int]] = {}, {}  # cmd, in
         self._noted: dict[DialogKey, None] = {}
         self._round: list[DialogKey] = []
-        self._floor: Spare | None = None
+        self._floor: TrimPoint | None = None
 
     def note(self, key: DialogKey, dialog: Dialog) -> None:
         """Take notice of a dialog that was committed."""
@@ -56,7 +56,7 @@ class Needs:
         for lowest in self._lowest:
             lowest.pop(key, None)
 
-    def begin(self, positions: Spare) -> None:
+    def begin(self, positions: TrimPoint) -> None:
         """Begin a round, unless one goes on; the partition has read up to ``positions``."""
         if self._floor is None:
             self._floor = positions
@@ -69,7 +69,7 @@ class Needs:
 
     def go_on(
         self, look: Callable[[DialogKey], Dialog | None], most: int = AT_ONCE
-    ) -> Spare | None:
+    ) -> TrimPoint | None:
         """Go on with the round; returns what it has found at its end, else ``None``.
 
         ``look`` returns a dialog as it is committed.
@@ -91,7 +91,7 @@ class Needs:
             return None
         floor, self._floor = self._floor, None
         commands, frames = (min(lowest.values(), default=None) for lowest in self._lowest)
-        return Spare(
+        return TrimPoint(
             floor.cmd if commands is None else min(floor.cmd, commands),
             floor.inbox if frames is None else min(floor.inbox, frames),
             floor.ack,
