@@ -24,7 +24,7 @@ from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
 from streams.wire.codecs import ROUTE as ROUTE_CODEC
 from streams.wire.records import HOP, MESSAGE, ROUTE
 from streams.workers import Control
-from streams.workers.forwarder.passed import Passed
+from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.transit import Transit
 
 GROUP = "a gateway's loop, CPU time of each message, no Kafka"
@@ -57,7 +57,7 @@ class Elsewhere:
     announced_prefixes = frozenset({ROUTE_CODEC.prefix, MESSAGE_CODEC.prefix, HOP_CODEC.prefix})
 
     def __init__(self, world: World, ahead: int = 0) -> None:
-        self.world, self.abroad, self._ahead = world, self, ahead
+        self.world, self.remote, self._ahead = world, self, ahead
 
     def producer(self, **_: Any) -> Producer:
         """Return a producer."""
@@ -112,9 +112,9 @@ def gateway(world: World, at: str, *, lanes: bool = True, ahead: int = 0) -> Tra
     """Return what handles a forwarder's records, as it is between two batches."""
     around = cast(Any, Elsewhere(world, ahead))
     transit = Transit(around, at, cast(Control, around), Topics().out(at))
-    transit.begin(cast(Any, Home()), Passed())
+    transit.begin(cast(Any, Home()), OffsetTracker())
     if not lanes:
-        transit._express.take = lambda *_: False  # type: ignore[method-assign]
+        transit._fast_path.take = lambda *_: False  # type: ignore[method-assign]
     return transit
 
 

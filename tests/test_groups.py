@@ -22,7 +22,7 @@ NAMED_ELSEWHERE = {
     "client/ahead.py: group": APPLICATION,
     "live/repartition.py: _group(cluster, home)": "endpoint.<>",
     "workers/forwarder/worker.py: group": "forwarder.<>",
-    "workers/forwarder/worker.py: group + self.tenure.suffix": "forwarder.<>.<>",
+    "workers/forwarder/worker.py: group + self.ownership.suffix": "forwarder.<>.<>",
 }
 """Consumers whose group is not named in the call itself."""
 OTHER_LIBRARIES = {

@@ -17,7 +17,7 @@ from streams.kafka import Cluster, stated_cluster
 from streams.live.verify import Asked, Verified, verify_captures, verify_clusters
 from streams.monitor import batch_session, source_options
 from streams.report import Span
-from streams.report.whose import LIVE, Whose
+from streams.report.dialog_filter import LIVE, DialogFilter
 from streams.topology import Cluster as Stated
 from streams.wire import Topics
 
@@ -94,7 +94,7 @@ def verify(
     """
     if live and job:
         raise UsageError("--job and --live contradict each other.", "Give one of them.")
-    asked = Asked(Span(first, end), limit, Whose(LIVE if live else job))
+    asked = Asked(Span(first, end), limit, DialogFilter(LIVE if live else job))
     if captures and also:
         raise UsageError("--capture reads no cluster, and --also names one.", "Leave one out.")
     if captures:

@@ -27,13 +27,13 @@ from streams.monitor import (
 )
 from streams.report.account import Account, Judge
 from streams.report.begins import Begins
+from streams.report.dialog_filter import EVERYBODY, DialogFilter
 from streams.report.ear import Ear
 from streams.report.facts import ALWAYS, Span
 from streams.report.gather import Gatherer
 from streams.report.read import begins_of
 from streams.report.sites import Sites
 from streams.report.snapshot import take_snapshots
-from streams.report.whose import EVERYBODY, Whose
 from streams.topology import Topology
 from streams.wire import MalformedError
 from streams.wire.state import decode_positions
@@ -45,7 +45,7 @@ class Asked:
 
     span: Span = ALWAYS
     limit: int = 10_000
-    whose: Whose = EVERYBODY
+    whose: DialogFilter = EVERYBODY
 
 
 @dataclass(frozen=True, slots=True)

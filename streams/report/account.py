@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streams.report.begins import Begins
+from streams.report.dialog_filter import EVERYBODY, LIVE, DialogFilter, job_of
 from streams.report.facts import Missing
 from streams.report.gather import Facts, Gatherer, refused_shared
 from streams.report.ledger import Fault, Ledger
 from streams.report.parts import Part, is_dialog, is_shared
 from streams.report.reasons import DISCARDED, WAITING, Fate
-from streams.report.whose import EVERYBODY, LIVE, Whose, job_of
 
 _FAULTS = list(Fault)
 
@@ -91,7 +91,7 @@ class Judge:
     gatherer: Gatherer
     begins: Begins
     limit: int
-    whose: Whose = EVERYBODY
+    whose: DialogFilter = EVERYBODY
 
     def judge(self, dialogs: Iterable[tuple[bytes, Iterable[Part]]]) -> Account:
         """Return the account of these dialogs; one at a time is in memory."""

@@ -6,8 +6,8 @@ on, once at each hop; ``endpoint`` of the other side delivers it into a queue. T
 folders, and neither imports the other.
 
 What both stand on: ``control`` has the catalog and what time it is, read as far as ``catch_up``
-says; it gives the ``signs`` of life, and reads those of clusters ``abroad``. ``slot`` is a worker's
-name across restarts, ``tenure`` its right to work for a mirrored pair. ``room`` hands records to
+says; it gives the ``signs`` of life, and reads those of ``remote_clusters``. ``slot`` is a worker's
+name across restarts, ``ownership`` its right to work for a mirrored pair. ``room`` hands records to
 Kafka's client, ``counts`` is what a worker counts of itself.
 
 Around them: ``process`` starts and stops workers, and ``trimming`` shortens topics behind them;

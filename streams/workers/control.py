@@ -32,10 +32,10 @@ from streams.node import (
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import encode_presence
 from streams.wire.evolution import ADMITS, ANNOUNCED, admission, announcement
-from streams.workers.abroad import Abroad
 from streams.workers.catch_up import CatchUp
 from streams.workers.control_consumer import ControlConsumer
 from streams.workers.heartbeats import Heartbeats, appended
+from streams.workers.remote_clusters import RemoteClusters
 from streams.workers.signs import Signs
 
 log = logging.getLogger("hopline.control")
@@ -50,7 +50,7 @@ class Control:
     ``world`` is replaced as a whole when a new catalog version is complete; a worker compares it by
     identity once per batch. A version that cannot be read leaves the last good one in place and
     stands in ``error``. Signs of life are given for ``forwarders``, and in the names of ``others``.
-    ``abroad`` are the other clusters that the forwarders write into.
+    ``remote`` are the other clusters that the forwarders write into.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Control:
         self._announced: dict[str, str | bytes | None] = {}
         self._clock = KafkaClock(_own_time() / 1000 - time.monotonic())
         self._heartbeats = Heartbeats(next(iter(names), ""), self._replica, self._clock)
-        self.abroad = Abroad(cluster.topics, credentials, self._clock)
+        self.remote = RemoteClusters(cluster.topics, credentials, self._clock)
         self._world: World | None = None
         self._failure: Exception | None = None
         self._told = ""
@@ -107,7 +107,7 @@ class Control:
         self._woken.set()
         if self._thread.is_alive():
             self._thread.join(5)
-        self.abroad.stop()
+        self.remote.stop()
         self._catch_up.close()
         self._all_heard.close()
 
@@ -135,7 +135,7 @@ class Control:
             yield f"The catalog is not read any more: {self._failure!r}."
         if self.error:
             yield f"The newest version of the catalog cannot be used: {self.error}."
-        yield from self.abroad.failures()
+        yield from self.remote.failures()
 
     @property
     def is_ready(self) -> bool:
@@ -160,13 +160,13 @@ class Control:
         So do endpoint workers that have a name of their own.
         """
         if instance in self.world.neighbours:
-            return self.abroad.reachable(instance)
+            return self.remote.reachable(instance)
         return self._heartbeats.reachable(instance, silence)
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
         """Return what an instance has said last of its mirrored databases; ``None``: nothing."""
         if instance in self.world.neighbours:
-            return self.abroad.claims(instance)
+            return self.remote.claims(instance)
         return self._heartbeats.claims(instance)
 
     def speak_for(self, name: str) -> None:
@@ -299,7 +299,7 @@ class Control:
             self._newest = message
             period = self._heartbeats.read(message, now)
             if period is not None:
-                self.abroad.beat(now, period)
+                self.remote.beat(now, period)
 
     def _look_for_end(self) -> bool:
         """Tell whether ``presence`` is read to its end: where many write, no fetch is empty."""
@@ -320,7 +320,7 @@ class Control:
             return
         self._catch_up.move(position)
         if self._world is not None:
-            self._follow_abroad(self._world)
+            self._follow_remote(self._world)
             self._ready.set()
             self._settled.set()
 
@@ -348,10 +348,10 @@ class Control:
             self._clock.end_read(now)
             self._clock.seen(appended(message), now)
 
-    def _follow_abroad(self, world: World) -> None:
+    def _follow_remote(self, world: World) -> None:
         """Only forwarders write into other clusters, and only what counts now is followed."""
-        if self._forwards and world is not self.abroad.world:
-            self.abroad.follow(world)
+        if self._forwards and world is not self.remote.world:
+            self.remote.follow(world)
 
     def _read_catalog(self, message: Message) -> None:
         if self._catalog.read(message):

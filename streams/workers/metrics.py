@@ -223,7 +223,7 @@ def figures_of(process: Process) -> Iterator[Series]:
     )
     for figure in FIGURES:
         samples = (
-            ((worker.role, str(worker.tenure), *labels), value)
+            ((worker.role, str(worker.ownership), *labels), value)
             for worker in process.workers
             for labels, value in figure.read(worker)
         )

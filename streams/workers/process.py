@@ -28,14 +28,14 @@ from streams.wire.grants import checked_kinds
 from streams.wire.specs import QueueSpec, cluster_specs, home_specs, instance_specs
 from streams.workers.collector import collecting_rarely
 from streams.workers.control import Control
-from streams.workers.counts import Told, Traffic
 from streams.workers.endpoint import EndpointWorker, Pace
 from streams.workers.endpoint.standby import own_name
+from streams.workers.event_counts import EventCounts, Traffic
 from streams.workers.forwarder import ForwarderWorker
 from streams.workers.free_memory import FreeMemory
+from streams.workers.ownership import PairOwnership
 from streams.workers.pulse import HUNG, Pulses
 from streams.workers.slot import Slot, refuse_taken
-from streams.workers.tenure import Tenure
 from streams.workers.trimming import Trimming, TrimPoints, every
 from streams.workers.working import WORKING
 
@@ -52,7 +52,7 @@ class Worker(Protocol):
     """What a thread of this process runs: the loop of one worker until ``stop`` is set."""
 
     instance: str
-    tenure: Tenure
+    ownership: PairOwnership
     traffic: Traffic
 
     @property
@@ -64,7 +64,7 @@ class Worker(Protocol):
         """Tell whether it has been dealt its partitions, with what lives in them."""
 
     @property
-    def told(self) -> Told:
+    def told(self) -> EventCounts:
         """Return what events it has written."""
 
     @property
@@ -140,7 +140,7 @@ class Process:
     def differences(self) -> Iterator[tuple[str, float]]:
         """Yield each other cluster, and by how many seconds its clock is ahead of one's own."""
         if self._control is not None:
-            yield from self._control.abroad.differences()
+            yield from self._control.remote.differences()
 
     def failures(self) -> Iterator[str]:
         """Yield a sentence for each thing that is broken; nothing where all is well so far."""
@@ -159,7 +159,7 @@ class Process:
             yield f"The clock is {self._control.skew:+.0f} s off Kafka's."
         for worker in self.workers:
             if not worker.assigned:
-                yield f"The {worker.role} of {worker.tenure} has no partitions yet."
+                yield f"The {worker.role} of {worker.ownership} has no partitions yet."
         if self._stop.is_set():
             yield "It is draining."
 
@@ -310,7 +310,7 @@ class Process:
         )
 
     def _work(self, worker: Worker) -> None:
-        WORKING.set((worker.role, str(worker.tenure)))
+        WORKING.set((worker.role, str(worker.ownership)))
         self._guarded(worker.run, _name_of(worker))
 
     def _guarded(self, run: Callable[[threading.Event], None], name: str) -> None:
@@ -328,7 +328,7 @@ class Process:
 
 
 def _name_of(worker: Worker) -> str:
-    return f"{type(worker).__name__} {worker.tenure}"
+    return f"{type(worker).__name__} {worker.ownership}"
 
 
 def _queues(world: World, instance: str) -> dict[str, set[QueueSpec]]:

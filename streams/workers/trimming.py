@@ -94,7 +94,7 @@ class Trimming:
         world = self._control.world
         owned: dict[tuple[str, str], set[int]] = {}
         for worker in self._endpoints:
-            here = (worker.instance, worker.tenure.home)
+            here = (worker.instance, worker.ownership.home)
             owned.setdefault(here, set()).update(list(worker.assignment.owned))
         for (instance, database, queue), group in world.reading_groups.items():
             home = home_of(world, instance, database)

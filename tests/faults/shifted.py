@@ -15,7 +15,7 @@ from pathlib import Path
 
 from streams.cli import main
 from streams.kafka import Message
-from streams.workers import abroad, control, heartbeats
+from streams.workers import control, heartbeats, remote_clusters
 
 _LAYOUT = struct.Struct("<qq")
 
@@ -55,7 +55,7 @@ def shift(path: Path) -> None:
 
     time.time_ns = now
     time.time = lambda: now() / 1e9
-    for module in (control, abroad, heartbeats):
+    for module in (control, remote_clusters, heartbeats):
         module.appended = appended  # type: ignore[attr-defined]
 
 

@@ -522,9 +522,9 @@ MUTANTS = (
     ),
     KafkaMutant(
         "trim what a forwarder has not committed",
-        "workers/forwarder/passed.py",
+        "workers/forwarder/offset_tracker.py",
         "for place, (position, note) in list(self._known.items())",
-        'for place, (position, note) in {w: (n, "") for w, n in self._passed.items()}.items()',
+        'for place, (position, note) in {w: (n, "") for w, n in self._offsets.items()}.items()',
         "workers/test_trimming.py",
         rule=5,
     ),

@@ -133,9 +133,9 @@ def test_what_waits_far_apart_for_one_service_holds_up_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What there is to read is shared by the services, however old the messages of each are."""
-    monkeypatch.setattr("streams.node.turns.GAP", 20)
-    monkeypatch.setattr("streams.node.turns.WORTH", 1)
-    monkeypatch.setattr("streams.node.turns.FREE", 40)
+    monkeypatch.setattr("streams.node.endpoint.turns.GAP", 20)
+    monkeypatch.setattr("streams.node.endpoint.turns.WORTH", 1)
+    monkeypatch.setattr("streams.node.endpoint.turns.FREE", 40)
     routes = "        routes:\n          - {name: Target,"
     text = PAIR.replace(
         "          Fussy:", "          Other: {queue: TargetQueue}\n          Fussy:"
@@ -160,7 +160,7 @@ def test_a_transaction_reads_few_records_for_each_body(monkeypatch: pytest.Monke
     """Some dialogs have a message in each few records, others in each hundred."""
     gap, worth, free = 20, 4, 100
     for name, number in (("GAP", gap), ("WORTH", worth), ("FREE", free)):
-        monkeypatch.setattr(f"streams.node.turns.{name}", number)
+        monkeypatch.setattr(f"streams.node.endpoint.turns.{name}", number)
     net, node, sent = skewed(PAIR, 2_000)
     node.transact()
     net.most = 40

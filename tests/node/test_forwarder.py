@@ -425,7 +425,7 @@ def test_the_origin_is_part_of_what_a_plan_is_found_by() -> None:
 
 def test_the_cache_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many pairs of services talk, and whatever they are called, it does not grow."""
-    monkeypatch.setattr("streams.node.forwarder.CACHE_BYTES", 4 * WAY_BYTES)
+    monkeypatch.setattr("streams.node.forwarder.decide.CACHE_BYTES", 4 * WAY_BYTES)
     home = forwarder("Home")
     for n in range(10):
         home.handle(frame(f"S{n}"), START)

@@ -14,11 +14,11 @@ from streams.protocol.frames import Flag, Header, Journey, Parties
 from streams.report import ALWAYS, Fate, Fault, Span
 from streams.report.account import Account, Judge
 from streams.report.begins import Begins
+from streams.report.dialog_filter import EVERYBODY, LIVE, DialogFilter
 from streams.report.ear import Ear, Record
 from streams.report.gather import Gatherer
 from streams.report.parts import Part
 from streams.report.sites import Sites
-from streams.report.whose import EVERYBODY, LIVE, Whose
 from streams.wire import encode_event
 from streams.wire.job import JOB, renewed, tag_of
 from streams.wire.records import MOVED, Wire, command_record, queue_record
@@ -63,7 +63,7 @@ class Log:
         value = encode_event({**event, "conversation": str(on), "from_initiator": True, **told})
         self.add(EVENT, (b"", value, []))
 
-    def account(self, span: Span = ALWAYS, whose: Whose = EVERYBODY) -> Account:
+    def account(self, span: Span = ALWAYS, whose: DialogFilter = EVERYBODY) -> Account:
         """Return what is found; dialogs that were refused on others are judged again."""
         refused = frozenset[bytes]()
         while True:
@@ -196,7 +196,10 @@ def test_what_a_replay_says_is_told_apart_from_what_applications_say() -> None:
     tag = tag_of("nightly")
     assert (everybody.dialogs, everybody.replayed) == (3, {"nightly": 1, tag: 1})
     assert everybody.to_json()["replayed"] == {"nightly": 1, tag: 1}
-    live, nightly = log.account(whose=Whose(LIVE)), log.account(whose=Whose("nightly"))
+    live, nightly = (
+        log.account(whose=DialogFilter(LIVE)),
+        log.account(whose=DialogFilter("nightly")),
+    )
     assert (live.dialogs, live.ledger.accepted, live.replayed) == (1, 1, {})
     assert (nightly.dialogs, nightly.ledger.accepted) == (2, 2)
-    assert log.account(whose=Whose("weekly")).dialogs == 0
+    assert log.account(whose=DialogFilter("weekly")).dialogs == 0

@@ -153,7 +153,7 @@ class Running:
 
     def consumer(self, role: str) -> Any:
         """Return the worker's consumer in the group of a role: endpoint or forwarder."""
-        group = f"{self.cluster.topics.prefix}{role}.{self.worker.tenure.home}"
+        group = f"{self.cluster.topics.prefix}{role}.{self.worker.ownership.home}"
         eventually(lambda: group in self.cluster.consumers or pause(), f"a consumer in {group}")
         return self.cluster.consumers[group]
 

@@ -21,7 +21,7 @@ from streams.topology import Topology, load, share_of
 from streams.wire.evolution import ANNOUNCED, announcement
 from streams.wire.records import HOP, MESSAGE, Headers, header_of, message_record
 from streams.wire.single_object import prefix_of
-from streams.workers.forwarder.crossing import Crossing
+from streams.workers.forwarder.remote_producer import RemoteProducer
 from streams.workers.forwarder.worker import IDLE_POLL, POLL
 from tests.workers.rig import Rig, Waits, eventually, pause, rig
 from tests.workers.tomorrow import announce, newer, under
@@ -89,7 +89,7 @@ def test_what_the_other_cluster_could_not_read_is_told_and_not_written(
     assert passed.value() == b"of today", "the other one is not there, nor does it hold this up"
 
     announce(seller, schema)
-    abroad = buyer.control("GatewayA").abroad
+    abroad = buyer.control("GatewayA").remote
     eventually(lambda: prefix_of(schema) in (abroad.announced("GatewayB") or ()) or pause(), "told")
     arrive(buyer, b"of tomorrow", header, schema)
     found = seller.until(seller.topics.ingress("GatewayB", "buyer"), 2)
@@ -117,15 +117,15 @@ def test_what_nobody_can_hold_comes_back_as_rubbish(
     """A key that is no id is found when a copy comes back; the forwarder goes on."""
     buyer, seller = pair
 
-    def take(self: Crossing[object], item: object, *_: object) -> bool:
+    def take(self: RemoteProducer[object], item: object, *_: object) -> bool:
         self._back.append((item, KafkaError(KafkaError._MSG_TIMED_OUT)))
         return True
 
     seller.control("GatewayB")
     forwarder = buyer.forwarder("GatewayA")
-    heard = buyer.control("GatewayA").abroad.announced
+    heard = buyer.control("GatewayA").remote.announced
     eventually(lambda: heard("GatewayB") or pause(), "the seller is heard")
-    monkeypatch.setattr(Crossing, "take", take)
+    monkeypatch.setattr(RemoteProducer, "take", take)
     _, value, headers = message_record(
         uuid.uuid4(), PARTIES, Header(uuid.uuid4(), "T", 0, 0, 2**50), Journey(9, 2**50, 0, 0), b"x"
     )

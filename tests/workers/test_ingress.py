@@ -181,7 +181,7 @@ def test_a_cluster_that_comes_later_is_let_in_live(kafka: str, unique: str) -> N
         control = buys.workers[0].process._control
         assert control is not None
         eventually(
-            lambda: control.abroad.admitted("GatewayB") == "buyer" or pause(), "GatewayB says so"
+            lambda: control.remote.admitted("GatewayB") == "buyer" or pause(), "GatewayB says so"
         )
         after = converse(buys, sells, b"after")
         assert senders(sells, entrance, after) == {"OrderService"}

@@ -1,7 +1,7 @@
 """One transaction of an endpoint worker: inputs go in, records come out, nothing is changed yet.
 
 Everything that a transaction touches is a copy (the *overlay*). When Kafka has committed it, the
-worker merges the overlay into the :class:`~streams.node.endpoint.Endpoint`; when Kafka has not, the
+worker merges the overlay into the :class:`~streams.node.Endpoint`; when Kafka has not, the
 overlay is dropped and the same inputs are read again.
 """
 

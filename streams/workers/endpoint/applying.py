@@ -16,7 +16,6 @@ from streams.errors import Number, SurroundingsError
 from streams.kafka import Consumer, GoneError, Message, TopicPartition
 from streams.node import DialogKey, Transaction
 from streams.protocol import Message as Frame
-from streams.workers.counts import Committed
 from streams.workers.endpoint.allowance import BYTES
 from streams.workers.endpoint.inputs import (
     Bodies,
@@ -28,6 +27,7 @@ from streams.workers.endpoint.inputs import (
 )
 from streams.workers.endpoint.partition import HELD_AGAIN, Held, Partition, Work
 from streams.workers.endpoint.transactions import Part, Transactions, number_of
+from streams.workers.event_counts import Committed
 
 log = logging.getLogger("hopline.endpoint")
 

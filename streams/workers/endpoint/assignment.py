@@ -32,7 +32,7 @@ from streams.workers.endpoint.allowance import Allowance
 from streams.workers.endpoint.inputs import Bodies, Inputs
 from streams.workers.endpoint.partition import Partition
 from streams.workers.endpoint.restore import Replay, lost_bodies, start_position
-from streams.workers.tenure import Tenure
+from streams.workers.ownership import PairOwnership
 
 log = logging.getLogger("hopline.endpoint")
 ready = logging.getLogger("hopline.ready")
@@ -58,14 +58,14 @@ class Assignment:
         instance: str,
         inputs: Inputs,
         control: Control,
-        tenure: Tenure,
+        ownership: PairOwnership,
         limits: Limits,
         cache_bytes: int,
         most: int,
     ) -> None:
         self.cluster = self._cluster = cluster
         self._instance = instance
-        self._tenure, self._home = tenure, tenure.home
+        self._ownership, self._home = ownership, ownership.home
         self._inputs = inputs
         self._control = control
         self._limits = limits
@@ -100,7 +100,7 @@ class Assignment:
             replay.close()
         self.owned.clear()
         self.warm.clear()
-        self._tenure.assigned = False
+        self._ownership.assigned = False
         self._closed = True
         self._aside.close()
 
@@ -120,7 +120,7 @@ class Assignment:
             for owned in due:
                 self._mark_end(owned, now)
         except KafkaException as error:
-            log.warning("%s: the forwarder's position is unknown: %s", self._tenure, error)
+            log.warning("%s: the forwarder's position is unknown: %s", self._ownership, error)
             self._stranded.look(False, self._aside)
             for owned in due:  # whoever waits for it does nothing else
                 owned.progress_at = time.monotonic() + UNKNOWN
@@ -154,14 +154,14 @@ class Assignment:
             if topics != set(self._inputs):
                 missing = sorted(set(self._inputs) - topics)
                 raise SurroundingsError(
-                    f"{self._tenure}: partition {number} came without {', '.join(missing)}.",
+                    f"{self._ownership}: partition {number} came without {', '.join(missing)}.",
                     "cmd, in and ack must have the same number of partitions.",
                 )
             owned = self.owned[number] = self._restore(consumer, number)
             starts += [TopicPartition(t, number, o) for t, o in owned.positions.items()]
         consumer.assign(starts)
-        self._tenure.assigned = True
-        about = self._instance, self._tenure.of, self._described()
+        self._ownership.assigned = True
+        about = self._instance, self._ownership.of, self._described()
         ready.info("%s endpoint%s: ready, %s", *about)
 
     @property
@@ -182,7 +182,7 @@ class Assignment:
             for topic, position in zip(inputs, known, strict=True)
         }
         for lost in lost_bodies(endpoint, self._aside, inputs, number, [*positions.values()]):
-            log.error("%s: %s", self._tenure, lost)
+            log.error("%s: %s", self._ownership, lost)
         backlog = {t: watermarks(self._aside, t, number)[1] for t in (inputs.inbox, inputs.ack)}
         # Which copy is a dialog's last is unknown: one at or before the end of out.
         out_end = watermarks(self._aside, topics.out(self._home), number)[1]
@@ -190,7 +190,7 @@ class Assignment:
         endpoint.applied_until = 0
         log.info(
             "%s: partition %d has %d dialogs, restored in %.2f s",
-            self._tenure,
+            self._ownership,
             number,
             len(endpoint.dialogs),
             time.monotonic() - started,
@@ -213,7 +213,7 @@ class Assignment:
         """Begin to read the state of a partition."""
         endpoint = Endpoint(
             self._instance,
-            self._tenure.world(),
+            self._ownership.world(),
             self._limits,
             Dialogs(unpack_dialog),
             fits=partial(self._is_in, number),
@@ -231,11 +231,11 @@ class Assignment:
         self._let_go(partitions)
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        log.warning("%s has lost its partitions", self._tenure)
+        log.warning("%s has lost its partitions", self._ownership)
         self._let_go(partitions)
 
     def _let_go(self, partitions: list[TopicPartition]) -> None:
-        self._tenure.assigned = False
+        self._ownership.assigned = False
         for number in {p.partition for p in partitions}:
             owned = self.owned.pop(number, None)
             if owned is not None:

@@ -37,7 +37,6 @@ from streams.kafka import (
 from streams.protocol import Limits
 from streams.wire.records import LARGEST_BODY
 from streams.workers.control import Control
-from streams.workers.counts import Committed, Told, Traffic
 from streams.workers.endpoint.allowance import BYTES
 from streams.workers.endpoint.applying import Applier
 from streams.workers.endpoint.assignment import Assignment
@@ -46,9 +45,10 @@ from streams.workers.endpoint.move_bodies import move_bodies
 from streams.workers.endpoint.partition import IDLE_POLL, POLL, Partition, Work
 from streams.workers.endpoint.standby import Standby
 from streams.workers.endpoint.transactions import Transactions
+from streams.workers.event_counts import Committed, EventCounts, Traffic
+from streams.workers.ownership import PairOwnership
 from streams.workers.pulse import beat, rest
 from streams.workers.slot import UNNAMED, Slot
-from streams.workers.tenure import Tenure
 
 log = logging.getLogger("hopline.endpoint")
 
@@ -93,23 +93,23 @@ class EndpointWorker:
         trims_every: float | None = None,
     ) -> None:
         self.instance = instance
-        self.tenure = Tenure(control, instance, pair)
+        self.ownership = PairOwnership(control, instance, pair)
         self._cluster = cluster
         self._control = control
         self._pair = pair
         # As the same static member, whoever has the slot next is dealt its partitions at once.
         named = slot or (UNNAMED if standby or pair is not None else "")
-        self._slot = Slot(str(self.tenure), self.role, named)
+        self._slot = Slot(str(self.ownership), self.role, named)
         self._pace = pace
         self._trims_every = trims_every
         self._standby = Standby(control, self._slot) if standby else None
-        self._inputs = Inputs.of(cluster.topics, self.tenure.home)
+        self._inputs = Inputs.of(cluster.topics, self.ownership.home)
         # A command, and a message in a queue topic, is one record.
         limits = limits or Limits()
         limits = replace(limits, body=min(limits.body, LARGEST_BODY))
         most, _ = pace.value
         self.assignment = Assignment(
-            cluster, instance, self._inputs, control, self.tenure, limits, cache_bytes, most
+            cluster, instance, self._inputs, control, self.ownership, limits, cache_bytes, most
         )
         self.counts, self.traffic = Committed(), Traffic()
         self._turns = 0
@@ -117,18 +117,18 @@ class EndpointWorker:
 
     def run(self, stop: threading.Event) -> None:
         """Run dialogs until ``stop``; raises FencedError where another worker has the slot."""
-        while self.tenure.begins(stop):
+        while self.ownership.begins(stop):
             try:
                 self._serve(stop)
             except Exception as error:
-                if self.tenure.confirm():
+                if self.ownership.confirm():
                     raise
-                log.info("%s: the role has gone: %s", self.tenure, error)
+                log.info("%s: the role has gone: %s", self.ownership, error)
             finally:
                 rest()
 
     def _serve(self, stop: threading.Event) -> None:
-        topic = self._cluster.topics.dialog(self.tenure.home)
+        topic = self._cluster.topics.dialog(self.ownership.home)
         if self._standby is not None and not self._standby.wait(self.assignment, topic, stop):
             return
         # Who has lost a pair's slot may have lost the role: nobody here begins anew by himself.
@@ -136,9 +136,9 @@ class EndpointWorker:
         self._slot.hold(self._control, stop, lambda: self._work(stop), anew=own)
 
     def _work(self, stop: threading.Event) -> None:
-        cluster, inputs, home = self._cluster, self._inputs, self.tenure.home
+        cluster, inputs, home = self._cluster, self._inputs, self.ownership.home
         self._transactions = Transactions(cluster, home, self._slot, inputs, stop)
-        if not self.tenure.confirm():  # its successor was fenced by mistake, and begins anew
+        if not self.ownership.confirm():  # its successor was fenced by mistake, and begins anew
             return
         partitions = len(partitions_of(cluster, inputs.cmd))
         intake = Intake(inputs, partitions, self._control.catch_up, self._is_to_skip)
@@ -160,9 +160,9 @@ class EndpointWorker:
         )
         stranded = Stranded(cluster)
         try:
-            while not stop.is_set() and self.tenure.lasts:
+            while not stop.is_set() and self.ownership.lasts:
                 self._turn(consumer)
-                stranded.look(self.tenure.assigned, consumer)
+                stranded.look(self.ownership.assigned, consumer)
         finally:
             self.assignment.close()
             consumer.close()
@@ -171,7 +171,7 @@ class EndpointWorker:
         beat()
         self._read(consumer)
         self._read_at = time.monotonic()
-        if not self.tenure.confirm_awake():
+        if not self.ownership.confirm_awake():
             return
         self._apply_what_there_is()
         if self._trims_every is not None:
@@ -236,7 +236,7 @@ class EndpointWorker:
     def _follow_catalog(self, owned: Partition) -> None:
         if self.instance not in self._control.world.instances:
             raise SurroundingsError(f"The catalog has {self.instance} no longer.")
-        world = self.tenure.world()
+        world = self.ownership.world()
         if world is not owned.endpoint.world:
             owned.switch(world)
 
@@ -253,7 +253,7 @@ class EndpointWorker:
         """Tell whether it has its partitions and what lives in them, or stands by with all that."""
         if self._standby is not None and self._standby.is_ready:
             return True
-        return self.tenure.is_served
+        return self.ownership.is_served
 
     @property
     def committed(self) -> int:
@@ -261,7 +261,7 @@ class EndpointWorker:
         return self.counts.transactions
 
     @property
-    def told(self) -> Told:
+    def told(self) -> EventCounts:
         """Return what events it has written."""
         return self.counts.told
 

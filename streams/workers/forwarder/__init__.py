@@ -1,10 +1,10 @@
 """The forwarder: from a transmission queue to the next hop, or to the endpoint worker here.
 
-In the order in which a message meets them: ``worker`` reads it; ``transit`` lets it go the short
-way of ``express``, or has ``node`` decide what becomes of it, which asks ``principals`` who has a
-mirrored database. What is passed on is written by ``delivery``, or into other clusters by
-``crossings``, of which each is a ``crossing``; ``waiting`` holds what cannot be. ``passed`` knows
-how far all this is, and ``worker`` commits it.
+In the order in which a message meets them: ``worker`` reads it; ``transit`` takes ``fast_path``, or
+asks ``node`` for a decision, which asks ``principals`` who has a mirrored database. ``delivery``
+writes what is forwarded; for other clusters ``remote_producers`` does, with one ``remote_producer``
+for each. ``waiting`` buffers what cannot be written. ``offset_tracker`` knows which records are
+done, and ``worker`` commits their offsets.
 """
 
 from streams.workers.forwarder.worker import ForwarderWorker

@@ -24,7 +24,7 @@ from streams.kafka import (
 )
 from streams.node import Event, event
 from streams.wire import encode_event
-from streams.workers.counts import Told, Traffic
+from streams.workers.event_counts import EventCounts, Traffic
 from streams.workers.room import Room
 
 log = logging.getLogger("hopline.forwarder")
@@ -58,7 +58,7 @@ class Delivery:
         instance: str,
         stop: threading.Event,
         *,
-        told: Told,
+        told: EventCounts,
         traffic: Traffic,
     ) -> None:
         self._told = told

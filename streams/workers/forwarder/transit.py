@@ -1,7 +1,7 @@
 """What becomes of a record that a forwarder has read: passed on, held in memory, or dropped.
 
 ``node`` decides (:class:`streams.node.Forwarder`), and here it is done. Most records take a short
-way (:mod:`streams.workers.forwarder.express`) that the long one has learned. Another cluster is
+way (:mod:`streams.workers.forwarder.fast_path`) that the long one has learned. Another cluster is
 never waited for: what it does not confirm is held.
 """
 
@@ -36,11 +36,11 @@ from streams.wire.records import (
     header_of,
 )
 from streams.workers.control import Control
-from streams.workers.forwarder.crossings import Crossed, Crossings
 from streams.workers.forwarder.delivery import Delivery, short, source_of
-from streams.workers.forwarder.express import Express, Input, Known
-from streams.workers.forwarder.passed import Passed, Position, Where
+from streams.workers.forwarder.fast_path import FastPath, Input, Known
+from streams.workers.forwarder.offset_tracker import OffsetTracker, Position, Where
 from streams.workers.forwarder.principals import Principals
+from streams.workers.forwarder.remote_producers import Crossed, RemoteProducers
 from streams.workers.forwarder.waiting import Held, Waiting
 
 log = logging.getLogger("hopline.forwarder")
@@ -58,15 +58,15 @@ class Transit:
         self._out = out
         self._names: dict[tuple[Place, str], str] = {}
         self._waiting = Waiting(control.reachable)
-        self._crossings = Crossings(control.abroad, cluster.topics)
+        self._remote_producers = RemoteProducers(control.remote, cluster.topics)
         self._writers: dict[str | None, str] = {}
         """Which other cluster writes a topic; kept after the catalog has it no longer."""
         self.passed = 0
 
-    def begin(self, delivery: Delivery, passed: Passed) -> None:
+    def begin(self, delivery: Delivery, tracker: OffsetTracker) -> None:
         """Begin, or begin anew: only what is held and what is under way elsewhere remains."""
-        self._delivery, self._passed = delivery, passed
-        self._express = Express(delivery)
+        self._delivery, self._tracker = delivery, tracker
+        self._fast_path = FastPath(delivery)
         self._inputs: dict[tuple[str | None, int | None], Input] = {}
         principals = self._principals = Principals(
             self._instance, self._control, lambda address: self._forwarder.instance_at(address)
@@ -89,7 +89,9 @@ class Transit:
     @property
     def is_idle(self) -> bool:
         """Tell whether only a record can give it something to do."""
-        return not (self._waiting or self._principals.are_asked_for or self._crossings.are_used)
+        return not (
+            self._waiting or self._principals.are_asked_for or self._remote_producers.are_used
+        )
 
     def notes(self) -> Mapping[Where, str]:
         """Return where the held copies are from (``spans``)."""
@@ -97,7 +99,7 @@ class Transit:
 
     def under_way(self) -> Iterator[Position]:
         """Yield where the copies were read that another cluster has not confirmed yet."""
-        return (source_of(message) for message in self._crossings.under_way())
+        return (source_of(message) for message in self._remote_producers.under_way())
 
     def follow_catalog(self) -> bool:
         """Take over a new version of the catalog, also while nothing comes: copies are held.
@@ -123,14 +125,14 @@ class Transit:
     def _limit(self) -> None:
         size = self._forwarder.world.forward_bytes[self._instance]
         self._waiting.limit(size)
-        self._crossings.limit(size)
+        self._remote_producers.limit(size)
 
     # --- records ---------------------------------------------------------------------------------
 
     def pass_on(self, batch: list[Message]) -> None:
         """Decide what was read together, and note how far that is."""
         now, read_at = self._control.now(), time.monotonic()
-        take, inputs = self._express.take, self._batch(now)
+        take, inputs = self._fast_path.take, self._batch(now)
         for message in batch:
             error = message.error()
             if error is not None:
@@ -156,7 +158,7 @@ class Transit:
 
     def _batch(self, now: int) -> Mapping[tuple[str | None, int | None], Input]:
         """Begin a batch: what was decided in the last one may not hold any more."""
-        self._express.begin(self._forwarder, now)
+        self._fast_path.begin(self._forwarder, now)
         for source in self._inputs.values():
             source.lanes.clear()
             source.acks.clear()
@@ -174,7 +176,7 @@ class Transit:
             if source.last is not None:
                 offset = source.last.offset()
                 assert offset is not None
-                self._passed.note((source.topic, source.partition), offset + 1)
+                self._tracker.note((source.topic, source.partition), offset + 1)
                 source.last = None
 
     def _not_a_record(self, message: Message, error: KafkaError) -> None:
@@ -182,7 +184,7 @@ class Transit:
             # The end lies behind the markers of transactions, which are no records: without this
             # the position would never say that everything has left `out`, and retries would wait.
             topic, partition, offset = source_of(message)
-            self._passed.note((topic, partition), offset or 0)
+            self._tracker.note((topic, partition), offset or 0)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise SurroundingsError(
                 f"{self._instance}: {error.str()}",
@@ -208,8 +210,8 @@ class Transit:
         self._perform(message, record, outcome)
         lane = self._forwarder.lane(record, now)
         if lane is not None:
-            abroad = lane.instance in self._forwarder.world.neighbours
-            cross = partial(self._cross, source.origin, lane.instance) if abroad else None
+            is_remote = lane.instance in self._forwarder.world.neighbours
+            cross = partial(self._cross, source.origin, lane.instance) if is_remote else None
             lanes = source.acks if record.is_ack else source.lanes
             topic = self._topic(lane.place, lane.instance, lane.database)
             lanes[record.route] = Known(lane, topic, cross)
@@ -246,7 +248,7 @@ class Transit:
     ) -> None:
         """Hand a copy over to another cluster, or hold it."""
         crossed = Crossed(message, origin, instance)
-        if not self._crossings.take(crossed, headers, stamp):
+        if not self._remote_producers.take(crossed, headers, stamp):
             self._hold_back(crossed)
 
     def _topic(self, place: Place, instance: str, database: str | None = None) -> str:
@@ -296,10 +298,10 @@ class Transit:
 
     def take_back(self) -> None:
         """Hold what another cluster did not confirm; tell of what it will never take (11292)."""
-        for crossed, why in self._crossings.come_back():
+        for crossed, why in self._remote_producers.come_back():
             message = crossed.message
             if why is not None:
-                topic = self._crossings.topic(crossed.instance)
+                topic = self._remote_producers.topic(crossed.instance)
                 self._delivery.give_up(why, topic, message.key(), source_of(message))
                 continue
             try:
@@ -320,7 +322,7 @@ class Transit:
 
     def settle(self) -> None:
         """Wait for other clusters: what has not arrived there is somebody else's from now on."""
-        self._crossings.settle()
+        self._remote_producers.settle()
         self.take_back()
 
     def _record(self, origin: Origin, message: Message, headers: Headers) -> Record:

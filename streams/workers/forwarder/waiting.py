@@ -17,7 +17,7 @@ from streams.kafka import Message, headers_of
 from streams.node import Holding, Record, counted
 from streams.wire.spans import spans_of
 from streams.workers.forwarder.delivery import source_of
-from streams.workers.forwarder.passed import Where
+from streams.workers.forwarder.offset_tracker import Where
 
 _AGAIN = 1.0
 """Seconds until a next hop is tried again that looks alive and took nothing."""

@@ -29,13 +29,13 @@ from streams.kafka import (
     TopicPartition,
 )
 from streams.workers.control import Control
-from streams.workers.counts import Told, Traffic
+from streams.workers.event_counts import EventCounts, Traffic
 from streams.workers.forwarder.delivery import Delivery
-from streams.workers.forwarder.passed import Passed
+from streams.workers.forwarder.offset_tracker import OffsetTracker
 from streams.workers.forwarder.transit import Transit
+from streams.workers.ownership import PairOwnership
 from streams.workers.pulse import beat, rest
 from streams.workers.slot import Slot
-from streams.workers.tenure import Tenure
 
 log = logging.getLogger("hopline.forwarder")
 ready = logging.getLogger("hopline.ready")
@@ -71,22 +71,22 @@ class ForwarderWorker:
         slot: str = "",
     ) -> None:
         self.instance = instance
-        self.tenure = Tenure(control, instance, pair)
+        self.ownership = PairOwnership(control, instance, pair)
         self._pair = pair
         self._slot = Slot(instance, self.role, slot if pair is None else "")
         self._cluster = cluster
         self._control = control
-        out = cluster.topics.out(self.tenure.home)
+        out = cluster.topics.out(self.ownership.home)
         self._out, self._of_pair = out, pair is not None
         self._reads: list[str] = []
-        self._passed = Passed()
-        self.told, self.traffic = Told(), Traffic()
+        self._tracker = OffsetTracker()
+        self.told, self.traffic = EventCounts(), Traffic()
         self._transit = Transit(cluster, instance, control, out)
 
     @property
     def trim_points(self) -> dict[tuple[str, int], int]:
         """Return below which positions nothing is needed any more; any thread may ask."""
-        return self._passed.trim_points()
+        return self._tracker.trim_points()
 
     @property
     def pending(self) -> tuple[int, int]:
@@ -101,7 +101,7 @@ class ForwarderWorker:
     @property
     def assigned(self) -> bool:
         """Tell whether it has its partitions, or another instance has the pair's."""
-        return self.tenure.is_served
+        return self.ownership.is_served
 
     def run(self, stop: threading.Event) -> None:
         """Forward until ``stop``; then drain: flush and commit.
@@ -114,7 +114,7 @@ class ForwarderWorker:
         self._slot.hold(self._control, stop, lambda: self._work(stop))
 
     def _work(self, stop: threading.Event) -> None:
-        self._passed = Passed()
+        self._tracker = OffsetTracker()
         self._unconfirmed = Stranded(self._cluster)
         self._committing = OneAtATime()
         self._closing = False
@@ -122,24 +122,24 @@ class ForwarderWorker:
         self._delivery = Delivery(
             self._cluster, self.instance, stop, told=self.told, traffic=self.traffic
         )
-        self._transit.begin(self._delivery, self._passed)
-        while self.tenure.begins(stop):
+        self._transit.begin(self._delivery, self._tracker)
+        while self.ownership.begins(stop):
             self._serve(stop)
 
     def _serve(self, stop: threading.Event) -> None:
-        group = f"{self._cluster.topics.prefix}forwarder.{self.tenure.home}"
+        group = f"{self._cluster.topics.prefix}forwarder.{self.ownership.home}"
         consumer = self._consumer = self._offsets = self._cluster.consumer(
-            group + self.tenure.suffix,
+            group + self.ownership.suffix,
             partition_assignment_strategy="range",
             enable_partition_eof=True,
             fetch_wait_max_ms=500,  # as the endpoint worker: an idle broker is asked less often
             stats=self.traffic.reader,
-            **self._slot.member(self.tenure.home, self._control.world),
+            **self._slot.member(self.ownership.home, self._control.world),
         )
         returning = Returning(
-            self._cluster, group + self.tenure.suffix, self._slot.name, after=_SETTLED
+            self._cluster, group + self.ownership.suffix, self._slot.name, after=_SETTLED
         )
-        if self.tenure.suffix:  # positions outlive the tenure in a group without members
+        if self.ownership.suffix:  # positions outlive the ownership in a group without members
             self._offsets = self._cluster.consumer(group)
         self._join(consumer)
         try:
@@ -148,7 +148,7 @@ class ForwarderWorker:
             self._commit(10.0)
         finally:
             rest()
-            self.tenure.assigned = False
+            self.ownership.assigned = False
             self._closing = True
             if not self._committing.is_busy:  # else it would wait with the call, for ever perhaps
                 consumer.close()
@@ -180,11 +180,11 @@ class ForwarderWorker:
     def _loop(self, stop: threading.Event, returning: Returning) -> None:
         commit_at = release_at = time.monotonic()
         stranded = Stranded(self._cluster)
-        while not stop.is_set() and self.tenure.lasts:
+        while not stop.is_set() and self.ownership.lasts:
             self._turn()
-            stranded.look(self.tenure.assigned, self._consumer)
-            if self.tenure.assigned and returning.finds_idle(self._reads):
-                self.tenure.assigned = False
+            stranded.look(self.ownership.assigned, self._consumer)
+            if self.ownership.assigned and returning.finds_idle(self._reads):
+                self.ownership.assigned = False
                 self._consumer.unsubscribe()
                 self._join(self._consumer)
             now = time.monotonic()
@@ -215,7 +215,7 @@ class ForwarderWorker:
 
     def _commit(self, timeout: float) -> None:
         """Flush, then commit what is confirmed; what is not stays uncommitted for the next time."""
-        offsets = self._passed.due(self._transit.under_way(), self._transit.notes())
+        offsets = self._tracker.due(self._transit.under_way(), self._transit.notes())
         self._all_committed = not offsets
         if not offsets:
             self._delivery.serve()
@@ -234,32 +234,32 @@ class ForwarderWorker:
             # dropped with these, and whoever has them now reads the records again.
             log.info("%s: positions were not committed: %s", self.instance, error)
             return
-        self._passed.committed(offsets)
+        self._tracker.committed(offsets)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if self._closing:  # dealt while it leaves: a client that goes answers nothing any more
             consumer.assign([])
             return
         committed = self._offsets.committed(partitions, timeout=10)
-        self._passed.begin(committed)
+        self._tracker.begin(committed)
         for partition in committed:
             if partition.offset < 0:
                 partition.offset = _BEGINNING
         consumer.assign(committed)
-        if not self.tenure.assigned:
-            self.tenure.assigned = True
-            ready.info("%s forwarder%s: ready", self.instance, self.tenure.of)
+        if not self.ownership.assigned:
+            self.ownership.assigned = True
+            ready.info("%s forwarder%s: ready", self.instance, self.ownership.of)
         log.info("%s forwards %s", self.instance, _named(partitions))
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._transit.settle()
         self._commit(5.0)
-        self._passed.forget(partitions)
+        self._tracker.forget(partitions)
         consumer.unassign()
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._passed.forget(partitions)
-        self.tenure.assigned = False
+        self._tracker.forget(partitions)
+        self.ownership.assigned = False
         log.warning("%s has lost %s", self.instance, _named(partitions))
         consumer.unassign()
 

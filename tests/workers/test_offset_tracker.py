@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streams.kafka import TopicPartition, note_of
-from streams.workers.forwarder.passed import Passed
+from streams.workers.forwarder.offset_tracker import OffsetTracker
 
 TXQ = ("txq.A", 0)
 
@@ -14,7 +14,7 @@ def told(found: list[TopicPartition]) -> list[tuple[str, int, int, str]]:
 
 
 def test_nothing_is_passed_while_it_is_under_way() -> None:
-    passed = Passed()
+    passed = OffsetTracker()
     passed.note(TXQ, 10)
     assert told(passed.due([("txq.A", 0, 7), ("txq.A", 0, 4), ("out.A", 0, 1)], {})) == [
         (*TXQ, 4, "")
@@ -23,7 +23,7 @@ def test_nothing_is_passed_while_it_is_under_way() -> None:
 
 
 def test_what_is_held_is_passed_and_noted() -> None:
-    passed = Passed()
+    passed = OffsetTracker()
     passed.note(TXQ, 10)
     due = passed.due([], {TXQ: "3-4"})
     assert told(due) == [(*TXQ, 10, "3-4")]
@@ -34,13 +34,13 @@ def test_what_is_held_is_passed_and_noted() -> None:
 
 def test_the_note_of_a_killed_forwarder_is_taken_away() -> None:
     """What it held is gone; its successor says so with its first commit."""
-    passed = Passed()
+    passed = OffsetTracker()
     passed.begin([TopicPartition(*TXQ, 10, "3-4"), TopicPartition("out.A", 0, -1001)])
     assert told(passed.due([], {})) == [(*TXQ, 10, "")]
 
 
 def test_what_somebody_else_has_is_not_committed() -> None:
-    passed = Passed()
+    passed = OffsetTracker()
     passed.note(TXQ, 10)
     passed.forget([TopicPartition(*TXQ)])
     assert passed.due([], {TXQ: "3"}) == []
@@ -48,7 +48,7 @@ def test_what_somebody_else_has_is_not_committed() -> None:
 
 def test_what_may_go_is_known_to_kafka_and_held_by_nobody() -> None:
     """What was passed and not committed is read again after a crash; a view shows what is held."""
-    passed = Passed()
+    passed = OffsetTracker()
     passed.begin([TopicPartition(*TXQ, 5, ""), TopicPartition("out.A", 0, -1001)])
     passed.note(TXQ, 10)
     assert passed.trim_points() == {TXQ: 5}

@@ -10,7 +10,7 @@ from streams.kafka import Cluster, Stranded, create
 from streams.wire import Topics, encode_presence
 from streams.wire.evolution import ANNOUNCED
 from streams.wire.specs import spec
-from streams.workers import abroad
+from streams.workers import remote_clusters
 from tests.workers.rig import HookedCluster, eventually, pause
 
 
@@ -18,8 +18,8 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
     kafka: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Workers here may have been started long before anybody applied anything there."""
-    monkeypatch.setattr(abroad, "_AGAIN", 0.1)
-    monkeypatch.setattr(abroad, "_LONGEST", 0.2)
+    monkeypatch.setattr(remote_clusters, "_AGAIN", 0.1)
+    monkeypatch.setattr(remote_clusters, "_LONGEST", 0.2)
     asked: list[Any] = []
 
     def assign(method: Any, where: Any) -> None:
@@ -27,7 +27,7 @@ def test_a_cluster_that_gets_its_topics_late_is_heard_all_the_same(
         method(where)
 
     there = HookedCluster(kafka, Topics(unique), hooks={"assign": assign})
-    watch = abroad._Watch("there", there)
+    watch = remote_clusters._Watch("there", there)
     try:
         eventually(lambda: len(asked) > 5 or pause(), "it asks again and again")
         topic = there.topics.presence
@@ -60,7 +60,7 @@ def test_a_client_that_has_forgotten_the_cluster_is_replaced(
         return is_well and len(consumers) == 1
 
     monkeypatch.setattr(Stranded, "finds", finds)
-    watch = abroad._Watch("there", there)
+    watch = remote_clusters._Watch("there", there)
     producer = there.producer()
 
     def heard() -> bool:

@@ -17,7 +17,7 @@ _kind = itemgetter("event", "error")
 
 
 @dataclass(slots=True)
-class Told:
+class EventCounts:
     """Events that were written, by (event class, error number): some dozens of pairs at most."""
 
     counts: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -42,7 +42,7 @@ class Committed:
     ``longest``: seconds that the longest transaction has taken, from its first input to its commit.
     """
 
-    told: Told = field(default_factory=Told)
+    told: EventCounts = field(default_factory=EventCounts)
     transactions: int = 0
     rolled_back: int = 0
     statements: int = 0

@@ -23,7 +23,7 @@ def job_of(dialog: uuid.UUID, parts: Iterable[Part]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Whose:
+class DialogFilter:
     """The dialogs that count: of ``job`` (:data:`LIVE` for applications'), or all where None."""
 
     job: str | None = None
@@ -33,4 +33,4 @@ class Whose:
         return self.job is None or job == self.job or (self.job != LIVE and job == tag_of(self.job))
 
 
-EVERYBODY = Whose()
+EVERYBODY = DialogFilter()

@@ -47,7 +47,7 @@ _AGAIN, _LONGEST = 1.0, 8.0
 """Seconds until a topic is asked for again of which nothing was heard, at first and at most."""
 
 
-class Abroad:
+class RemoteClusters:
     """The clusters of a process's neighbours, each watched by a thread of its own.
 
     ``follow`` is for the thread that reads the catalog; the rest may be asked by any. ``world`` is
@@ -174,7 +174,7 @@ class _Watch:
         self._reader = HeartbeatReader()
         self._told = ""
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"abroad-{name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"remote-{name}", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

@@ -23,7 +23,7 @@ _SILENT = 15.0
 _SLICE = 0.1
 
 
-class Crossing(Generic[Item]):
+class RemoteProducer(Generic[Item]):
     """One producer; ``limit`` is MESSAGE_FORWARD_SIZE, for the bodies under way (``size``)."""
 
     def __init__(

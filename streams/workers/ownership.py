@@ -19,7 +19,7 @@ _SLEPT = 1.0
 """Seconds after which who was not awake asks the catalog before it does anything."""
 
 
-class Tenure:
+class PairOwnership:
     """The right of one worker to work in the topics of its ``home``: its instance, or a pair.
 
     ``assigned``: it has been dealt its partitions there. ``clock`` is monotonic, in seconds.

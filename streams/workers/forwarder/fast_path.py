@@ -46,7 +46,7 @@ class Input:
     acks: dict[bytes | None, Known] = field(default_factory=dict)
 
 
-class Express:
+class FastPath:
     """Passes first copies on, by what the long way has learned; :meth:`begin` forgets it."""
 
     def __init__(self, delivery: Delivery) -> None:

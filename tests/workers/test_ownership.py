@@ -17,7 +17,7 @@ from streams.protocol import Limits
 from streams.resources import topologies_dir
 from streams.topology import failover, load
 from streams.workers import Control, FencedError
-from streams.workers.tenure import Tenure
+from streams.workers.ownership import PairOwnership
 from tests.running import DEADLINE
 from tests.workers.rig import Gate, Hook, Rig, Running, eventually, pause, rig
 
@@ -43,17 +43,17 @@ class Told:
         self.world = self._newest
 
 
-def begun(told: Told, instance: str = "Partner1") -> tuple[Tenure, SimpleNamespace]:
+def begun(told: Told, instance: str = "Partner1") -> tuple[PairOwnership, SimpleNamespace]:
     """Return a tenure that has begun, and its clock."""
     clock = SimpleNamespace(now=0.0)
-    tenure = Tenure(cast(Control, told), instance, "Orders", lambda: clock.now)
+    tenure = PairOwnership(cast(Control, told), instance, "Orders", lambda: clock.now)
     assert tenure.begins(threading.Event())
     return tenure, clock
 
 
 def test_a_mirror_waits_and_lacks_nothing() -> None:
     """It is ready: there is nothing for it to do."""
-    tenure = Tenure(cast(Control, Told(FIRST, FIRST)), "Partner2", "Orders")
+    tenure = PairOwnership(cast(Control, Told(FIRST, FIRST)), "Partner2", "Orders")
     stopped = threading.Event()
     stopped.set()
     assert not tenure.begins(stopped)
@@ -86,7 +86,7 @@ def test_who_has_slept_asks_before_it_goes_on() -> None:
 def test_an_instances_own_worker_always_works_and_never_asks() -> None:
     """It sees everything but what is the pair's."""
     told = Told(FIRST, SECOND)
-    tenure = Tenure(cast(Control, told), "Partner1")
+    tenure = PairOwnership(cast(Control, told), "Partner1")
     assert tenure.begins(threading.Event()) and tenure.confirm() and tenure.confirm_awake()
     assert not told.asked
     assert set(tenure.world().instances["Partner1"].databases) == {"msdb"}
@@ -179,7 +179,7 @@ def test_who_fences_its_successor_by_mistake_does_nothing_else(
     partners: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It read the catalog, missed a failover, and took the slot when it went on."""
-    monkeypatch.setattr("streams.workers.tenure._SLEPT", 1_000.0)
+    monkeypatch.setattr("streams.workers.ownership._SLEPT", 1_000.0)
     gate, taken = Gate(), threading.Event()
 
     def late(method: Hook, *args: Any) -> None:

@@ -13,23 +13,23 @@ Position = tuple[str, int, int]
 """Topic, partition and offset of a record."""
 
 
-class Passed:
+class OffsetTracker:
     """Positions behind which nothing is left to do, with notes of what is held (``spans``)."""
 
     def __init__(self) -> None:
-        self._passed: dict[Where, int] = {}
+        self._offsets: dict[Where, int] = {}
         self._known: dict[Where, tuple[int, str]] = {}
 
     def begin(self, known: Iterable[TopicPartition]) -> None:
         """Take over partitions as they were committed; some may never have been."""
         for p in known:
             if p.offset >= 0:
-                self._passed[p.topic, p.partition] = p.offset
+                self._offsets[p.topic, p.partition] = p.offset
                 self._known[p.topic, p.partition] = p.offset, note_of(p)
 
     def note(self, where: Where, position: int) -> None:
         """Note that all records before a position have been decided."""
-        self._passed[where] = max(position, self._passed.get(where, 0))
+        self._offsets[where] = max(position, self._offsets.get(where, 0))
 
     def due(
         self, under_way: Iterable[Position], notes: Mapping[Where, str]
@@ -42,7 +42,7 @@ class Passed:
         for topic, partition, offset in under_way:
             lowest[topic, partition] = min(offset, lowest.get((topic, partition), offset))
         found = []
-        for place, position in self._passed.items():
+        for place, position in self._offsets.items():
             now = min(position, lowest.get(place, position)), notes.get(place, "")
             if now != self._known.get(place):
                 found.append(TopicPartition(*place, now[0], closed(now[1])))
@@ -63,5 +63,5 @@ class Passed:
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Drop what somebody else has from now on."""
         for p in partitions:
-            self._passed.pop((p.topic, p.partition), None)
+            self._offsets.pop((p.topic, p.partition), None)
             self._known.pop((p.topic, p.partition), None)

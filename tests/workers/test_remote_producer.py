@@ -17,8 +17,8 @@ from streams.wire import Topics
 from streams.wire.codecs import MESSAGE as MESSAGE_CODEC
 from streams.wire.records import MESSAGE
 from streams.wire.specs import spec
-from streams.workers.forwarder.crossing import Crossing
-from streams.workers.forwarder.crossings import Crossed, Crossings
+from streams.workers.forwarder.remote_producer import RemoteProducer
+from streams.workers.forwarder.remote_producers import Crossed, RemoteProducers
 from tests.running import eventually
 from tests.workers.rig import pause
 
@@ -27,16 +27,16 @@ SCHEMA = MESSAGE_CODEC.prefix
 
 
 @pytest.fixture
-def nowhere() -> Iterator[Crossing[str]]:
+def nowhere() -> Iterator[RemoteProducer[str]]:
     """Return the way into a cluster that is away."""
-    yield Crossing(Cluster(f"127.0.0.1:{free_ports(1)[0]}"), LIMIT)
+    yield RemoteProducer(Cluster(f"127.0.0.1:{free_ports(1)[0]}"), LIMIT)
 
 
-def take(crossing: Crossing[str], item: str, size: int, topic: str = "txq.B") -> bool:
+def take(crossing: RemoteProducer[str], item: str, size: int, topic: str = "txq.B") -> bool:
     return crossing.take(item, size, topic, b"key", bytes(size), [("h", b"1")], 1)
 
 
-def back(crossing: Crossing[str], count: int) -> list[tuple[str, bool]]:
+def back(crossing: RemoteProducer[str], count: int) -> list[tuple[str, bool]]:
     """Wait for so many that come back; each with whether it is worth another attempt."""
     found: list[tuple[str, bool]] = []
 
@@ -48,7 +48,9 @@ def back(crossing: Crossing[str], count: int) -> list[tuple[str, bool]]:
     return found
 
 
-def test_what_a_cluster_that_is_away_does_not_confirm_comes_back(nowhere: Crossing[str]) -> None:
+def test_what_a_cluster_that_is_away_does_not_confirm_comes_back(
+    nowhere: RemoteProducer[str],
+) -> None:
     """To be held, and tried again; until then it counts as under way."""
     assert take(nowhere, "one", 400)
     assert take(nowhere, "two", 400)
@@ -61,7 +63,7 @@ def test_after_a_silence_another_client_tries() -> None:
     """The one may have forgotten where the cluster is; what it had under way comes back."""
     now = [100.0]
     cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")
-    crossing: Crossing[str] = Crossing(cluster, LIMIT, lambda: now[0])
+    crossing: RemoteProducer[str] = RemoteProducer(cluster, LIMIT, lambda: now[0])
     first = crossing._producer
     assert take(crossing, "one", 400)
     now[0] += 14
@@ -74,7 +76,7 @@ def test_after_a_silence_another_client_tries() -> None:
     assert (crossing.come_back(), crossing._producer) == ([], second)
 
 
-def test_there_is_room_for_so_much_and_nobody_waits_for_more(nowhere: Crossing[str]) -> None:
+def test_there_is_room_for_so_much_and_nobody_waits_for_more(nowhere: RemoteProducer[str]) -> None:
     """Where nothing arrives, waiting for room is in vain: at most a tenth of a second, once."""
     assert take(nowhere, "larger than the limit, and alone", LIMIT + 1)
     assert not take(nowhere, "no room", 1)
@@ -85,7 +87,7 @@ def test_there_is_room_for_so_much_and_nobody_waits_for_more(nowhere: Crossing[s
     assert take(nowhere, "room again", 1)
 
 
-def test_what_has_no_body_is_bounded_as_well(nowhere: Crossing[str]) -> None:
+def test_what_has_no_body_is_bounded_as_well(nowhere: RemoteProducer[str]) -> None:
     """By the rule for what is held in memory: an EndDialog takes room, too."""
     most = LIMIT // LEAST
     assert [take(nowhere, str(n), 0) for n in range(most + 1)] == [True] * most + [False]
@@ -97,7 +99,7 @@ def test_what_arrives_is_done_with_and_what_is_refused_comes_back(kafka: str, un
     cluster = Cluster(kafka, Topics(unique))
     topic = cluster.topics.txq("B")
     create(cluster, [spec(topic, "txq")])
-    crossing: Crossing[str] = Crossing(cluster, 10 << 20)
+    crossing: RemoteProducer[str] = RemoteProducer(cluster, 10 << 20)
     assert take(crossing, "too large", 2 << 20, topic)
     assert take(crossing, "small", 10, topic)
     crossing.settle()
@@ -142,7 +144,7 @@ class Elsewhere:
 def test_a_way_to_an_address_that_counts_no_more_is_given_up_when_it_is_empty() -> None:
     """Its client would try to connect, and tell of it, for as long as the worker lives."""
     elsewhere = Elsewhere()
-    crossings = Crossings(cast(Any, elsewhere), Topics())
+    crossings = RemoteProducers(cast(Any, elsewhere), Topics())
     crossings.limit(LIMIT)
     assert crossings.take(crossed("one"), [(MESSAGE, SCHEMA)], 1)
     elsewhere.cluster = Cluster(f"127.0.0.1:{free_ports(1)[0]}")

@@ -14,8 +14,8 @@ from streams.routing import Origin
 from streams.wire import Topics
 from streams.wire.evolution import unannounced
 from streams.wire.shift import shifted
-from streams.workers.abroad import Abroad
-from streams.workers.forwarder.crossing import Crossing
+from streams.workers.forwarder.remote_producer import RemoteProducer
+from streams.workers.remote_clusters import RemoteClusters
 
 
 @dataclass(slots=True, eq=False)
@@ -27,35 +27,35 @@ class Crossed:
     instance: str
 
 
-class Crossings:
+class RemoteProducers:
     """Made when they are needed, and anew where the catalog says that a cluster is elsewhere.
 
     ``home`` names the topics of one's own cluster.
     """
 
-    def __init__(self, abroad: Abroad, home: Topics) -> None:
-        self._abroad, self._home = abroad, home
+    def __init__(self, remote: RemoteClusters, home: Topics) -> None:
+        self._remote, self._home = remote, home
         self._limit = 0
         self._unread: list[tuple[Crossed, str]] = []
-        self._all: list[Crossing[Crossed]] = []
+        self._all: list[RemoteProducer[Crossed]] = []
 
     def limit(self, size: int) -> None:
         """Bound what is under way into each cluster: MESSAGE_FORWARD_SIZE, in bytes."""
         self._limit = size
-        for crossing in self._all:
-            crossing.limit = size
+        for producer in self._all:
+            producer.limit = size
 
     def take(self, crossed: Crossed, headers: Headers, timestamp: int) -> bool:
         """Hand a copy over, by the clock there; tells whether there is a way for it, and room."""
-        crossing, known = self._to(crossed.instance), self._abroad.announced(crossed.instance)
-        if crossing is None or known is None:
+        producer, known = self._to(crossed.instance), self._remote.announced(crossed.instance)
+        if producer is None or known is None:
             return False
         strange = unannounced(headers, crossed.message.value(), known)
         if strange is not None:
             self._unread.append((crossed, f"The cluster there has not announced {strange}."))
             return True
-        message, ahead = crossed.message, self._abroad.ahead(crossed.instance)
-        return crossing.take(
+        message, ahead = crossed.message, self._remote.ahead(crossed.instance)
+        return producer.take(
             crossed,
             len(message),
             self.topic(crossed.instance),
@@ -71,7 +71,7 @@ class Crossings:
         It is the one that this cluster alone writes, if the forwarder there says that it reads it:
         one of an older version knows only ``txq``.
         """
-        cluster, own = self._abroad.cluster_of(neighbour), self._abroad.admitted(neighbour)
+        cluster, own = self._remote.cluster_of(neighbour), self._remote.admitted(neighbour)
         topics = self._home if cluster is None else cluster.topics
         return topics.txq(neighbour) if own is None else topics.ingress(neighbour, own)
 
@@ -79,12 +79,12 @@ class Crossings:
         """Yield what did not arrive; with the reason where it never will."""
         unread, self._unread = self._unread, []
         yield from unread
-        for crossing in self._all.copy():
-            for crossed, error in crossing.come_back():
+        for producer in self._all.copy():
+            for crossed, error in producer.come_back():
                 yield crossed, None if is_passing(error) else error.str()
-            if not len(crossing) and not self._abroad.knows(crossing.cluster):
+            if not len(producer) and not self._remote.knows(producer.cluster):
                 # Else its client would look for the old address for ever.
-                self._all.remove(crossing)
+                self._all.remove(producer)
 
     @property
     def are_used(self) -> bool:
@@ -93,21 +93,21 @@ class Crossings:
 
     def under_way(self) -> Iterator[Message]:
         """Yield what the copies under way are from."""
-        for crossing in self._all:
-            for crossed in crossing.under_way():
+        for producer in self._all:
+            for crossed in producer.under_way():
                 yield crossed.message
 
     def settle(self) -> None:
         """Wait until nothing is under way."""
-        for crossing in self._all:
-            crossing.settle()
+        for producer in self._all:
+            producer.settle()
 
-    def _to(self, neighbour: str) -> Crossing[Crossed] | None:
-        cluster = self._abroad.cluster_of(neighbour)
+    def _to(self, neighbour: str) -> RemoteProducer[Crossed] | None:
+        cluster = self._remote.cluster_of(neighbour)
         if cluster is None:
             return None
         found = next((c for c in self._all if c.cluster is cluster), None)
         if found is None:
-            found = Crossing(cluster, self._limit)
+            found = RemoteProducer(cluster, self._limit)
             self._all.append(found)
         return found
