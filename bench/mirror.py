@@ -17,7 +17,8 @@ from pathlib import Path
 
 from bench.turns import Turn, cpu_of, turn
 from streams.embedded import find_java
-from streams.embedded.jars import ensure, locked
+from streams.embedded.jars import ensure
+from streams.embedded.locked import locked
 from streams.kafka import Cluster, KafkaException, TopicPartition
 
 VERSION = "4.3.1"

@@ -23,7 +23,7 @@ from packaging.version import Version
 
 from requirements.notices import LOCKS
 from requirements.parts import ROOT, Bundled, bundled
-from streams.embedded.jars import Jar, locked
+from streams.embedded.locked import Jar, locked
 
 OSV = "https://api.osv.dev"
 """HOPLINE_OSV names another server with OSV's interface."""

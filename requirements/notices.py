@@ -15,8 +15,8 @@ from jgo.maven import POM, MavenContext
 
 from requirements.parts import IMAGES, JARS, ROOT, packages
 from requirements.wanted import locked as locked_packages
-from streams.embedded.jars import Jar
-from streams.embedded.jars import locked as locked_jars
+from streams.embedded.locked import Jar
+from streams.embedded.locked import locked as locked_jars
 
 FILE = ROOT / "THIRD_PARTY_NOTICES.md"
 NOT_STATED = "not stated"

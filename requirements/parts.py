@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from requirements.wanted import Locked, wanted
-from streams.embedded.jars import Jar, locked
+from streams.embedded.locked import Jar, locked
 
 IMAGES = {"worker": ("run", "postgres"), "spark": ("run", "postgres", "monitor")}
 """The extras of each image. A test compares them with the Dockerfile."""

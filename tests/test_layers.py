@@ -72,6 +72,11 @@ OUTSIDE = {"asyncio", "logging", "random", "secrets", "socket", "subprocess", "t
 IDENTITY = {"uuid1", "uuid4", "uuid6", "uuid7", "uuid8", "getnode"}
 
 
+PACKAGES = [path.parent for path in sorted(PACKAGE.glob("*/__init__.py"))]
+WITH_CYCLES = {"agents", "node", "simulator"}
+"""Packages of which some modules still import themselves by way of others."""
+
+
 def modules(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.py"))
 
@@ -140,6 +145,36 @@ def test_what_decides_takes_no_time_no_chance_and_no_identity(path: Path) -> Non
     assert not set(imports(path)) & OUTSIDE
     assert not names(path) & {*IDENTITY, "utcnow", "today"}
     assert "datetime.now(" not in path.read_text(encoding="utf-8")
+
+
+def arrows(package: Path) -> dict[str, set[str]]:
+    """Return which modules of a package each of them imports, for its types alone too."""
+    paths = modules(package)
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in paths}
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for name, path in names.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                whole = {f"{node.module}.{alias.name}" for alias in node.names}
+                found[name] |= (whole | {node.module}) & names.keys() - {name}
+    return found
+
+
+def cycles(found: dict[str, set[str]]) -> set[str]:
+    """Return the modules that no order can be found for."""
+    left = {name: set(to) for name, to in found.items()}
+    while True:
+        free = {name for name, to in left.items() if not to & left.keys()}
+        free |= {name for name in left if not any(name in to for to in left.values())}
+        if not free:
+            return set(left)
+        left = {name: to for name, to in left.items() if name not in free}
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
+def test_no_module_imports_itself_by_way_of_others(package: Path) -> None:
+    found = cycles(arrows(package))
+    assert bool(found) == (package.name in WITH_CYCLES), sorted(found)
 
 
 def test_the_package_itself_imports_nothing() -> None:

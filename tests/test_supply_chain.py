@@ -22,8 +22,8 @@ from packaging.requirements import Requirement
 
 from requirements import audit, notices, parts, sbom
 from requirements.wanted import Locked, locked, normal, wanted
-from streams.embedded.jars import Jar
-from streams.embedded.jars import locked as locked_jars
+from streams.embedded.locked import Jar
+from streams.embedded.locked import locked as locked_jars
 
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "requirements" / "lock.txt"

@@ -17,7 +17,7 @@ from streams.client import Client
 from streams.demo import kept, text
 from streams.demo.children import Children
 from streams.demo.target import TargetApplication
-from streams.demo.watch import Watch
+from streams.demo.watch import Killed, Watch
 from streams.embedded import Broker
 from streams.embedded.probe import is_free
 from streams.errors import EventKind, Number, SurroundingsError
@@ -61,15 +61,6 @@ class Stage:
     progress: Callable[[str], None]
     started: float = field(default_factory=time.monotonic)
     example: uuid.UUID | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Killed:
-    """The gateway that was killed: when (epoch milliseconds), and how much had arrived by then."""
-
-    instance: str
-    at: int
-    queued: int
 
 
 def run(stage: Stage) -> int:

@@ -6,16 +6,12 @@ import uuid
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from streams.demo.watch import Killed, Watch
 from streams.errors import Number, text_of
 from streams.report import DISCARDED, WAITING, Delivered, Facts, Fate, Ledger
 from streams.store import Report, percentile
 from streams.topology import Topology
-
-if TYPE_CHECKING:
-    from streams.demo.run import Killed
-    from streams.demo.watch import Watch
 
 DATA = Path(".hopline/demo")
 """Where a demo's data go unless somebody says otherwise."""

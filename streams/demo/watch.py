@@ -5,12 +5,22 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from streams.errors import ConversationEvent, EventKind
 from streams.kafka import Cluster, TopicPartition
 from streams.wire import MalformedError, decode_event
 
 _BEGINNING = -2
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """The gateway that was killed: when (epoch milliseconds), and how much had arrived by then."""
+
+    instance: str
+    at: int
+    queued: int
 
 
 class Watch:

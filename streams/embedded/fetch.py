@@ -16,7 +16,7 @@ from pathlib import Path
 from jgo.constants import MAVEN_CENTRAL_URL, default_maven_repo
 from jgo.maven import MavenContext
 
-from streams.embedded.jars import Jar
+from streams.embedded.locked import Jar
 from streams.errors import SurroundingsError
 
 _ATTEMPTS = 3

@@ -7,36 +7,16 @@ coordinate. Nothing is resolved on a user's machine: exactly these files, or an 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from streams.embedded.cache import cache_dir
+from streams.embedded.locked import Jar, locked
 from streams.errors import SurroundingsError
 
 KAFKA_VERSION = "4.2.2"
 """The newest that keeps its promises when it is killed (docs/decisions/0018)."""
 SPARK_VERSION = "4.0.0"
 """That of pyspark, as a test compares; why not 4.1.1: docs/decisions/0032."""
-
-
-@dataclass(frozen=True, slots=True)
-class Jar:
-    """One locked artifact of a Maven repository."""
-
-    sha256: str
-    group: str
-    artifact: str
-    version: str
-
-    @property
-    def coordinate(self) -> str:
-        """Return ``group:artifact:version``."""
-        return f"{self.group}:{self.artifact}:{self.version}"
-
-    @property
-    def file(self) -> str:
-        """Return the file's name in a Maven repository."""
-        return f"{self.artifact}-{self.version}.jar"
 
 
 def kafka_jars() -> tuple[Path, ...]:
@@ -50,13 +30,6 @@ def kafka_jars() -> tuple[Path, ...]:
 def spark_jars() -> tuple[Path, ...]:
     """Return the jars for ``spark.jars``: Kafka and Avro connectors of Spark, fetched once."""
     return ensure(f"spark-{SPARK_VERSION}", locked("spark"))
-
-
-def locked(name: str, folder: Path = Path(__file__).parent) -> tuple[Jar, ...]:
-    """Return the jars of ``NAME.lock``."""
-    lines = (folder / f"{name}.lock").read_text(encoding="utf-8").splitlines()
-    rows = (line.split() for line in lines if line and not line.startswith("#"))
-    return tuple(Jar(sha256, *coordinate.split(":")) for sha256, coordinate in rows)
 
 
 def ensure(name: str, jars: tuple[Jar, ...]) -> tuple[Path, ...]:

@@ -15,7 +15,7 @@ import pytest
 
 from streams.embedded import KAFKA_VERSION, SPARK_VERSION, kafka_jars, spark_jars
 from streams.embedded.fetch import fetch
-from streams.embedded.jars import Jar, locked
+from streams.embedded.locked import Jar, locked
 from streams.errors import SurroundingsError
 
 CONTENT = b"not really a jar"
