@@ -1,5 +1,5 @@
 # make setup   everything into .venv, locked; Kafka's and Spark's jars into the user's cache
-# make test    what CI runs, in two processes; PROCESSES=N changes that
+# make test    what CI runs, in three processes; PROCESSES=N changes that
 # make browser a Chromium for the dashboard's tests, where there is none (make test does it)
 # make explore 10,000 random topologies, scenarios and faults; SEEDS=N and SEED=S change that
 # make fuzz    mutated inputs for every reader of files and every decoder, MINUTES=N, SEED=S
@@ -60,7 +60,7 @@ test: setup browser
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n $(or $(PROCESSES),2) --dist loadfile
+	$(BIN)/pytest -n $(or $(PROCESSES),3) --dist loadfile
 
 explore: setup
 	$(BIN)/hopline simulate --explore $(or $(SEEDS),10000) --seed $(or $(SEED),0)
