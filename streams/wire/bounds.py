@@ -20,9 +20,9 @@ LARGEST = 65_536
 LARGEST_HOP = 16_384
 """Bytes of a copy's journey: twice as many as 16 hops with the longest names take."""
 
-LARGEST_STATEMENT = 1_000_000
-"""Bytes of a statement without its body: as many as a record has that is not compressed. It may
-name 26,000 conversations."""
+LARGEST_STATEMENT = 1_048_588
+"""Bytes of a statement without its body: as many as Kafka lets a record have. It may
+name 28,000 conversations."""
 
 LATEST = 253_402_300_799_999
 """Epoch milliseconds of an expiry: the end of the year 9999. A dialog lives 68 years at most."""
