@@ -14,7 +14,7 @@ from streams.protocol import DEFAULT, Cause, Header, Journey, Message, Parties, 
 
 ID = uuid.UUID(int=1)
 PARTIES = Parties("Orders", "B", "Web", "A", DEFAULT, True)
-FRAME = Message(ID, PARTIES, Header(ID, DEFAULT, 0, 0, 1 << 50), Journey(0, 0, 0, 0), b"")
+FRAME = Message(ID, PARTIES, Header(ID, DEFAULT, 0, 0, 1 << 47), Journey(0, 0, 0, 0), b"")
 MESSAGE = Received(Conversation("ServerB", "DatabaseB", ID, is_initiator=False), FRAME, 0, 0)
 
 

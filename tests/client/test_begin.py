@@ -73,7 +73,7 @@ def put(system: System, queue: str, *texts: str, first: int = 0, partition: int 
             uuid.UUID(int=1 + partition),
             uuid.UUID(int=1_000 + partition),
             Parties(queue, "B", "Usual", "A", DEFAULT, True),
-            Header(uuid.uuid4(), DEFAULT, first + number, 0, 1 << 50),
+            Header(uuid.uuid4(), DEFAULT, first + number, 0, 1 << 47),
             Journey(0, 0, 0, 0),
             text.encode(),
         )

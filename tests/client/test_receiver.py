@@ -118,7 +118,7 @@ def put(system: System, queue: str, *said: tuple[int, str, int]) -> None:
             uuid.UUID(int=group),
             uuid.UUID(int=1_000 + group),
             Parties(queue, "B", "Usual", "A", DEFAULT, True),
-            Header(uuid.uuid4(), DEFAULT, number, 0, 1 << 50),
+            Header(uuid.uuid4(), DEFAULT, number, 0, 1 << 47),
             Journey(0, 0, 0, 0),
             text.encode(),
             priority,

@@ -57,7 +57,7 @@ def addressed(topology: Topology, kafka: str, prefixes: dict[str, str]) -> Topol
 def arrive(buyer: Rig, body: bytes, name: str = "", schema: object = None) -> uuid.UUID:
     """Let a message come to GatewayA, with one header in another schema; returns its dialog."""
     expires_at = time.time_ns() // 1_000_000 + 60_000
-    header, conversation = Header(uuid.uuid4(), "DEFAULT", 0, 0, 2**50), uuid.uuid4()
+    header, conversation = Header(uuid.uuid4(), "DEFAULT", 0, 0, 2**47), uuid.uuid4()
     journey = Journey(9, expires_at, 0, 0)
     key, value, headers = message_record(conversation, PARTIES, header, journey, body)
     written: Headers = under(headers, name, schema) if name else headers
@@ -127,7 +127,7 @@ def test_what_nobody_can_hold_comes_back_as_rubbish(
     eventually(lambda: heard("GatewayB") or pause(), "the seller is heard")
     monkeypatch.setattr(RemoteProducer, "take", take)
     _, value, headers = message_record(
-        uuid.uuid4(), PARTIES, Header(uuid.uuid4(), "T", 0, 0, 2**50), Journey(9, 2**50, 0, 0), b"x"
+        uuid.uuid4(), PARTIES, Header(uuid.uuid4(), "T", 0, 0, 2**47), Journey(9, 2**47, 0, 0), b"x"
     )
     buyer.produce(buyer.topics.txq("GatewayA"), b"nobody", value, headers)
     [told] = buyer.events(1, event=EventKind.CORRUPTED_MESSAGE)

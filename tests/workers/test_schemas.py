@@ -33,8 +33,8 @@ PARTIES = Parties("TargetService", "DatabaseB", "InitiatorService", "DatabaseA",
 
 def frame(body: bytes) -> tuple[bytes, bytes | None, Headers]:
     """Return the first message of a dialog."""
-    header = Header(uuid.uuid4(), "DEFAULT", 0, 0, 2**50)
-    return message_record(uuid.uuid4(), PARTIES, header, Journey(9, 2**50, 0, 0), body)
+    header = Header(uuid.uuid4(), "DEFAULT", 0, 0, 2**47)
+    return message_record(uuid.uuid4(), PARTIES, header, Journey(9, 2**47, 0, 0), body)
 
 
 def lagging(two: Rig) -> tuple[Control, threading.Event]:
