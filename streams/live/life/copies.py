@@ -47,7 +47,7 @@ class Copies:
         self._ways: defaultdict[object, set[tuple[str, ...]]] = defaultdict(set)
         self._after: defaultdict[tuple[object, str], list[tuple[Path, int]]] = defaultdict(list)
         self._delivered: dict[tuple[object, Path], Decided] = {}
-        self._offsets = [f for f in frames if f.kind == "txq" and f.journey.path]
+        self._passed = [f for f in frames if f.kind == "txq" and f.journey.path]
         for frame in frames:
             if frame.kind in _WAITS:
                 self._waiting[frame.copy].append(frame)
@@ -68,7 +68,7 @@ class Copies:
     def passages(self) -> Iterator[Passage]:
         """Yield every passage from an instance to another one, as they lie in their logs."""
         seen: Counter[object] = Counter()
-        for frame in self._offsets:
+        for frame in self._passed:
             path = frame.journey.path
             sender, at = path[-1]
             once = (frame.copy, path[:-1], sender, frame.home)
