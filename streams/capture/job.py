@@ -133,7 +133,7 @@ class Job:
         self.standing = known or Standing(0, 0, now)
 
     def _refuse_forgotten(self) -> None:
-        before = self._readings and self._readings.known().get(0)
+        before = self._readings and self._readings.known([0]).get(0)
         if before:
             raise SurroundingsError(
                 f"The job {self.name} was begun, and Kafka has forgotten how far it is. By "

@@ -50,7 +50,8 @@ class Beginning:
         lost = [p for p, at in committed.items() if at < lows.get(p, 0)]
         if not lost:
             return dict(committed)
-        known = self._readings.known() if any(committed[p] < 0 for p in lost) else {}
+        unset = [p for p in lost if committed[p] < 0 and self._begin is None]
+        known = self._readings.known(unset) if unset else {}
         chosen: dict[int, int] = {}
         for p in sorted(lost):
             if self._begin is not None:

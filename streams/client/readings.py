@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from streams.errors import SurroundingsError
 from streams.kafka import (
@@ -20,7 +20,7 @@ from streams.kafka import (
     topic_id,
 )
 from streams.wire import MalformedError
-from streams.wire.reading import Reading, decode_reading, reading_record
+from streams.wire.reading import Reading, decode_reading, reading_key, reading_record
 
 RENEW = 3_600.0
 """Seconds after which a record is written again, so that its position is a useful one."""
@@ -57,23 +57,26 @@ class Readings:
             self._write(due)
             self._written.update(dict.fromkeys(due, now))
 
-    def known(self) -> dict[int, Reading]:
-        """Return the group's records of this topic, by partition.
+    def known(self, partitions: Iterable[int]) -> dict[int, Reading]:
+        """Return the group's records of these partitions of this topic.
 
-        Those of a topic that was deleted, and made anew under its name, do not count.
+        Those of a topic that was deleted, and made anew under its name, do not count. Records of
+        other groups are not looked at: whoever may write the topic may write anything there.
         """
+        live = read_live(self._cluster, self._log)
         found: dict[int, Reading] = {}
-        for key, value in read_live(self._cluster, self._log).items():
+        for partition in partitions:
+            key = reading_key(self._topic, partition, self._group)
+            if key not in live:
+                continue
             try:
-                reading = decode_reading(value)
+                found[partition] = decode_reading(live[key])
             except MalformedError as error:
-                name = key.decode(errors="replace")
                 raise SurroundingsError(
-                    f"{self._log}: the record {name} cannot be read: {error}.",
-                    "A newer version has written it: use that one.",
+                    f"{self._log}: the record {key.decode()} cannot be read: {error}.",
+                    "If a newer version has written it, use that one; else take another name, or "
+                    "say where to begin (--from, in a program begin=...).",
                 ) from error
-            if (reading.group, reading.topic) == (self._group, self._topic):
-                found[reading.partition] = reading
         return {p: reading for p, reading in found.items() if reading.topic_id == self._topic_id()}
 
     def _write(self, positions: Mapping[int, int]) -> None:

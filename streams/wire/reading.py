@@ -9,6 +9,7 @@ import uuid
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from streams.wire.bounds import LATEST
 from streams.wire.single_object import Codec, MalformedError
 
 READING = Codec("Reading")
@@ -31,15 +32,22 @@ class Reading:
         return datetime.fromtimestamp(self.at / 1000, UTC).isoformat(timespec="seconds")
 
 
+def reading_key(topic: str, partition: int, group: str) -> bytes:
+    """Return the key of a group's record of a partition."""
+    return f"{topic}/{partition}/{group}".encode()
+
+
 def reading_record(reading: Reading) -> tuple[bytes, bytes]:
     """Return key and value."""
-    key = f"{reading.topic}/{reading.partition}/{reading.group}".encode()
+    key = reading_key(reading.topic, reading.partition, reading.group)
     return key, READING.encode({**asdict(reading), "topic_id": str(reading.topic_id)})
 
 
 def decode_reading(raw: bytes | None) -> Reading:
-    """Decode a value; raises MalformedError."""
+    """Decode a value; raises MalformedError, also where position or time are none."""
     record = READING.decode(raw)
+    if record["position"] < 0 or not 0 <= record["at"] <= LATEST:
+        raise MalformedError("Reading: a position below 0, or a time that is none")
     try:
         return Reading(**{**record, "topic_id": uuid.UUID(record["topic_id"])})
     except ValueError as error:

@@ -12,7 +12,7 @@ import pytest
 
 from streams.cli.begin_option import begin_of
 from streams.client import Begin, Exchange, PositionLostError, Received, Receiver
-from streams.errors import HoplineError, UsageError
+from streams.errors import HoplineError, SurroundingsError, UsageError
 from streams.kafka import (
     AbortedError,
     TopicPartition,
@@ -21,6 +21,7 @@ from streams.kafka import (
     trim,
 )
 from streams.protocol import DEFAULT, Header, Journey, Parties
+from streams.wire.reading import reading_key
 from streams.wire.records import queue_record
 from tests.command import said
 from tests.forgetting import forget
@@ -29,7 +30,7 @@ from tests.running import System, eventually, running
 QUEUES = (
     "Forgotten", "Again", "Later", "Number", "Waiting", "Unread", "Undone", "Torn", "Both", "Two",
     "Anew", "Trimmed", "Slow", "Many", "Answering", "Kept",
-    "Command",
+    "Command", "Strange", "Unreadable",
 )  # fmt: skip
 TOPOLOGY = """
 instances:
@@ -78,6 +79,13 @@ def put(system: System, queue: str, *texts: str, first: int = 0, partition: int 
             text.encode(),
         )
         producer.produce(topic, key=key, value=value, headers=headers, partition=partition)  # type: ignore[arg-type]
+    assert producer.flush(30) == 0
+
+
+def note(system: System, key: bytes, value: bytes) -> None:
+    """Write a record into ``reading``."""
+    producer = system.cluster.producer()
+    producer.produce(system.cluster.topics.reading("ServerB"), key=key, value=value)
     assert producer.flush(30) == 0
 
 
@@ -197,6 +205,29 @@ def test_another_group_has_never_received(system: System) -> None:
     received_once(system, "Both")
     with reading(system, "Both", group="others") as receiver:
         assert take(receiver) == ["one", "two", "three"]
+
+
+def test_what_others_write_about_their_groups_stops_nobody(system: System) -> None:
+    """Every application of the instance may write there, and a first start reads it."""
+    put(system, "Strange", "one")
+    for key in (b"x", b"\xff/0/nobody", b"Strange/9/nobody"):
+        note(system, key, b"nonsense")
+    with reading(system, "Strange") as receiver:
+        assert take(receiver) == ["one"]
+
+
+def test_a_record_of_its_own_that_cannot_be_read_is_no_reason_to_begin_anew(
+    system: System,
+) -> None:
+    """It says that the group has received, and not how far."""
+    put(system, "Unreadable", "one", "two")
+    topic = system.cluster.topics.queue(*AT, "Unreadable")
+    note(system, reading_key(topic, 0, group_in(system, "readersUnreadable")), b"nonsense")
+    refused = failure(reading(system, "Unreadable"), SurroundingsError)
+    assert "cannot be read" in refused.message
+    assert "--from" in refused.remedy
+    with reading(system, "Unreadable", {0: 1}) as receiver:
+        assert take(receiver) == ["two"]
 
 
 def test_a_topic_made_anew_was_never_received_from(system: System) -> None:

@@ -38,6 +38,8 @@ SETTLE = 5.0
 BRIEF = ("tests.faults.brief",)
 _QUIET = 0.1
 """The share of the time before the first hostile record: what is usual here and now."""
+_EARLY = 500
+"""Hostile records before anything else, where nothing is to be quiet."""
 PATIENCE = 180.0
 """Seconds that everything may take to finish when the load is over."""
 
@@ -61,8 +63,14 @@ def run(
     folder: Path,
     say: Say,
     look: Callable[[Sites], None] = lambda _: None,
+    *,
+    quiet: float = _QUIET,
 ) -> Outcome:
-    """Run a scenario; nothing that it starts outlives it. ``look`` at what it leaves in Kafka."""
+    """Run a scenario; nothing that it starts outlives it. ``look`` at what it leaves in Kafka.
+
+    ``quiet``: the share of the time before the first hostile record; without any, applications
+    start among them.
+    """
     started = time.monotonic()
     with ExitStack() as stack:
         if scenario.brief:
@@ -78,9 +86,11 @@ def run(
             clocks = {i: Clock(folder / f"{i}.clock") for i in where.instances}
             _start(children, where, scenario, clocks)
             stage = Stage(where, children, clocks)
-            harm = Harm(children, observer, asked.seconds * _QUIET if scenario.hostile else 0.0)
+            harm = Harm(children, observer, asked.seconds * quiet if scenario.hostile else 0.0)
             with _writer(scenario, asked.rate, home, where.instances, seed, harm.after) as writer:
                 faults = draw(seed, scenario.wanted, SETTLE, max(asked.seconds - SETTLE, SETTLE))
+                if not quiet:
+                    eventually(lambda: writer.written > _EARLY or pause(), "hostile records", 120)
                 _act(stage, asked, faults, observer, say, harm, brief=scenario.brief)
                 _finish(asked, children, observer, say)
                 writer.stop()

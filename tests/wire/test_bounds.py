@@ -31,6 +31,7 @@ from streams.wire.codecs import (
 )
 from streams.wire.hop import Hop
 from streams.wire.packing import pack_long
+from streams.wire.reading import Reading, decode_reading, reading_record
 from streams.wire.shift import shifted
 from streams.wire.statements import decode_command, encode_command
 
@@ -167,3 +168,13 @@ def test_a_statement_does_not_name_conversations_without_end() -> None:
     with pytest.raises(MalformedError, match="at most"):
         raw = encode_command(BEGIN._replace(also=(BEGIN.conversation,) * 30_000))
         decode_command(raw, BEGIN.conversation, None, 0)
+
+
+@pytest.mark.parametrize(("position", "at"), [(-1, 0), (0, -1), (0, LATEST + 1), (0, 2**62)])
+def test_a_position_below_0_or_a_time_that_is_none_is_malformed(position: int, at: int) -> None:
+    """The error about a lost position says both."""
+    sound = Reading("g", "t", uuid.UUID(int=1), 0, 7, LATEST)
+    assert decode_reading(reading_record(sound)[1]).when == "9999-12-31T23:59:59+00:00"
+    _, value = reading_record(Reading("g", "t", uuid.UUID(int=1), 0, position, at))
+    with pytest.raises(MalformedError, match="position"):
+        decode_reading(value)
