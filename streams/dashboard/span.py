@@ -49,7 +49,7 @@ class Span:
         steps = max(steps, -since / length)  # there is nothing before 1970
         until = until + round(steps * length)
         if until >= now:
-            return Span(self.length) if self.live else Span("", now - length, now)
+            return Span(self.length) if self.live else Span("", max(0, now - length), now)
         return Span("", until - length, until)
 
     @property

@@ -109,7 +109,7 @@ def _lines_of(text: str) -> dict[tuple[str, ...], int]:
     in a text.
     """
     found: dict[tuple[str, ...], int] = {}
-    lines, begin, header = text.split("\n"), 0, ""
+    lines, begin, header = text.replace("\r\n", "\n").split("\n"), 0, ""
     parsed: dict[str, Any] = {}
     while begin < len(lines):
         for end in (*range(begin + 1, min(begin + _LINES, len(lines))), len(lines)):

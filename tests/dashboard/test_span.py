@@ -47,6 +47,7 @@ def test_all_of_time_has_a_step_back_and_any_text_is_an_address() -> None:
     whole = span_of(said)
     assert not whole.live
     assert span_of(whole.moved(-1, 2 * whole.until).parameters()).bounds(NOON)[0] >= 0
+    assert whole.moved(-1, NOON).parameters()["from"] == "1970-01-01T00:00:00Z"
     ancient = span_of({**said, "from": "0001-01-01T00:00:00Z"})
     assert ancient == Span("15m")
     assert Address.of("//[") == Address()

@@ -78,6 +78,11 @@ def test_what_cannot_be_meant_is_refused_with_its_place(text: str, said: str) ->
     assert str(caught.value).startswith(said)
 
 
+def test_lines_may_end_as_windows_writes_them() -> None:
+    text = '[kafka]\r\nclient.id = "x"  # a comment\r\n[worker]\r\nslot = 1\r\n'
+    assert str(read_settings(text, "f").settings["worker", "slot"].source) == "f:4"
+
+
 @pytest.mark.parametrize("text", ["", "[worker]", "[kafka]\n", "# nothing"])
 def test_a_file_may_say_nothing(text: str) -> None:
     read = read_settings(text, "f")

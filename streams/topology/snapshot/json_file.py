@@ -129,6 +129,8 @@ class _Document:
             raise self.error(error.pos, f"this is no JSON: {error.msg}") from None
         except RecursionError:
             raise self.error(at, "the document is nested too deeply") from None
+        except ValueError:
+            raise self.error(at, "a number has too many digits") from None
 
     def _skip(self, at: int) -> int:
         found = _SPACE.match(self._text, at)

@@ -7,11 +7,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streams.analysis.diagnose import diagnose, diagnoses_text
-from streams.errors import HoplineError
+from streams.errors import HoplineError, InputError
 from streams.topology.snapshot import VIEWS, load_snapshot
 from tests.snapshots import NOW, documents, endpoint, message, part
 from tests.topology.build import shipped
@@ -85,6 +86,13 @@ def test_a_document_with_anything_anywhere(changes: list[tuple[tuple[Any, ...], 
 def test_a_document_that_is_cut_and_mended_badly(at: int, put: bytes) -> None:
     text = json.dumps(base()).encode()
     run({"a.json": text[:at] + put + text[at + len(put) :], "b.json": text[:at]})
+
+
+def test_a_number_with_thousands_of_digits_is_refused_with_its_place(tmp_path: Path) -> None:
+    text = json.dumps(base()).replace('"database_id": 4', f'"database_id": {"9" * 5_000}')
+    (tmp_path / "A.json").write_text(text)
+    with pytest.raises(InputError, match=r"A.json:1:.*a number has too many digits"):
+        load_snapshot(tmp_path)
 
 
 @given(
