@@ -32,9 +32,9 @@ from streams.node.liveness.precedence import member_name
 from streams.node.liveness.presence import EACH_SECOND, LONGEST_PERIOD, SILENCE, Presence, period_of
 from streams.node.liveness.tenants import FRESH, LEFT, MANY, Tenancy, Tenants
 from streams.node.mirroring.claims import Claim, answer_in, claims_of
-from streams.node.mirroring.mirror import Answer, MirroredRoute, Pair, RouteState, Step, role_of
+from streams.node.mirroring.mirror import Answer, MirroredRoute, Pair, RouteState, Step
 from streams.node.mirroring.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
-from streams.node.mirroring.roles import Question, RoleBook, RoleFrame, reply
+from streams.node.mirroring.principals import Peers, Principals
 from streams.node.queue import Progress, ReadyQueue, Row
 from streams.node.world import Contract, MessageType, Service, World, world_of
 
@@ -74,17 +74,16 @@ __all__ = [
     "OutFrame",
     "Outcome",
     "Pair",
+    "Peers",
     "Place",
     "Presence",
+    "Principals",
     "Progress",
-    "Question",
     "QueueMessage",
     "ReadyQueue",
     "Record",
     "Request",
     "RetentionFloor",
-    "RoleBook",
-    "RoleFrame",
     "Roles",
     "RouteState",
     "Row",
@@ -111,7 +110,5 @@ __all__ = [
     "pairs_at",
     "parse_missing_route",
     "period_of",
-    "reply",
-    "role_of",
     "world_of",
 ]

@@ -18,7 +18,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from streams.node import HopView, Request, RoleFrame
+from streams.node import HopView, Request
 from streams.protocol import Ack, Command, Dialog, Header, Journey, Parties, Status
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ def _each(kind: type, turn: _Turn) -> _Turn:
 
 PARTIES, HEADER, JOURNEY = Shape(Parties), Shape(Header), Shape(Journey)
 ACK, STATUS = Shape(Ack), Shape(Status)
-ROLE, REQUEST = Shape(RoleFrame), Shape(Request)
+REQUEST = Shape(Request)
 COMMAND = Shape(Command, leave_out={"stored_at"})
 NOT_STORED = ("conversation", "chunks", "last_copy", "in_flight")
 """Fields of a dialog that its state record does not have: the key has one, chunks are records of

@@ -6,29 +6,29 @@ read and handed on once more.
 
 from __future__ import annotations
 
-import uuid
 from typing import NamedTuple
 
 from streams.node import (
     HELD,
+    Claim,
     Forwarder,
     Holding,
     Outcome,
     Pair,
     Place,
+    Principals,
     Record,
-    RoleBook,
-    RoleFrame,
     World,
-    reply,
+    claims_of,
 )
 from streams.routing import Origin
 from streams.simulator.clock import MILLISECOND, Alarm
 from streams.simulator.codec import Codec, Hop
 from streams.simulator.endpoint import POLL
+from streams.simulator.heartbeats import BEAT
 from streams.simulator.instance import Instance
 from streams.simulator.sources import Source
-from streams.simulator.storage import Entry, Store, read_role, role_entry, status_entry
+from streams.simulator.storage import Entry, Store, status_entry
 from streams.topology import Role
 
 COMMIT = 200 * MILLISECOND
@@ -46,13 +46,13 @@ class _Held(NamedTuple):
 
 
 class _Known:
-    """What a role book knows, for one that decides without asking (``Roles``)."""
+    """Which principals are known, for a forwarder that decides without asking (``Roles``)."""
 
-    def __init__(self, book: RoleBook) -> None:
-        self._book = book
+    def __init__(self, principals: Principals) -> None:
+        self._principals = principals
 
     def principal(self, pair: Pair, *_: object) -> int | None:
-        return self._book.known(pair)
+        return self._principals.known(pair)
 
 
 class ForwarderProcess:
@@ -66,13 +66,19 @@ class ForwarderProcess:
             "out": Source(topics.out, Origin.INSIDE, committed, 0),
             "txq": Source(topics.txq, Origin.OUTSIDE, committed, 1),
         }
-        self._roles = RoleBook(instance.name, around.scenario.limits)
+        self._principals = Principals(
+            instance.name, self, lambda address: self.node.instance_at(address),
+            around.scenario.limits,
+        )  # fmt: skip
         self._turn_at = Alarm(around.clock, self._turn)
         self._commit_at = Alarm(around.clock, self._commit)
         self._release_at = Alarm(around.clock, self._release)
-        self._ask_at = Alarm(around.clock, self._ask_again)
-        around.signs.start(instance.name)
-        self.node = Forwarder(instance.name, instance.world, Codec, self._reachable, self._roles)
+        self._look_at = Alarm(around.clock, self._look_at_partners)
+        self._claimed = claims_of(instance.world, instance.name)
+        around.heartbeats.start(instance.name, lambda: self._claimed)
+        self.node = Forwarder(
+            instance.name, instance.world, Codec, self.reachable, self._principals
+        )
         self.holding: Holding[_Held] = Holding(0)
         self._set_limit()
         self._follow_roles()
@@ -80,14 +86,14 @@ class ForwarderProcess:
 
     def stranger(self) -> Forwarder:
         """Return a forwarder that has seen nothing yet but who is the principal of which pair."""
-        known = _Known(self._roles)
-        return Forwarder(self.instance.name, self.instance.world, Codec, self._reachable, known)
+        known = _Known(self._principals)
+        return Forwarder(self.instance.name, self.instance.world, Codec, self.reachable, known)
 
     def crash(self) -> None:
         """Lose everything that is not durable."""
-        for alarm in (self._turn_at, self._commit_at, self._release_at, self._ask_at):
+        for alarm in (self._turn_at, self._commit_at, self._release_at, self._look_at):
             alarm.clear()
-        self.instance.around.signs.stop(self.instance.name)
+        self.instance.around.heartbeats.stop(self.instance.name)
         self.instance.forwarder = None
 
     def wake(self) -> None:
@@ -102,6 +108,7 @@ class ForwarderProcess:
     def switch(self, world: World) -> None:
         """Take over a version of the catalog."""
         self.node.switch(world)
+        self._claimed = claims_of(world, self.instance.name)
         self._set_limit()
         self._follow_roles()
         self.look_again()
@@ -111,8 +118,18 @@ class ForwarderProcess:
         stated = self.instance.around.scenario.memory.get(name)
         self.holding.limit = self.instance.world.forward_bytes[name] if stated is None else stated
 
-    def _reachable(self, instance: str) -> bool:
-        return self.instance.around.signs.reachable(self.instance.name, instance)
+    @property
+    def world(self) -> World:
+        """Return the version of the catalog that it decides by (``Peers``)."""
+        return self.instance.world
+
+    def claims(self, instance: str) -> tuple[Claim, ...] | None:
+        """Return what an instance has claimed last (``Peers``)."""
+        return self.instance.around.heartbeats.claims(self.instance.name, instance)
+
+    def reachable(self, instance: str) -> bool:
+        """Tell whether an instance may be written to (``Peers``)."""
+        return self.instance.around.heartbeats.reachable(self.instance.name, instance)
 
     # --- records ---------------------------------------------------------------------------------
 
@@ -120,19 +137,13 @@ class ForwarderProcess:
         now, most = self.instance.now, self.instance.around.scenario.batch
         for source in self._sources.values():
             for position in range(source.position, len(source.topic))[:most]:
-                self._take(source.topic[position], source.origin, now)
+                self._pass_on(source.topic[position], source.origin, now)
                 source.position = position + 1
-        self._speak()
+        self._look_at_partners()
         if not all(source.is_at_end for source in self._sources.values()):
             self.wake()
         if not all(source.is_committed for source in self._sources.values()):
             self._commit_at.set(self.instance.around.clock.now + self.instance.chance.below(COMMIT))
-
-    def _take(self, entry: Entry, origin: Origin, now: int) -> None:
-        if entry.role is None:
-            self._pass_on(entry, origin, now)
-        else:
-            self._hear(entry, read_role(entry.role), now)
 
     def _pass_on(self, entry: Entry, origin: Origin, now: int) -> None:
         assert entry.route is not None
@@ -209,38 +220,12 @@ class ForwarderProcess:
                 self._sources[database] = out
                 self.wake()
 
-    def _hear(self, entry: Entry, said: RoleFrame, now: int) -> None:
-        """Answer ROLE?, or take the answer to it."""
-        if said.role is not None:
-            self._roles.hear(Codec.conversation(entry.key), said, now)
-        else:
-            answer = reply(self.instance.world, self.instance.name, said)
-            self._send(said.asker, Codec.conversation(entry.key), answer, now)
-
-    def _speak(self) -> None:
-        """Send the questions that have come up, and tell what has changed."""
-        questions, events = self._roles.take()
-        for question in questions:
-            partner = self.node.instance_at(question.pair.addresses[question.partner])
-            if partner is not None:
-                frame = self._roles.ask(question)
-                self._send(partner, question.pair.conversation, frame, self.instance.now)
-        for event in events:
+    def _look_at_partners(self) -> None:
+        """Take what the partners of mirrored pairs claim now, and report what has changed."""
+        for event in self._principals.look(self.instance.now):
             self.instance.tell(event)
-        due = self._roles.next_due
-        if due is not None:
-            self._ask_at.set(self.instance.instant(due))
-
-    def _send(self, to: str, conversation: uuid.UUID, frame: RoleFrame, now: int) -> None:
-        entry = role_entry(conversation, frame, now)
-        if to == self.instance.name:
-            self.instance.arrive(entry)
-        else:
-            self.instance.around.network.send(self.instance.name, to, entry)
-
-    def _ask_again(self) -> None:
-        self._roles.tick(self.instance.now)
-        self._speak()
+        if self._principals.are_asked_for:
+            self._look_at.set(self.instance.around.clock.now + BEAT)
 
     # --- held copies -----------------------------------------------------------------------------
 
@@ -263,7 +248,7 @@ class ForwarderProcess:
             else:
                 self.holding.remove(key)
                 self._perform(held.entry, held.record, outcome, now)
-        self._speak()
+        self._look_at_partners()
 
     # --- positions -------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from streams.node import Event, QueueMessage, World
 from streams.protocol import Command
 from streams.simulator.clock import MILLISECOND, START, Chance, Clock
 from streams.simulator.facts import Facts
+from streams.simulator.heartbeats import Heartbeats
 from streams.simulator.network import Network
 from streams.simulator.scenario import Scenario
-from streams.simulator.signs import Signs
 from streams.simulator.storage import Entry, State, Store, Topics, command_entry
 from streams.topology import Topology
 
@@ -29,7 +29,7 @@ class Surroundings:
     scenario: Scenario
     clock: Clock
     network: Network
-    signs: Signs
+    heartbeats: Heartbeats
     facts: Facts
     invariants: Invariants
     seed: int

@@ -62,8 +62,6 @@ def _inputs(instance: Instance) -> Iterator[TopicRecord]:
     frames = (("out", topics.out), ("txq", topics.txq), ("in", topics.inbox), ("ack", topics.ack))
     for kind, entries in frames:
         for offset, entry in enumerate(entries):
-            if entry.role is not None:
-                continue  # on Kafka nobody asks for roles yet
             value = _frame(entry)
             yield TopicRecord(kind, instance.name, offset, entry.stored_at, value, entry.inside)
 

@@ -14,6 +14,7 @@ from streams.simulator.clock import MILLISECOND, SECOND, START, Chance, Clock
 from streams.simulator.facts import Facts, Queued
 from streams.simulator.finish import judge_finish
 from streams.simulator.forwarder import ForwarderProcess
+from streams.simulator.heartbeats import Heartbeats
 from streams.simulator.instance import Instance, Surroundings
 from streams.simulator.invariants import Invariants, Violation
 from streams.simulator.network import Network
@@ -38,7 +39,6 @@ from streams.simulator.scenario import (
     Step,
     Timer,
 )
-from streams.simulator.signs import Signs
 from streams.simulator.statements import Statements
 from streams.simulator.storage import Entry, Store, pairs_of
 from streams.topology import Role, Topology, apply_sql, failover, queue_of
@@ -70,19 +70,19 @@ class Simulation:
         self.facts = Facts()
         self.notes: list[str] = []
         self.network = Network(scenario.network, clock, Chance(seed, "network"), self._arrive)
-        signs = Signs(topology.instances, clock, self.network.is_up)
+        heartbeats = Heartbeats(topology.instances, clock, self.network.is_up)
         self.invariants = Invariants(
             clock, self.facts, Chance(seed, "invariants"), scenario.limits, fresh
         )
         around = Surroundings(
-            scenario, clock, self.network, signs, self.facts, self.invariants, seed, self._queued,
-            self._apply, lambda: self.topology,
+            scenario, clock, self.network, heartbeats, self.facts, self.invariants, seed,
+            self._queued, self._apply, lambda: self.topology,
         )  # fmt: skip
         self._statements = Statements(seed)
         self._catalog = Chance(seed, "catalog")
         self._dialogs: dict[str, list[_Handle]] = {}
         self._received: dict[tuple[str, str], int] = {}
-        self._signs = signs
+        self._heartbeats = heartbeats
         self._version = 1
         world = world_of(topology, self._version)
         pairs = pairs_of(topology)
@@ -298,7 +298,7 @@ class Simulation:
 
     def _set_link(self, a: str, b: str, *, up: bool) -> None:
         if not up:
-            self._signs.before_cut(a, b)
+            self._heartbeats.before_cut(a, b)
         self.network.set_link(a, b, up=up)
         if up:
             self._look_again()

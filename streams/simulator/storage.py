@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import marshal
-import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +12,6 @@ from streams.node import (
     OutFrame,
     QueueMessage,
     Request,
-    RoleFrame,
     Seen,
     Transaction,
     TrimPoint,
@@ -23,7 +21,6 @@ from streams.protocol import (
     Chunk,
     Command,
     Dialog,
-    Journey,
     Message,
     Source,
     Status,
@@ -36,7 +33,6 @@ from streams.simulator.codec import (
     HEADER,
     JOURNEY,
     REQUEST,
-    ROLE,
     STATUS,
     Codec,
     decode_header,
@@ -50,8 +46,8 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """A record of a topic; its offset is its place. ``route`` is ``None`` in ``cmd``, for a Status
-    and for ROLE? and ROLE, ``message`` for an acknowledgement."""
+    """A record of a topic; its offset is its place. ``route`` is ``None`` in ``cmd`` and for a
+    Status, ``message`` for an acknowledgement."""
 
     key: bytes
     value: bytes
@@ -60,7 +56,6 @@ class Entry(NamedTuple):
     message: bytes | None = None
     hop: bytes = b""
     inside: bool = False
-    role: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -225,14 +220,3 @@ def read_ack(entry: Entry) -> Acknowledgement | Status:
         return STATUS.loads(entry.value)
     conversation = Codec.conversation(entry.key)
     return Acknowledgement(conversation, decode_parties(entry.route), ACK.loads(entry.value))
-
-
-def role_entry(conversation: uuid.UUID, frame: RoleFrame, at: int) -> Entry:
-    """Return the record of ``txq`` for ROLE? or ROLE; nobody may pass it on."""
-    hop = JOURNEY.dumps(Journey(0, at, 0, at))
-    return Entry(conversation.bytes, b"", at, hop=hop, role=ROLE.dumps(frame))
-
-
-def read_role(raw: bytes) -> RoleFrame:
-    """Read ``sb-role``."""
-    return ROLE.loads(raw)

@@ -40,7 +40,7 @@ _DIALOG = "protocol/dialog.py"
 _ENDPOINT = "node/endpoint/endpoint.py"
 _FORWARDER = "node/forwarder/decide.py"
 _RECEPTION = "node/endpoint/accept_message.py"
-_MIRROR = "node/mirroring/mirror.py"
+_CLAIMS = "node/mirroring/claims.py"
 
 MUTANTS = (
     # --- the lock
@@ -284,8 +284,8 @@ MUTANTS = (
     # --- mirrored routes
     Mutant(
         "claim the role as the mirror, too",
-        _MIRROR,
-        "else (mirror.role, mirror.epoch)",
-        "else (Role.PRINCIPAL, mirror.epoch)",
+        _CLAIMS,
+        "Claim(broker, mirror.role is Role.PRINCIPAL, mirror.epoch)",
+        "Claim(broker, True, mirror.epoch)",
     ),
 )

@@ -1,4 +1,4 @@
-"""What partners say of themselves in signs of life (reference 2.4)."""
+"""What partners claim of themselves in their heartbeats (reference 2.4)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from dataclasses import replace
 import pytest
 
 from streams.node import Claim, Pair, World, answer_in, claims_of, world_of
-from streams.routing import parse_address
 from streams.topology import Role, failover
 
-from .test_mirror import TOPOLOGY
+from .test_mirror import ADDRESSES, TOPOLOGY
 
-ADDRESSES = tuple(
-    a for a in map(parse_address, ("tcp://partner1:4022", "tcp://partner2:4022")) if a
-)
 FIRST, SECOND = world_of(TOPOLOGY, 1), world_of(failover(TOPOLOGY, "Orders", "partner2"), 2)
 
 

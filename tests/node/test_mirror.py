@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from streams.errors import EventKind
 from streams.node import (
     Answer,
+    Claim,
     Forwarder,
     MirroredRoute,
     Outcome,
     Pair,
     Place,
-    Question,
+    Principals,
     Record,
-    RoleBook,
     RouteState,
     Step,
-    role_of,
+    claims_of,
     world_of,
 )
 from streams.protocol import DEFAULT, Ack, Header, Journey, Limits, Parties
@@ -69,6 +69,9 @@ instances:
         mirror: {pair: Orders, role: mirror}
         services: [OrderParts, NoBroker, Plain]
 """
+ADDRESSES = tuple(
+    a for a in map(parse_address, ("tcp://partner1:4022", "tcp://partner2:4022")) if a
+)
 TOPOLOGY = Topology(read_document(NETWORK, "topology.yaml", START / 1000).instances)
 PARTNERS = ("partner1", "partner2")
 SECOND = 1000
@@ -76,20 +79,28 @@ SECOND = 1000
 
 @dataclass
 class Bench:
-    """A forwarder with its role book; the partners answer by the topology, unless they are down."""
+    """A forwarder with its mirrored routes; partners claim what the truth says, while they are up.
+
+    ``read``: what the forwarder has read of their claims; :meth:`beat` reads what they claim now.
+    """
 
     at: str = "Home"
     down: set[str] = field(default_factory=set)
     now: int = START
+    read: dict[str, tuple[Claim, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.truth = TOPOLOGY
-        self.book = RoleBook(self.at)
-        self.asked: list[int] = []
+        self.world = world_of(TOPOLOGY, 1)
         self.states: list[RouteState] = []
-        self.forwarder = Forwarder(
-            self.at, world_of(TOPOLOGY, 1), Envelope, lambda i: i not in self.down, self.book
-        )
+        self.principals = Principals(self.at, self, lambda at: self.forwarder.instance_at(at))
+        self.forwarder = Forwarder(self.at, self.world, Envelope, self.reachable, self.principals)
+
+    def claims(self, instance: str) -> tuple[Claim, ...] | None:
+        return self.read.get(instance)
+
+    def reachable(self, instance: str) -> bool:
+        return instance not in self.down
 
     def send(
         self,
@@ -100,36 +111,23 @@ class Bench:
         is_ack: bool = False,
         broker: str | None = None,
     ) -> Outcome:
-        """Decide one copy, then let the partners answer what it made the instance ask."""
+        """Decide one copy by what was read so far."""
         origin = Origin.INSIDE if self.at == "Home" else Origin.OUTSIDE
         record = frame(service, origin, conversation(dialog), self.now, attempt, is_ack, broker)
-        outcome = self.forwarder.handle(record, self.now)
-        self.settle()
-        return outcome
+        return self.forwarder.handle(record, self.now)
 
-    def settle(self) -> None:
-        """Send what is to be asked and take the answers of those that are up."""
-        while True:
-            questions, events = self.book.take()
-            self.states += [RouteState(e["subclass"]) for e in events]
-            if not questions:
-                return
-            for question in questions:
-                self.asked.append(question.partner)
-                self.reply(question)
-
-    def reply(self, question: Question) -> None:
-        name, pair = PARTNERS[question.partner], question.pair
-        if name not in self.down:
-            role, epoch = role_of(world_of(self.truth, 2), name, pair.service, pair.broker)
-            self.book.answer(pair, Answer(question.partner, role, epoch, question.as_of), self.now)
+    def beat(self) -> None:
+        """Read a heartbeat of each partner that is up."""
+        world = world_of(self.truth, 2)
+        self.read |= {name: claims_of(world, name) for name in PARTNERS if name not in self.down}
+        told = self.principals.look(self.now)
+        self.states += [RouteState(event["subclass"]) for event in told]
 
     def passes(self, seconds: float) -> None:
         """Let time pass, second by second."""
         for _ in range(int(seconds)):
             self.now += SECOND
-            self.book.tick(self.now)
-            self.settle()
+            self.beat()
 
 
 def frame(
@@ -166,27 +164,33 @@ def to(outcome: Outcome) -> str | None:
 
 @shows("P1", "P6")
 @pytest.mark.parametrize("service", ["OrderParts", "NoBroker"])
-def test_ex_07_both_are_asked_and_only_the_principal_gets_the_message(service: str) -> None:
-    """First use: both are asked; nothing is sent before one claims (9794), then all goes there."""
+def test_ex_07_only_the_partner_that_claims_gets_the_message(service: str) -> None:
+    """First use: nothing is sent before one claims (9794), then all goes there."""
     bench = Bench()
     assert to(bench.send(service)) is None
-    assert bench.asked == [0, 1]
+    bench.beat()
     assert [to(bench.send(service, dialog=n)) for n in range(20)] == ["partner1"] * 20
-    assert bench.asked == [0, 1]
     assert bench.states == [RouteState.OPERATIONAL]
+
+
+def test_a_claim_that_was_read_before_the_first_message_counts_at_once() -> None:
+    bench = Bench()
+    bench.beat()
+    assert to(bench.send()) == "partner1"
 
 
 @shows("EX-08", "P2", "P6")
 def test_ex_08_the_principal_is_gone_and_the_partner_claims() -> None:
     """Traffic goes to the partner as soon as it says that it is the principal."""
     bench = Bench()
-    bench.send()
+    bench.beat()
     assert to(bench.send()) == "partner1"
+    bench.beat()
     bench.down.add("partner1")
     bench.truth = failover(bench.truth, "Orders", "partner2")
-    assert to(bench.send()) is None  # now both are asked
-    assert to(bench.send()) == "partner2"
+    assert to(bench.send()) is None  # what partner2 has claimed so far is that it is the mirror
     bench.passes(10)
+    assert to(bench.send()) == "partner2"
     assert bench.states == [
         RouteState.OPERATIONAL,
         RouteState.NOT_OPERATIONAL,
@@ -200,19 +204,17 @@ def test_ex_08_the_principal_is_gone_and_the_partner_claims() -> None:
 
 @shows("EX-09", "P3", "U-15")
 def test_ex_09_the_partner_does_not_claim() -> None:
-    """Nothing goes to either; both are asked by the back-off until the principal answers."""
+    """Nothing goes to either until the principal is back and says that it still is."""
     bench = Bench()
-    bench.send()
+    bench.beat()
     assert to(bench.send()) == "partner1"
+    bench.beat()
     bench.down.add("partner1")
     assert to(bench.send()) is None
-    bench.asked.clear()
     for second in range(1, 63):
         bench.passes(1)
         assert to(bench.send(attempt=1)) is None, second
-    assert bench.asked == [0, 1] * 4  # 4, 8, 16 and 32 s apart
     bench.down.clear()
-    assert to(bench.send()) is None  # reachable again, and not yet asked
     bench.passes(64)
     assert to(bench.send()) == "partner1"
     assert bench.states == [
@@ -222,15 +224,14 @@ def test_ex_09_the_partner_does_not_claim() -> None:
 
 @shows("EX-10", "P2", "P5")
 def test_ex_10_the_principal_says_that_it_no_longer_is() -> None:
-    """It is reachable; a copy that nobody acknowledges makes both be asked, and traffic moves."""
+    """It is reachable; with its next heartbeat, and that of its successor, traffic moves."""
     bench = Bench()
+    bench.beat()
     bench.send()
     bench.truth = failover(bench.truth, "Orders", "partner2")
-    assert to(bench.send()) == "partner1"  # cached until failure (U-15)
-    bench.now += 4 * SECOND
-    assert to(bench.send(attempt=1)) == "partner1"
-    assert to(bench.send(attempt=0, dialog=2)) == "partner2"
-    assert bench.asked == [0, 1, 0, 1, 0, 1]
+    assert to(bench.send()) == "partner1", "nobody has said anything else"
+    bench.passes(1)
+    assert to(bench.send(dialog=2)) == "partner2"
 
 
 # --- one rule each -------------------------------------------------------------------------------
@@ -240,6 +241,7 @@ def test_a_forwarder_keeps_the_rules_too() -> None:
     """From outside the same holds, and the copy to the principal uses a hop."""
     bench = Bench("Gate")
     assert to(bench.send(broker="O")) is None
+    bench.beat()
     (copy,) = bench.send(broker="O").copies
     assert (copy.instance, decode_journey(copy.hop).hops_remaining) == ("partner1", 15)
 
@@ -259,28 +261,21 @@ def test_a_plain_route_to_a_mirrored_database_does_not_fail_over() -> None:
     bench.truth = failover(bench.truth, "Orders", "partner2")
     bench.forwarder.switch(world_of(bench.truth, 2))
     assert to(bench.send("Plain")) == "partner1"
-    assert bench.asked == []
+    assert not bench.principals.are_asked_for
 
 
 @shows("P5")
 def test_a_doubted_principal_keeps_the_role_until_it_fails_to_answer() -> None:
     """An acknowledgement that is late is no failure; silence when asked is one."""
-    bench = Bench()
-    bench.send()
-    bench.passes(10)
-    assert to(bench.send(attempt=1)) == "partner1"
-    assert to(bench.send(attempt=1)) == "partner1"
-    assert bench.asked == [0, 1, 0, 1]  # it has answered since that copy was sent
-    pair = Pair("OrderParts", "O", tuple(a for a in map(parse_address, ADDRESSES) if a is not None))
-    bench.now += 20 * SECOND
-    assert bench.book.principal(pair, lambda _: True, 2, bench.now) == 0
-    bench.book.take()  # lost on the way
-    bench.book.tick(bench.now + 3 * SECOND)
-    assert bench.book.principal(pair, lambda _: True, 0, bench.now + 3 * SECOND) == 0
-    assert bench.book.principal(pair, lambda _: True, 0, bench.now + 4 * SECOND) is None
-
-
-ADDRESSES = ("tcp://partner1:4022", "tcp://partner2:4022")
+    route = MirroredRoute()
+    route.wanted(0, lambda _: True)
+    route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 1)
+    route.answer(Answer(1, Role.MIRROR, 3, 0), 1)
+    step = route.failed(0, 10 * SECOND, 20 * SECOND)
+    assert (step.ask, route.principal) == ((0, 1), 0)
+    assert route.failed(0, 10 * SECOND, 21 * SECOND).ask == (), "it is asked already"
+    assert route.tick(23 * SECOND).ask == () and route.principal == 0
+    assert route.wanted(24 * SECOND, lambda _: True).ask == (0, 1) and route.principal is None
 
 
 @shows("P4")
@@ -368,23 +363,34 @@ def test_what_was_answered_to_a_former_process_is_void() -> None:
     assert route.principal is None
 
 
-def test_a_route_without_a_mirrored_database_behind_it() -> None:
-    """A database that is not mirrored is its own principal; who has none does not claim."""
-    world = world_of(TOPOLOGY, 1)
-    assert role_of(world, "partner1", "Alone", "X") == (Role.PRINCIPAL, 0)
-    assert role_of(world, "Gate", "OrderParts", "O") == (Role.MIRROR, 0)
-    assert role_of(world, "partner2", "NoBroker", None) == (Role.MIRROR, 0)
-
-
 def test_the_events_name_the_route() -> None:
     """Event 144 says which service and which addresses."""
-    book = RoleBook("Home")
-    pair = Pair("S", "B", tuple(a for a in map(parse_address, ADDRESSES) if a is not None))
-    book.principal(pair, lambda _: True, 0, 5)
-    book.answer(pair, Answer(0, Role.PRINCIPAL, 0, 5), 6)
-    _, (told,) = book.take()
-    assert told["event"] == EventKind.MIRRORED_ROUTE_STATE_CHANGED and told["at"] == 6
+    bench = Bench()
+    bench.send()
+    bench.now += 1
+    world = world_of(TOPOLOGY, 1)
+    bench.read = {name: claims_of(world, name) for name in PARTNERS}
+    (told,) = bench.principals.look(bench.now)
+    assert told["event"] == EventKind.MIRRORED_ROUTE_STATE_CHANGED and told["at"] == bench.now
     assert told["detail"] == "tcp://partner1:4022 | tcp://partner2:4022"
+
+
+def test_so_many_routes_are_remembered_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages from outside may name any broker id; one that is forgotten is asked for anew."""
+    monkeypatch.setattr("streams.node.mirroring.principals.MOST_PAIRS", 3)
+    bench = Bench("Gate")
+    bench.beat()
+    pairs = [Pair("OrderParts", f"O{n}", ADDRESSES) for n in range(10)]
+    for pair in pairs:
+        bench.principals.principal(pair, lambda _: True, 0, START)
+    assert bench.principals.known(pairs[0]) is None
+    assert len(bench.principals.look(START)) <= 20
+    real = Pair("OrderParts", "O", ADDRESSES)
+    assert bench.principals.principal(real, lambda _: True, 0, START) == 0
+    for pair in pairs:
+        bench.principals.principal(pair, lambda _: True, 0, START)
+    assert bench.principals.known(real) is None
+    assert bench.principals.principal(real, lambda _: True, 0, START) == 0
 
 
 # --- the split that must not happen --------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""What partners say of themselves in signs of life, and what it answers (reference 2.4).
+"""What partners claim in their heartbeats, and what that answers (reference 2.4).
 
-A sign of life has a claim for each mirrored database of its instance, by what its writer knows of
-the catalog. Who asks both partners of a route looks at what each has said last.
+A heartbeat has a claim for each mirrored database of its instance, by what its writer knows of the
+catalog. Who asks both partners of a route looks at what each has claimed last.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streams.node.mirroring.mirror import Pair, database_asked_for
+from streams.node.mirroring.mirror import Pair
 from streams.node.world import World
-from streams.routing import broker_key
+from streams.routing import Database, Instance, broker_key
 from streams.topology import Role
 
 
@@ -54,7 +54,7 @@ def answer_in(
     that one is its own principal. A route without broker id (C-06) needs the catalog, too.
     """
     here = world.instances.get(instance)
-    found = None if here is None else database_asked_for(here, pair.service, pair.broker)
+    found = None if here is None else _asked_for(here, pair.service, pair.broker)
     broker = pair.broker if found is None else found.broker_id
     claim = next((c for c in claims if broker_key(c.broker) == broker_key(broker or "")), None)
     if claim is not None:
@@ -63,3 +63,11 @@ def answer_in(
         return Role.MIRROR, 0
     plain = (instance, found.name) not in world.mirrors
     return (Role.PRINCIPAL, 0) if plain else None
+
+
+def _asked_for(here: Instance, service: str, broker: str | None) -> Database | None:
+    """Return the database that a question is about: by its broker id, else by its service."""
+    if broker is not None:
+        return here.with_broker_id(broker)
+    hosts = [d for d in here.databases.values() if service in d.services]
+    return min(hosts, key=lambda d: (not d.enabled, d.name), default=None)

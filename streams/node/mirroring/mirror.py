@@ -12,37 +12,20 @@ about whether the partners can reach each other.
 answer names the newest that its partner knows. A claim counts only for the newest epoch that this
 instance has heard of from anybody, and an epoch has one holder.
 
-A question and its answer travel as frames, from one forwarder to another and no further:
-
-========  ===================================  ==================================================
-          ROLE?                                ROLE
-========  ===================================  ==================================================
-topic     ``txq.<partner>``                    ``txq.<asker>``
-key       :attr:`Pair.conversation`            the same
-sb-hop    no hops remaining, so that nobody    likewise
-          passes it on
-sb-role   service, broker, asker, partner,     the same, with role and epoch
-          ``as_of``
-========  ===================================  ==================================================
-
-They have neither ``sb-route`` nor ``sb-message``. The partner's forwarder answers from its own
-catalog (:func:`role_of`) without asking any route. So it is in the simulator. On Kafka nobody sends
-questions: a sign of life says the roles of its instance, and answers (``claims``).
+Nothing is sent for a question: what a partner has claimed last answers it (``claims``, and
+``principals``, who asks).
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from streams.node.world import World
 from streams.protocol import Limits
-from streams.routing import Address, Database, Instance
+from streams.routing import Address
 from streams.topology import Role
 
-_PAIRS = uuid.UUID("4f0b2f0e-5a53-5d0c-8b47-0c7a52b1d9aa")
 _NEVER = (-1, -1, False)
 
 
@@ -65,12 +48,6 @@ class Pair:
     broker: str | None
     addresses: tuple[Address, ...]
 
-    @property
-    def conversation(self) -> uuid.UUID:
-        """Return the key of the questions about it."""
-        parts = (self.service, self.broker or "", *map(str, self.addresses))
-        return uuid.uuid5(_PAIRS, "\0".join(parts))
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -86,7 +63,7 @@ class Answer:
 class Step:
     """What one input leads to: whom to ask, and event 144 if the route's state has changed.
 
-    ``as_of`` belongs into the question: no two of a route have the same.
+    ``as_of`` belongs to the question: no two of a route have the same.
     """
 
     ask: tuple[int, ...] = ()
@@ -207,23 +184,3 @@ class MirroredRoute:
         elif before is not None or self._rounds > 1 or not any(p.owes for p in self._partners):
             self.state = RouteState.NOT_OPERATIONAL
         return self.state if self.state is not before else None
-
-
-def role_of(world: World, instance: str, service: str, broker: str | None) -> tuple[Role, int]:
-    """Return the role and the epoch that an instance answers with; who has no such database: none.
-
-    A database that is not mirrored is its own principal.
-    """
-    found = database_asked_for(world.instances[instance], service, broker)
-    if found is None:
-        return Role.MIRROR, 0
-    mirror = world.mirrors.get((instance, found.name))
-    return (Role.PRINCIPAL, 0) if mirror is None else (mirror.role, mirror.epoch)
-
-
-def database_asked_for(here: Instance, service: str, broker: str | None) -> Database | None:
-    """Return the database that a question is about: by its broker id, else by its service."""
-    if broker is not None:
-        return here.with_broker_id(broker)
-    hosts = [d for d in here.databases.values() if service in d.services]
-    return min(hosts, key=lambda d: (not d.enabled, d.name), default=None)

@@ -12,7 +12,7 @@ from streams.simulator.codec import ACK, Hop, decode_header
 from streams.simulator.diagram.notes import event_sight, fault_sights
 from streams.simulator.network import Passage
 from streams.simulator.run import Simulation
-from streams.simulator.storage import read_command, read_role
+from streams.simulator.storage import read_command
 
 
 def sights_of(run: Simulation) -> list[Sight]:
@@ -89,12 +89,8 @@ def _acts(run: Simulation) -> Iterator[Sight]:
 
 def _copy(passage: Passage) -> Sight:
     entry, hop = passage.entry, Hop(passage.entry.hop)
-    dialog: uuid.UUID | None = uuid.UUID(bytes=entry.key)
-    if entry.role is not None:
-        said = read_role(entry.role)
-        shape, number, rest, dialog = Shape.ACK, None, "", None
-        verb = "ROLE?" if said.role is None else f"ROLE {said.role.value}, epoch {said.epoch}"
-    elif entry.message is None:
+    dialog = uuid.UUID(bytes=entry.key)
+    if entry.message is None:
         shape, verb, number, rest = ack_words(ACK.loads(entry.value))
     else:
         shape, verb, number, rest = message_words(decode_header(entry.message), entry.value)

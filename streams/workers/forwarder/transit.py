@@ -22,7 +22,7 @@ from streams.kafka import (
     headers_of,
     is_fatal,
 )
-from streams.node import HELD, Forwarder, Outcome, Place, Record, World, event, home_of
+from streams.node import HELD, Forwarder, Outcome, Place, Principals, Record, World, event, home_of
 from streams.routing import Origin
 from streams.topology import Transport
 from streams.wire import Envelope, MalformedError, UnknownSchemaError, encode_status
@@ -39,7 +39,6 @@ from streams.workers.control import Control
 from streams.workers.forwarder.delivery import Delivery, short, source_of
 from streams.workers.forwarder.fast_path import FastPath, Input, Known
 from streams.workers.forwarder.offset_tracker import OffsetTracker, Position, Where
-from streams.workers.forwarder.principals import Principals
 from streams.workers.forwarder.remote_producers import Crossed, RemoteProducers
 from streams.workers.forwarder.waiting import Held, Waiting
 

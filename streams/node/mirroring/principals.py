@@ -1,0 +1,151 @@
+"""Who of each mirrored pair is the principal, by what the partners say in their heartbeats.
+
+A forwarder that uses a mirrored route asks both partners (``mirror``). Nothing is sent for that:
+the answer is what a partner has claimed last, as long as it is reachable. One that has claimed
+nothing yet, or is silent, owes its answer. All of it is in memory: after a restart both are asked
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from streams.errors import EventKind
+from streams.node.events import Event, event
+from streams.node.mirroring.claims import Claim, answer_in
+from streams.node.mirroring.mirror import Answer, MirroredRoute, Pair, Step
+from streams.node.world import World
+from streams.protocol import Limits
+from streams.routing import Address
+
+MOST_PAIRS = 10_000
+"""The oldest of more is forgotten: messages from outside may name any broker id."""
+
+_ROUNDS = 3
+"""An answer may lead to another question: so many of them are answered at once."""
+
+
+class Peers(Protocol):
+    """What an instance knows of others: their heartbeats, and the catalog."""
+
+    @property
+    def world(self) -> World:
+        """Return the version of the catalog."""
+
+    def claims(self, instance: str) -> tuple[Claim, ...] | None:
+        """Return what an instance has claimed last; ``None``: nothing yet."""
+
+    def reachable(self, instance: str) -> bool:
+        """Tell whether an instance may be written to."""
+
+
+class Principals:
+    """The mirrored routes that one forwarder uses (the port ``Roles``); times are epoch ms.
+
+    ``instance_at`` tells where an address leads.
+    """
+
+    def __init__(
+        self,
+        instance: str,
+        peers: Peers,
+        instance_at: Callable[[Address], str | None],
+        limits: Limits | None = None,
+    ) -> None:
+        self._instance, self._peers, self._instance_at = instance, peers, instance_at
+        self._limits = limits or Limits()
+        self._routes: dict[Pair, MirroredRoute] = {}
+        self._owed: dict[tuple[Pair, int], int] = {}
+        """Questions without an answer: each partner's, with the ``as_of`` that it belongs to."""
+        self._seen: dict[str, tuple[Claim, ...] | None] = {}
+        """What each partner had claimed when it was looked at last."""
+        self._events: list[Event] = []
+
+    def principal(
+        self, pair: Pair, reachable: Callable[[int], bool], attempt: int, now: int
+    ) -> int | None:
+        """Return the partner that gets a copy, 0 or 1; ``None``: nobody does for the time being.
+
+        ``attempt`` above 0 says that the copy before this one was not acknowledged.
+        """
+        route = self._routes.get(pair) or self._begun(pair)
+        if attempt and route.principal is not None:
+            before = now - self._limits.retry_after(attempt - 1)
+            self._note(pair, route.failed(route.principal, before, now), now)
+        self._note(pair, route.wanted(now, reachable), now)
+        self._settle(now)
+        return route.principal
+
+    def known(self, pair: Pair) -> int | None:
+        """Return the partner that is taken for the principal now, and change nothing."""
+        route = self._routes.get(pair)
+        return None if route is None else route.principal
+
+    @property
+    def are_asked_for(self) -> bool:
+        """Tell whether any mirrored route was used: what its partners claim is looked for."""
+        return bool(self._routes)
+
+    def look(self, now: int) -> tuple[Event, ...]:
+        """Take what was claimed since; returns what is to be told (event 144)."""
+        for pair, route in self._routes.items():
+            self._note(pair, route.tick(now), now)
+        news = {name for name, last in self._seen.items() if self._peers.claims(name) != last}
+        if news:
+            for pair in self._routes:
+                for partner in (0, 1):
+                    if self._instance_at(pair.addresses[partner]) in news:
+                        self._answer(pair, partner, now, now)
+        self._settle(now)
+        events, self._events = tuple(self._events), []
+        return events
+
+    def _begun(self, pair: Pair) -> MirroredRoute:
+        if len(self._routes) >= MOST_PAIRS:
+            oldest = next(iter(self._routes))
+            del self._routes[oldest]
+            for partner in (0, 1):
+                self._owed.pop((oldest, partner), None)
+        route = self._routes[pair] = MirroredRoute(self._limits)
+        return route
+
+    def _settle(self, now: int) -> None:
+        """Answer what is asked and not answered yet, as far as somebody has claimed it."""
+        for _ in range(_ROUNDS):
+            for (pair, partner), as_of in list(self._owed.items()):
+                if self._answer(pair, partner, as_of, now):
+                    self._settled(pair, partner, as_of)
+
+    def _settled(self, pair: Pair, partner: int, as_of: int) -> None:
+        """Owe it no longer, unless its answer has led to another question."""
+        if self._owed.get((pair, partner)) == as_of:
+            del self._owed[pair, partner]
+
+    def _answer(self, pair: Pair, partner: int, as_of: int, now: int) -> bool:
+        instance = self._instance_at(pair.addresses[partner])
+        if instance is None:
+            return False
+        claims = self._seen[instance] = self._peers.claims(instance)
+        if not self._peers.reachable(instance):
+            return False
+        said = answer_in(claims or (), self._peers.world, instance, pair)
+        if said is None:
+            return False
+        self._note(pair, self._routes[pair].answer(Answer(partner, *said, as_of), now), now)
+        return True
+
+    def _note(self, pair: Pair, step: Step, now: int) -> None:
+        self._owed.update(dict.fromkeys(((pair, partner) for partner in step.ask), step.as_of))
+        if step.changed is not None:
+            self._events.append(
+                event(
+                    EventKind.MIRRORED_ROUTE_STATE_CHANGED,
+                    at=now,
+                    instance=self._instance,
+                    subclass=step.changed,
+                    detail=" | ".join(map(str, pair.addresses)),
+                    to_service=pair.service,
+                    to_broker=pair.broker,
+                )
+            )
