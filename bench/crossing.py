@@ -14,7 +14,7 @@ from typing import Any, cast
 from bench.part import hand_over, options, progress
 from bench.rows import Row, Unit
 from streams.kafka import Message
-from streams.node import World, world_of
+from streams.node import CatalogView, catalog_of
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.topology import load, share_of
@@ -56,8 +56,8 @@ class Elsewhere:
     topics = Topics()
     announced_prefixes = frozenset({ROUTE_CODEC.prefix, MESSAGE_CODEC.prefix, HOP_CODEC.prefix})
 
-    def __init__(self, world: World, ahead: int = 0) -> None:
-        self.world, self.remote, self._ahead = world, self, ahead
+    def __init__(self, catalog: CatalogView, ahead: int = 0) -> None:
+        self.catalog, self.remote, self._ahead = catalog, self, ahead
 
     def producer(self, **_: Any) -> Producer:
         """Return a producer."""
@@ -73,7 +73,7 @@ class Elsewhere:
 
     def admitted(self, _: str) -> str:
         """Return by which name the gateways there know this cluster."""
-        return self.world.cluster
+        return self.catalog.cluster
 
     def ahead(self, _: str) -> int:
         """Return by how much the clock there is ahead."""
@@ -108,9 +108,9 @@ class Home:
         """Return what is called where a record fails."""
 
 
-def gateway(world: World, at: str, *, lanes: bool = True, ahead: int = 0) -> Transit:
+def gateway(catalog: CatalogView, at: str, *, lanes: bool = True, ahead: int = 0) -> Transit:
     """Return what handles a forwarder's records, as it is between two batches."""
-    around = cast(Any, Elsewhere(world, ahead))
+    around = cast(Any, Elsewhere(catalog, ahead))
     transit = Transit(around, at, cast(Control, around), Topics().out(at))
     transit.begin(cast(Any, Home()), OffsetTracker())
     if not lanes:
@@ -157,8 +157,8 @@ def per_message(work: Loop) -> float:
 def cases() -> tuple[Loop, dict[str, Loop]]:
     """Return the baseline, and the ways into another cluster."""
     root = topologies_dir()
-    own = world_of(load(root / "combined", NOW / 1000), 1)
-    two = world_of(share_of(load(root / "two_clusters", NOW / 1000), "buyer"), 1)
+    own = catalog_of(load(root / "combined", NOW / 1000), 1)
+    two = catalog_of(share_of(load(root / "two_clusters", NOW / 1000), "buyer"), 1)
     batch = messages("GatewayA", "SupplierService")
     ways = {
         "across, decided one by one": gateway(two, "GatewayA", lanes=False),

@@ -18,7 +18,7 @@ from typing import Any
 from bench.part import hand_over, options, progress
 from bench.rows import Row, Unit
 from streams.kafka import Cluster, Message, headers_of
-from streams.node import Dialogs, Endpoint, world_of
+from streams.node import Dialogs, Endpoint, catalog_of
 from streams.protocol import Command, CommandKind
 from streams.resources import topologies_dir
 from streams.topology import load
@@ -62,11 +62,11 @@ class Side:
         self._intake = Intake(self.inputs, 1, lambda _: None, lambda _: False)
         self._sink = Collected()
         self._output = Output(topics, instance, self._sink, threading.Event())  # type: ignore[arg-type]
-        world = world_of(load(topologies_dir() / "forwarding_chain", now), 1)
+        catalog = catalog_of(load(topologies_dir() / "forwarding_chain", now), 1)
         bodies = Bodies.of(cluster, self.inputs, 0, 64 << 20)
         positions = dict.fromkeys(self.inputs, 0)
         self.owned = Partition(
-            0, Endpoint(instance, world, dialogs=Dialogs(unpack_dialog)), bodies, positions, {},
+            0, Endpoint(instance, catalog, dialogs=Dialogs(unpack_dialog)), bodies, positions, {},
             Allowance(10_000),
         )  # fmt: skip
         self.cpu = 0.0

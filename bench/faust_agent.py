@@ -16,7 +16,7 @@ from typing import Any
 import faust
 
 from streams.kafka import Cluster
-from streams.node import Copy, Forwarder, Record, world_of
+from streams.node import Copy, Forwarder, Record, catalog_of
 from streams.resources import topologies_dir
 from streams.routing import Origin
 from streams.topology import load
@@ -59,8 +59,8 @@ def faust_agent(cluster: Cluster, instance: str, count: int) -> tuple[float, flo
 
 
 def _forward(app: faust.App, cluster: Cluster, instance: str, count: int) -> tuple[float, float]:
-    world = world_of(load(topologies_dir() / "combined", time.time()), 1)
-    forwarder = Forwarder(instance, world, Envelope, lambda _: True)
+    catalog = catalog_of(load(topologies_dir() / "combined", time.time()), 1)
+    forwarder = Forwarder(instance, catalog, Envelope, lambda _: True)
     begun: list[float] = []
     done = asyncio.Event()
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from bench.part import hand_over, options, progress
 from bench.rows import NO_GROWTH, Row, Unit
-from streams.node import Forwarder, Record, World, world_of
+from streams.node import CatalogView, Forwarder, Record, catalog_of
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.routing import Origin
@@ -54,8 +54,8 @@ def built(one: Record) -> Record:
 
 def cases(ids: Sequence[uuid.UUID]) -> dict[str, tuple[Work, list[Record]]]:
     """Return what a forwarder does at each place of a way."""
-    world = world_of(load(topologies_dir() / "combined", NOW / 1000), 1)
-    home = world.instances["ServerA"].databases["DatabaseA"].broker_id
+    catalog = catalog_of(load(topologies_dir() / "combined", NOW / 1000), 1)
+    home = catalog.instances["ServerA"].databases["DatabaseA"].broker_id
     from_a = Parties(
         "TargetService", None, "InitiatorService", home, "//hopline/OrderContract", True
     )
@@ -68,7 +68,7 @@ def cases(ids: Sequence[uuid.UUID]) -> dict[str, tuple[Work, list[Record]]]:
         ("deliver at the target", "ServerB", Origin.OUTSIDE, to_b),
     ):
         records = [record(origin, parties, i) for i in ids[:2000]] * (COUNT // 2000)
-        made[name] = handling(instance, world), records
+        made[name] = handling(instance, catalog), records
     return made
 
 
@@ -80,17 +80,17 @@ def routed(count: int, ids: Sequence[uuid.UUID]) -> tuple[Work, list[Record]]:
         Route(f"R{n}", f"//bench/Service{n}", None, "tcp://ServerB:4022") for n in range(count)
     )
     more = replace(at, msdb=replace(at.msdb, routes=(*at.msdb.routes, *routes)))
-    world = world_of(replace(topology, instances={**topology.instances, at.name: more}), 1)
+    catalog = catalog_of(replace(topology, instances={**topology.instances, at.name: more}), 1)
     records = [
         record(Origin.OUTSIDE, Parties(f"//bench/Service{n % count}", None, "S", "B", "C", True), i)
         for n, i in enumerate(ids[:DISTINCT])
     ]
-    return handling(at.name, world), (records * COUNT)[:COUNT]
+    return handling(at.name, catalog), (records * COUNT)[:COUNT]
 
 
-def handling(instance: str, world: World) -> Work:
+def handling(instance: str, catalog: CatalogView) -> Work:
     """Return a forwarder's decision about a record."""
-    forwarder = Forwarder(instance, world, Envelope, lambda _: True)
+    forwarder = Forwarder(instance, catalog, Envelope, lambda _: True)
     return lambda one: forwarder.handle(one, NOW)
 
 

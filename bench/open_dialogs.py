@@ -23,7 +23,7 @@ from bench.part import hand_over, options, progress
 from bench.rows import NO_GROWTH, Of, Row, Unit, at_most
 from bench.turns import lasting_broker, resident
 from streams.kafka import Cluster, deploy, read_all, watermarks
-from streams.node import Dialogs, Endpoint, world_of
+from streams.node import Dialogs, Endpoint, catalog_of
 from streams.protocol import Dialog, State
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
@@ -105,7 +105,7 @@ def fill(cluster: Cluster, count: int) -> int:
 
 def new_endpoint() -> Endpoint:
     """Return an endpoint worker's memory, empty."""
-    endpoint = Endpoint("SQL1", world_of(topology(), 1), dialogs=Dialogs(unpack_dialog))
+    endpoint = Endpoint("SQL1", catalog_of(topology(), 1), dialogs=Dialogs(unpack_dialog))
     endpoint.tell(time.time_ns() // 1_000_000)
     return endpoint
 

@@ -3,6 +3,7 @@
 ``Forwarder`` decides records of ``out`` and ``txq``; ``Endpoint`` and ``Transaction`` run dialogs.
 """
 
+from streams.node.catalog_view import CatalogView, Contract, MessageType, Service, catalog_of
 from streams.node.endpoint.dialogs import Dialogs
 from streams.node.endpoint.endpoint import Endpoint
 from streams.node.endpoint.flows import PROBES, UNLIMITED
@@ -36,7 +37,6 @@ from streams.node.mirroring.mirror import Answer, MirroredRoute, Pair, RouteStat
 from streams.node.mirroring.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
 from streams.node.mirroring.principals import Peers, Principals
 from streams.node.queue import Progress, ReadyQueue, Row
-from streams.node.world import Contract, MessageType, Service, World, world_of
 
 __all__ = [
     "EACH_SECOND",
@@ -51,6 +51,7 @@ __all__ = [
     "Answer",
     "BeginNotice",
     "Bodies",
+    "CatalogView",
     "Claim",
     "CommandResult",
     "Configuration",
@@ -96,8 +97,8 @@ __all__ = [
     "Transaction",
     "TrimPoint",
     "TryAgain",
-    "World",
     "answer_in",
+    "catalog_of",
     "claims_of",
     "counted",
     "event",
@@ -110,5 +111,4 @@ __all__ = [
     "pairs_at",
     "parse_missing_route",
     "period_of",
-    "world_of",
 ]

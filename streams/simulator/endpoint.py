@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from streams.node import DialogKey, Endpoint, Transaction, TrimPoint, World, narrowed
+from streams.node import CatalogView, DialogKey, Endpoint, Transaction, TrimPoint, narrowed
 from streams.protocol import Command, CommandKind, Message, Status
 from streams.simulator.clock import MILLISECOND, Alarm
 from streams.simulator.instance import Instance
@@ -63,7 +63,7 @@ def follow_roles(instance: Instance) -> None:
     by then it never will. Under an older epoch than the pair has seen nobody begins.
     """
     for database, store in instance.pairs.items():
-        mirror, running = instance.world.mirrors[instance.name, database], store.endpoint
+        mirror, running = instance.catalog.mirrors[instance.name, database], store.endpoint
         if mirror.role is Role.MIRROR:
             if running is not None and running.instance is instance:
                 running.crash()
@@ -114,10 +114,10 @@ class EndpointProcess:
         self.node.switch(self._seen())
         self.wake()
 
-    def _seen(self) -> World:
-        world, name = self.instance.world, self.instance.name
-        mirror = world.mirrors.get((name, self.store.database or ""))
-        return narrowed(world, name, None if mirror is None else mirror.pair)
+    def _seen(self) -> CatalogView:
+        catalog, name = self.instance.catalog, self.instance.name
+        mirror = catalog.mirrors.get((name, self.store.database or ""))
+        return narrowed(catalog, name, None if mirror is None else mirror.pair)
 
     # --- where bodies are read again (Bodies) ----------------------------------------------------
 

@@ -182,8 +182,8 @@ def _has_route(run: Simulation, dialog: Dialog) -> bool:
                 targets.add((instance, key[0]))
                 target = found if _is_peer(found, dialog) else target
             if _is_peer(found, dialog):
-                world = run.instances[instance].world
-                service = world.services.get((instance, key[0], found.service))
+                catalog = run.instances[instance].catalog
+                service = catalog.services.get((instance, key[0], found.service))
                 queue_off = service is not None and not service.queue_on
     peer = target if dialog.is_initiator else initiator
     if place is None or initiator is None or (peer is not None and peer.state is State.ER):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from streams.node import (
     HELD,
+    CatalogView,
     Claim,
     Forwarder,
     Holding,
@@ -18,7 +19,6 @@ from streams.node import (
     Place,
     Principals,
     Record,
-    World,
     claims_of,
 )
 from streams.routing import Origin
@@ -74,10 +74,10 @@ class ForwarderProcess:
         self._commit_at = Alarm(around.clock, self._commit)
         self._release_at = Alarm(around.clock, self._release)
         self._look_at = Alarm(around.clock, self._look_at_partners)
-        self._claimed = claims_of(instance.world, instance.name)
+        self._claimed = claims_of(instance.catalog, instance.name)
         around.heartbeats.start(instance.name, lambda: self._claimed)
         self.node = Forwarder(
-            instance.name, instance.world, Codec, self.reachable, self._principals
+            instance.name, instance.catalog, Codec, self.reachable, self._principals
         )
         self.holding: Holding[_Held] = Holding(0)
         self._set_limit()
@@ -87,7 +87,7 @@ class ForwarderProcess:
     def stranger(self) -> Forwarder:
         """Return a forwarder that has seen nothing yet but who is the principal of which pair."""
         known = _Known(self._principals)
-        return Forwarder(self.instance.name, self.instance.world, Codec, self.reachable, known)
+        return Forwarder(self.instance.name, self.instance.catalog, Codec, self.reachable, known)
 
     def crash(self) -> None:
         """Lose everything that is not durable."""
@@ -105,10 +105,10 @@ class ForwarderProcess:
         if self.holding:
             self._release_at.set(self.instance.around.clock.now + self.instance.chance.below(POLL))
 
-    def switch(self, world: World) -> None:
+    def switch(self, catalog: CatalogView) -> None:
         """Take over a version of the catalog."""
-        self.node.switch(world)
-        self._claimed = claims_of(world, self.instance.name)
+        self.node.switch(catalog)
+        self._claimed = claims_of(catalog, self.instance.name)
         self._set_limit()
         self._follow_roles()
         self.look_again()
@@ -116,12 +116,12 @@ class ForwarderProcess:
     def _set_limit(self) -> None:
         name = self.instance.name
         stated = self.instance.around.scenario.memory.get(name)
-        self.holding.limit = self.instance.world.forward_bytes[name] if stated is None else stated
+        self.holding.limit = self.instance.catalog.forward_bytes[name] if stated is None else stated
 
     @property
-    def world(self) -> World:
+    def catalog(self) -> CatalogView:
         """Return the version of the catalog that it decides by (``Peers``)."""
-        return self.instance.world
+        return self.instance.catalog
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
         """Return what an instance has claimed last (``Peers``)."""
@@ -210,7 +210,7 @@ class ForwarderProcess:
     def _follow_roles(self) -> None:
         """Forward what the pairs send whose principal is here, as far as the instance knows."""
         for database, store in self.instance.pairs.items():
-            mirror = self.instance.world.mirrors[self.instance.name, database]
+            mirror = self.instance.catalog.mirrors[self.instance.name, database]
             if mirror.role is Role.MIRROR:
                 source = self._sources.pop(database, None)
                 if source is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from streams.node import Event, QueueMessage, World
+from streams.node import CatalogView, Event, QueueMessage
 from streams.protocol import Command
 from streams.simulator.clock import MILLISECOND, START, Chance, Clock
 from streams.simulator.facts import Facts
@@ -47,7 +47,7 @@ class Instance:
 
     name: str
     around: Surroundings
-    world: World
+    catalog: CatalogView
     skew: int = 0
     pairs: Mapping[str, Store] = field(default_factory=dict)
     own: Store = field(init=False)
@@ -121,16 +121,16 @@ class Instance:
         if self.forwarder is not None:
             self.forwarder.wake()
 
-    def switch(self, world: World) -> None:
+    def switch(self, catalog: CatalogView) -> None:
         """Take over a version of the catalog, unless a newer one has come before it."""
-        if world.version <= self.world.version:
+        if catalog.version <= self.catalog.version:
             return
-        self.world = world
+        self.catalog = catalog
         for store in (self.own, *self.pairs.values()):
             if store.endpoint is not None and store.endpoint.instance is self:
                 store.endpoint.switch()
         if self.forwarder is not None:
-            self.forwarder.switch(world)
+            self.forwarder.switch(catalog)
 
     def tell(self, event: Event) -> None:
         """Write an event."""

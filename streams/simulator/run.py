@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streams.errors import InputError, UsageError
-from streams.node import QueueMessage, world_of
+from streams.node import QueueMessage, catalog_of
 from streams.simulator import endpoint
 from streams.simulator.applications import Reader
 from streams.simulator.clock import MILLISECOND, SECOND, START, Chance, Clock
@@ -84,10 +84,10 @@ class Simulation:
         self._received: dict[tuple[str, str], int] = {}
         self._heartbeats = heartbeats
         self._version = 1
-        world = world_of(topology, self._version)
+        catalog = catalog_of(topology, self._version)
         pairs = pairs_of(topology)
         self.instances = {
-            name: Instance(name, around, world, scenario.skew.get(name, 0), pairs[name])
+            name: Instance(name, around, catalog, scenario.skew.get(name, 0), pairs[name])
             for name in topology.instances
         }
         self._readers = self._start_applications()
@@ -277,9 +277,11 @@ class Simulation:
         """Write a version of the catalog; each instance reads it within half a second."""
         self.topology = topology
         self._version += 1
-        world = world_of(topology, self._version)
+        catalog = catalog_of(topology, self._version)
         for instance in self.instances.values():
-            self.clock.at(self.clock.now + self._catalog.below(PROPAGATION), instance.switch, world)
+            self.clock.at(
+                self.clock.now + self._catalog.below(PROPAGATION), instance.switch, catalog
+            )
 
     # --- faults ----------------------------------------------------------------------------------
 

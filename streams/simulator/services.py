@@ -48,7 +48,7 @@ class DataDependent:
 
     @property
     def _broker_id(self) -> str:
-        here = self._instance.world.instances[self._instance.name]
+        here = self._instance.catalog.instances[self._instance.name]
         return here.databases[self._application.database].broker_id
 
     def _take(self, message: QueueMessage, decide: Callable[[Incoming], Turn]) -> None:

@@ -22,12 +22,12 @@ from streams.kafka import (
 )
 from streams.node import (
     SILENCE,
+    CatalogView,
     Claim,
     KafkaClock,
     Tenancy,
-    World,
+    catalog_of,
     claims_of,
-    world_of,
 )
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import encode_presence
@@ -47,9 +47,10 @@ _REPORTED = 0.05
 class Control:
     """One thread that reads ``catalog`` and ``presence`` and writes the latter.
 
-    ``world`` is replaced as a whole when a new catalog version is complete; a worker compares it by
-    identity once per batch. A version that cannot be read leaves the last good one in place and
-    stands in ``error``. Signs of life are given for ``forwarders``, and in the names of ``others``.
+    ``catalog`` is replaced as a whole when a new version is complete; a worker compares it by
+    identity once per batch. A version that cannot be read leaves the last good one in place and is
+    reported in ``error``. Heartbeats are written for ``forwarders``, and under the names of
+    ``others``.
     ``remote`` are the other clusters that the forwarders write into.
     """
 
@@ -72,13 +73,13 @@ class Control:
         self._woken = threading.Event()  # ends a pause between two fetches
         self._ready = threading.Event()
         self._settled = threading.Event()  # ready, or failed
-        self._catalog = CatalogState()
+        self._catalog_reader = CatalogState()
         self._catalog_topic = cluster.topics.catalog
         self._announced: dict[str, str | bytes | None] = {}
         self._clock = KafkaClock(_own_time() / 1000 - time.monotonic())
         self._heartbeats = Heartbeats(next(iter(names), ""), self._replica, self._clock)
         self.remote = RemoteClusters(cluster.topics, credentials, self._clock)
-        self._world: World | None = None
+        self._catalog: CatalogView | None = None
         self._failure: Exception | None = None
         self._told = ""
         self._newest: Message | None = None  # of the heartbeats that were read at once
@@ -98,7 +99,8 @@ class Control:
             raise SurroundingsError(
                 f"The catalog {self._cluster.topics.catalog} at {self._cluster.bootstrap} has no "
                 "complete version.",
-                self._catalog.error or self._cluster.remedy("Run 'hopline apply TOPOLOGY' first."),
+                self._catalog_reader.error
+                or self._cluster.remedy("Run 'hopline apply TOPOLOGY' first."),
             )
 
     def stop(self) -> None:
@@ -112,22 +114,22 @@ class Control:
         self._all_heard.close()
 
     @property
-    def world(self) -> World:
+    def catalog(self) -> CatalogView:
         """Return the catalog's last good version; raises what the thread has ended with, if so."""
         if self._failure is not None:
             raise self._ended() from self._failure
-        assert self._world is not None, "start() returned"
-        return self._world
+        assert self._catalog is not None, "start() returned"
+        return self._catalog
 
     @property
     def version(self) -> int:
         """Return the version of the catalog that workers live by; 0 while there is none."""
-        return self._world.version if self._world is not None else 0
+        return self._catalog.version if self._catalog is not None else 0
 
     @property
     def error(self) -> str:
         """Return why the newest version of the catalog cannot be used, if so."""
-        return self._catalog.error
+        return self._catalog_reader.error
 
     def failures(self) -> Iterator[str]:
         """Yield why the catalog is not, or not wholly, followed any more."""
@@ -144,7 +146,7 @@ class Control:
 
     def has(self, key: str) -> bool:
         """Tell whether the catalog has an object."""
-        return key in self._catalog.objects
+        return key in self._catalog_reader.objects
 
     def catch_up(self, since: float) -> None:
         """Return when the catalog was read to its end as of some moment after ``since``.
@@ -159,13 +161,13 @@ class Control:
 
         So do endpoint workers that have a name of their own.
         """
-        if instance in self.world.neighbours:
+        if instance in self.catalog.neighbours:
             return self.remote.reachable(instance)
         return self._heartbeats.reachable(instance, silence)
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
         """Return what an instance has said last of its mirrored databases; ``None``: nothing."""
-        if instance in self.world.neighbours:
+        if instance in self.catalog.neighbours:
             return self.remote.claims(instance)
         return self._heartbeats.claims(instance)
 
@@ -319,17 +321,17 @@ class Control:
             self._heartbeats.end_read(time.monotonic())
             return
         self._catch_up.move(position)
-        if self._world is not None:
-            self._follow_remote(self._world)
+        if self._catalog is not None:
+            self._follow_remote(self._catalog)
             self._ready.set()
             self._settled.set()
 
     def _sign(self, producer: Producer, name: str, count: int) -> None:
         # A version that is behind would claim a role that has gone, and take back what a newer one
         # has announced.
-        world, said = (self._world, self._announced) if self._ready.is_set() else (None, {})
-        period, claims = self._signs.period, claims_of(world, name)
-        entrances = world.ingress.get(name) if world is not None else None
+        catalog, said = (self._catalog, self._announced) if self._ready.is_set() else (None, {})
+        period, claims = self._signs.period, claims_of(catalog, name)
+        entrances = catalog.ingress.get(name) if catalog is not None else None
         if entrances:
             said = {**said, ADMITS: admission(entrances)}
         value = encode_presence(name, self._replica, count, self.now(), claims, period)
@@ -348,23 +350,25 @@ class Control:
             self._clock.end_read(now)
             self._clock.seen(appended(message), now)
 
-    def _follow_remote(self, world: World) -> None:
+    def _follow_remote(self, catalog: CatalogView) -> None:
         """Only forwarders write into other clusters, and only what counts now is followed."""
-        if self._forwards and world is not self.remote.world:
-            self.remote.follow(world)
+        if self._forwards and catalog is not self.remote.catalog:
+            self.remote.follow(catalog)
 
     def _read_catalog(self, message: Message) -> None:
-        if self._catalog.read(message):
-            assert self._catalog.topology is not None
+        if self._catalog_reader.read(message):
+            assert self._catalog_reader.topology is not None
             try:
-                self._world = world_of(self._catalog.topology, self._catalog.version)
-                self._announced = {ANNOUNCED: announcement(self._catalog.objects)}
+                self._catalog = catalog_of(
+                    self._catalog_reader.topology, self._catalog_reader.version
+                )
+                self._announced = {ANNOUNCED: announcement(self._catalog_reader.objects)}
                 self._signs.hurry()  # who has become the principal of a pair says so at once
             except Exception as error:  # objects that make no sense together
-                self._catalog.error = f"version {self._catalog.version}: {error!r}"
-        if self._catalog.error and self._catalog.error != self._told:
-            log.error("the catalog cannot be read: %s", self._catalog.error)
-        self._told = self._catalog.error
+                self._catalog_reader.error = f"version {self._catalog_reader.version}: {error!r}"
+        if self._catalog_reader.error and self._catalog_reader.error != self._told:
+            log.error("the catalog cannot be read: %s", self._catalog_reader.error)
+        self._told = self._catalog_reader.error
 
 
 def _own_time() -> int:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from streams.node import World, held_epoch, narrowed
+from streams.node import CatalogView, held_epoch, narrowed
 from streams.workers.control import Control
 
 _LOOK = 0.1
@@ -35,8 +35,8 @@ class PairOwnership:
         self._control, self._instance, self._pair = control, instance, pair
         self._clock = clock
         self._epoch: int | None = None
-        self._world: World | None = None
-        self._seen: World | None = None
+        self._catalog: CatalogView | None = None
+        self._seen: CatalogView | None = None
         self._awake_at = self._clock()
         self.assigned = False
 
@@ -92,16 +92,16 @@ class PairOwnership:
         before, self._awake_at = self._awake_at, self._clock()
         return self.lasts if self._awake_at - before < _SLEPT else self.confirm()
 
-    def world(self) -> World:
+    def catalog(self) -> CatalogView:
         """Return what it may see of the catalog: the databases that live in its home."""
-        world = self._control.world
-        if world is not self._world or self._seen is None:
-            self._seen = narrowed(world, self._instance, self._pair)
-            self._world = world
+        catalog = self._control.catalog
+        if catalog is not self._catalog or self._seen is None:
+            self._seen = narrowed(catalog, self._instance, self._pair)
+            self._catalog = catalog
         return self._seen
 
     def _held(self) -> int | None:
         """Return the epoch under which the role is here; 0 of an instance, which is always here."""
         if self._pair is None:
             return 0
-        return held_epoch(self._control.world, self._instance, self._pair)
+        return held_epoch(self._control.catalog, self._instance, self._pair)

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from streams.errors import HoplineError, SurroundingsError, UsageError
 from streams.kafka import CACHE_BYTES, Cluster, KafkaException, demand
-from streams.node import World, home_of, pairs_at
+from streams.node import CatalogView, home_of, pairs_at
 from streams.protocol import Limits
 from streams.routing import SYSTEM_SERVICE
 from streams.settings import NO_CREDENTIALS, Credentials
@@ -241,22 +241,22 @@ class Process:
 
     def _check(self, control: Control) -> None:
         """Refuse unknown instances, topics that would lose something, and unannounced schemas."""
-        names, world = self._plan.instances, control.world
-        unknown = [n for n in names if n not in world.instances]
+        names, catalog = self._plan.instances, control.catalog
+        unknown = [n for n in names if n not in catalog.instances]
         if unknown:
             raise UsageError(
                 f"The catalog knows no instance {unknown[0]}.",
-                f"It has: {', '.join(sorted(world.instances))}.",
+                f"It has: {', '.join(sorted(catalog.instances))}.",
             )
         topics, used = self._cluster.topics, checked_kinds(self._plan.roles)
         specs = list(cluster_specs(topics))
         for name in names:
-            queues = _queues(world, name)
-            writers = world.ingress.get(name, ())
+            queues = _queues(catalog, name)
+            writers = catalog.ingress.get(name, ())
             own = queues.pop(name)
-            specs += instance_specs(topics, name, own, world.partitions[name], writers)
+            specs += instance_specs(topics, name, own, catalog.partitions[name], writers)
             for pair, held in queues.items():
-                specs += home_specs(topics, pair, held, world.partitions[name])
+                specs += home_specs(topics, pair, held, catalog.partitions[name])
         demand(self._cluster, (spec for spec in specs if spec.kind in used))
         if not all(map(control.has, written_schemas())):
             raise SurroundingsError(
@@ -281,7 +281,7 @@ class Process:
     def _workers(self, names: Sequence[str], control: Control) -> list[Worker]:
         workers: list[Worker] = []
         for name in names:
-            for pair in (None, *pairs_at(control.world, name)):
+            for pair in (None, *pairs_at(control.catalog, name)):
                 if "forwarder" in self._plan.roles:
                     workers.append(self._forwarder(name, control, pair))
                 if "endpoint" in self._plan.roles:
@@ -331,12 +331,12 @@ def _name_of(worker: Worker) -> str:
     return f"{type(worker).__name__} {worker.ownership}"
 
 
-def _queues(world: World, instance: str) -> dict[str, set[QueueSpec]]:
+def _queues(catalog: CatalogView, instance: str) -> dict[str, set[QueueSpec]]:
     """Return the queues of an instance by whom their topics are named after."""
     found: dict[str, set[QueueSpec]] = {instance: set()}
-    for (at, database, named), service in world.services.items():
+    for (at, database, named), service in catalog.services.items():
         if at == instance and named != SYSTEM_SERVICE:  # whose messages are in no topic
-            home = home_of(world, instance, database)
+            home = home_of(catalog, instance, database)
             found.setdefault(home, set()).add((database, service.queue, service.partitions))
     return found
 

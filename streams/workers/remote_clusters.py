@@ -28,7 +28,7 @@ from streams.kafka import (
     stated_cluster,
     take,
 )
-from streams.node import Claim, FarPresence, KafkaClock, World
+from streams.node import CatalogView, Claim, FarPresence, KafkaClock
 from streams.settings import Credentials
 from streams.topology import Cluster as Stated
 from streams.wire import MalformedError, Topics
@@ -50,38 +50,38 @@ _AGAIN, _LONGEST = 1.0, 8.0
 class RemoteClusters:
     """The clusters of a process's neighbours, each watched by a thread of its own.
 
-    ``follow`` is for the thread that reads the catalog; the rest may be asked by any. ``world`` is
-    what it was called with last, ``clock`` that of one's own cluster.
+    ``follow`` is for the thread that reads the catalog; the rest may be asked by any. ``catalog``
+    is what it was called with last, ``clock`` that of one's own cluster.
     """
 
     def __init__(self, home: Topics, credentials: Credentials, clock: KafkaClock) -> None:
         self._home = home
         self._credentials = credentials
         self._clock = clock
-        self.world: World | None = None
+        self.catalog: CatalogView | None = None
         self._watches: dict[str, _Watch] = {}
         self._errors: dict[str, str] = {}
 
-    def follow(self, world: World) -> None:
+    def follow(self, catalog: CatalogView) -> None:
         """Watch the clusters that a version of the catalog has neighbours in, and no others.
 
         A cluster that is declared wrongly is reported and left out: its neighbours are unreachable,
         and all others are served as ever.
         """
-        wanted, errors = self._wanted(world)
+        wanted, errors = self._wanted(catalog)
         for name, watch in list(self._watches.items()):
             if wanted.get(name) != watch.cluster:
                 self._watches.pop(name).stop()
         for name, cluster in wanted.items():
             if name not in self._watches:
                 self._watches[name] = _Watch(name, cluster)
-        self._errors, self.world = errors, world
+        self._errors, self.catalog = errors, catalog
 
-    def _wanted(self, world: World) -> tuple[dict[str, Cluster], dict[str, str]]:
+    def _wanted(self, catalog: CatalogView) -> tuple[dict[str, Cluster], dict[str, str]]:
         wanted: dict[str, Cluster] = {}
         errors: dict[str, str] = {}
-        for name in {n.cluster for n in world.neighbours.values()}:
-            stated = world.clusters.get(name) or Stated(name)
+        for name in {n.cluster for n in catalog.neighbours.values()}:
+            stated = catalog.clusters.get(name) or Stated(name)
             try:
                 wanted[name] = stated_cluster(stated, self._home, self._credentials)
                 wanted[name].admin()  # refuses what librdkafka does not know
@@ -140,10 +140,10 @@ class RemoteClusters:
 
         An older version, or a catalog that knows of no way from here, reads ``txq`` only.
         """
-        watch, world = self._watch(neighbour), self.world
-        if watch is None or world is None:
+        watch, catalog = self._watch(neighbour), self.catalog
+        if watch is None or catalog is None:
             return None
-        return world.cluster if world.cluster in watch.admits.get(neighbour, ()) else None
+        return catalog.cluster if catalog.cluster in watch.admits.get(neighbour, ()) else None
 
     def differences(self) -> Iterator[tuple[str, float]]:
         """Yield each other cluster, and by how many seconds its clock is ahead of ours."""
@@ -156,7 +156,7 @@ class RemoteClusters:
             watch.stop()
 
     def _watch(self, neighbour: str) -> _Watch | None:
-        found = self.world.neighbours.get(neighbour) if self.world else None
+        found = self.catalog.neighbours.get(neighbour) if self.catalog else None
         return None if found is None else self._watches.get(found.cluster)
 
 

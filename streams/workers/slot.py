@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from streams.errors import SurroundingsError
 from streams.kafka import LOST, FencedError, KafkaError, KafkaException
-from streams.node import Tenancy, World, member_name
+from streams.node import CatalogView, Tenancy, member_name
 from streams.workers.control import Control
 
 log = logging.getLogger("hopline.process")
@@ -53,7 +53,7 @@ class Slot:
         """Return in which name its worker gives signs of life; no instance is called so."""
         return f"{self.instance}/{self.role}/{self.name or UNNAMED}"
 
-    def member(self, home: str, world: World) -> dict[str, str]:
+    def member(self, home: str, catalog: CatalogView) -> dict[str, str]:
         """Return what makes a consumer a static member of a home's group: nothing without a name.
 
         Such a member does not leave the group when it is stopped: it is expected back, and its
@@ -61,7 +61,7 @@ class Slot:
         """
         if not self.name:
             return {}
-        return {"group_instance_id": member_name(self.name, home, world.partitions)}
+        return {"group_instance_id": member_name(self.name, home, catalog.partitions)}
 
     def hold(
         self,

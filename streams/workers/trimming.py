@@ -91,15 +91,15 @@ class Trimming:
         left of it where a queue has more of them than its instance.
         """
         found: dict[tuple[str, int], int] = {}
-        world = self._control.world
+        catalog = self._control.catalog
         owned: dict[tuple[str, str], set[int]] = {}
         for worker in self._endpoints:
             here = (worker.instance, worker.ownership.home)
             owned.setdefault(here, set()).update(list(worker.assignment.owned))
-        for (instance, database, queue), group in world.reading_groups.items():
-            home = home_of(world, instance, database)
+        for (instance, database, queue), group in catalog.reading_groups.items():
+            home = home_of(catalog, instance, database)
             topic = self._cluster.topics.queue(home, database, queue)
-            numbers, count = owned.get((instance, home)), world.partitions[instance]
+            numbers, count = owned.get((instance, home)), catalog.partitions[instance]
             if numbers:
                 passed = read_positions(self._cluster, group).items()
                 mine = (p for p in passed if p[0][0] == topic and p[0][1] % count in numbers)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from streams.kafka.catalog import VERSION_KEY, CatalogState, hash_of
-from streams.node import world_of
+from streams.node import catalog_of
 from streams.schema import load as schema
 from streams.topology import flatten
 from streams.wire import MalformedError
@@ -59,10 +59,10 @@ def _catalog(data: bytes) -> None:
     if state.read(_Message(VERSION_KEY, _object(body))):  # type: ignore[arg-type]
         assert state.topology is not None
         try:
-            world = world_of(state.topology, 7)
+            catalog = catalog_of(state.topology, 7)
         except Exception:  # as the worker's control does: it keeps the version before
             return
-        _use(world)
+        _use(catalog)
 
 
 def _object(body: str) -> bytes | None:
@@ -79,12 +79,12 @@ def _hash(state: CatalogState) -> str:
         return ""
 
 
-def _use(world: Any) -> None:
-    """Ask a world what workers ask of it, for every service that it has."""
-    for instance in world.instances.values():
+def _use(catalog: Any) -> None:
+    """Ask a catalog what workers ask of it, for every service that it has."""
+    for instance in catalog.instances.values():
         TOPICS.txq(instance.name).encode()
-    for (instance, database, service), found in list(world.services.items())[:20]:
-        world.priority(instance, database, "DEFAULT", service, "S")
+    for (instance, database, service), found in list(catalog.services.items())[:20]:
+        catalog.priority(instance, database, "DEFAULT", service, "S")
         TOPICS.queue(instance, database, found.queue).encode()
         assert found.partitions > 0
 

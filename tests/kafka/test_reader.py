@@ -20,7 +20,7 @@ from streams.kafka import (
     read_all,
 )
 from streams.kafka.reader import RECORD_BYTES
-from streams.node import Dialogs, Endpoint, world_of
+from streams.node import Dialogs, Endpoint, catalog_of
 from streams.protocol import Dialog, State
 from streams.resources import topologies_dir
 from streams.topology import load
@@ -108,8 +108,8 @@ def test_restoring_waits_for_a_transaction_that_is_still_open(kafka: str, unique
     assert producer.flush(30) == 0
     assert not read_dialogs(cluster, topic, 0), "who only looks waits not"
     assert not list(read_all(cluster, topic))
-    world = world_of(load(topologies_dir() / "two_brokers", 0), 1)
-    endpoint = Endpoint("ServerA", world, dialogs=Dialogs(unpack_dialog))
+    catalog = catalog_of(load(topologies_dir() / "two_brokers", 0), 1)
+    endpoint = Endpoint("ServerA", catalog, dialogs=Dialogs(unpack_dialog))
     replay = Replay(cluster, topic, 0, endpoint, lambda _: None)
     with ThreadPoolExecutor(1) as pool:
         restoring = pool.submit(replay.finish, 1)

@@ -17,6 +17,7 @@ from streams.errors import EventKind
 from streams.node import (
     HELD,
     UNLIMITED,
+    CatalogView,
     CommandResult,
     Copy,
     Dialogs,
@@ -30,8 +31,7 @@ from streams.node import (
     QueueMessage,
     Record,
     Transaction,
-    World,
-    world_of,
+    catalog_of,
 )
 from streams.protocol import (
     DEFAULT,
@@ -119,8 +119,8 @@ class Log:
 class Node:
     """One instance: its topics, its forwarder and its endpoint worker."""
 
-    def __init__(self, net: Net, name: str, world: World) -> None:
-        self.net, self.name, self.world = net, name, world
+    def __init__(self, net: Net, name: str, catalog: CatalogView) -> None:
+        self.net, self.name, self.catalog = net, name, catalog
         self.cmd, self.out, self.txq = Log(), Log(), Log()
         self.inbox, self.ack = Log(), Log()
         self.queues: dict[str, list[QueueMessage]] = {}
@@ -137,8 +137,8 @@ class Node:
 
     def restart_forwarder(self) -> None:
         """Begin anew after a crash: what was held is gone, positions are the committed ones."""
-        self.forwarder = Forwarder(self.name, self.world, Envelope, self.reachable)
-        limit = self.world.forward_bytes[self.name]
+        self.forwarder = Forwarder(self.name, self.catalog, Envelope, self.reachable)
+        limit = self.catalog.forward_bytes[self.name]
         self.holding: Holding[tuple[Entry, Record]] = Holding(limit)
 
     def reachable(self, instance: str) -> bool:
@@ -288,7 +288,7 @@ class Node:
     def new_endpoint(self) -> Endpoint:
         """Return an endpoint worker's memory; it keeps few dialogs as values."""
         dialogs = Dialogs(unpack_dialog, awake=2)
-        return Endpoint(self.name, self.world, self.net.limits, dialogs, flight=self.net.flight)
+        return Endpoint(self.name, self.catalog, self.net.limits, dialogs, flight=self.net.flight)
 
     def restart_endpoint(self) -> None:
         """Begin anew after a crash, from what the ``dialog`` topic holds."""
@@ -341,11 +341,11 @@ class Net:
     ) -> None:
         self.most, self.flight = most, flight
         self.topology, self.limits, self.now = made, limits or Limits(), START
-        world = world_of(made, 1)
+        catalog = catalog_of(made, 1)
         self.silent: set[str] = set()
         self.stopped: set[str] = set()
         self.cut: set[tuple[str, str]] = set()
-        self.nodes = {name: Node(self, name, world) for name in made.instances}
+        self.nodes = {name: Node(self, name, catalog) for name in made.instances}
         self._ids = count(1)
 
     def __getitem__(self, name: str) -> Node:
@@ -437,11 +437,11 @@ class Net:
     def switch(self, made: Topology) -> None:
         """Take over another topology of the same instances."""
         self.topology = made
-        world = world_of(made, self.nodes[next(iter(self.nodes))].world.version + 1)
+        catalog = catalog_of(made, self.nodes[next(iter(self.nodes))].catalog.version + 1)
         for node in self.nodes.values():
-            node.world = world
-            node.forwarder.switch(world)
-            node.endpoint.switch(world)
+            node.catalog = catalog
+            node.forwarder.switch(catalog)
+            node.endpoint.switch(catalog)
 
     # --- time ------------------------------------------------------------------------------------
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from streams.node import Claim, Pair, World, answer_in, claims_of, world_of
+from streams.node import CatalogView, Claim, Pair, answer_in, catalog_of, claims_of
 from streams.topology import Role, failover
 
 from .test_mirror import ADDRESSES, TOPOLOGY
 
-FIRST, SECOND = world_of(TOPOLOGY, 1), world_of(failover(TOPOLOGY, "Orders", "partner2"), 2)
+FIRST, SECOND = catalog_of(TOPOLOGY, 1), catalog_of(failover(TOPOLOGY, "Orders", "partner2"), 2)
 
 
 def test_an_instance_claims_what_it_knows_of_its_mirrored_databases() -> None:
@@ -40,9 +40,9 @@ def test_what_is_not_mirrored_is_its_own_principal() -> None:
 def test_a_neighbour_is_believed_by_what_it_announces_alone() -> None:
     """The catalog has nothing of another cluster's databases."""
     known = {n: i for n, i in FIRST.instances.items() if n == "Home"}
-    world: World = replace(FIRST, instances=known, mirrors={})
+    catalog: CatalogView = replace(FIRST, instances=known, mirrors={})
     pair = Pair("OrderParts", "O", ADDRESSES)
-    assert answer_in((Claim("O", True, 3),), world, "partner1", pair) == (Role.PRINCIPAL, 3)
-    assert answer_in((Claim("Z", True, 3),), world, "partner1", pair) == (Role.MIRROR, 0)
+    assert answer_in((Claim("O", True, 3),), catalog, "partner1", pair) == (Role.PRINCIPAL, 3)
+    assert answer_in((Claim("Z", True, 3),), catalog, "partner1", pair) == (Role.MIRROR, 0)
     unnamed = Pair("OrderParts", None, ADDRESSES)
-    assert answer_in((Claim("O", True, 3),), world, "partner1", unnamed) == (Role.MIRROR, 0)
+    assert answer_in((Claim("O", True, 3),), catalog, "partner1", unnamed) == (Role.MIRROR, 0)

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streams.errors import Number
-from streams.node import Forwarder, Outcome, Place, Record, world_of
+from streams.node import Forwarder, Outcome, Place, Record, catalog_of
 from streams.node.endpoint.route_requests import (
     MISSING_ROUTE,
     NOTICE,
@@ -45,8 +45,8 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.requests = Configuration("AW")
-        world = world_of(ASKING, 1)
-        self.forwarder = Forwarder("Home", world, Envelope, lambda _: True)
+        catalog = catalog_of(ASKING, 1)
+        self.forwarder = Forwarder("Home", catalog, Envelope, lambda _: True)
 
     def message(self, dialog: int, service: str = "New") -> Outcome:
         """Decide a copy of a dialog; where it waits for a route, ask for one."""
@@ -66,7 +66,7 @@ class Bench:
     def sql(self, text: str) -> None:
         """The application changes the routes of its database."""
         self.topology = apply_sql(self.topology, "Home", "AW", text, self.now / 1000)
-        self.forwarder.switch(world_of(self.topology, 2))
+        self.forwarder.switch(catalog_of(self.topology, 2))
 
 
 def sent_to(outcome: Outcome) -> list[tuple[Place, str]]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from streams.errors import EventKind, Number
-from streams.node import HELD, Copy, Forwarder, Outcome, Place, Record, World, world_of
+from streams.node import HELD, CatalogView, Copy, Forwarder, Outcome, Place, Record, catalog_of
 from streams.node.forwarder.decide import WAY_BYTES
 from streams.protocol import DEFAULT, Ack, Flag, Header, Journey, Parties
 from streams.routing import Origin, pick_broker
@@ -66,15 +66,15 @@ instances:
   Y: {}
   Z: {}
 """
-WORLD = world_of(topology(NETWORK), 1)
+WORLD = catalog_of(topology(NETWORK), 1)
 DIALOG = conversation(1)
 COPY = Journey(16, START + 60_000, 0, START)
 
 
-def forwarder(at: str, *, down: Iterable[str] = (), world: World = WORLD) -> Forwarder:
+def forwarder(at: str, *, down: Iterable[str] = (), catalog: CatalogView = WORLD) -> Forwarder:
     """Return an instance's forwarder; ``down`` are the instances that give no sign of life."""
     silent = set(down)
-    return Forwarder(at, world, Envelope, lambda instance: instance not in silent)
+    return Forwarder(at, catalog, Envelope, lambda instance: instance not in silent)
 
 
 def frame(
@@ -152,7 +152,7 @@ def test_a_reply_to_a_broker_that_is_off_says_why() -> None:
     """It is undeliverable (28016), and the event has the reason: the broker is disabled (28013)."""
     made = topology("instances:\n  I: {databases: {D: {broker_id: D, broker: disabled}}}\n")
     reply = frame("Initiator", OUTSIDE, broker="D", from_initiator=False)
-    outcome = forwarder("I", world=world_of(made, 1)).handle(reply, START)
+    outcome = forwarder("I", catalog=catalog_of(made, 1)).handle(reply, START)
     assert number(outcome) == 28016
     assert outcome.event is not None and "disabled" in outcome.event["detail"]
     assert "28013" in outcome.event["detail"]
@@ -187,7 +187,7 @@ def test_an_address_of_msdb_that_is_the_instance_itself_is_a_forward() -> None:
         "instances:\n  I:\n    endpoint: {forwarding: true}\n    msdb:\n      routes:\n"
         "        - {name: R, service_name: S, address: 'tcp://I:4022'}\n"
     )
-    outcome = forwarder("I", world=world_of(made, 1)).handle(frame("S", OUTSIDE), START)
+    outcome = forwarder("I", catalog=catalog_of(made, 1)).handle(frame("S", OUTSIDE), START)
     assert where(outcome) == [(Place.TXQ, "I")]
     assert decode_journey(only(outcome).hop).hops_remaining == 15
 
@@ -329,18 +329,18 @@ def test_a_forwarder_fails_over_too() -> None:
     assert decode_journey(only(gate.handle(frame("Two", OUTSIDE), START)).hop).first_hop == 0
 
 
-def transport(policy: Transport) -> World:
-    """Return the same world with another transport policy at Home."""
+def transport(policy: Transport) -> CatalogView:
+    """Return the same catalog with another transport policy at Home."""
     made = topology(NETWORK)
     home = made.instances["Home"]
     changed = replace(home, endpoint=replace(home.endpoint, transport=policy))
-    return world_of(Topology({**made.instances, "Home": changed}), 1)
+    return catalog_of(Topology({**made.instances, "Home": changed}), 1)
 
 
 @shows("U-19", "EX-30")
 def test_all_sends_to_every_address() -> None:
     """With the policy ALL a copy goes to every address, each with its own index."""
-    home = forwarder("Home", world=transport(Transport.ALL), down=["Y"])
+    home = forwarder("Home", catalog=transport(Transport.ALL), down=["Y"])
     outcome = home.handle(frame("Two"), START)
     assert where(outcome) == [(Place.TXQ, name) for name in "XYZ"]
     assert [decode_journey(copy.hop).first_hop for copy in outcome.copies] == [0, 1, 2]
@@ -349,7 +349,7 @@ def test_all_sends_to_every_address() -> None:
 @shows("U-19")
 def test_seeded_spreads_dialogs_and_sticks_to_what_worked() -> None:
     """Each dialog begins elsewhere; the index that comes back leads to the same address again."""
-    home = forwarder("Home", world=transport(Transport.SEEDED))
+    home = forwarder("Home", catalog=transport(Transport.SEEDED))
     seen = set()
     for dialog in map(conversation, range(30)):
         for attempt in range(3):
@@ -410,7 +410,7 @@ def test_a_plan_is_not_used_after_the_catalog_has_changed() -> None:
     """A new catalog version makes every plan anew."""
     home = forwarder("Home")
     assert where(home.handle(frame("One"), START)) == [(Place.TXQ, "Gate")]
-    home.switch(world_of(topology(NETWORK.replace("tcp://Gate", "tcp://Y")), 2))
+    home.switch(catalog_of(topology(NETWORK.replace("tcp://Gate", "tcp://Y")), 2))
     assert where(home.handle(frame("One"), START)) == [(Place.TXQ, "Y")]
 
 

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from streams.node import QueueMessage, world_of
+from streams.node import QueueMessage, catalog_of
 from streams.resources import topologies_dir
 from streams.simulator import Simulation, parse_scenario
 from streams.simulator.codec import JOURNEY
@@ -82,6 +82,6 @@ def test_a_gateway_knows_by_its_share_from_whom_it_hides() -> None:
     """The catalog of its cluster has the setting, and the other one's instances as neighbours."""
     share = share_of(hidden(shipped("two_clusters"), "GatewayA"), "buyer")
     assert unflatten(flatten(share)) == replace(share, expect=())
-    assert world_of(share, 1).hides == {"GatewayA": frozenset({"GatewayB"})}
-    whole = world_of(hidden(shipped("two_clusters"), "GatewayA"), 1)
+    assert catalog_of(share, 1).hides == {"GatewayA": frozenset({"GatewayB"})}
+    whole = catalog_of(hidden(shipped("two_clusters"), "GatewayA"), 1)
     assert whole.hides == {"GatewayA": frozenset({"GatewayB", "ServerB"})}

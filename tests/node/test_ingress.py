@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from streams.errors import EventKind, Number
-from streams.node import HELD, Forwarder, Outcome, Place, Record, world_of
+from streams.node import HELD, Forwarder, Outcome, Place, Record, catalog_of
 from streams.protocol import DEFAULT, Ack, Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.routing import SYSTEM_SERVICE, Origin
@@ -20,7 +20,7 @@ from .harness import START, conversation
 
 TWO = load(topologies_dir() / "two_clusters", 0.0)
 BUYER = share_of(TWO, "buyer")
-WORLD = world_of(BUYER, 1)
+WORLD = catalog_of(BUYER, 1)
 ORDERS, AUDITS = ("OrderService", "DatabaseA"), ("AuditService", "DatabaseC")
 SUPPLIER = ("SupplierService", "DatabaseB")
 DIALOG = conversation(1)
@@ -124,9 +124,9 @@ def test_a_new_catalog_decides_anew_also_of_what_is_held() -> None:
     held = frame(SUPPLIER)
     assert gateway.handle(held, START) is HELD
     closed = [replace(each, broker_ids=()) for each in BUYER.ingress]
-    gateway.switch(world_of(replace(BUYER, ingress=tuple(closed)), 2))
+    gateway.switch(catalog_of(replace(BUYER, ingress=tuple(closed)), 2))
     assert is_refused(gateway.release(held, START))
-    gateway.switch(world_of(replace(BUYER, ingress=()), 3))
+    gateway.switch(catalog_of(replace(BUYER, ingress=()), 3))
     assert is_refused(gateway.release(held, START)), "the catalog has the cluster no longer"
 
 
@@ -135,7 +135,7 @@ def test_broker_ids_compare_as_everywhere() -> None:
     guid = "6F1C2A04-0000-4000-8000-00000000000A"
     for stated, named in ((guid, guid.lower()), (guid.lower(), guid)):
         entrances = tuple(replace(each, broker_ids=(stated,)) for each in BUYER.ingress)
-        world = world_of(replace(BUYER, ingress=entrances), 1)
-        gateway = Forwarder("GatewayA", world, Envelope, lambda _: True)
+        catalog = catalog_of(replace(BUYER, ingress=entrances), 1)
+        gateway = Forwarder("GatewayA", catalog, Envelope, lambda _: True)
         outcome = gateway.handle(frame((SUPPLIER[0], named)), START)
         assert where(outcome) == [(Place.TXQ, "ServerA")]

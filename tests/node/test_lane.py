@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.node import Forwarder, Place, Record, World, world_of
+from streams.node import CatalogView, Forwarder, Place, Record, catalog_of
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.routing import Origin
 from streams.wire import Envelope, encode_header, encode_journey, encode_parties
@@ -18,29 +18,29 @@ from tests.topology.build import NOW, SHIPPED, hidden, shipped
 
 MS = int(NOW * 1000)
 HIDING = "two_clusters, hidden"
-WORLDS: dict[str, World] = {name: world_of(shipped(name), 1) for name in SHIPPED}
-WORLDS[HIDING] = world_of(hidden(shipped("two_clusters")), 1)
+WORLDS: dict[str, CatalogView] = {name: catalog_of(shipped(name), 1) for name in SHIPPED}
+WORLDS[HIDING] = catalog_of(hidden(shipped("two_clusters")), 1)
 CONVERSATION = uuid.UUID(int=5)
 MESSAGE = encode_header(Header(uuid.UUID(int=7), "DEFAULT", 0, MS, MS + 10**7, Flag.NONE))
 
 
-def databases(world: World) -> list[str]:
-    return sorted(d.broker_id for i in world.instances.values() for d in i.databases.values())
+def databases(catalog: CatalogView) -> list[str]:
+    return sorted(d.broker_id for i in catalog.instances.values() for d in i.databases.values())
 
 
-def services(world: World) -> list[str]:
-    return sorted({name for _, _, name in world.services})
+def services(catalog: CatalogView) -> list[str]:
+    return sorted({name for _, _, name in catalog.services})
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Forwarder, Record, int]:
-    world = WORLDS[draw(st.sampled_from(sorted(WORLDS)))]
-    instance = draw(st.sampled_from(sorted(world.instances)))
-    ids = databases(world)
+    catalog = WORLDS[draw(st.sampled_from(sorted(WORLDS)))]
+    instance = draw(st.sampled_from(sorted(catalog.instances)))
+    ids = databases(catalog)
     parties = Parties(
-        draw(st.sampled_from(services(world))),
+        draw(st.sampled_from(services(catalog))),
         draw(st.sampled_from([None, *ids])),
-        draw(st.sampled_from(services(world))),
+        draw(st.sampled_from(services(catalog))),
         draw(st.sampled_from(ids)),
         "DEFAULT",
         draw(st.booleans()),
@@ -54,8 +54,8 @@ def cases(draw: st.DrawFn) -> tuple[Forwarder, Record, int]:
         draw(st.sampled_from([(), (("ServerA", MS - 5),)])),
     )
     is_ack = draw(st.booleans())
-    down = draw(st.sets(st.sampled_from(sorted(world.instances))))
-    forwarder = Forwarder(instance, world, Envelope, lambda name: name not in down)
+    down = draw(st.sets(st.sampled_from(sorted(catalog.instances))))
+    forwarder = Forwarder(instance, catalog, Envelope, lambda name: name not in down)
     record = Record(
         draw(st.sampled_from(Origin)), str(CONVERSATION).encode(), encode_parties(parties),
         encode_journey(journey), 400, is_ack, None if is_ack else MESSAGE,

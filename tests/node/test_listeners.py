@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from streams.errors import UsageError
-from streams.node import Forwarder, Place, Record, World, world_of
+from streams.node import CatalogView, Forwarder, Place, Record, catalog_of
 from streams.protocol import DEFAULT, Header, Journey, Parties
 from streams.routing import Origin, parse_address
 from streams.topology import Role, Topology, failover, flatten, instance_at, unflatten
@@ -61,13 +61,13 @@ def sent_to(forwarder: Forwarder, service: str, origin: Origin = Origin.INSIDE) 
     return copy.place.value, copy.instance
 
 
-def at_home(world: World) -> Forwarder:
-    return Forwarder("Home", world, Envelope, lambda _: True)
+def at_home(catalog: CatalogView) -> Forwarder:
+    return Forwarder("Home", catalog, Envelope, lambda _: True)
 
 
-def live(changed: Topology, version: int) -> World:
+def live(changed: Topology, version: int) -> CatalogView:
     """Return what a worker makes of the catalog after a change."""
-    return world_of(unflatten(flatten(changed)), version)
+    return catalog_of(unflatten(flatten(changed)), version)
 
 
 @shows("P8")
@@ -98,7 +98,7 @@ def test_a_listener_that_is_given_to_another_instance_moves_new_copies() -> None
     forwarder.switch(live(Topology(instances), 2))
     assert sent_to(forwarder, "Target")[1] == "Two"
     forwarder.switch(live(Topology({**instances, "Two": GROUP.instances["Home"]}), 3))
-    assert forwarder.world.instance_at(LISTENER) is None  # nobody's any more
+    assert forwarder.catalog.instance_at(LISTENER) is None  # nobody's any more
 
 
 @shows("P7")
@@ -110,11 +110,13 @@ def test_an_address_of_a_mirrored_database_does_not_follow() -> None:
 
 def test_only_the_primary_takes_the_listener_for_itself() -> None:
     """What arrives is delivered by the primary; the other replica has the database closed."""
-    world = live(failover(GROUP, "AG", "Two"), 2)
-    two = Forwarder("Two", world, Envelope, lambda _: True)
+    catalog = live(failover(GROUP, "AG", "Two"), 2)
+    two = Forwarder("Two", catalog, Envelope, lambda _: True)
     assert sent_to(two, "Target", Origin.OUTSIDE) == (Place.IN.value, "Two")
-    assert not world.instances["One"].is_here(LISTENER) and world.instances["Two"].is_here(LISTENER)
-    assert world.instances["One"].hosting("Target") == ()
+    assert not catalog.instances["One"].is_here(LISTENER) and catalog.instances["Two"].is_here(
+        LISTENER
+    )
+    assert catalog.instances["One"].hosting("Target") == ()
 
 
 def test_every_failover_has_a_higher_epoch() -> None:

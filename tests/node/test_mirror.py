@@ -23,8 +23,8 @@ from streams.node import (
     Record,
     RouteState,
     Step,
+    catalog_of,
     claims_of,
-    world_of,
 )
 from streams.protocol import DEFAULT, Ack, Header, Journey, Limits, Parties
 from streams.routing import Origin, parse_address
@@ -91,10 +91,10 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.truth = TOPOLOGY
-        self.world = world_of(TOPOLOGY, 1)
+        self.catalog = catalog_of(TOPOLOGY, 1)
         self.states: list[RouteState] = []
         self.principals = Principals(self.at, self, lambda at: self.forwarder.instance_at(at))
-        self.forwarder = Forwarder(self.at, self.world, Envelope, self.reachable, self.principals)
+        self.forwarder = Forwarder(self.at, self.catalog, Envelope, self.reachable, self.principals)
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
         return self.read.get(instance)
@@ -118,8 +118,8 @@ class Bench:
 
     def beat(self) -> None:
         """Read a heartbeat of each partner that is up."""
-        world = world_of(self.truth, 2)
-        self.read |= {name: claims_of(world, name) for name in PARTNERS if name not in self.down}
+        catalog = catalog_of(self.truth, 2)
+        self.read |= {name: claims_of(catalog, name) for name in PARTNERS if name not in self.down}
         told = self.principals.look(self.now)
         self.states += [RouteState(event["subclass"]) for event in told]
 
@@ -248,7 +248,7 @@ def test_a_forwarder_keeps_the_rules_too() -> None:
 
 def test_without_roles_nothing_is_known() -> None:
     """A forwarder that has nobody to ask delays, and tells the sender's endpoint so."""
-    bare = Forwarder("Home", world_of(TOPOLOGY, 1), Envelope, lambda _: True)
+    bare = Forwarder("Home", catalog_of(TOPOLOGY, 1), Envelope, lambda _: True)
     made = frame("OrderParts", Origin.INSIDE, conversation(1), START, 0, False, None)
     outcome = bare.handle(made, START)
     assert to(outcome) is None and outcome.status is not None and outcome.status.number == 9794
@@ -259,7 +259,7 @@ def test_a_plain_route_to_a_mirrored_database_does_not_fail_over() -> None:
     """Rule 9: without MIRROR_ADDRESS the one address is used, whoever is the principal."""
     bench = Bench()
     bench.truth = failover(bench.truth, "Orders", "partner2")
-    bench.forwarder.switch(world_of(bench.truth, 2))
+    bench.forwarder.switch(catalog_of(bench.truth, 2))
     assert to(bench.send("Plain")) == "partner1"
     assert not bench.principals.are_asked_for
 
@@ -368,8 +368,8 @@ def test_the_events_name_the_route() -> None:
     bench = Bench()
     bench.send()
     bench.now += 1
-    world = world_of(TOPOLOGY, 1)
-    bench.read = {name: claims_of(world, name) for name in PARTNERS}
+    catalog = catalog_of(TOPOLOGY, 1)
+    bench.read = {name: claims_of(catalog, name) for name in PARTNERS}
     (told,) = bench.principals.look(bench.now)
     assert told["event"] == EventKind.MIRRORED_ROUTE_STATE_CHANGED and told["at"] == bench.now
     assert told["detail"] == "tcp://partner1:4022 | tcp://partner2:4022"

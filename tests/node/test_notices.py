@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Collection, Mapping
 
 from streams.errors import Number
-from streams.node import Endpoint, Transaction, world_of
+from streams.node import Endpoint, Transaction, catalog_of
 from streams.node.endpoint.route_requests import Request
 from streams.node.endpoint.timers import AT_ONCE
 from streams.protocol import Command, CommandKind, Message, Status, request_owner
@@ -56,7 +56,7 @@ def begin(endpoint: Endpoint) -> Transaction:
 
 
 def endpoint(of: Topology = ASKING) -> Endpoint:
-    return Endpoint("Home", world_of(of, 1))
+    return Endpoint("Home", catalog_of(of, 1))
 
 
 @shows("N1")
@@ -97,7 +97,7 @@ def test_a_request_that_cannot_be_begun_has_ended() -> None:
     tx.status(asking())
     opening, question = commit(one, tx)
     off = apply_sql(ASKING, "Home", "AW", "ALTER DATABASE AW SET DISABLE_BROKER", START / 1000)
-    one.switch(world_of(off, 2))
+    one.switch(catalog_of(off, 2))
     tx = begin(one)
     tx.command(0, opening)
     tx.command(1, question)

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from streams.errors import EventKind
-from streams.node import MessageType, World, world_of
+from streams.node import CatalogView, MessageType, catalog_of
 from streams.node.endpoint.validation import is_valid
 from streams.protocol import CommandKind, Limits, State
 from streams.topology import Validation
@@ -234,13 +234,13 @@ def test_the_order_of_matches() -> None:
     """CLR, CL-, C-R, C--, -LR, -L-, --R, ---; none of them: 5."""
     ranks = ["CLR", "CL-", "C-R", "C--", "-LR", "-L-", "--R", "---"]
     for first in range(len(ranks)):
-        world = _prioritized(ranks[first:])
-        assert world.priority("S", "D", "C", "L", "R") == 10 - first
+        catalog = _prioritized(ranks[first:])
+        assert catalog.priority("S", "D", "C", "L", "R") == 10 - first
     assert _prioritized([]).priority("S", "D", "C", "L", "R") == 5
     assert _prioritized(ranks[:7]).priority("S", "D", "x", "y", "z") == 5
 
 
-def _prioritized(ranks: list[str]) -> World:
+def _prioritized(ranks: list[str]) -> CatalogView:
     rules = []
     order = ["CLR", "CL-", "C-R", "C--", "-LR", "-L-", "--R", "---"]
     for rank in ranks:
@@ -249,7 +249,7 @@ def _prioritized(ranks: list[str]) -> World:
         level = 10 - order.index(rank)
         rules.append(f"{{name: p{level}, level: {level}{', ' if stated else ''}{stated}}}")
     text = f"priorities: [{', '.join(reversed(rules))}]"
-    return world_of(topology(f"instances: {{S: {{databases: {{D: {{{text}}}}}}}}}"), 1)
+    return catalog_of(topology(f"instances: {{S: {{databases: {{D: {{{text}}}}}}}}}"), 1)
 
 
 # --- what a database is told about all its conversations -----------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.node import Moves, RetentionFloor, TrimPoint, world_of
+from streams.node import Moves, RetentionFloor, TrimPoint, catalog_of
 from streams.protocol import Limits
 
 from .harness import Entry, Net, Node, conversation, topology
@@ -176,7 +176,7 @@ def test_only_queues_with_one_reading_group_may_shrink() -> None:
     """One that keeps what was received (RETENTION) must not."""
     queues = "{Read: {group: readers}, Kept: {group: readers, retention: on}, Anybodys: {}}"
     made = topology(f"instances: {{A: {{databases: {{D: {{queues: {queues}}}}}}}}}")
-    assert world_of(made, 1).reading_groups == {("A", "D", "Read"): "readers"}
+    assert catalog_of(made, 1).reading_groups == {("A", "D", "Read"): "readers"}
 
 
 GONE = Entry(b"", None, [], 0)

@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 from streams.errors import EventKind
-from streams.node import Endpoint, world_of
+from streams.node import Endpoint, catalog_of
 from streams.node.endpoint.groups import DialogKey
 from streams.protocol import Limits, Machine, State
 
@@ -266,7 +266,7 @@ def test_the_order_of_probes_does_not_depend_on_chance() -> None:
         return [entry.key for entry in net["ServerA"].out.entries]
 
     assert story() == story()
-    waiting = Endpoint("ServerA", world_of(topology(PAIR), 1))._waiting
+    waiting = Endpoint("ServerA", catalog_of(topology(PAIR), 1))._waiting
     assert not isinstance(waiting, set)  # a set's order depends on the hash seed of the process
 
 

@@ -220,8 +220,8 @@ class Stage:
 def _versions(worker: Running) -> list[int]:
     """Return the versions of the catalog that a worker lives by."""
     if hasattr(worker.worker, "assignment"):
-        return [owned.endpoint.world.version for owned in worker.worker.assignment.owned.values()]
-    return [worker.worker._transit.world.version]
+        return [owned.endpoint.catalog.version for owned in worker.worker.assignment.owned.values()]
+    return [worker.worker._transit.catalog.version]
 
 
 def _now() -> int:

@@ -144,8 +144,8 @@ def test_6_a_forwarder_that_remembers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_7_more_out_of_order_than_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    def generous(name: str, world: Any, limits: Limits, flight: int) -> Endpoint:
-        return Endpoint(name, world, Limits(window=1_000))
+    def generous(name: str, catalog: Any, limits: Limits, flight: int) -> Endpoint:
+        return Endpoint(name, catalog, Limits(window=1_000))
 
     monkeypatch.setattr(endpoint_module, "Endpoint", generous)
     text = DIALOG.replace("reorder: 0.3", "loss: 0.3").replace("count: 10", "count: 40")

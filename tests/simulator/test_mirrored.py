@@ -157,7 +157,7 @@ def test_a_deposed_principal_that_has_not_heard_does_nothing_more() -> None:
 
         def look(old: Instance = old, store: Store = store) -> None:
             if store.epoch == 1:
-                role = old.world.mirrors["Partner1", "Orders"].role
+                role = old.catalog.mirrors["Partner1", "Orders"].role
                 assert store.endpoint is not None
                 seen.append((role, store.endpoint.instance.name))
 

@@ -12,7 +12,7 @@ import pytest
 
 from streams.analysis import Estate, find_paths, flows_of
 from streams.analysis.paths.ways import Way
-from streams.node import world_of
+from streams.node import catalog_of
 from streams.protocol import DEFAULT, Parties
 from streams.routing import SYSTEM_SERVICE, broker_key
 from streams.topology import (
@@ -170,7 +170,7 @@ def test_where_no_way_back_is_known_routes_say_who_is_there(tmp_path: Path) -> N
 def test_a_service_of_ones_own_needs_the_broker_id_of_the_other_side(tmp_path: Path) -> None:
     """Both sides may have it (load balancing); which of them sends, the broker id says."""
     topology = read(tmp_path, HUB.replace("services: [Central]", "services: [One]"))
-    senders = world_of(share_of(topology, "hub"), 1).ingress["Hub"]["one"]
+    senders = catalog_of(share_of(topology, "hub"), 1).ingress["Hub"]["one"]
     assert senders.allow(parties("One", "D1"))
     assert not senders.allow(parties("One", "DH"))
 
@@ -225,7 +225,7 @@ class Border:
 
     def __init__(self, topology: Topology) -> None:
         self.instances = topology.instances
-        self.worlds = {c: world_of(share_of(topology, c), 1) for c in clusters_of(topology)}
+        self.catalogs = {c: catalog_of(share_of(topology, c), 1) for c in clusters_of(topology)}
         self.passed = 0
 
     def refused(self, way: Way, sender: Parties) -> Iterator[str]:
@@ -240,8 +240,8 @@ class Border:
                     yield f"{sender} from {here.name} to {following.name}"
 
     def _admits(self, here: Instance, following: Instance, sender: Parties) -> bool:
-        world = self.worlds[following.cluster or ""]
-        senders = world.ingress.get(following.name, {}).get(here.cluster or "")
+        catalog = self.catalogs[following.cluster or ""]
+        senders = catalog.ingress.get(following.name, {}).get(here.cluster or "")
         return senders is not None and senders.allow(sender)
 
 

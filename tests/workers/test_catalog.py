@@ -44,7 +44,7 @@ def close(two: Rig, version: int, objects: dict[str, str]) -> None:
 
 def routes(control: Control, instance: str = "A") -> list[str]:
     """Return the routes that a worker knows."""
-    table = control.world.instances[instance].databases["DatabaseA"].routes
+    table = control.catalog.instances[instance].databases["DatabaseA"].routes
     return [route.name for route in table.routes]
 
 
@@ -56,17 +56,17 @@ def without(topology: Topology, instance: str) -> Topology:
 
 def test_running_workers_switch_to_a_new_version(two: Rig, tmp_path: Path) -> None:
     control = two.control("A")
-    before = control.world
+    before = control.catalog
     assert routes(control) == ["ToB"]
     deploy(two.cluster, pair(tmp_path, route=""), prune=True)
-    eventually(lambda: control.world is not before or pause(), "the new version")
-    assert (control.world.version, routes(control), control.error) == (2, [], "")
+    eventually(lambda: control.catalog is not before or pause(), "the new version")
+    assert (control.catalog.version, routes(control), control.error) == (2, [], "")
 
 
 def test_a_worker_begins_with_the_newest_version(two: Rig, tmp_path: Path) -> None:
     """The log has the older ones, too, as long as it is not compacted."""
     deploy(two.cluster, pair(tmp_path, route=""), prune=True)
-    assert two.control("A").world.version == 2
+    assert two.control("A").catalog.version == 2
 
 
 def test_objects_count_only_when_their_version_is_complete(
@@ -74,18 +74,18 @@ def test_objects_count_only_when_their_version_is_complete(
 ) -> None:
     """An object without the version record that closes it changes nothing."""
     control = two.control("A")
-    before, state = control.world, read_catalog(two.cluster)
+    before, state = control.catalog, read_catalog(two.cluster)
     [key] = [k for k in state.objects if "/route/" in k and k.startswith("A/DatabaseA")]
     write(two, key, 2, json.dumps({**json.loads(state.objects[key]), "service_name": "Other"}))
     close(two, 2, state.objects)  # somebody else's version, that knows nothing of it
     eventually(lambda: control.error or pause(), "the version that does not fit")
-    assert control.world is before, "half a version was taken"
+    assert control.catalog is before, "half a version was taken"
     assert control.error == "version 2: the hash does not fit the objects that were read"
     write(two, key, 3, state.objects[key])  # it is told once, not once a record
     control.catch_up(time.monotonic())
     assert caplog.text.count("the catalog cannot be read") == 1
     deploy(two.cluster, two.topology)
-    eventually(lambda: control.world is not before or pause(), "the next good version")
+    eventually(lambda: control.catalog is not before or pause(), "the next good version")
     assert (routes(control), control.error) == (["ToB"], "")
 
 
@@ -111,16 +111,16 @@ def test_a_version_that_cannot_be_read_leaves_the_last_good_one(two: Rig) -> Non
     control, objects, version = two.control("A"), read_catalog(two.cluster).objects, 1
     key = "A/DatabaseA/service/X"
     for body in STRANGE:
-        before = control.world
+        before = control.catalog
         write(two, key, version + 1, body)
         close(two, version + 1, {**objects, key: body})
         eventually(lambda: control.error or pause(), f"{body} is told")
-        assert control.world is before
+        assert control.catalog is before
         version += 2
         write(two, key, version, None)
         close(two, version, objects)
-        eventually(lambda: control.world is not before or pause(), "the next one")  # noqa: B023
-        assert (control.world.version, control.error) == (version, "")
+        eventually(lambda: control.catalog is not before or pause(), "the next one")  # noqa: B023
+        assert (control.catalog.version, control.error) == (version, "")
 
 
 def test_a_writer_whose_plan_is_stale_is_refused(two: Rig, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_worker_whose_instance_is_gone_stops_and_says_so(two: Rig, role: str) 
     with two.client() as client:
         dialog = client.begin(*("A", "DatabaseA", "InitiatorService", "X"), wait=role == "endpoint")
     deploy(two.cluster, without(two.topology, "A"), prune=True)
-    eventually(lambda: "A" not in control.world.instances or pause(), "the new version")
+    eventually(lambda: "A" not in control.catalog.instances or pause(), "the new version")
     with two.client() as client:
         client.send(dialog, b"x")
     two.produce(two.topics.txq("A"), "nobody", b"")

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from streams.node import Endpoint, TrimPoint, world_of
+from streams.node import Endpoint, TrimPoint, catalog_of
 from streams.node.endpoint.flows import Flow
 from streams.protocol import Limits
 from streams.workers.endpoint import partition
@@ -72,7 +72,7 @@ KEY = ("DatabaseA", uuid.UUID(int=1), True)
 
 def idle(tmp_path: Path) -> Partition:
     """Return a partition in which nothing is to be done."""
-    endpoint = Endpoint("A", world_of(pair(tmp_path), 1))
+    endpoint = Endpoint("A", catalog_of(pair(tmp_path), 1))
     bodies = cast(Bodies, None)  # nothing is read
     return Partition(0, endpoint, bodies, {"in": 0}, {}, Allowance(1_000))
 

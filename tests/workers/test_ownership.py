@@ -12,7 +12,7 @@ import pytest
 
 from streams.client import Conversation
 from streams.kafka import change_for, publish, read_catalog
-from streams.node import World, world_of
+from streams.node import CatalogView, catalog_of
 from streams.protocol import Limits
 from streams.resources import topologies_dir
 from streams.topology import failover, load
@@ -24,9 +24,9 @@ from tests.workers.rig import Gate, Hook, Rig, Running, eventually, pause, rig
 PAIR = ("Orders", "Orders")
 PATIENT = Limits(retries=(60_000,))
 TOPOLOGY = load(topologies_dir() / "mirrored", 0.0)
-FIRST = world_of(TOPOLOGY, 1)
-SECOND = world_of(failover(TOPOLOGY, "Orders", "Partner2"), 2)
-THIRD = world_of(failover(failover(TOPOLOGY, "Orders", "Partner2"), "Orders", "Partner1"), 3)
+FIRST = catalog_of(TOPOLOGY, 1)
+SECOND = catalog_of(failover(TOPOLOGY, "Orders", "Partner2"), 2)
+THIRD = catalog_of(failover(failover(TOPOLOGY, "Orders", "Partner2"), "Orders", "Partner1"), 3)
 
 
 # --- by the catalog alone ------------------------------------------------------------------------
@@ -35,12 +35,12 @@ THIRD = world_of(failover(failover(TOPOLOGY, "Orders", "Partner2"), "Orders", "P
 class Told:
     """A control that shows one version of the catalog until somebody asks for its end."""
 
-    def __init__(self, world: World, newest: World) -> None:
-        self.world, self._newest, self.asked = world, newest, 0
+    def __init__(self, catalog: CatalogView, newest: CatalogView) -> None:
+        self.catalog, self._newest, self.asked = catalog, newest, 0
 
     def catch_up(self, _: float) -> None:
         self.asked += 1
-        self.world = self._newest
+        self.catalog = self._newest
 
 
 def begun(told: Told, instance: str = "Partner1") -> tuple[PairOwnership, SimpleNamespace]:
@@ -68,8 +68,8 @@ def test_it_lasts_for_one_epoch() -> None:
     told = Told(FIRST, FIRST)
     tenure, _ = begun(told)
     assert tenure.lasts and not tenure.is_served
-    for world in (SECOND, THIRD):
-        told.world = world
+    for catalog in (SECOND, THIRD):
+        told.catalog = catalog
         assert not tenure.lasts
 
 
@@ -89,10 +89,10 @@ def test_an_instances_own_worker_always_works_and_never_asks() -> None:
     tenure = PairOwnership(cast(Control, told), "Partner1")
     assert tenure.begins(threading.Event()) and tenure.confirm() and tenure.confirm_awake()
     assert not told.asked
-    assert set(tenure.world().instances["Partner1"].databases) == {"msdb"}
-    assert tenure.world() is tenure.world()
+    assert set(tenure.catalog().instances["Partner1"].databases) == {"msdb"}
+    assert tenure.catalog() is tenure.catalog()
     mirrored, _ = begun(told)
-    assert set(mirrored.world().instances["Partner1"].databases) == {"Orders"}
+    assert set(mirrored.catalog().instances["Partner1"].databases) == {"Orders"}
 
 
 # --- on Kafka ------------------------------------------------------------------------------------
@@ -109,11 +109,11 @@ class Lagging:
     """A control that has read the catalog when it was made, until somebody asks for its end."""
 
     def __init__(self, control: Control) -> None:
-        self._control, self.world = control, control.world
+        self._control, self.catalog = control, control.catalog
 
     def catch_up(self, since: float) -> None:
         self._control.catch_up(since)
-        self.world = self._control.world
+        self.catalog = self._control.catalog
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._control, name)

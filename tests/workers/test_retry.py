@@ -87,7 +87,7 @@ def test_a_dialog_without_a_route_goes_on_when_one_is_made(two: Rig, tmp_path: P
         two.endpoint(name, limits=PATIENT, control=control)
     with_route = two.topology
     deploy(two.cluster, pair(tmp_path, route=""), prune=True)
-    eventually(lambda: control.world.version == 2 or pause(), "the route is gone")
+    eventually(lambda: control.catalog.version == 2 or pause(), "the route is gone")
     dialog = send(two, b"one", b"two")
     [told, *_] = two.events(1, error=Number.NO_ROUTE)
     assert told["event"] == EventKind.MESSAGE_CLASSIFY

@@ -131,7 +131,9 @@ def new_endpoint(
     expires_at: int,
 ) -> Dialog:
     """Build an endpoint; handle and group follow from the conversation, so nothing is random."""
-    priority = endpoint.world.priority(endpoint.instance, database, contract, service, far_service)
+    priority = endpoint.catalog.priority(
+        endpoint.instance, database, contract, service, far_service
+    )
     side = f"{broker_id}:{'initiator' if is_initiator else 'target'}"
     return Dialog(
         conversation=conversation,

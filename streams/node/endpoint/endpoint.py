@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from streams.node.catalog_view import CatalogView, Contract, MessageType, Service
 from streams.node.endpoint.dialogs import Dialogs
 from streams.node.endpoint.flows import UNLIMITED, Flows
 from streams.node.endpoint.groups import DialogKey, Groups
@@ -19,7 +20,6 @@ from streams.node.endpoint.seen import Seen
 from streams.node.endpoint.timers import AT_ONCE, Timers
 from streams.node.endpoint.transaction import Bodies, Transaction
 from streams.node.endpoint.turns import Turns
-from streams.node.world import Contract, MessageType, Service, World
 from streams.protocol import EVERYTHING, Dialog, Limits, Source, State
 from streams.routing import Instance, broker_key
 
@@ -39,7 +39,7 @@ class Endpoint:
     """
 
     instance: str
-    world: World
+    catalog: CatalogView
     limits: Limits = field(default_factory=Limits)
     dialogs: Dialogs = field(default_factory=Dialogs)
     left_out: int = 0
@@ -65,23 +65,23 @@ class Endpoint:
     @property
     def here(self) -> Instance:
         """Return this instance as the catalog has it."""
-        return self.world.instances[self.instance]
+        return self.catalog.instances[self.instance]
 
     def service(self, database: str, name: str) -> Service | None:
         """Return a service of this instance."""
-        return self.world.services.get((self.instance, database, name))
+        return self.catalog.services.get((self.instance, database, name))
 
     def contract(self, database: str, name: str) -> Contract | None:
         """Return a contract of this instance."""
-        return self.world.contracts.get((self.instance, database, name))
+        return self.catalog.contracts.get((self.instance, database, name))
 
     def message_type(self, database: str, name: str) -> MessageType | None:
         """Return a message type of this instance."""
-        return self.world.message_types.get((self.instance, database, name))
+        return self.catalog.message_types.get((self.instance, database, name))
 
     def error_epoch(self, database: str) -> int:
         """Return how often the database was told to end its conversations with an error."""
-        return self.world.error_epochs.get((self.instance, database), 0)
+        return self.catalog.error_epochs.get((self.instance, database), 0)
 
     def members(self, database: str, group: uuid.UUID) -> Iterable[DialogKey]:
         """Return the conversations of a group that are not closed; all have the same service."""
@@ -95,10 +95,10 @@ class Endpoint:
         known, had = database.broker_id, dialog.broker_id
         return known == had or broker_key(known) == broker_key(had)
 
-    def switch(self, world: World) -> None:
+    def switch(self, catalog: CatalogView) -> None:
         """Take over a new version of the catalog; dialogs that wait for it look again at once."""
         before = self._identities()
-        self.world = world
+        self.catalog = catalog
         if self._identities() != before:
             self._waiting.update(dict.fromkeys(self.dialogs))
         self._probes.update(self._waiting)

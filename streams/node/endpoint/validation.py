@@ -14,8 +14,8 @@ from streams.xml_reader import is_well_formed
 if TYPE_CHECKING:
     from xmlschema import XMLSchema
 
+    from streams.node.catalog_view import Contract, MessageType
     from streams.node.endpoint.endpoint import Endpoint
-    from streams.node.world import Contract, MessageType
 
 _NOT_A_TYPE_HERE = Refusal(Number.TYPE_UNKNOWN, Number.TYPE_NOT_ACCEPTED)
 _NOT_IN_CONTRACT = Refusal(Number.TYPE_OUTSIDE_CONTRACT, Number.TYPE_NOT_ACCEPTED)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from streams.errors import Number
+from streams.node.catalog_view import CatalogView
 from streams.node.forwarder.lane import Lane
 from streams.node.forwarder.outcome import HELD, Copy, Outcome, Place, Record
 from streams.node.forwarder.ports import EnvelopeCodec, HopView, Roles
@@ -21,7 +22,6 @@ from streams.node.forwarder.reject import refuse
 from streams.node.forwarder.turn import turn_at_origin, turn_on_the_way
 from streams.node.mirroring.mirror import Pair
 from streams.node.mirroring.owners import owner_of
-from streams.node.world import World
 from streams.protocol import Parties
 from streams.routing import Address, Decision, Origin, Plan, Query, Verdict, pick_broker, plan
 from streams.topology import Transport
@@ -76,7 +76,7 @@ class Forwarder:
     def __init__(
         self,
         instance: str,
-        world: World,
+        catalog: CatalogView,
         codec: EnvelopeCodec,
         reachable: Callable[[str], bool],
         roles: Roles | None = None,
@@ -88,22 +88,22 @@ class Forwarder:
         self._ways: dict[_Key, _Way] = {}
         self._size = 0
         self._visit = (-1, b"")
-        self.switch(world)
+        self.switch(catalog)
 
-    def switch(self, world: World) -> None:
+    def switch(self, catalog: CatalogView) -> None:
         """Take over a new version of the catalog: every plan is made anew."""
-        self.world = world
-        self._here = world.instances[self.instance]
-        self._mirrored = any(instance == self.instance for instance, _ in world.mirrors)
-        self._transport = world.transports[self.instance]
-        self._strangers = world.hides.get(self.instance, frozenset())
-        self._writers = world.ingress.get(self.instance, {})
+        self.catalog = catalog
+        self._here = catalog.instances[self.instance]
+        self._mirrored = any(instance == self.instance for instance, _ in catalog.mirrors)
+        self._transport = catalog.transports[self.instance]
+        self._strangers = catalog.hides.get(self.instance, frozenset())
+        self._writers = catalog.ingress.get(self.instance, {})
         self._ways.clear()
         self._size = 0
 
     def instance_at(self, address: Address) -> str | None:
         """Return the instance that an address leads to from here; ``None``: no one lives there."""
-        return self.instance if self._here.is_here(address) else self.world.instance_at(address)
+        return self.instance if self._here.is_here(address) else self.catalog.instance_at(address)
 
     def handle(self, record: Record, now: int) -> Outcome:
         """Decide one record; raises MalformedError (of the codec) where its envelope is rubbish."""
@@ -167,7 +167,7 @@ class Forwarder:
             return None
         conversation = _ANY if key is None else self._codec.conversation(key)
         parties = way.parties._replace(to_broker=self._known_broker(way, leaf))
-        return owner_of(self.world, self.instance, parties, conversation, inside=inside)
+        return owner_of(self.catalog, self.instance, parties, conversation, inside=inside)
 
     @staticmethod
     def _known_broker(way: _Way, leaf: _Leaf) -> str | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from streams.node.catalog_view import CatalogView
 from streams.node.mirroring.mirror import Pair
-from streams.node.world import World
 from streams.routing import Database, Instance, broker_key
 from streams.topology import Role
 
@@ -29,13 +29,13 @@ class Claim:
         return Role.PRINCIPAL if self.principal else Role.MIRROR
 
 
-def claims_of(world: World | None, instance: str) -> tuple[Claim, ...]:
+def claims_of(catalog: CatalogView | None, instance: str) -> tuple[Claim, ...]:
     """Return what an instance claims, by a version of the catalog; nothing while there is none."""
-    here = world.instances.get(instance) if world is not None else None
-    if world is None or here is None:
+    here = catalog.instances.get(instance) if catalog is not None else None
+    if catalog is None or here is None:
         return ()
     mirrors = (
-        (found.broker_id, world.mirrors.get((instance, name)))
+        (found.broker_id, catalog.mirrors.get((instance, name)))
         for name, found in here.databases.items()
     )
     return tuple(
@@ -46,14 +46,14 @@ def claims_of(world: World | None, instance: str) -> tuple[Claim, ...]:
 
 
 def answer_in(
-    claims: Sequence[Claim], world: World, instance: str, pair: Pair
+    claims: Sequence[Claim], catalog: CatalogView, instance: str, pair: Pair
 ) -> tuple[Role, int] | None:
     """Return the role and epoch that a partner's claims answer a question with, if they do.
 
     What no claim is about may be a database that is not mirrored, if the catalog has its instance:
     that one is its own principal. A route without broker id (C-06) needs the catalog, too.
     """
-    here = world.instances.get(instance)
+    here = catalog.instances.get(instance)
     found = None if here is None else _asked_for(here, pair.service, pair.broker)
     broker = pair.broker if found is None else found.broker_id
     claim = next((c for c in claims if broker_key(c.broker) == broker_key(broker or "")), None)
@@ -61,7 +61,7 @@ def answer_in(
         return claim.role, claim.epoch
     if found is None:
         return Role.MIRROR, 0
-    plain = (instance, found.name) not in world.mirrors
+    plain = (instance, found.name) not in catalog.mirrors
     return (Role.PRINCIPAL, 0) if plain else None
 
 

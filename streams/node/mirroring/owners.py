@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
-from streams.node.world import World
+from streams.node.catalog_view import CatalogView
 from streams.protocol import Parties
 from streams.routing import Instance, order_databases
 from streams.topology import Role
@@ -32,40 +32,42 @@ def locate(
 
 
 def owner_of(
-    world: World, instance: str, parties: Parties, conversation: uuid.UUID, *, inside: bool
+    catalog: CatalogView, instance: str, parties: Parties, conversation: uuid.UUID, *, inside: bool
 ) -> str | None:
     """Return the mirrored database whose topics a delivered frame belongs into, if it is one."""
-    name = locate(world.instances[instance], parties, conversation, inside=inside)
-    return name if name is not None and (instance, name) in world.mirrors else None
+    name = locate(catalog.instances[instance], parties, conversation, inside=inside)
+    return name if name is not None and (instance, name) in catalog.mirrors else None
 
 
-def home_of(world: World, instance: str, database: str | None) -> str:
+def home_of(catalog: CatalogView, instance: str, database: str | None) -> str:
     """Return after whom a database's topics are named: its instance, or its pair."""
-    mirror = world.mirrors.get((instance, database or ""))
+    mirror = catalog.mirrors.get((instance, database or ""))
     return instance if mirror is None else mirror.pair
 
 
-def pairs_at(world: World, instance: str) -> tuple[str, ...]:
+def pairs_at(catalog: CatalogView, instance: str) -> tuple[str, ...]:
     """Return the pairs that an instance is a partner of, whoever has the role."""
-    return tuple(sorted({m.pair for (at, _), m in world.mirrors.items() if at == instance}))
+    return tuple(sorted({m.pair for (at, _), m in catalog.mirrors.items() if at == instance}))
 
 
-def held_epoch(world: World, instance: str, pair: str) -> int | None:
+def held_epoch(catalog: CatalogView, instance: str, pair: str) -> int | None:
     """Return the epoch under which an instance is the principal of a pair; ``None``: it is not."""
-    ours = [m for (at, _), m in world.mirrors.items() if at == instance and m.pair == pair]
+    ours = [m for (at, _), m in catalog.mirrors.items() if at == instance and m.pair == pair]
     held = [m.epoch for m in ours if m.role is Role.PRINCIPAL]
     return max(held, default=None)
 
 
-def narrowed(world: World, instance: str, pair: str | None) -> World:
+def narrowed(catalog: CatalogView, instance: str, pair: str | None) -> CatalogView:
     """Return what an instance's worker of one pair sees, or (``None``) that of all the rest."""
-    here = world.instances[instance]
+    here = catalog.instances[instance]
 
     def pair_of(database: str) -> str | None:
-        mirror = world.mirrors.get((instance, database))
+        mirror = catalog.mirrors.get((instance, database))
         return None if mirror is None else mirror.pair
 
     mine = {name: found for name, found in here.databases.items() if pair_of(name) == pair}
     if len(mine) == len(here.databases):
-        return world
-    return replace(world, instances={**world.instances, instance: replace(here, databases=mine)})
+        return catalog
+    return replace(
+        catalog, instances={**catalog.instances, instance: replace(here, databases=mine)}
+    )

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from streams.errors import EventKind
+from streams.node.catalog_view import CatalogView
 from streams.node.events import Event, event
 from streams.node.mirroring.claims import Claim, answer_in
 from streams.node.mirroring.mirror import Answer, MirroredRoute, Pair, Step
-from streams.node.world import World
 from streams.protocol import Limits
 from streams.routing import Address
 
@@ -30,7 +30,7 @@ class Peers(Protocol):
     """What an instance knows of others: their heartbeats, and the catalog."""
 
     @property
-    def world(self) -> World:
+    def catalog(self) -> CatalogView:
         """Return the version of the catalog."""
 
     def claims(self, instance: str) -> tuple[Claim, ...] | None:
@@ -129,7 +129,7 @@ class Principals:
         claims = self._seen[instance] = self._peers.claims(instance)
         if not self._peers.reachable(instance):
             return False
-        said = answer_in(claims or (), self._peers.world, instance, pair)
+        said = answer_in(claims or (), self._peers.catalog, instance, pair)
         if said is None:
             return False
         self._note(pair, self._routes[pair].answer(Answer(partner, *said, as_of), now), now)

@@ -213,7 +213,7 @@ class Assignment:
         """Begin to read the state of a partition."""
         endpoint = Endpoint(
             self._instance,
-            self._ownership.world(),
+            self._ownership.catalog(),
             self._limits,
             Dialogs(unpack_dialog),
             fits=partial(self._is_in, number),
@@ -223,7 +223,7 @@ class Assignment:
         return Replay(self._cluster, topic, number, endpoint, self._control.catch_up)
 
     def _is_in(self, number: int, conversation: uuid.UUID) -> bool:
-        count = self._control.world.partitions[self._instance]
+        count = self._control.catalog.partitions[self._instance]
         return partition_of(conversation, count) == number
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

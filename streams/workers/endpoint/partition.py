@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from streams.kafka import Message
-from streams.node import DialogKey, Endpoint, Transaction, TrimPoint, World
+from streams.node import CatalogView, DialogKey, Endpoint, Transaction, TrimPoint
 from streams.workers.endpoint.allowance import BYTES, Allowance
 from streams.workers.endpoint.inputs import Bodies
 
@@ -228,9 +228,9 @@ class Partition:
         for key in keys:
             self.endpoint.arm(key)
 
-    def switch(self, world: World) -> None:
+    def switch(self, catalog: CatalogView) -> None:
         """Take over a new version of the catalog; under it a parked timer may do."""
-        self.endpoint.switch(world)
+        self.endpoint.switch(catalog)
         self.arm(self.parked)
         self.parked.clear()
 

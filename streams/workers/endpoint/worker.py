@@ -152,7 +152,7 @@ class EndpointWorker:
             # Who waits longer asks less often, and is answered as soon as there is anything.
             fetch_wait_max_ms=500,
             stats=self.traffic.reader,
-            **self._slot.member(home, self._control.world),
+            **self._slot.member(home, self._control.catalog),
         )
         self.assignment.subscribe(consumer)
         self._applier = Applier(
@@ -234,11 +234,11 @@ class EndpointWorker:
             owned.pending.append(message)
 
     def _follow_catalog(self, owned: Partition) -> None:
-        if self.instance not in self._control.world.instances:
+        if self.instance not in self._control.catalog.instances:
             raise SurroundingsError(f"The catalog has {self.instance} no longer.")
-        world = self.ownership.world()
-        if world is not owned.endpoint.world:
-            owned.switch(world)
+        catalog = self.ownership.catalog()
+        if catalog is not owned.endpoint.catalog:
+            owned.switch(catalog)
 
     def _is_to_skip(self, place: str) -> bool:
         return self._control.has(skip_key(place.removeprefix(self._cluster.topics.prefix)))

@@ -22,7 +22,17 @@ from streams.kafka import (
     headers_of,
     is_fatal,
 )
-from streams.node import HELD, Forwarder, Outcome, Place, Principals, Record, World, event, home_of
+from streams.node import (
+    HELD,
+    CatalogView,
+    Forwarder,
+    Outcome,
+    Place,
+    Principals,
+    Record,
+    event,
+    home_of,
+)
 from streams.routing import Origin
 from streams.topology import Transport
 from streams.wire import Envelope, MalformedError, UnknownSchemaError, encode_status
@@ -71,14 +81,14 @@ class Transit:
             self._instance, self._control, lambda address: self._forwarder.instance_at(address)
         )
         self._forwarder = Forwarder(
-            self._instance, self._control.world, Envelope, self._waiting.reachable, principals
+            self._instance, self._control.catalog, Envelope, self._waiting.reachable, principals
         )
         self._limit()
 
     @property
-    def world(self) -> World:
+    def catalog(self) -> CatalogView:
         """Return the version of the catalog by which it decides."""
-        return self._forwarder.world
+        return self._forwarder.catalog
 
     @property
     def held(self) -> tuple[int, int]:
@@ -105,24 +115,24 @@ class Transit:
 
         Tells whether there was one.
         """
-        world = self._control.world
-        if world is self._forwarder.world:
+        catalog = self._control.catalog
+        if catalog is self._forwarder.catalog:
             return False
-        if self._instance not in world.instances:
+        if self._instance not in catalog.instances:
             raise SurroundingsError(f"The catalog has {self._instance} no longer.")
-        self._forwarder.switch(world)
+        self._forwarder.switch(catalog)
         self._limit()
         return True
 
     def entrances(self) -> list[str]:
         """Return the topics that other clusters write, by the catalog; one for each of them."""
-        writers, topics = self.world.ingress.get(self._instance, ()), self._cluster.topics
+        writers, topics = self.catalog.ingress.get(self._instance, ()), self._cluster.topics
         found = {topics.ingress(self._instance, cluster): cluster for cluster in writers}
         self._writers.update(found)
         return sorted(found)
 
     def _limit(self) -> None:
-        size = self._forwarder.world.forward_bytes[self._instance]
+        size = self._forwarder.catalog.forward_bytes[self._instance]
         self._waiting.limit(size)
         self._remote_producers.limit(size)
 
@@ -209,7 +219,7 @@ class Transit:
         self._perform(message, record, outcome)
         lane = self._forwarder.lane(record, now)
         if lane is not None:
-            is_remote = lane.instance in self._forwarder.world.neighbours
+            is_remote = lane.instance in self._forwarder.catalog.neighbours
             cross = partial(self._cross, source.origin, lane.instance) if is_remote else None
             lanes = source.acks if record.is_ack else source.lanes
             topic = self._topic(lane.place, lane.instance, lane.database)
@@ -222,7 +232,7 @@ class Transit:
             headers: Headers = [(ROUTE, copy.route), (HOP, copy.hop)]
             if record.message is not None:
                 headers.insert(1, (MESSAGE, record.message))
-            if copy.instance in self._forwarder.world.neighbours:
+            if copy.instance in self._forwarder.catalog.neighbours:
                 self._cross(record.origin, copy.instance, message, headers, stamp)
                 continue
             if copy.place is Place.IN:
@@ -251,7 +261,7 @@ class Transit:
             self._hold_back(crossed)
 
     def _topic(self, place: Place, instance: str, database: str | None = None) -> str:
-        home = home_of(self._forwarder.world, instance, database)
+        home = home_of(self._forwarder.catalog, instance, database)
         name = self._names.get((place, home))
         if name is None:
             topics = self._cluster.topics
@@ -315,7 +325,7 @@ class Transit:
         if crossed.origin is Origin.OUTSIDE:
             self._waiting.refused(crossed.instance)
             self._perform(message, record, self._hold(message, record, now))
-        elif self._forwarder.world.transports[self._instance] is not Transport.ALL:
+        elif self._forwarder.catalog.transports[self._instance] is not Transport.ALL:
             told = self._forwarder.refuse(record, Number.TARGET_UNREACHABLE, now)
             self._perform(message, record, told)
 

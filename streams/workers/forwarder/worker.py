@@ -134,7 +134,7 @@ class ForwarderWorker:
             enable_partition_eof=True,
             fetch_wait_max_ms=500,  # as the endpoint worker: an idle broker is asked less often
             stats=self.traffic.reader,
-            **self._slot.member(self.ownership.home, self._control.world),
+            **self._slot.member(self.ownership.home, self._control.catalog),
         )
         returning = Returning(
             self._cluster, group + self.ownership.suffix, self._slot.name, after=_SETTLED

@@ -95,7 +95,7 @@ class Senders:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class CatalogView:
     """All instances of a cluster at one version of its catalog.
 
     ``addresses`` maps (host in lower case, port) to the instance there, also in another of the
@@ -146,12 +146,12 @@ class World:
         return level
 
 
-def world_of(topology: Topology, version: int) -> World:
+def catalog_of(topology: Topology, version: int) -> CatalogView:
     """Prepare a topology for the questions of workers."""
     instances = topology.instances
     databases = [(name, d) for name, i in instances.items() for d in i.databases.values()]
     every = [*databases, *((name, i.msdb) for name, i in instances.items())]
-    return World(
+    return CatalogView(
         version=version,
         instances=routing_instances(topology),
         addresses={**directory(topology), **_abroad(topology)},
