@@ -15,7 +15,7 @@ import sys
 import time
 
 from bench.part import ROUNDS, progress
-from bench.rows import Row, decode
+from bench.rows import Measurement, decode
 from bench.table import table
 
 PARTS = (
@@ -36,7 +36,7 @@ PARTS = (
 LONG = ("kafka_memory", "kafka_heartbeats")
 
 
-def run(part: str, rounds: int) -> tuple[list[Row], bool]:
+def run(part: str, rounds: int) -> tuple[list[Measurement], bool]:
     """Run one part; return its rows, and whether it ended well."""
     progress(f"--- {part}")
     command = [sys.executable, "-m", f"bench.{part}", "--json", "--rounds", str(rounds)]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from bench.kafka_forwarder import fill
 from bench.part import hand_over, options, progress
-from bench.rows import Row, at_least
+from bench.rows import Measurement, at_least
 from bench.turns import MEASURED, Turn, by_turns, in_a_process, lasting_broker, resident, rows_of
-from streams.capture import Kind, Metadata
+from streams.capture import CaptureOrigin, Metadata
 from streams.capture.codec import Codec
 from streams.capture.folder import CaptureFolder
 from streams.capture.recorder import record
@@ -68,7 +68,7 @@ def capture(cluster: Cluster, count: int) -> tuple[float, float]:
         return False
 
     try:
-        metadata = Metadata(Kind.CAPTURED, cluster.topics.prefix, "", 0)
+        metadata = Metadata(CaptureOrigin.CAPTURED, cluster.topics.prefix, "", 0)
         recording = begin(cluster, topics_of(cluster), {})
         writer = CaptureFolder(folder, metadata, SPLIT, recording=recording, codec=Codec.ZSTANDARD)
         with collecting_rarely():
@@ -82,7 +82,7 @@ def capture(cluster: Cluster, count: int) -> tuple[float, float]:
     return took
 
 
-def rows(turns: dict[str, list[Turn]]) -> list[Row]:
+def rows(turns: dict[str, list[Turn]]) -> list[Measurement]:
     """Return the recorder's figures beside the bare consumer's."""
     return rows_of(turns, GROUP, CAPTURE, BARE, {"rate": at_least(0.5)}, MEASURED)
 

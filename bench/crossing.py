@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from bench.part import hand_over, options, progress
-from bench.rows import Row, Unit
+from bench.rows import Measurement, Unit
 from streams.kafka import Message
 from streams.node import CatalogView, catalog_of
 from streams.protocol import Flag, Header, Journey, Parties
@@ -25,7 +25,7 @@ from streams.wire.codecs import ROUTE as ROUTE_CODEC
 from streams.wire.records import HOP, MESSAGE, ROUTE
 from streams.workers import Control
 from streams.workers.forwarder.offset_tracker import OffsetTracker
-from streams.workers.forwarder.transit import Transit
+from streams.workers.forwarder.processor import Processor
 
 GROUP = "a gateway's loop, CPU time of each message, no Kafka"
 BATCH, BATCHES = 1_000, 30
@@ -108,14 +108,14 @@ class Home:
         """Return what is called where a record fails."""
 
 
-def gateway(catalog: CatalogView, at: str, *, lanes: bool = True, ahead: int = 0) -> Transit:
+def gateway(catalog: CatalogView, at: str, *, lanes: bool = True, ahead: int = 0) -> Processor:
     """Return what handles a forwarder's records, as it is between two batches."""
     around = cast(Any, Elsewhere(catalog, ahead))
-    transit = Transit(around, at, cast(Control, around), Topics().out(at))
-    transit.begin(cast(Any, Home()), OffsetTracker())
+    processor = Processor(around, at, cast(Control, around), Topics().out(at))
+    processor.begin(cast(Any, Home()), OffsetTracker())
     if not lanes:
-        transit._fast_path.take = lambda *_: False  # type: ignore[method-assign]
-    return transit
+        processor._fast_path.take = lambda *_: False  # type: ignore[method-assign]
+    return processor
 
 
 def messages(at: str, service: str) -> list[Message]:
@@ -136,12 +136,12 @@ def messages(at: str, service: str) -> list[Message]:
     return made
 
 
-def loop(transit: Transit, batch: list[Message]) -> Loop:
+def loop(processor: Processor, batch: list[Message]) -> Loop:
     """Return the work of one batch, what comes back included."""
 
     def work() -> None:
-        transit.pass_on(batch)
-        transit.take_back()
+        processor.pass_on(batch)
+        processor.take_back()
 
     return work
 
@@ -166,19 +166,21 @@ def cases() -> tuple[Loop, dict[str, Loop]]:
         "across, by its lane, clocks differ": gateway(two, "GatewayA", ahead=600_000),
     }
     home = loop(gateway(own, "GatewayA"), messages("GatewayA", "TargetService"))
-    return home, {name: loop(transit, batch) for name, transit in ways.items()}
+    return home, {name: loop(processor, batch) for name, processor in ways.items()}
 
 
 def main() -> None:
     """Print one line per case."""
     given = options(__doc__).parse_args()
     home, ways = cases()
-    rows: list[Row] = []
+    rows: list[Measurement] = []
     for name, work in ways.items():
         progress(f"{GROUP}: {name}")
         pairs = [(per_message(work), per_message(home)) for _ in range(given.rounds + 1)][1:]
         found, base = (tuple(column) for column in zip(*pairs, strict=True))
-        rows.append(Row(GROUP, name, Unit.SECONDS, found, "within its cluster, by its lane", base))
+        rows.append(
+            Measurement(GROUP, name, Unit.SECONDS, found, "within its cluster, by its lane", base)
+        )
     hand_over(rows, given)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.part import hand_over, options, progress
-from bench.rows import Row, Unit
+from bench.rows import Measurement, Unit
 from streams.kafka import Cluster, Message, headers_of
 from streams.node import Dialogs, Endpoint, catalog_of
 from streams.protocol import Command, CommandKind
@@ -147,12 +147,14 @@ def round_of(
     return base, one.cpu, other.cpu
 
 
-def rows_of(each: int, found: Sequence[tuple[float, float, float]], count: int) -> list[Row]:
+def rows_of(
+    each: int, found: Sequence[tuple[float, float, float]], count: int
+) -> list[Measurement]:
     """Return what both sides needed for one message in every round."""
     base, *sides = (tuple(value / count for value in column) for column in zip(*found, strict=True))
     what = f"{each} in each dialog"
     return [
-        Row(GROUP, f"{side}, {what}", Unit.SECONDS, values, "read and written", base)
+        Measurement(GROUP, f"{side}, {what}", Unit.SECONDS, values, "read and written", base)
         for side, values in zip(("initiator", "target"), sides, strict=True)
     ]
 
@@ -173,7 +175,7 @@ def main() -> None:
     one.apply(one.received(one.inputs.cmd, statements(CommandKind.BEGIN, ids)))
     for number in range(given.dialogs, len(ids), 1_000):
         round_of(one, other, ids[number : number + 1_000], 1)
-    rows: list[Row] = []
+    rows: list[Measurement] = []
     with collecting_rarely():
         for each in given.each:
             progress(f"{GROUP}: {each} messages of each dialog in a transaction")

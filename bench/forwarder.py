@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bench.part import hand_over, options, progress
-from bench.rows import NO_GROWTH, Row, Unit
+from bench.rows import NO_GROWTH, Measurement, Unit
 from streams.node import CatalogView, Forwarder, Record, catalog_of
 from streams.protocol import Flag, Header, Journey, Parties
 from streams.resources import topologies_dir
@@ -107,12 +107,12 @@ def main() -> None:
     """Print one line per case."""
     given = options(__doc__).parse_args()
     ids = [uuid.UUID(int=(i * 0x9E3779B97F4A7C15F39CC0605CEDC835) % 2**128) for i in range(COUNT)]
-    rows: list[Row] = []
+    rows: list[Measurement] = []
     for name, case in cases(ids).items():
         found, base = compare(name, case, (built, case[1]), given.rounds)
-        rows.append(Row(GROUP, name, Unit.SECONDS, found, "the record is built", base))
+        rows.append(Measurement(GROUP, name, Unit.SECONDS, found, "the record is built", base))
     found, base = compare(MANY, routed(10_000, ids), routed(10, ids), given.rounds)
-    rows.append(Row(GROUP, MANY, Unit.SECONDS, found, "10 routes", base, NO_GROWTH))
+    rows.append(Measurement(GROUP, MANY, Unit.SECONDS, found, "10 routes", base, NO_GROWTH))
     hand_over(rows, given)
 
 

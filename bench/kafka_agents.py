@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable
 
 from bench.part import hand_over, options, progress
-from bench.rows import Row
+from bench.rows import Measurement
 from bench.turns import MEASURED, Turn, by_turns, in_a_process, lasting_broker, rows_of
 from streams.client import Exchange
 from streams.kafka import Cluster, deploy
@@ -130,7 +130,7 @@ def fill(cluster: Cluster, count: int) -> None:
     producer.flush()
 
 
-def rows(turns: dict[str, list[Turn]]) -> list[Row]:
+def rows(turns: dict[str, list[Turn]]) -> list[Measurement]:
     """Return the agents' figures beside those of what does the same without Faust."""
     some = {key: MEASURED[key] for key in ("client", "rate")}
     return [

@@ -26,7 +26,7 @@ from statistics import quantiles
 
 from bench.kafka_end_to_end import BODIES, FROM, INSTANCES, TO, removed
 from bench.part import hand_over, options, progress
-from bench.rows import Goal, Of, Row, Unit, at_least, at_most
+from bench.rows import Goal, Measurement, Of, Unit, at_least, at_most
 from bench.turns import lasting_broker, resident_of
 from streams.client import Client, Conversation
 from streams.embedded import Broker
@@ -395,10 +395,12 @@ def shown(what: str, figures: Figures) -> Figures:
     return figures
 
 
-def rows(group: str, found: Figures, base: Figures) -> list[Row]:
+def rows(group: str, found: Figures, base: Figures) -> list[Measurement]:
     """Return what was found of one backlog, beside the baseline of the same run."""
     return [
-        Row(group, what, unit, (found[what],), baseline, (base.get(what, found[what]),), goal)
+        Measurement(
+            group, what, unit, (found[what],), baseline, (base.get(what, found[what]),), goal
+        )
         for what, (unit, baseline, goal) in GOALS.items()
     ]
 
@@ -419,7 +421,7 @@ def main() -> None:
     parser.add_argument("--shares", choices=SHARES, nargs="+", default=["even"])
     parser.add_argument("--pace", choices=("latency", "throughput"), default="throughput")
     given = parser.parse_args()
-    table: list[Row] = []
+    table: list[Measurement] = []
     with lasting_broker() as broker:
         for (absent, dialogs), shares in product(cases(given.absent, given.dialogs), given.shares):
             split = absent == "worker"

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 
 from bench.part import hand_over, options
-from bench.rows import Of, Row, Unit, at_least
+from bench.rows import Measurement, Of, Unit, at_least
 from bench.turns import Turn, by_turns, compiler_of, cpu_of, lasting_broker
 from streams.client import Client, Conversation
 from streams.embedded import Broker
@@ -198,13 +198,13 @@ def removed(cluster: Cluster) -> Iterator[None]:
         deleted.result()
 
 
-def rows(turns: Mapping[str, list[Turn]], kind: str, pace: str) -> list[Row]:
+def rows(turns: Mapping[str, list[Turn]], kind: str, pace: str) -> list[Measurement]:
     """Return the rate and what each process used; a worker is compared with all of the baseline."""
     group = f"end to end over one forwarder, {kind}, pace {pace}"
     names = {"rate": f"{kind} a second", "all": "CPU of each, all processes"}
     names |= {name: f"  of that {name}" for name in ("broker", COMPILER, *INSTANCES, "client")}
     return [
-        Row(
+        Measurement(
             group, what, Unit.RATE if key == "rate" else Unit.SECONDS,
             tuple(each[key] for each in turns[kind]), NOTHING,
             tuple(each.get(key, each["all"]) for each in turns[NOTHING]), GOALS[kind].get(key),

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from bench.mirror import WARM, mirroring
 from bench.part import hand_over, options, progress
-from bench.rows import NO_GROWTH, Row, at_least, at_most
+from bench.rows import NO_GROWTH, Measurement, at_least, at_most
 from bench.turns import MEASURED, Turn, by_turns, in_a_process, lasting_broker, rows_of
 from streams.kafka import Cluster, Consumer, Headers, Message, TopicPartition, create, deploy
 from streams.protocol import Flag, Header, Journey, Parties
@@ -165,7 +165,7 @@ def with_routes(topology: Topology, count: int) -> Topology:
     return replace(topology, instances={**topology.instances, GATEWAY: replace(at, msdb=msdb)})
 
 
-def rows(turns: dict[str, list[Turn]]) -> list[Row]:
+def rows(turns: dict[str, list[Turn]]) -> list[Measurement]:
     """Return the forwarder's figures beside each of its baselines."""
     some = {key: MEASURED[key] for key in ("client", "rate")}
     wanted = {"client": at_most(1.1), "rate": at_least(0.9)}

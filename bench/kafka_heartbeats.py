@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.part import hand_over, options, progress
-from bench.rows import Row, Unit
+from bench.rows import Measurement, Unit
 from bench.turns import lasting_broker
 from streams.kafka import Cluster, deploy
 from streams.node import period_of
@@ -96,15 +96,20 @@ def measure(bootstrap: str, broker: int, readers: int, names: int, seconds: floa
     return shares
 
 
-def rows(found: dict[int, list[list[float]]], readers: int) -> list[Row]:
+def rows(found: dict[int, list[list[float]]], readers: int) -> list[Measurement]:
     """Return what each number of names costs, beside what no other name costs."""
     return [
-        Row(f"{names} names, {readers} processes that read; CPU per second", what, Unit.SECONDS,
-            tuple(shares[part] for shares in measured), "no other name",
-            tuple(shares[part] for shares in found[NAMES[0]]))
+        Measurement(
+            f"{names} names, {readers} processes that read; CPU per second",
+            what,
+            Unit.SECONDS,
+            tuple(shares[part] for shares in measured),
+            "no other name",
+            tuple(shares[part] for shares in found[NAMES[0]]),
+        )
         for names, measured in found.items()
         for part, what in enumerate(("of a process", "of the broker, each"))
-    ]  # fmt: skip
+    ]
 
 
 def main() -> None:

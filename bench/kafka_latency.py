@@ -23,7 +23,7 @@ from bench.kafka_end_to_end import FROM, TO, running
 from bench.kafka_forwarder import DAY, GATEWAY
 from bench.open_loop import LATE, latency, read, send
 from bench.part import hand_over, options, progress
-from bench.rows import Of, Row, Unit, at_most
+from bench.rows import Measurement, Of, Unit, at_most
 from bench.stages import Stages
 from bench.turns import Turn, by_turns, lasting_broker, rows_of
 from streams.client import Client
@@ -147,7 +147,7 @@ class Load:
         return consumer
 
 
-def rows(turns: dict[str, list[Turn]]) -> list[Row]:
+def rows(turns: dict[str, list[Turn]]) -> list[Measurement]:
     """Return the figures of both cases."""
     hop = {"p50": at_most(0.001, Of.MORE), "p95": at_most(0.005, Of.MORE)}
     whole = {"p50": at_most(0.030, Of.VALUE), "p95": at_most(0.100, Of.VALUE)}

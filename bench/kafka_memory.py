@@ -18,7 +18,7 @@ from statistics import median
 
 from bench.kafka_forwarder import FORWARDER, GATEWAY, OTHER, PASSTHROUGH, fill, passthrough
 from bench.part import hand_over, options, progress
-from bench.rows import NO_GROWTH, Row, Unit
+from bench.rows import NO_GROWTH, Measurement, Unit
 from bench.turns import lasting_broker, resident
 from streams.kafka import Cluster, Consumer, TopicPartition, create, deploy
 from streams.resources import topologies_dir
@@ -106,12 +106,12 @@ def pass_through(cluster: Cluster, count: int, size: int) -> list[float]:
     return rewinding.tenths
 
 
-def rows(found: dict[str, list[float]], count: int) -> list[Row]:
+def rows(found: dict[str, list[float]], count: int) -> list[Measurement]:
     """Return the later half of the tenths beside the earlier half, and beside the baseline's."""
     half = TENTHS // 2
     group = f"{GROUP}, messages {count // 2:,} to {count:,}"
     ours, theirs = found[FORWARDER], found[PASSTHROUGH]
-    later = Row(group, "resident", Unit.BYTES, tuple(ours[half:]), "itself before",
+    later = Measurement(group, "resident", Unit.BYTES, tuple(ours[half:]), "itself before",
                 tuple(ours[:half]), NO_GROWTH)  # fmt: skip
     return [later, replace(later, baseline=PASSTHROUGH, base=tuple(theirs[half:]), goal=None)]
 

@@ -14,7 +14,7 @@ from itertools import cycle
 from time import process_time
 
 from bench.part import progress
-from bench.rows import Goal, Of, Row, Unit, at_most
+from bench.rows import Goal, Measurement, Of, Unit, at_most
 
 DIALOGS = tuple(uuid.uuid5(uuid.NAMESPACE_URL, str(n)) for n in range(1_000))
 KEYS = tuple(b"\xc3\x01" + bytes(60) + str(n).encode() for n in range(1_000))
@@ -55,7 +55,7 @@ class Bench:
     """Lines of measurements of one group."""
 
     def __init__(self, group: str, rounds: int) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[Measurement] = []
         self._group, self._rounds = group, rounds
         self._look_up = look_up()
         self._count, _ = each(self._look_up, ENOUGH)
@@ -80,7 +80,7 @@ class Bench:
             base.append(self._baseline())
             found.append(seconds(work, count) / count)
         self.rows.append(
-            Row(self._group, name, Unit.SECONDS, tuple(found), BASELINE, tuple(base), goal)
+            Measurement(self._group, name, Unit.SECONDS, tuple(found), BASELINE, tuple(base), goal)
         )
 
     def _baseline(self) -> float:

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.endpoint import FROM, TO, Side, round_of
 from bench.part import hand_over, options, progress
-from bench.rows import NO_GROWTH, Of, Row, Unit, at_most
+from bench.rows import NO_GROWTH, Measurement, Of, Unit, at_most
 from bench.turns import lasting_broker, resident
 from streams.kafka import Cluster, deploy, read_all, watermarks
 from streams.node import Dialogs, Endpoint, catalog_of
@@ -147,7 +147,7 @@ def in_a_process(cluster: Cluster, count: int, what: str) -> tuple[float, float,
     return cpu, wall, size
 
 
-def back(count: int, rounds: int) -> list[Row]:
+def back(count: int, rounds: int) -> list[Measurement]:
     """Return how long it takes to have so many dialogs back, and what each takes."""
     with lasting_broker() as broker:
         cluster = Cluster(broker.bootstrap, Topics("bench."))
@@ -162,11 +162,22 @@ def back(count: int, rounds: int) -> list[Row]:
     names, read_only = (f"{count:,} dialogs", "memory of each"), "read and dropped"
     quick = at_most(GOAL_SECONDS, Of.VALUE)
     return [
-        Row(BACK, f"{names[0]}, CPU", Unit.SECONDS, restored[0], read_only, dropped[0], quick),
-        Row(BACK, f"{names[0]}, elapsed", Unit.SECONDS, restored[1], read_only, dropped[1], quick),
-        Row(BACK, names[1], Unit.BYTES, taken, "its key and record", (size / count,) * rounds,
-            at_most(GOAL_BYTES, Of.VALUE)),
-    ]  # fmt: skip
+        Measurement(
+            BACK, f"{names[0]}, CPU", Unit.SECONDS, restored[0], read_only, dropped[0], quick
+        ),
+        Measurement(
+            BACK, f"{names[0]}, elapsed", Unit.SECONDS, restored[1], read_only, dropped[1], quick
+        ),
+        Measurement(
+            BACK,
+            names[1],
+            Unit.BYTES,
+            taken,
+            "its key and record",
+            (size / count,) * rounds,
+            at_most(GOAL_BYTES, Of.VALUE),
+        ),
+    ]
 
 
 # --- what a message costs ------------------------------------------------------------------------
@@ -197,7 +208,7 @@ class Case:
         return initiator / (LIVELY * EACH)
 
 
-def cost(sizes: Sequence[int], rounds: int, profile: cProfile.Profile | None) -> list[Row]:
+def cost(sizes: Sequence[int], rounds: int, profile: cProfile.Profile | None) -> list[Measurement]:
     """Return what a message costs among more dialogs, beside what it costs among the fewest."""
     cluster = Cluster("nowhere:1", Topics("bench."))
     cases = []
@@ -215,7 +226,7 @@ def cost(sizes: Sequence[int], rounds: int, profile: cProfile.Profile | None) ->
                 cases[-1].drawn()
     base = {name: tuple(found[name, sizes[0]][1:]) for name in ("lively", "drawn from all")}
     return [
-        Row(COST, f"{size:,} open, {name}", Unit.SECONDS, tuple(took[1:]),
+        Measurement(COST, f"{size:,} open, {name}", Unit.SECONDS, tuple(took[1:]),
             f"{sizes[0]:,} open", base[name], NO_GROWTH)
         for (name, size), took in sorted(found.items(), key=lambda item: item[0])
         if size != sizes[0]
@@ -237,7 +248,7 @@ def main() -> None:
         print(json.dumps(read(cluster) if given.only == "read" else restore(cluster, given.count)))
         return
     profile = cProfile.Profile(time.thread_time) if given.profile else None
-    rows: list[Row] = []
+    rows: list[Measurement] = []
     if given.part != "back":
         rows += cost(given.sizes, given.rounds, profile)
     if given.part != "cost":

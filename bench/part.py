@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from bench.rows import Row, encode
+from bench.rows import Measurement, encode
 from bench.table import table
 
 ROUNDS = 5
@@ -24,7 +24,7 @@ def options(about: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def hand_over(rows: Iterable[Row], given: argparse.Namespace) -> None:
+def hand_over(rows: Iterable[Measurement], given: argparse.Namespace) -> None:
     """Print rows as the options say."""
     print("\n".join(map(encode, rows)) if given.json else table(rows), flush=True)
 

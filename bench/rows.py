@@ -44,7 +44,7 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Measurement:
     """What was measured, in every round, and its baseline in the same rounds."""
 
     group: str
@@ -83,7 +83,7 @@ class Row:
         return self.goal.limit
 
 
-_JUDGED: dict[Of, Callable[[Row], tuple[float, ...]]] = {
+_JUDGED: dict[Of, Callable[[Measurement], tuple[float, ...]]] = {
     Of.RATIO: lambda row: row.ratios,
     Of.MORE: lambda row: row.more,
     Of.VALUE: lambda row: row.found,
@@ -105,7 +105,7 @@ NO_GROWTH = Goal(Of.SPREAD)
 """No more than the baseline, within the spread of its rounds."""
 
 
-def encode(row: Row) -> str:
+def encode(row: Measurement) -> str:
     """Return a row as one line of JSON."""
     values = asdict(row)
     values["unit"] = row.unit.value
@@ -114,11 +114,11 @@ def encode(row: Row) -> str:
     return json.dumps(values)
 
 
-def decode(line: str) -> Row:
+def decode(line: str) -> Measurement:
     """Return the row that :func:`encode` has written."""
     values = json.loads(line)
     goal = values.pop("goal")
     if goal is not None:
         goal = Goal(Of(goal["of"]), goal["limit"], goal["least"])
     unit, found, base = Unit(values.pop("unit")), values.pop("found"), values.pop("base")
-    return Row(**values, unit=unit, found=tuple(found), base=tuple(base), goal=goal)
+    return Measurement(**values, unit=unit, found=tuple(found), base=tuple(base), goal=goal)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from statistics import median
 
-from bench.rows import Goal, Of, Row, Unit
+from bench.rows import Goal, Measurement, Of, Unit
 
 WIDTHS = (34, 20, 9, 21, 16)
 HEAD = ("", "found", "baseline", "compared", "goal")
@@ -23,7 +23,7 @@ _COUNTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 Scales = Sequence[tuple[float, str]]
 
 
-def table(rows: Iterable[Row]) -> str:
+def table(rows: Iterable[Measurement]) -> str:
     """Return the table of all rows, in their order, with a line that counts the goals."""
     rows = tuple(rows)
     lines = [_line(HEAD)]
@@ -33,7 +33,7 @@ def table(rows: Iterable[Row]) -> str:
     return "\n".join([*lines, "", _summary(rows)])
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Measurement) -> tuple[str, ...]:
     scales = _SCALES[row.unit]
     return (
         f"  {row.what}",
@@ -44,19 +44,19 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _compared(row: Row) -> str:
+def _compared(row: Measurement) -> str:
     if row.goal is not None and row.goal.of is Of.MORE:
         return spread(row.more, _SCALES[row.unit], sign="+")
     return "x " + spread(row.ratios, _COUNTS) if all(row.base) else ""  # nothing is no measure
 
 
-def _goal(row: Row) -> str:
+def _goal(row: Measurement) -> str:
     if row.goal is None:
         return ""
     return f"{_wanted(row, row.goal)} {'met' if row.met else 'MISSED'}"
 
 
-def _wanted(row: Row, goal: Goal) -> str:
+def _wanted(row: Measurement, goal: Goal) -> str:
     sign = ">=" if goal.least else "<="
     if goal.of in (Of.RATIO, Of.SPREAD):
         return f"{sign}x{row.limit:.4g}"
@@ -106,7 +106,7 @@ def _line(cells: Sequence[str]) -> str:
     return line.rstrip()
 
 
-def _summary(rows: Sequence[Row]) -> str:
+def _summary(rows: Sequence[Measurement]) -> str:
     judged = [row for row in rows if row.met is not None]
     missed = [f"  {row.group}: {row.what}, beside {row.baseline}" for row in judged if not row.met]
     line = f"{len(judged) - len(missed)} of {len(judged)} goals met"

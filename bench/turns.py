@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.part import progress
-from bench.rows import Goal, Row, Unit
+from bench.rows import Goal, Measurement, Unit
 from streams.embedded import Broker
 
 Turn = dict[str, float]
@@ -95,13 +95,20 @@ def rows_of(
     baseline: str,
     goals: Mapping[str, Goal],
     names: Mapping[str, tuple[str, Unit]] = MEASURED,
-) -> list[Row]:
+) -> list[Measurement]:
     """Return a row for each thing that a loop was measured by, beside its baseline's."""
     return [
-        Row(group, what, unit, _values(turns[loop], key), baseline, _values(turns[baseline], key),
-            goals.get(key))
+        Measurement(
+            group,
+            what,
+            unit,
+            _values(turns[loop], key),
+            baseline,
+            _values(turns[baseline], key),
+            goals.get(key),
+        )
         for key, (what, unit) in names.items()
-    ]  # fmt: skip
+    ]
 
 
 def _values(turns: Sequence[Turn], key: str) -> tuple[float, ...]:

@@ -24,7 +24,7 @@ from pathlib import Path
 import fastavro
 
 from bench.part import progress
-from streams.capture import CaptureWriter, Kind, Metadata, Record, TimestampType
+from streams.capture import CaptureOrigin, CaptureWriter, Metadata, Record, TimestampType
 from streams.capture.generate import EPOCH, Traffic, generate
 from streams.protocol import Dialog, State
 from streams.protocol.frames import END_DIALOG, CommandKind, Flag, Header, Journey, Parties
@@ -74,7 +74,9 @@ def _template(path: Path, seed: int, messages: int) -> Path:
     """Write a capture of generated traffic, whose dialogs are of one family."""
     traffic = Traffic(dialogs=messages // LENGTH, messages=messages, seed=seed)
     offsets = Counter[str]()
-    with CaptureWriter(path, Metadata(Kind.GENERATED, "ssb.", "combined", EPOCH)) as writer:
+    with CaptureWriter(
+        path, Metadata(CaptureOrigin.GENERATED, "ssb.", "combined", EPOCH)
+    ) as writer:
         for topic, at, (key, value, headers) in _system(traffic):
             where = topic, 0, offsets[topic], at, TimestampType.CREATE_TIME
             writer.write(Record(*where, key, tuple(headers), value))

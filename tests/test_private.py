@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.capture import CaptureWriter, Kind, Metadata
+from streams.capture import CaptureOrigin, CaptureWriter, Metadata
 from streams.capture.folder import CaptureFolder
 from streams.capture.parquet import write_parquet
 from streams.demo.children import Children
@@ -20,7 +20,7 @@ from streams.live.folder import System
 from streams.store import Store
 from streams.wire import Topics
 
-METADATA = Metadata(Kind.CAPTURED, "ssb.", "combined", 1_767_600_000_000)
+METADATA = Metadata(CaptureOrigin.CAPTURED, "ssb.", "combined", 1_767_600_000_000)
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 

@@ -30,7 +30,7 @@ from streams.services import (
     Turn,
     to_service_name,
 )
-from streams.topology import DEFAULT_SERVICES, Kind
+from streams.topology import DEFAULT_SERVICES, ShippedService
 from streams.wire import Topics
 
 log = logging.getLogger("hopline.agents")
@@ -51,7 +51,7 @@ def routing_app(
     With ``reply_type`` it redirects: the answer, of this type, is the name of the service, and the
     dialog ends.
     """
-    default = DEFAULT_SERVICES[Kind.DATA_DEPENDENT_ROUTING]
+    default = DEFAULT_SERVICES[ShippedService.DATA_DEPENDENT_ROUTING]
     place = (instance, database, *(() if service == default else (service,)))
     name, classify = Topics(prefix).name("routing", *place), _telling(classify)
     app = hopline_app(name, instance=instance, database=database, prefix=prefix, **options)

@@ -13,7 +13,7 @@ from streams.agents.routing import routing_app
 from streams.kafka import Cluster
 from streams.services import make_classifier
 from streams.settings import property_variable, setting_of
-from streams.topology import Agent, Kind, Topology
+from streams.topology import Agent, ShippedService, Topology
 
 Place = tuple[str, str]
 """An instance and a database of it."""
@@ -26,7 +26,7 @@ def applications_of(
     cluster: Cluster,
     topology: Topology,
     instances: Sequence[str],
-    makers: Mapping[Kind, Maker] = MappingProxyType({}),
+    makers: Mapping[ShippedService, Maker] = MappingProxyType({}),
 ) -> list[HoplineApp]:
     """Return an agent's applications: one for each database that has its service, or its own.
 
@@ -73,7 +73,7 @@ def _router(agent: Agent, place: Place, options: dict[str, Any]) -> HoplineApp:
     )
 
 
-_MAKERS: Mapping[Kind, Maker] = {Kind.DATA_DEPENDENT_ROUTING: _router}
+_MAKERS: Mapping[ShippedService, Maker] = {ShippedService.DATA_DEPENDENT_ROUTING: _router}
 
 
 def _own(agent: Agent, cluster: Cluster) -> list[HoplineApp]:

@@ -9,7 +9,7 @@ stuck. Every routing decision is made by :mod:`streams.routing`; here it is foll
 """
 
 from streams.analysis.estate import Estate
-from streams.analysis.explain import Answer, Question, explain_decision
+from streams.analysis.explain import DecisionAnswer, Question, explain_decision
 from streams.analysis.explain_text import explain_text
 from streams.analysis.flows.fate import FlowAnswer
 from streams.analysis.flows.flow_answer import answer_flow
@@ -26,7 +26,7 @@ from streams.analysis.questions import Questions, ask
 
 __all__ = [
     "LIMIT",
-    "Answer",
+    "DecisionAnswer",
     "Estate",
     "Flow",
     "FlowAnswer",

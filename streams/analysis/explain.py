@@ -30,7 +30,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DecisionAnswer:
     """The question with its decision and the rules that were tried."""
 
     question: Question
@@ -78,7 +78,7 @@ class Answer:
         return database_of(self.decision, self.question.conversation)
 
 
-def explain_decision(topology: Topology, question: Question, now: float) -> Answer:
+def explain_decision(topology: Topology, question: Question, now: float) -> DecisionAnswer:
     """Answer a question; ``now`` (epoch seconds) tells which routes have expired."""
     name = question.instance.name
     return answer_question(question, now, lambda: routing_instance_of(topology, name))
@@ -86,7 +86,7 @@ def explain_decision(topology: Topology, question: Question, now: float) -> Answ
 
 def answer_question(
     question: Question, now: float, compiled: Callable[[], routing.Instance]
-) -> Answer:
+) -> DecisionAnswer:
     """Answer a question at an instance that is compiled, or is once the question is in order."""
     if question.database is None and not question.outside:
         raise UsageError(
@@ -102,7 +102,7 @@ def answer_question(
         from_initiator=not question.from_target,
         conversation=question.conversation,
     )
-    return Answer(question, routing.explain(compiled(), query, now))
+    return DecisionAnswer(question, routing.explain(compiled(), query, now))
 
 
 def _origin(question: Question) -> Origin:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streams.analysis.answers import decided
-from streams.analysis.explain import Answer
+from streams.analysis.explain import DecisionAnswer
 from streams.analysis.paths.network import Disposition, Ending, Step
 from streams.errors import text_of
 from streams.routing import Verdict
@@ -21,12 +21,12 @@ _VERDICTS = {
 }
 
 
-def explain_text(answer: Answer) -> str:
+def explain_text(answer: DecisionAnswer) -> str:
     """Return a decision for people."""
     return "\n".join(_explain_lines(answer)) + "\n"
 
 
-def _explain_lines(answer: Answer) -> Iterator[str]:
+def _explain_lines(answer: DecisionAnswer) -> Iterator[str]:
     q, d = answer.question, answer.decision
     origin = "from outside" if q.outside or q.database is None else "begun here"
     side = "the target" if q.from_target else "the initiator"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streams.analysis.estate import Estate
-from streams.analysis.explain import Answer, Question, answer_question
+from streams.analysis.explain import DecisionAnswer, Question, answer_question
 from streams.analysis.flows.survey import Survey, survey_flows
 from streams.analysis.paths.path import LIMIT, Paths, follow_paths
 from streams.analysis.places import find_at, find_sender
@@ -55,7 +55,7 @@ class Questions:
         conversation: uuid.UUID | None = None,
         outside: bool = False,
         from_target: bool = False,
-    ) -> Answer:
+    ) -> DecisionAnswer:
         """Say where a message for a service goes next, and why, rule by rule."""
         instance, database = find_at(self.topology, at)
         question = Question(instance, database, to, broker, conversation, outside, from_target)

@@ -8,7 +8,7 @@ from streams.analysis.check import Report
 from streams.analysis.check.text import report_text
 from streams.analysis.diagnose import Diagnoses, diagnoses_text
 from streams.analysis.diff import Difference, difference_text
-from streams.analysis.explain import Answer
+from streams.analysis.explain import DecisionAnswer
 from streams.analysis.explain_text import explain_text
 from streams.analysis.flows.survey import Survey
 from streams.analysis.flows.survey_text import survey_text
@@ -22,7 +22,7 @@ def show(answer: object) -> str:
     raise TypeError(f"{type(answer).__name__} is no answer")
 
 
-show.register(Answer, explain_text)
+show.register(DecisionAnswer, explain_text)
 show.register(Paths, path_text)
 show.register(Survey, survey_text)
 show.register(Report, report_text)

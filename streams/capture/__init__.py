@@ -1,13 +1,13 @@
 """Traffic as files: what applications did, captured or generated, and how it is done again."""
 
 from streams.capture.container import CaptureReader, CaptureWriter, readers_of
-from streams.capture.record import Counts, Kind, Metadata, Record, TimestampType
+from streams.capture.record import CaptureOrigin, Counts, Metadata, Record, TimestampType
 
 __all__ = [
+    "CaptureOrigin",
     "CaptureReader",
     "CaptureWriter",
     "Counts",
-    "Kind",
     "Metadata",
     "Record",
     "TimestampType",

@@ -13,7 +13,7 @@ from streams.wire import MalformedError, Topics, decode_event
 from streams.wire.place import place_of
 from streams.wire.records import read_queued
 
-__all__ = ["Arrived", "Copy", "Told", "hear"]
+__all__ = ["Arrived", "Copy", "CopyEvent", "hear"]
 
 _OWN = Flag.END | Flag.ERROR | Flag.UNSEQUENCED
 
@@ -42,7 +42,7 @@ class Copy(Enum):
     DELAYED = "delayed"
 
 
-class Told(NamedTuple):
+class CopyEvent(NamedTuple):
     """An event that tells of a copy, ``at`` epoch milliseconds; ``error`` is its number."""
 
     conversation: str
@@ -53,7 +53,7 @@ class Told(NamedTuple):
 
 def hear(
     topic: str, headers: tuple[Header, ...], value: bytes | None, topics: Topics
-) -> Iterator[Arrived | Told]:
+) -> Iterator[Arrived | CopyEvent]:
     """Yield what a record says; nothing where it is neither in a queue nor such an event."""
     place = place_of(topic, topics)
     if place is None:
@@ -82,7 +82,7 @@ def _queued(headers: tuple[Header, ...], place: str) -> Iterator[Arrived]:
     )  # fmt: skip
 
 
-def _told(value: bytes | None) -> Iterator[Told]:
+def _told(value: bytes | None) -> Iterator[CopyEvent]:
     event = decode_event(value)
     kind, error = event["event"], event["error"]
     if kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:
@@ -93,4 +93,4 @@ def _told(value: bytes | None) -> Iterator[Told]:
         what = Copy.DELAYED
     else:
         return
-    yield Told(str(event["conversation"]).lower(), what, error, event["at"])
+    yield CopyEvent(str(event["conversation"]).lower(), what, error, event["at"])

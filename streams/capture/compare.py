@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from streams.capture.arrivals import Arrived, Copy, Told
+from streams.capture.arrivals import Arrived, Copy, CopyEvent
 from streams.capture.forecast import Side
 
 __all__ = ["Comparison", "Differing", "Latency", "Ledger"]
@@ -160,14 +160,14 @@ class Ledger:
             self._keep("dialog", (n, o, side.original, side.replayed))
         self._keep("side", (n, side.from_initiator, side.messages, places))
 
-    def was(self, found: Arrived | Told) -> None:
+    def was(self, found: Arrived | CopyEvent) -> None:
         """Take what the capture says of the original run."""
         known = self._original.get(found.conversation)
         if known is not None:
             self._take("was", known, found)
             self._heard_original |= isinstance(found, Arrived)
 
-    def is_now(self, found: Arrived | Told, began: int) -> None:
+    def is_now(self, found: Arrived | CopyEvent, began: int) -> None:
         """Take what Kafka says; what is before ``began`` (epoch milliseconds) is not the job's."""
         known = self._replayed.get(found.conversation)
         at = found.enqueued_at if isinstance(found, Arrived) else found.at
@@ -175,8 +175,8 @@ class Ledger:
             self._take("now", known, found)
             self.arrived += isinstance(found, Arrived)
 
-    def _take(self, table: str, number: int, found: Arrived | Told) -> None:
-        if isinstance(found, Told):
+    def _take(self, table: str, number: int, found: Arrived | CopyEvent) -> None:
+        if isinstance(found, CopyEvent):
             self._copies[table == "now"][found.what, found.error] += 1
             return
         about = number, found.from_initiator, found.sequence

@@ -15,7 +15,7 @@ from math import fsum
 
 from streams.capture.container import CaptureWriter
 from streams.capture.orders import Order, draw_order, line_body, order_body
-from streams.capture.record import Counts, Kind, Metadata, Record, TimestampType
+from streams.capture.record import CaptureOrigin, Counts, Metadata, Record, TimestampType
 from streams.chance import Chance
 from streams.errors import UsageError
 from streams.protocol.frames import Command, CommandKind
@@ -67,7 +67,9 @@ class _Dialog:
 
 def write_traffic(path: str | os.PathLike[str], traffic: Traffic) -> Counts:
     """Write the traffic as a capture file; returns what it holds."""
-    metadata = Metadata(Kind.GENERATED, traffic.prefix, traffic.topology, EPOCH, own_schemas())
+    metadata = Metadata(
+        CaptureOrigin.GENERATED, traffic.prefix, traffic.topology, EPOCH, own_schemas()
+    )
     with CaptureWriter(path, metadata) as writer:
         for record in generate(traffic):
             writer.write(record)

@@ -37,7 +37,7 @@ class Standing(Enum):
     UNREADABLE = "unreadable"
 
 
-class Row(NamedTuple):
+class DialogRow(NamedTuple):
     """The messages that one side of a captured dialog sent, and what becomes of them.
 
     ``flow`` is the dialog's, as its initiator began it; ``before`` and ``after`` are the databases
@@ -69,7 +69,7 @@ class Judge:
         """Return what reads a capture whose topics have this prefix."""
         return Ear.of(prefix, {**homes_of(self.new), **homes_of(self.old)})
 
-    def rows(self, talks: Iterable[Said]) -> Iterator[Row]:
+    def rows(self, talks: Iterable[Said]) -> Iterator[DialogRow]:
         """Judge dialogs that are complete: each id once, with everything that was said."""
         dialogs = Dialogs(Estate(self.old, self.now), Estate(self.new, self.now))
         for conversation, talk in talks:
@@ -79,11 +79,11 @@ class Judge:
 
     def _row(
         self, dialogs: Dialogs, conversation: str, begun: Begun | None, party: Party, messages: int
-    ) -> Row:
+    ) -> DialogRow:
         if begun is None:
             unread = conversation == UNREADABLE
             standing = Standing.UNREADABLE if unread else Standing.NO_BEGIN
-            return Row(conversation, party.from_initiator, None, messages, standing)
+            return DialogRow(conversation, party.from_initiator, None, messages, standing)
         flow, home = self._flow(begun)
         direction = flow
         if not party.from_initiator:
@@ -92,7 +92,7 @@ class Judge:
             )
         fate = dialogs.fate(direction, uuid.UUID(conversation))
         standing = Standing.JUDGED if fate.known else Standing.UNKNOWN_SENDER
-        return Row(
+        return DialogRow(
             conversation, party.from_initiator, flow, messages, standing, fate.before, fate.after,
             fate.change,
         )  # fmt: skip
@@ -109,7 +109,7 @@ class Judge:
         return flow, home
 
 
-def _compared(row: Row, arrived: Iterable[tuple[Arrival, int]]) -> Row:
+def _compared(row: DialogRow, arrived: Iterable[tuple[Arrival, int]]) -> DialogRow:
     """Hold what was predicted by the old topology against what has happened."""
     ours = [(a.at, count) for a, count in arrived if a.from_initiator is row.from_initiator]
     elsewhere = sum(count for at, count in ours if at not in row.before)
@@ -121,7 +121,7 @@ def _database(topology: Topology, instance: str, name: str) -> Database | None:
     return None if found is None else found.database(name)
 
 
-def judge_captures(files: Iterable[Path], judge: Judge) -> Iterator[Row]:
+def judge_captures(files: Iterable[Path], judge: Judge) -> Iterator[DialogRow]:
     """Judge every dialog of some captures, in the order of their ids, in constant memory.
 
     Raises InputError for what is no complete capture.
@@ -172,7 +172,7 @@ class Tally:
         return {"messages": sum(every.values()), **every, **found}
 
 
-def tally(rows: Iterable[Row]) -> Tally:
+def tally(rows: Iterable[DialogRow]) -> Tally:
     """Count rows; what is kept is as large as the number of flows."""
     messages: Counter[Standing] = Counter()
     totals: Counter[Direction] = Counter()

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from streams.capture.record import Counts, Kind, Metadata
+from streams.capture.record import CaptureOrigin, Counts, Metadata
 from streams.errors import InputError
 
 MANIFEST = "manifest.json"
@@ -130,8 +130,8 @@ def encoded(manifest: Manifest) -> str:
 
 def _decoded(found: Mapping[str, Any]) -> Manifest:
     metadata = Metadata(
-        Kind(found["kind"]), str(found["prefix"]), str(found["topology"]), int(found["created"]),
-        tuple(map(str, found.get("schemas", ()))),
+        CaptureOrigin(found["kind"]), str(found["prefix"]), str(found["topology"]),
+        int(found["created"]), tuple(map(str, found.get("schemas", ()))),
     )  # fmt: skip
     parts = tuple(
         Part(

@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 import fastavro
 
 from streams.capture.blocks import MARKER, Blocks, Damage, DamageError
-from streams.capture.record import Counts, Kind, Metadata, Record, TimestampType
+from streams.capture.record import CaptureOrigin, Counts, Metadata, Record, TimestampType
 from streams.errors import InputError
 from streams.schema import load
 from streams.schema.bounded import is_bounded
@@ -123,7 +123,7 @@ def _container(path: Path, file: IO[bytes]) -> Any:
 def _metadata(path: Path, entries: Mapping[str, str]) -> Metadata:
     try:
         return Metadata(
-            Kind(entries["hopline.kind"]),
+            CaptureOrigin(entries["hopline.kind"]),
             entries["hopline.prefix"],
             entries["hopline.topology"],
             int(entries["hopline.created"]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
-__all__ = ["Counts", "Header", "Kind", "Metadata", "Record", "TimestampType"]
+__all__ = ["CaptureOrigin", "Counts", "Header", "Metadata", "Record", "TimestampType"]
 
 Header = tuple[str, bytes | None]
 
@@ -43,7 +43,7 @@ class Record:
         return None
 
 
-class Kind(Enum):
+class CaptureOrigin(Enum):
     """Where the records of a file come from."""
 
     CAPTURED = "captured"
@@ -58,7 +58,7 @@ class Metadata:
     ``schemas``: those under which headers and values may be written, as Avro's canonical JSON.
     """
 
-    kind: Kind
+    kind: CaptureOrigin
     prefix: str
     topology: str
     created: int

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from streams.capture.arrivals import Arrived, Told, hear
+from streams.capture.arrivals import Arrived, CopyEvent, hear
 from streams.kafka import (
     Cluster,
     Consumer,
@@ -47,7 +47,7 @@ def trimmed(cluster: Cluster, began: int) -> tuple[str, ...]:
 def settle(
     cluster: Cluster,
     began: int,
-    take: Callable[[Arrived | Told], None],
+    take: Callable[[Arrived | CopyEvent], None],
     complete: Callable[[], bool],
     *,
     quiet: float,
@@ -109,7 +109,7 @@ def _read(consumer: Consumer) -> Iterator[Message]:
             raise KafkaException(error)
 
 
-def _heard(message: Message, cluster: Cluster) -> Iterator[Arrived | Told]:
+def _heard(message: Message, cluster: Cluster) -> Iterator[Arrived | CopyEvent]:
     value = message.value()
     with suppress(MalformedError):
         raw = value.encode() if isinstance(value, str) else value

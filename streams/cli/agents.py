@@ -9,7 +9,7 @@ from pathlib import Path
 from streams.errors import UsageError
 from streams.live.directory import directory_of
 from streams.services import make_classifier
-from streams.topology import Agent, Kind, Topology
+from streams.topology import Agent, ShippedService, Topology
 
 
 def refuse_agents(topology: Topology) -> None:
@@ -29,7 +29,7 @@ def refuse_agents(topology: Topology) -> None:
 def refuse_settings(agent: Agent) -> None:
     """Raise InputError or UsageError for what an agent of Hopline's own cannot begin with."""
     make_classifier(agent.classifier)
-    if agent.kind is Kind.CONFIGURATION_NOTICE:
+    if agent.kind is ShippedService.CONFIGURATION_NOTICE:
         directory_of(agent)
 
 

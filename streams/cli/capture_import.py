@@ -16,7 +16,7 @@ from streams.capture.foreign.homes import Homes, place_of
 from streams.capture.foreign.log import LogColumns
 from streams.capture.foreign.sources import Reader, Source
 from streams.capture.foreign.write import import_foreign
-from streams.capture.record import Counts, Kind, Metadata
+from streams.capture.record import CaptureOrigin, Counts, Metadata
 from streams.cli.answer_options import format_option
 from streams.cli.parameters import SERVICE, TOPIC_PREFIX
 from streams.cli.topology_argument import TopologyArgument
@@ -129,7 +129,7 @@ def import_(
     name = "" if topology is None else Path(topology).resolve().name
     counts = import_foreign(
         list(_sources(sources)), reader, between, homes, output,
-        Metadata(Kind.IMPORTED, prefix, name, time.time_ns() // 1_000_000, own_schemas()),
+        Metadata(CaptureOrigin.IMPORTED, prefix, name, time.time_ns() // 1_000_000, own_schemas()),
         ends=log is not None and not leave_open,
     )  # fmt: skip
     if format_ == "json":

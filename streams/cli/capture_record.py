@@ -14,7 +14,7 @@ import click
 from streams.capture.codec import Codec
 from streams.capture.folder import CaptureFolder
 from streams.capture.manifest import MANIFEST, Gap, Manifest, Recording, read_manifest, total
-from streams.capture.record import Kind, Metadata
+from streams.capture.record import CaptureOrigin, Metadata
 from streams.capture.recorder import Progress, Recorded, learn_from, record
 from streams.capture.recording import Point, begin, choose, go_on
 from streams.cli.interruptible import interruptible
@@ -67,7 +67,7 @@ def run(cluster: Cluster, order: Order, timeout: float) -> tuple[Manifest, Recor
         recording = go_on(cluster, former, recording, follow=order.follow)
         _tell(f"capture: going on behind {counted(total(former.parts).records, 'record')}")
     prefix = cluster.topics.prefix
-    metadata = Metadata(Kind.CAPTURED, prefix, order.topology, now, learn_from(cluster))
+    metadata = Metadata(CaptureOrigin.CAPTURED, prefix, order.topology, now, learn_from(cluster))
     with interruptible(signal.SIGINT, signal.SIGTERM) as stopped, collecting_rarely():
         folder = CaptureFolder(
             order.output, metadata, order.split, resume=former is not None, recording=recording,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from streams.capture import CaptureWriter, Kind, Metadata, Record, TimestampType
+from streams.capture import CaptureOrigin, CaptureWriter, Metadata, Record, TimestampType
 from streams.node import OutFrame, QueueMessage
 from streams.protocol import Command, Status
 from streams.simulator import START, Simulation
@@ -40,7 +40,7 @@ def write_run(path: Path, run: Simulation, topology: str) -> int:
         latest[topic] = at = max(latest[topic], record.timestamp)
         ordered.append((at, _RANKS.index(record.kind), topic, record.offset, record))
     ordered.sort(key=lambda item: item[:4])
-    metadata = Metadata(Kind.GENERATED, TOPICS.prefix, topology, START, own_schemas())
+    metadata = Metadata(CaptureOrigin.GENERATED, TOPICS.prefix, topology, START, own_schemas())
     with CaptureWriter(path, metadata) as writer:
         for *_, topic, offset, record in ordered:
             key, value, headers = _wire(record)

@@ -22,8 +22,8 @@ from streams.topology import (
     DEFAULT_SERVICES,
     Agent,
     Classification,
-    Kind,
     Language,
+    ShippedService,
     Stated,
     Topology,
 )
@@ -54,13 +54,13 @@ class AgentOptions:
                 "ROLE agents",
             )
         if wanted and (self.service is None) == (self.topology is None):
-            known = " or ".join(kind.value for kind in Kind)
+            known = " or ".join(kind.value for kind in ShippedService)
             raise UsageError("Which agents?", f"Give --topology TOPOLOGY, or --service {known}.")
         if (wanted and self.topology and shipped) or (self.service and self.names):
             raise UsageError(
                 "--topology has --agent beside it, --service the rest.", "Give one or the other."
             )
-        notice = self.service == Kind.CONFIGURATION_NOTICE.value
+        notice = self.service == ShippedService.CONFIGURATION_NOTICE.value
         if (notice and routing) or (self.service and not notice and self.directory):
             raise UsageError(
                 "--name, --classifier and --redirect are for data-dependent-routing, --directory "
@@ -73,7 +73,7 @@ class AgentOptions:
         if self.topology is not None:
             refuse_agents(self.topology)
             return agents_named(self.topology, self.names)
-        kind = Kind(self.service)
+        kind = ShippedService(self.service)
         said = {
             "service": self.name or DEFAULT_SERVICES[kind],
             "redirect": self.redirect,
@@ -88,8 +88,8 @@ class AgentOptions:
 
 AGENT_HEADINGS = {
     "Agents": ("topology", "agents", "service", "begin"),
-    f"Agents of {Kind.DATA_DEPENDENT_ROUTING.value}": ("name", "classifier", "redirect"),
-    f"Agents of {Kind.CONFIGURATION_NOTICE.value}": ("directory",),
+    f"Agents of {ShippedService.DATA_DEPENDENT_ROUTING.value}": ("name", "classifier", "redirect"),
+    f"Agents of {ShippedService.CONFIGURATION_NOTICE.value}": ("directory",),
 }
 """The options of ROLE agents, by what they are for."""
 
@@ -118,11 +118,11 @@ def agent_options(command: F) -> F:
         click.option(
             "--name",
             help="What the service is called in the catalog.  "
-            f"[default: {DEFAULT_SERVICES[Kind.DATA_DEPENDENT_ROUTING]}]",
+            f"[default: {DEFAULT_SERVICES[ShippedService.DATA_DEPENDENT_ROUTING]}]",
         ),
         click.option(
             "--service",
-            type=click.Choice([kind.value for kind in Kind]),
+            type=click.Choice([kind.value for kind in ShippedService]),
             help="Which of Hopline's own to run.",
         ),
         click.option(
@@ -161,7 +161,7 @@ def run_agents(
             raise UsageError(f"The catalog has no instance {name}.", "Apply a topology first.")
     look_beside(agents)
     where = tuple(instances) or tuple(topology.instances)
-    makers = {Kind.CONFIGURATION_NOTICE: notice_maker(cluster)}
+    makers = {ShippedService.CONFIGURATION_NOTICE: notice_maker(cluster)}
     apps = [app for a in agents for app in applications_of(a, cluster, topology, where, makers)]
     if options.begin is not None:
         for app in apps:

@@ -31,7 +31,7 @@ from streams.kafka import (
     is_forbidden,
     note_of,
 )
-from streams.node import Progress, ReadyQueue, Row
+from streams.node import Progress, ReadyQueue, ReadyRow
 from streams.node.queue import POISON
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError
@@ -214,7 +214,7 @@ class ReadAhead:
             return None
         side = (frame.conversation, not frame.parties.from_initiator)
         partition.frames[order] = frame
-        partition.queue.put(Row(order, group, side, frame.header.type, priority))
+        partition.queue.put(ReadyRow(order, group, side, frame.header.type, priority))
         return None
 
     def _failure(self, error: KafkaError) -> HoplineError | None:

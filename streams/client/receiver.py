@@ -18,7 +18,7 @@ from streams.client.conversation import Conversation, StatementError
 from streams.client.queues import QueueSettings
 from streams.errors import Number
 from streams.kafka import AbortedError, Cluster, TopicPartition
-from streams.node import Row
+from streams.node import ReadyRow
 from streams.node.queue import Side
 from streams.protocol import END_DIALOG, ERROR
 from streams.protocol import Message as Frame
@@ -228,7 +228,7 @@ class Receiver:
         if not on:
             raise StatementError(Number.QUEUE_DISABLED)
 
-    def _received(self, number: int, partition: Ahead, row: Row) -> Received:
+    def _received(self, number: int, partition: Ahead, row: ReadyRow) -> Received:
         instance, database, _ = self._where
         side = Conversation(instance, database, row.side[0], is_initiator=row.side[1])
         return Received(side, partition.frames[row.order], number, row.order)

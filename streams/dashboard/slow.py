@@ -29,7 +29,7 @@ _PAUSE, _SHARE = 3_000, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
+class CachedResult(Generic[T]):
     """What is known; ``value`` is None where nothing is.
 
     ``as_of`` is from when it is (epoch milliseconds), ``took`` how long reading took, ``tried_at``
@@ -53,7 +53,7 @@ class Answer(Generic[T]):
 
 @dataclass(slots=True)
 class _Reading:
-    answer: Answer[Any] = field(default_factory=Answer)
+    answer: CachedResult[Any] = field(default_factory=CachedResult)
     done: threading.Event = field(default_factory=threading.Event)
     """Something is known, or why not."""
 
@@ -77,7 +77,7 @@ class Slow:
         self._lock = threading.Lock()
         self._readings: OrderedDict[Hashable, _Reading] = OrderedDict()
 
-    def get(self, key: Hashable, read: Callable[[], T]) -> Answer[T]:
+    def get(self, key: Hashable, read: Callable[[], T]) -> CachedResult[T]:
         """Return what is known by now; ``read`` runs elsewhere where it is time for it."""
         with self._lock:
             reading = self._readings.setdefault(key, _Reading())
@@ -102,7 +102,7 @@ class Slow:
     def _read(self, reading: _Reading, read: Callable[[], Any]) -> None:
         began = self._now()
         try:
-            answer = Answer(read(), began, self._now() - began, began)
+            answer = CachedResult(read(), began, self._now() - began, began)
         except HoplineError as error:
             answer = self._failed(reading.answer, error.message)
         except Exception as error:  # whatever it is: it is told, and the next look tries again
@@ -113,7 +113,7 @@ class Slow:
             reading.answer = answer
         reading.done.set()
 
-    def _failed(self, before: Answer[Any], message: str) -> Answer[Any]:
+    def _failed(self, before: CachedResult[Any], message: str) -> CachedResult[Any]:
         now = self._now()
         since = before.trouble.since if before.trouble else now
         return replace(before, reading=False, tried_at=now, trouble=Trouble(since, message))

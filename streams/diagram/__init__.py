@@ -9,16 +9,16 @@ sights give the same bytes.
 from streams.diagram.fold import folded
 from streams.diagram.mermaid import mermaid_text
 from streams.diagram.participants import participants
-from streams.diagram.rows import Diagram, Participant, Place, Row, Shape, Sight, seconds
+from streams.diagram.rows import Diagram, DiagramRow, Participant, Place, Shape, Sight, seconds
 from streams.diagram.svg import Links, svg_text
 from streams.diagram.words import ack_words, error_code, event_words, excerpt, message_words
 
 __all__ = [
     "Diagram",
+    "DiagramRow",
     "Links",
     "Participant",
     "Place",
-    "Row",
     "Shape",
     "Sight",
     "ack_words",

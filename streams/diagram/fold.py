@@ -6,7 +6,16 @@ import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from streams.diagram.rows import MILLISECOND, NO_BREAK, SECOND, Place, Row, Shape, Sight, seconds
+from streams.diagram.rows import (
+    MILLISECOND,
+    NO_BREAK,
+    SECOND,
+    DiagramRow,
+    Place,
+    Shape,
+    Sight,
+    seconds,
+)
 
 TOGETHER = SECOND
 """What is folded into one row happens within this time."""
@@ -16,7 +25,7 @@ _LONGEST_ROUND = 8
 _MANY = ("message", "fragment")  # what takes an 's' in front of several numbers
 
 
-def folded(sights: Sequence[Sight], names: dict[uuid.UUID, str]) -> list[Row]:
+def folded(sights: Sequence[Sight], names: dict[uuid.UUID, str]) -> list[DiagramRow]:
     """Return the rows of what happened; ``names`` are what to call the dialogs."""
     groups = _groups(sights)
     dialogs = {s.dialog for s in sights if s.dialog is not None}
@@ -71,10 +80,10 @@ def _parts(group: Sequence[Sight]) -> list[list[Sight]]:
 # --- a row ---------------------------------------------------------------------------------------
 
 
-def _row(group: Sequence[Sight], names: dict[uuid.UUID, str]) -> Row:
+def _row(group: Sequence[Sight], names: dict[uuid.UUID, str]) -> DiagramRow:
     first = group[0]
     keys = tuple(s.key for s in group if s.key is not None)
-    row = Row(first.at, first.shape, first.ends, _text(group, names), len(group), keys=keys)
+    row = DiagramRow(first.at, first.shape, first.ends, _text(group, names), len(group), keys=keys)
     arrivals = [(s.arrived, s.arrived - s.at) for s in group if s.arrived is not None]
     if not arrivals:
         return row
@@ -113,9 +122,9 @@ def _runs(numbers: Sequence[int]) -> str:
 # --- rounds --------------------------------------------------------------------------------------
 
 
-def _rounds(rows: Sequence[Row]) -> list[Row]:
+def _rounds(rows: Sequence[DiagramRow]) -> list[DiagramRow]:
     """Keep the first of several rounds that are the same, and say how many more there are."""
-    result: list[Row] = []
+    result: list[DiagramRow] = []
     position = 0
     while position < len(rows):
         length, more = _round_at(rows, position)
@@ -128,7 +137,7 @@ def _rounds(rows: Sequence[Row]) -> list[Row]:
     return result
 
 
-def _round_at(rows: Sequence[Row], start: int) -> tuple[int, int]:
+def _round_at(rows: Sequence[DiagramRow], start: int) -> tuple[int, int]:
     """Return how long the round is that begins here, and how often it is repeated."""
     for length in range(1, _LONGEST_ROUND + 1):
         first = _alike(rows[start : start + length])
@@ -140,15 +149,15 @@ def _round_at(rows: Sequence[Row], start: int) -> tuple[int, int]:
     return 1, 0
 
 
-def _alike(rows: Sequence[Row]) -> list[tuple[object, ...]]:
+def _alike(rows: Sequence[DiagramRow]) -> list[tuple[object, ...]]:
     return [(row.shape, row.ends, row.text, row.is_lost) for row in rows]
 
 
-def _again(repeated: Sequence[Row], length: int, more: int) -> Row:
+def _again(repeated: Sequence[DiagramRow], length: int, more: int) -> DiagramRow:
     what = "the row above" if length == 1 else f"the {length} rows above"
     last = max(row.arrived or row.at for row in repeated)
     ends: Collection[Place] = dict.fromkeys(end for row in repeated for end in row.ends)
     text = f"{what} {more} times more, until {seconds(last)}"
     count = sum(row.count for row in repeated)
     keys = tuple(key for row in repeated for key in row.keys)
-    return Row(repeated[0].at, Shape.AGAIN, tuple(ends), text, count, keys=keys)
+    return DiagramRow(repeated[0].at, Shape.AGAIN, tuple(ends), text, count, keys=keys)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streams.diagram.rows import Diagram, Participant, Place, Row, arrives_late
+from streams.diagram.rows import Diagram, DiagramRow, Participant, Place, arrives_late
 from streams.prose import wrapped
 
 FONT = 12
@@ -41,7 +41,7 @@ class Slot:
     ``lands`` is the height at which a late arrow arrives.
     """
 
-    row: Row
+    row: DiagramRow
     lines: tuple[str, ...]
     y: float
     lands: float | None = None
@@ -131,14 +131,14 @@ def _right(diagram: Diagram, columns: Mapping[Place, float]) -> float:
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def _lines(row: Row) -> tuple[str, ...]:
+def _lines(row: DiagramRow) -> tuple[str, ...]:
     text = row.text + (", lost" if row.is_lost else "")
     most = _ARROW_CHARACTERS if row.shape.is_arrow else _NOTE_CHARACTERS
     most = most * len(row.ends) if not row.shape.is_arrow else most
     return tuple(wrapped(text, width=most, break_words=True))
 
 
-def _box(row: Row) -> float:
+def _box(row: DiagramRow) -> float:
     return max(map(text_width, _lines(row))) + 2 * PAD
 
 
@@ -189,7 +189,7 @@ def _landed(slot: Slot, y: float) -> Slot:
     return Slot(slot.row, slot.lines, slot.y, y)
 
 
-def _in_time(rows: Sequence[Row]) -> Iterator[tuple[int, bool]]:
+def _in_time(rows: Sequence[DiagramRow]) -> Iterator[tuple[int, bool]]:
     """Yield each row, and the arrivals of late ones among them where their time comes."""
     flying: list[tuple[int, int]] = []
     for number, row in enumerate(rows):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from streams.diagram.rows import (
     Diagram,
+    DiagramRow,
     Participant,
     Place,
-    Row,
     Shape,
     arrives_late,
     printable,
@@ -35,7 +35,7 @@ def _participant(participant: Participant, name: str) -> str:
     return f"  participant {name} as {_escaped(participant.name)}{where}"
 
 
-def _row(row: Row, ids: dict[Place, str], *, late: bool) -> str:
+def _row(row: DiagramRow, ids: dict[Place, str], *, late: bool) -> str:
     text = f"{seconds(row.at)} {_escaped(row.text)}"
     if not row.shape.is_arrow:
         return f"  note over {_over(row.ends, ids)}: {text}"

@@ -88,7 +88,7 @@ class Participant:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DiagramRow:
     """An arrow, or a note over its ``ends``; ``count`` is how many things it stands for.
 
     ``arrived`` is when the last of its copies was there, ``None`` where they were lost, and where a
@@ -117,7 +117,7 @@ class Diagram:
 
     title: str
     participants: tuple[Participant, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[DiagramRow, ...]
     left_out: tuple[str, ...] = ()
 
 
@@ -131,7 +131,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == NO_BREAK else " " for c in text)
 
 
-def arrives_late(rows: Sequence[Row], position: int) -> bool:
+def arrives_late(rows: Sequence[DiagramRow], position: int) -> bool:
     """Tell whether a row's copy was slow, and something else happened before it arrived."""
     row = rows[position]
     if row.arrived is None or row.slowest <= LATE:

@@ -21,14 +21,14 @@ _LARGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeResult:
     """What a broker says about itself: its cluster's id and the ports of the live brokers."""
 
     cluster: str
     ports: tuple[int, ...]
 
 
-def ask(port: int, timeout: float = 1.0) -> Answer | None:
+def ask(port: int, timeout: float = 1.0) -> ProbeResult | None:
     """Return the answer of the broker at the loopback port, ``None`` if none answers in time."""
     try:
         with socket.create_connection((HOST, port), timeout) as connection:
@@ -74,7 +74,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-def _parse(frame: bytes) -> Answer:
+def _parse(frame: bytes) -> ProbeResult:
     (brokers,) = struct.unpack_from(">i", frame, 8)  # after correlation id and throttle time
     at = 12
     ports = []
@@ -83,7 +83,7 @@ def _parse(frame: bytes) -> Answer:
         ports.append(int(struct.unpack_from(">i", frame, at)[0]))
         _, at = _string(frame, at + 4)
     cluster, _ = _string(frame, at)
-    return Answer(cluster, tuple(ports))
+    return ProbeResult(cluster, tuple(ports))
 
 
 def _string(frame: bytes, at: int) -> tuple[str, int]:

@@ -27,7 +27,7 @@ Show = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SelectResult:
     """The columns of a result and its rows, each by column."""
 
     columns: tuple[str, ...]
@@ -39,7 +39,7 @@ def is_select(text: str) -> bool:
     return text.split(None, 1)[:1] != [] and text.split(None, 1)[0].casefold() == "select"
 
 
-def answer(asked: Asked, text: str, time: Show) -> Answer:
+def answer(asked: Asked, text: str, time: Show) -> SelectResult:
     """Load what a SELECT names and run it; ``time`` makes what is shown of epoch milliseconds.
 
     Raises UsageError for what SQLite refuses: other statements, unknown columns and tables.
@@ -54,7 +54,7 @@ def answer(asked: Asked, text: str, time: Show) -> Answer:
         try:
             cursor = database.execute(_for_sqlite(text))
             columns = tuple(column[0] for column in cursor.description or ())
-            return Answer(columns, tuple(dict(zip(columns, r, strict=True)) for r in cursor))
+            return SelectResult(columns, tuple(dict(zip(columns, r, strict=True)) for r in cursor))
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise UsageError(
                 f"The SELECT cannot be answered: {error}.",

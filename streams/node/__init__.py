@@ -33,10 +33,10 @@ from streams.node.liveness.precedence import member_name
 from streams.node.liveness.presence import EACH_SECOND, LONGEST_PERIOD, SILENCE, Presence, period_of
 from streams.node.liveness.tenants import FRESH, LEFT, MANY, Tenancy, Tenants
 from streams.node.mirroring.claims import Claim, answer_in, claims_of
-from streams.node.mirroring.mirror import Answer, MirroredRoute, Pair, RouteState, Step
+from streams.node.mirroring.mirror import MirroredRoute, Pair, RoleAnswer, RouteState, Step
 from streams.node.mirroring.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
 from streams.node.mirroring.principals import Peers, Principals
-from streams.node.queue import Progress, ReadyQueue, Row
+from streams.node.queue import Progress, ReadyQueue, ReadyRow
 
 __all__ = [
     "EACH_SECOND",
@@ -48,7 +48,6 @@ __all__ = [
     "PROBES",
     "SILENCE",
     "UNLIMITED",
-    "Answer",
     "BeginNotice",
     "Bodies",
     "CatalogView",
@@ -82,12 +81,13 @@ __all__ = [
     "Progress",
     "QueueMessage",
     "ReadyQueue",
+    "ReadyRow",
     "Record",
     "Request",
     "RetentionFloor",
+    "RoleAnswer",
     "Roles",
     "RouteState",
-    "Row",
     "Said",
     "Seen",
     "Service",

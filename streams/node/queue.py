@@ -27,7 +27,7 @@ Side = tuple[uuid.UUID, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReadyRow:
     """A message in a queue; ``order`` is its position in the queue's topic."""
 
     order: int
@@ -101,12 +101,12 @@ class ReadyQueue:
     progress: Progress = field(default_factory=Progress)
     on: bool = True
     poison_handling: bool = True
-    _ready: dict[uuid.UUID, dict[Side, dict[int, Row]]] = field(default_factory=dict)
+    _ready: dict[uuid.UUID, dict[Side, dict[int, ReadyRow]]] = field(default_factory=dict)
     _locks: dict[uuid.UUID, Holder] = field(default_factory=dict)
-    _received: dict[Holder, list[Row]] = field(default_factory=dict)
+    _received: dict[Holder, list[ReadyRow]] = field(default_factory=dict)
     _seen: int = 0
 
-    def put(self, row: Row) -> None:
+    def put(self, row: ReadyRow) -> None:
         """Take a message of the topic, in its order; one that was received before is skipped."""
         self._seen = max(self._seen, row.order + 1)
         if not self.progress.has(row.order):
@@ -126,7 +126,7 @@ class ReadyQueue:
         *,
         conversation: Side | None = None,
         group: uuid.UUID | None = None,
-    ) -> tuple[Row, ...] | Number:
+    ) -> tuple[ReadyRow, ...] | Number:
         """RECEIVE TOP (``top``): messages of one conversation group, which is locked by it.
 
         Without WHERE it is the group with the highest priority that nobody else has locked.
@@ -222,7 +222,7 @@ class ReadyQueue:
         rows = [row for side in self._ready[group].values() for row in side.values()]
         return -max(row.priority for row in rows), min(row.order for row in rows)
 
-    def _by_priority(self, sides: dict[Side, dict[int, Row]]) -> list[Side]:
+    def _by_priority(self, sides: dict[Side, dict[int, ReadyRow]]) -> list[Side]:
         def urgency(side: Side) -> tuple[int, int]:
             rows = sides[side].values()
             return -max(row.priority for row in rows), min(row.order for row in rows)
@@ -240,10 +240,10 @@ class ReadyQueue:
 
     # --- what is there ---------------------------------------------------------------------------
 
-    def _add(self, row: Row) -> None:
+    def _add(self, row: ReadyRow) -> None:
         self._ready.setdefault(row.group, {}).setdefault(row.side, {})[row.order] = row
 
-    def _remove(self, row: Row) -> None:
+    def _remove(self, row: ReadyRow) -> None:
         sides = self._ready[row.group]
         del sides[row.side][row.order]
         if not sides[row.side]:
@@ -283,5 +283,5 @@ def _none_between(waiting: list[int], after: int, before: int) -> bool:
     return bisect(waiting, after) == bisect(waiting, before)
 
 
-def _in_order(rows: dict[int, Row]) -> list[Row]:
+def _in_order(rows: dict[int, ReadyRow]) -> list[ReadyRow]:
     return sorted(rows.values(), key=lambda row: row.rank)

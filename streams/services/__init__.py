@@ -16,16 +16,16 @@ from streams.services.data_dependent import (
     Send,
     Turn,
 )
-from streams.services.notice import Answer, answer, purge
+from streams.services.notice import NoticeAnswer, answer, purge
 
 __all__ = [
     "Action",
-    "Answer",
     "Begin",
     "Classifier",
     "End",
     "Handle",
     "Incoming",
+    "NoticeAnswer",
     "Redirector",
     "Router",
     "Send",

@@ -31,7 +31,7 @@ Refusal = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class NoticeAnswer:
     """T-SQL for the database that asks, perhaps none; or why there is none."""
 
     sql: str = ""
@@ -60,7 +60,7 @@ def _is_mirror(place: tuple[str, Database]) -> bool:
 
 def answer(
     asked: MissingRoute, offers: Sequence[Offer], routes: Sequence[Route], now: float
-) -> Answer:
+) -> NoticeAnswer:
     """Decide what a request is answered.
 
     ``offers`` are the directory's for the service, ``routes`` those of the database that asks;
@@ -69,11 +69,11 @@ def answer(
     """
     refusal = _refusal(asked, offers)
     if refusal is not None:
-        return Answer(refusal=refusal)
+        return NoticeAnswer(refusal=refusal)
     there = {route_key(route) for route in routes if not _expired(route, now)}
     ways = {offer.key: offer for offer in offers}
     missing = (offer for key, offer in ways.items() if key not in there)
-    return Answer("\n".join([*purge(routes, now), *map(_create, missing)]))
+    return NoticeAnswer("\n".join([*purge(routes, now), *map(_create, missing)]))
 
 
 def purge(routes: Iterable[Route], now: float) -> Iterator[str]:

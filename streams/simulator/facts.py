@@ -54,7 +54,7 @@ class Queued(NamedTuple):
         return Direction(conversation, parties.from_initiator, parties.from_broker)
 
 
-class Told(NamedTuple):
+class EmittedEvent(NamedTuple):
     """An event, and when it was emitted (virtual microseconds)."""
 
     at: int
@@ -73,7 +73,7 @@ class Facts:
     senders: dict[Direction, tuple[str, DialogKey]] = field(default_factory=dict)
     let_go: dict[Direction, dict[int, int]] = field(default_factory=dict)
     queued: list[Queued] = field(default_factory=list)
-    events: list[Told] = field(default_factory=list)
+    events: list[EmittedEvent] = field(default_factory=list)
     acts: list[dict[str, Any]] = field(default_factory=list)
     received: list[dict[str, Any]] = field(default_factory=list)
     dropped: Counter[int] = field(default_factory=Counter)
@@ -101,7 +101,7 @@ class Facts:
 
     def tell(self, at: int, event: Event) -> None:
         """Note an event of an endpoint worker or a forwarder."""
-        self.events.append(Told(at, event))
+        self.events.append(EmittedEvent(at, event))
         if event["event"] == EventKind.MESSAGE_UNDELIVERABLE and "message_id" in event:
             if event["error"] == Number.DUPLICATE:
                 self.duplicates += 1

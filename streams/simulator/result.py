@@ -12,7 +12,7 @@ from streams.errors import EventKind
 from streams.node.views import conversation_endpoint, transmission_queue
 from streams.protocol import Dialog
 from streams.simulator.clock import SECOND, START
-from streams.simulator.facts import Facts, Queued, Told
+from streams.simulator.facts import EmittedEvent, Facts, Queued
 from streams.simulator.invariants import Violation
 from streams.simulator.storage import Store, read_command, read_message
 
@@ -112,7 +112,7 @@ def account(run: Simulation) -> Row:
     return _summary(run.facts, ids)
 
 
-def _event(told: Told) -> Row:
+def _event(told: EmittedEvent) -> Row:
     kind = EventKind(told.event["event"])
     row = {**told.event, "at": told.at / SECOND, "name": kind.title}
     row["error"] = int(row["error"])

@@ -10,12 +10,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 from streams.store.message_tables import MESSAGE_KINDS
 from streams.store.state_tables import STATE_KINDS
 from streams.store.tables import KINDS as FIGURES
-from streams.store.tables import Kind
+from streams.store.tables import RowKind
 
-KINDS: dict[type, Kind] = {**FIGURES, **MESSAGE_KINDS, **STATE_KINDS}
+KINDS: dict[type, RowKind] = {**FIGURES, **MESSAGE_KINDS, **STATE_KINDS}
 
 
-def upsert(kind: Kind, dialect: str) -> sa.Executable:
+def upsert(kind: RowKind, dialect: str) -> sa.Executable:
     """Return the statement that writes rows of a kind, unless the known ones count more."""
     if kind.forgets:
         return _forget(kind)
@@ -39,7 +39,7 @@ def _kept(table: sa.Table, new: Any, name: str, unless: tuple[str, ...]) -> Any:
     return sa.case((same, held), else_=new[name])
 
 
-def _forget(kind: Kind) -> sa.Executable:
+def _forget(kind: RowKind) -> sa.Executable:
     """Return the statement that notes of rows that nothing is kept of them any more."""
     table = kind.table
     gone = sa.bindparam("b_gone_at", type_=table.c.gone_at.type)

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Boolean, Column, String, Table, Text
 
 from streams.store.message_rows import CopiedMessage, FoundMessage, Gap, MissingMessage
-from streams.store.tables import METADATA, Kind
+from streams.store.tables import METADATA, RowKind
 
 
 def _number(name: str, *, nullable: bool = False, index: bool = False) -> Column[int]:
@@ -87,10 +87,10 @@ GAPS = _table(
 
 _MESSAGE = ("conversation", "message_id")
 
-MESSAGE_KINDS: dict[type, Kind] = {
-    MissingMessage: Kind(MISSING, _MESSAGE, "seen_at"),
-    FoundMessage: Kind(FOUND, _MESSAGE, "delivered_at"),
+MESSAGE_KINDS: dict[type, RowKind] = {
+    MissingMessage: RowKind(MISSING, _MESSAGE, "seen_at"),
+    FoundMessage: RowKind(FOUND, _MESSAGE, "delivered_at"),
     # A later row of the same message is about copies that came longer apart than the horizon.
-    CopiedMessage: Kind(COPIED, (*_MESSAGE, "first_at"), "copies"),
-    Gap: Kind(GAPS, ("topic", "conversation", "from_initiator", "window_start"), "count"),
+    CopiedMessage: RowKind(COPIED, (*_MESSAGE, "first_at"), "copies"),
+    Gap: RowKind(GAPS, ("topic", "conversation", "from_initiator", "window_start"), "count"),
 }

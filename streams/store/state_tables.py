@@ -17,7 +17,7 @@ from streams.store.state_rows import (
     SignSample,
     Trouble,
 )
-from streams.store.tables import METADATA, Kind, key_column, whole
+from streams.store.tables import METADATA, RowKind, key_column, whole
 
 
 def _name(name: str, *, nullable: bool = False) -> Column[str]:
@@ -112,8 +112,8 @@ LINKS = _samples("link_samples", _name("other"))
 
 _SIDE = ("instance", "database", "conversation", "is_initiator")
 
-STATE_KINDS: dict[type, Kind] = {
-    DialogSide: Kind(
+STATE_KINDS: dict[type, RowKind] = {
+    DialogSide: RowKind(
         DIALOGS,
         _SIDE,
         "position",
@@ -125,18 +125,18 @@ STATE_KINDS: dict[type, Kind] = {
             "waiting_since": ("acknowledged",),
         },
     ),
-    DialogGone: Kind(DIALOGS, _SIDE, "position", forgets=True),
-    Trouble: Kind(
+    DialogGone: RowKind(DIALOGS, _SIDE, "position", forgets=True),
+    Trouble: RowKind(
         TROUBLES,
         ("instance", "database", "conversation", "is_initiator", "event", "error"),
         "last_at",
         kept={"first_at": ()},
     ),
-    QueueSample: Kind(QUEUES, ("instance", "at"), "until"),
-    LagSample: Kind(LAGS, ("instance", "role", "topic", "at"), "until"),
-    SignSample: Kind(SIGNS, ("instance", "at"), "until"),
-    HeldSample: Kind(HELD, ("instance", "at"), "until"),
-    LinkSample: Kind(LINKS, ("instance", "other", "at"), "until"),
+    QueueSample: RowKind(QUEUES, ("instance", "at"), "until"),
+    LagSample: RowKind(LAGS, ("instance", "role", "topic", "at"), "until"),
+    SignSample: RowKind(SIGNS, ("instance", "at"), "until"),
+    HeldSample: RowKind(HELD, ("instance", "at"), "until"),
+    LinkSample: RowKind(LINKS, ("instance", "other", "at"), "until"),
 }
 
 SAMPLES: tuple[type[Sample], ...] = (QueueSample, LagSample, SignSample, HeldSample, LinkSample)

@@ -138,7 +138,7 @@ SETTINGS = Table(
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RowKind:
     """Where one kind of row is kept: what identifies it, and the figure that only ever grows.
 
     ``kept`` are the columns that keep the value they have, if any, as long as the columns named
@@ -161,10 +161,10 @@ _WINDOW = ("window_start", "window_end")
 
 _WAY = ("from_service", "to_service", "target", "path", "hops", "leg", "leg_from", "leg_to")
 
-KINDS: dict[type, Kind] = {
-    LatencyWindow: Kind(LATENCY, (*_WINDOW, *_WAY), "count"),
-    LatencyStretch: Kind(STRETCHES, (*_WINDOW, *_WAY), "count"),
-    EventWindow: Kind(
+KINDS: dict[type, RowKind] = {
+    LatencyWindow: RowKind(LATENCY, (*_WINDOW, *_WAY), "count"),
+    LatencyStretch: RowKind(STRETCHES, (*_WINDOW, *_WAY), "count"),
+    EventWindow: RowKind(
         EVENTS,
         (
             *_WINDOW, "event", "error", "instance", "database", "from_service", "to_service",
@@ -172,6 +172,6 @@ KINDS: dict[type, Kind] = {
         ),
         "count",
     ),
-    MalformedWindow: Kind(MALFORMED, (*_WINDOW, "topic", "reason"), "count"),
-    Repeat: Kind(REPEATS, ("topic", "message_id", "fragment"), "copies"),
+    MalformedWindow: RowKind(MALFORMED, (*_WINDOW, "topic", "reason"), "count"),
+    Repeat: RowKind(REPEATS, ("topic", "message_id", "fragment"), "copies"),
 }  # fmt: skip

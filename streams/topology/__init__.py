@@ -10,8 +10,8 @@ from streams.topology.agents import (
     DEFAULT_SERVICES,
     Agent,
     Classification,
-    Kind,
     Language,
+    ShippedService,
     Stated,
 )
 from streams.topology.catalog import catalog_key, flatten, split_key, unflatten
@@ -108,7 +108,6 @@ __all__ = [
     "Grant",
     "Ingress",
     "Instance",
-    "Kind",
     "Language",
     "MessageType",
     "Mirror",
@@ -124,6 +123,7 @@ __all__ = [
     "Sender",
     "Service",
     "Severity",
+    "ShippedService",
     "Skipped",
     "Source",
     "Stated",

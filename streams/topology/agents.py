@@ -1,7 +1,8 @@
 """Who answers which service: the agents that a topology states, and that `hopline up` runs.
 
-An agent is a process: a service that comes with Hopline (:class:`Kind`), or an application of
-somebody's own (``MODULE:APP``). No worker needs to know, so agents stay out of the catalog.
+An agent is a process: a service that comes with Hopline (:class:`ShippedService`), or an
+application of the user's own (``MODULE:APP``). Agents stay out of the catalog: no worker needs to
+know of them.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from streams.routing import CONFIGURATION_SERVICE
 from streams.topology.findings import NOWHERE, Source
 
 
-class Kind(Enum):
+class ShippedService(Enum):
     """A service that comes with Hopline."""
 
     DATA_DEPENDENT_ROUTING = "data-dependent-routing"
     CONFIGURATION_NOTICE = "configuration-notice"
 
 
-DEFAULT_SERVICES: Mapping[Kind, str] = {
-    Kind.DATA_DEPENDENT_ROUTING: "DataDependentRouting",
-    Kind.CONFIGURATION_NOTICE: CONFIGURATION_SERVICE,
+DEFAULT_SERVICES: Mapping[ShippedService, str] = {
+    ShippedService.DATA_DEPENDENT_ROUTING: "DataDependentRouting",
+    ShippedService.CONFIGURATION_NOTICE: CONFIGURATION_SERVICE,
 }
 """The service of each kind for which no other is stated (U-40)."""
 
@@ -73,7 +74,7 @@ class Classification:
 class Agent:
     """A process that answers services; ``settings`` are those of its kind that are texts.
 
-    ``runs`` is the value of a :class:`Kind`, or MODULE:APP.
+    ``runs`` is the value of a :class:`ShippedService`, or MODULE:APP.
     """
 
     name: str
@@ -88,9 +89,9 @@ class Agent:
         return self.setting("service") or (DEFAULT_SERVICES[self.kind] if self.kind else None)
 
     @property
-    def kind(self) -> Kind | None:
+    def kind(self) -> ShippedService | None:
         """Return which of Hopline's services it is; ``None`` for an application of one's own."""
-        return next((kind for kind in Kind if kind.value == self.runs.text), None)
+        return next((kind for kind in ShippedService if kind.value == self.runs.text), None)
 
     def setting(self, name: str) -> str | None:
         """Return a setting's text, if it is stated."""

@@ -51,7 +51,7 @@ class On(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RoleGrant:
     """What a role needs of a resource; ``name`` is a kind of topic, or what a name begins with.
 
     Of a topic ``On.OWN`` it is what stands behind the role's own name.
@@ -69,19 +69,19 @@ class RoleKind:
     """A kind of role: what it is for, and its rows."""
 
     says: str
-    rows: tuple[Row, ...]
+    rows: tuple[RoleGrant, ...]
 
 
-def _topic(name: str, on: On, may: str, why: str) -> Row:
-    return Row(Resource.TOPIC, name, on, tuple(map(Operation, may.split())), why)
+def _topic(name: str, on: On, may: str, why: str) -> RoleGrant:
+    return RoleGrant(Resource.TOPIC, name, on, tuple(map(Operation, may.split())), why)
 
 
-def _group(name: str, on: On, may: str, why: str) -> Row:
-    return Row(Resource.GROUP, name, on, tuple(map(Operation, may.split())), why)
+def _group(name: str, on: On, may: str, why: str) -> RoleGrant:
+    return RoleGrant(Resource.GROUP, name, on, tuple(map(Operation, may.split())), why)
 
 
-def _transactions(name: str, on: On, why: str) -> Row:
-    return Row(Resource.TRANSACTIONAL_ID, name, on, (Operation.WRITE,), why)
+def _transactions(name: str, on: On, why: str) -> RoleGrant:
+    return RoleGrant(Resource.TRANSACTIONAL_ID, name, on, (Operation.WRITE,), why)
 
 
 _CATALOG = _topic("catalog", On.CLUSTER, "Read", "routes, services and queues, as they are now")
@@ -286,7 +286,7 @@ FOR_ONE: Mapping[str, RoleKind] = {
 }
 """The same kinds where they are to write for one instance only: ``outbox.ServerA``."""
 
-EXTRA: Mapping[str, tuple[Row, ...]] = {
+EXTRA: Mapping[str, tuple[RoleGrant, ...]] = {
     "data-dependent-routing": (
         _topic(
             "-resolved_conversations-changelog",

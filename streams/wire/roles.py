@@ -15,7 +15,7 @@ from streams.topology import (
     Agent,
     Database,
     Instance,
-    Kind,
+    ShippedService,
     Topology,
     home_of,
     next_instances,
@@ -23,7 +23,7 @@ from streams.topology import (
     queue_of,
     queues_of,
 )
-from streams.wire.grants import EXTRA, FOR_ONE, ROLES, On, Operation, Resource, RoleKind, Row
+from streams.wire.grants import EXTRA, FOR_ONE, ROLES, On, Operation, Resource, RoleGrant, RoleKind
 from streams.wire.topics import Topics, escape
 
 _ONE_EACH = ("apply", "publish", "outbox", "monitor", "verify", "observer", "trace", "replay")
@@ -158,7 +158,7 @@ def _agents(topology: Topology, topics: Topics, agent: Agent) -> Iterator[Role]:
         yield _role(topics, "agent", place, _extra(agent))
 
 
-def _extra(agent: Agent) -> tuple[Row, ...]:
+def _extra(agent: Agent) -> tuple[RoleGrant, ...]:
     """Return what the agent's kind needs; who only redirects keeps no table."""
     keeps_nothing = agent.setting("redirect") is not None
     return () if agent.kind is None or keeps_nothing else EXTRA[agent.kind.value]
@@ -175,10 +175,10 @@ def _foreign(topology: Topology, topics: Topics) -> Iterator[Role]:
 
 def group_of(agent: Agent, topics: Topics, instance: str, database: str) -> str:
     """Return the group under which an agent that comes with Hopline reads."""
-    if agent.kind is Kind.CONFIGURATION_NOTICE:
+    if agent.kind is ShippedService.CONFIGURATION_NOTICE:
         return topics.name("configuration", instance, database)
     named = agent.service or ""
-    is_default = named == DEFAULT_SERVICES[Kind.DATA_DEPENDENT_ROUTING]
+    is_default = named == DEFAULT_SERVICES[ShippedService.DATA_DEPENDENT_ROUTING]
     return topics.name("routing", instance, database, *(() if is_default else (named,)))
 
 
@@ -189,7 +189,7 @@ def _role(
     topics: Topics,
     kind: str,
     place: _Place,
-    extra: tuple[Row, ...] = (),
+    extra: tuple[RoleGrant, ...] = (),
     of: RoleKind | None = None,
 ) -> Role:
     of = of or ROLES[kind]
@@ -208,7 +208,7 @@ def _role(
     return Role(name, kind, of.says, tuple(found.values()))
 
 
-def _resources(topics: Topics, row: Row, place: _Place) -> Iterator[tuple[str, bool]]:
+def _resources(topics: Topics, row: RoleGrant, place: _Place) -> Iterator[tuple[str, bool]]:
     """Yield the names that a row stands for at a place, and whether names only begin so."""
     if row.resource is Resource.TOPIC:
         yield from _topics(topics, row, place)
@@ -239,7 +239,7 @@ def _itself_and_below(name: str) -> Iterator[tuple[str, bool]]:
     yield f"{name}.", True
 
 
-def _of_home(row: Row, begins: str, home: str, place: _Place) -> Iterator[tuple[str, bool]]:
+def _of_home(row: RoleGrant, begins: str, home: str, place: _Place) -> Iterator[tuple[str, bool]]:
     if row.resource is Resource.TRANSACTIONAL_ID:  # one for each slot
         yield f"{begins}{escape(home)}.", True
         return
@@ -248,7 +248,7 @@ def _of_home(row: Row, begins: str, home: str, place: _Place) -> Iterator[tuple[
         yield f"{begins}{home}.", True  # one for each epoch of the pair
 
 
-def _topics(topics: Topics, row: Row, place: _Place) -> Iterator[tuple[str, bool]]:
+def _topics(topics: Topics, row: RoleGrant, place: _Place) -> Iterator[tuple[str, bool]]:
     match row.on:
         case On.CLUSTER:
             yield topics.name(row.name), False

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.layers import CASES, TARGET
 from streams.analysis import find_paths, find_sender
 from streams.analysis.paths.network import Common, Network, Pick, State
-from streams.analysis.paths.ways import KEYS, Kind, Total, Way, Ways
+from streams.analysis.paths.ways import KEYS, PathClass, Total, Way, Ways
 from streams.topology import (
     MSDB,
     Database,
@@ -92,10 +92,10 @@ def test_ways_shares_and_verdict_are_those_of_walking(topology: Topology) -> Non
 def test_totals_are_sums_of_the_ways(topology: Topology) -> None:
     """Ways and shares are counted by end and number of hops."""
     ways = Ways(Network(Common.of(topology), "S", True, None, NOW), State("A", "D", None))
-    sums: dict[Kind, Total] = {}
+    sums: dict[PathClass, Total] = {}
     for way in ways.listed():
         picks = frozenset[Pick]().union(*(step.picks for _, step in way.hops))
-        kind = Kind(way.ending, len(way.hops), picks)
+        kind = PathClass(way.ending, len(way.hops), picks)
         old = sums.get(kind, Total())
         sums[kind] = Total(old.ways + 1, old.share + way.share)
     assert ways.totals() == sums

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from streams.capture import CaptureWriter, Kind, Metadata, Record, TimestampType
+from streams.capture import CaptureOrigin, CaptureWriter, Metadata, Record, TimestampType
 from streams.protocol.frames import Command, CommandKind
 from streams.wire import Topics
 from streams.wire.records import command_record
@@ -48,7 +48,7 @@ def records(said: Iterable[Said], prefix: str = "ssb.") -> list[Record]:
 
 def capture(path: Path, made: Iterable[Record], prefix: str = "ssb.") -> Path:
     """Write a capture of these records."""
-    with CaptureWriter(path, Metadata(Kind.CAPTURED, prefix, "test", 0)) as writer:
+    with CaptureWriter(path, Metadata(CaptureOrigin.CAPTURED, prefix, "test", 0)) as writer:
         for record in made:
             writer.write(record)
     return path

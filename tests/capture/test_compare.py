@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from streams.capture.arrivals import Arrived, Copy, Told, hear
+from streams.capture.arrivals import Arrived, Copy, CopyEvent, hear
 from streams.capture.compare import Comparison, Differing, Ledger
 from streams.capture.forecast import Side
 from streams.capture.judge import Standing
@@ -29,7 +29,9 @@ def side(dialog: str, messages: int, places: tuple[str, ...] | None = (B,)) -> S
     return Side(dialog, f"new {dialog}", True, messages, places, standing)
 
 
-def compared(sides: list[Side], was: list[Arrived | Told], now: list[Arrived | Told]) -> Comparison:
+def compared(
+    sides: list[Side], was: list[Arrived | CopyEvent], now: list[Arrived | CopyEvent]
+) -> Comparison:
     with Ledger() as ledger:
         for one in sides:
             ledger.expect(one)
@@ -74,8 +76,8 @@ def test_what_is_another_jobs_or_of_another_time_counts_nothing() -> None:
 
 
 def test_repeats_and_copies_are_counted_for_both_runs() -> None:
-    def told(dialog: str, what: Copy, error: int) -> Told:
-        return Told(dialog, what, error, 1_000)
+    def told(dialog: str, what: Copy, error: int) -> CopyEvent:
+        return CopyEvent(dialog, what, error, 1_000)
 
     was = [arrived("a", 0, ms=7), told("a", Copy.REMOVED, 11218), told("a", Copy.DROPPED, 28007)]
     now = [
@@ -114,7 +116,7 @@ PARTIES = Parties("TargetService", "B", "InitiatorService", "A", "DEFAULT", True
 QUEUE = Topics().queue("ServerB", "DatabaseB", "TargetQueue")
 
 
-def queued(type_: str, flags: Flag = Flag.NONE, fragment: int = 0) -> list[Arrived | Told]:
+def queued(type_: str, flags: Flag = Flag.NONE, fragment: int = 0) -> list[Arrived | CopyEvent]:
     header = Header(uuid.UUID(int=2), type_, 3, 100, 9_999, flags, fragment, fragment + 1)
     visits = (("ServerA", 105), ("ServerB", 107), (B, 109))
     _, value, headers = queue_record(
@@ -157,7 +159,7 @@ def test_events_tell_of_copies(kind: EventKind, error: int, what: Copy | None) -
     event = {"event": int(kind), "error": error, "at": 7, "instance": "ServerA"}
     value = encode_event({**event, "conversation": str(ONE), "from_initiator": True})
     found = list(hear("ssb.event", (), value, Topics()))
-    assert found == ([] if what is None else [Told(str(ONE), what, error, 7)])
+    assert found == ([] if what is None else [CopyEvent(str(ONE), what, error, 7)])
 
 
 def test_what_cannot_be_read_says_nothing() -> None:

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.capture import (
+    CaptureOrigin,
     CaptureReader,
     CaptureWriter,
     Counts,
-    Kind,
     Metadata,
     Record,
     TimestampType,
@@ -26,7 +26,7 @@ from streams.capture.manifest import MANIFEST, Manifest, Part, encoded
 from streams.errors import InputError, UsageError
 from streams.schema import load
 
-METADATA = Metadata(Kind.CAPTURED, "ssb.", "combined", 1_767_600_000_000)
+METADATA = Metadata(CaptureOrigin.CAPTURED, "ssb.", "combined", 1_767_600_000_000)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 BYTES = st.none() | st.binary(max_size=40)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -67,7 +67,7 @@ def written(path: Path, count: int = 2_000) -> list[Record]:
 
 @given(
     st.lists(RECORDS, max_size=6),
-    st.builds(Metadata, st.sampled_from(Kind), TEXT, TEXT, st.integers(0, 2**53)),
+    st.builds(Metadata, st.sampled_from(CaptureOrigin), TEXT, TEXT, st.integers(0, 2**53)),
 )
 def test_what_is_written_is_read(records: list[Record], metadata: Metadata) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -282,7 +282,7 @@ def test_a_manifest_that_means_nothing_is_refused_with_its_place(
     tmp_path: Path, old: str, new: str
 ) -> None:
     part = Part("part.avro", Counts(), 5, "0" * 64)
-    text = encoded(Manifest(Metadata(Kind.CAPTURED, "ssb.", "x", 1), (part,)))
+    text = encoded(Manifest(Metadata(CaptureOrigin.CAPTURED, "ssb.", "x", 1), (part,)))
     (tmp_path / MANIFEST).write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError, match="The manifest cannot be read"):
         CaptureReader(tmp_path)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from streams.capture import CaptureReader, Kind, Record
+from streams.capture import CaptureOrigin, CaptureReader, Record
 from streams.capture.generate import EPOCH, ORDER, ORDER_LINE, Traffic, generate, write_traffic
 from streams.errors import UsageError
 from streams.protocol.frames import Command, CommandKind
@@ -55,7 +55,7 @@ def test_the_shipped_file_is_what_the_generator_writes(tmp_path: Path) -> None:
 
 def test_the_shipped_file_is_large_enough_and_small_enough() -> None:
     reader = CaptureReader(SHIPPED)
-    assert reader.metadata.kind is Kind.GENERATED
+    assert reader.metadata.kind is CaptureOrigin.GENERATED
     assert reader.counts is not None
     assert reader.counts.records == 2_000 + 20_000 + 2_000
     assert 1_000_000 < SHIPPED.stat().st_size <= 5_000_000

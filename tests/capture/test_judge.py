@@ -16,7 +16,7 @@ import pytest
 from streams.analysis import find_paths, find_sender
 from streams.analysis.diff import Change, Direction, remove
 from streams.capture.group import group
-from streams.capture.judge import Judge, Row, Standing, judge_captures, tally
+from streams.capture.judge import DialogRow, Judge, Standing, judge_captures, tally
 from streams.capture.record import Record, TimestampType
 from streams.capture.talks import Ear, merge
 from streams.errors import InputError
@@ -40,11 +40,11 @@ def judge(*left_out: str) -> Judge:
     return Judge(old, new, NOW)
 
 
-def rows(judge: Judge, *paths: Path) -> list[Row]:
+def rows(judge: Judge, *paths: Path) -> list[DialogRow]:
     return list(judge_captures(paths, judge))
 
 
-def places(topology: Topology, row: Row) -> tuple[str, ...]:
+def places(topology: Topology, row: DialogRow) -> tuple[str, ...]:
     """Return which databases take a dialog, as `hopline path --conversation` says."""
     sender = find_sender(topology, FLOW.sender, FLOW.to)
     paths = find_paths(topology, sender, FLOW.to, NOW, conversation=uuid.UUID(row.conversation))

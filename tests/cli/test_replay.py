@@ -17,7 +17,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from streams.capture import CaptureReader, CaptureWriter, Kind, Metadata, Record, TimestampType
+from streams.capture import (
+    CaptureOrigin,
+    CaptureReader,
+    CaptureWriter,
+    Metadata,
+    Record,
+    TimestampType,
+)
 from streams.capture.generate import Traffic, write_traffic
 from streams.cli import main
 from streams.kafka import Cluster, Message, create, read_all
@@ -95,7 +102,7 @@ def test_what_is_no_command_of_ours_arrives_byte_for_byte(
         Record(topic, 0, 2, -1, TimestampType.NONE, b"\xff", headers[1:], b"\x00body"),
     ]
     other = replace(records[0], topic=f"{unique}in.ServerA")
-    with CaptureWriter(tmp_path / "c", Metadata(Kind.CAPTURED, unique, "", 0)) as writer:
+    with CaptureWriter(tmp_path / "c", Metadata(CaptureOrigin.CAPTURED, unique, "", 0)) as writer:
         for record in [*records, other]:
             writer.write(record)
     code, out, err = run(tmp_path / "c", "--bootstrap", kafka)
@@ -129,7 +136,7 @@ def test_a_rejected_record_is_named_and_fails_the_replay(
         replace(small, key=b"big", value=os.urandom(200_000)),
         replace(small, key=b"huge", value=os.urandom(2_000_000)),
     ]
-    with CaptureWriter(tmp_path / "c", Metadata(Kind.CAPTURED, unique, "", 0)) as writer:
+    with CaptureWriter(tmp_path / "c", Metadata(CaptureOrigin.CAPTURED, unique, "", 0)) as writer:
         for record in records:
             writer.write(record)
     code, out, err = run(tmp_path / "c", "--bootstrap", kafka, "--speed", "1")
@@ -193,7 +200,7 @@ def test_an_interrupt_ends_with_what_was_sent(tmp_path: Path, kafka: str, unique
 
 def test_a_capture_without_commands(tmp_path: Path) -> None:
     record = Record("ssb.in.A", 0, 0, 5, TimestampType.CREATE_TIME, b"a", (), b"x")
-    with CaptureWriter(tmp_path / "c", Metadata(Kind.CAPTURED, "ssb.", "", 0)) as writer:
+    with CaptureWriter(tmp_path / "c", Metadata(CaptureOrigin.CAPTURED, "ssb.", "", 0)) as writer:
         writer.write(record)
     code, _, err = run(tmp_path / "c", "--bootstrap", "127.0.0.1:1")
     assert code == 2

@@ -26,7 +26,14 @@ import pytest
 from click.testing import CliRunner
 
 from streams.analysis.diff import remove
-from streams.capture import CaptureReader, CaptureWriter, Kind, Metadata, Record, TimestampType
+from streams.capture import (
+    CaptureOrigin,
+    CaptureReader,
+    CaptureWriter,
+    Metadata,
+    Record,
+    TimestampType,
+)
 from streams.capture.compare import LISTED
 from streams.capture.generate import Traffic, generate, write_traffic
 from streams.capture.judge import Judge, judge_captures
@@ -129,7 +136,9 @@ def _until_grown(cluster: Cluster, topic: str, before: int, process: subprocess.
 def recorded(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return the capture of all that a running system did with the shop's traffic."""
     folder, prefix = tmp_path_factory.mktemp("recorded"), f"t{uuid.uuid4().hex[:8]}."
-    with CaptureWriter(folder / "said.avro", Metadata(Kind.GENERATED, "ssb.", "", 0)) as writer:
+    with CaptureWriter(
+        folder / "said.avro", Metadata(CaptureOrigin.GENERATED, "ssb.", "", 0)
+    ) as writer:
         for record in generate(SHOP):
             said = read_command(record.key, record.value, list(record.headers), 0)
             _, _, headers = command_record(said._replace(type=None))
@@ -144,7 +153,7 @@ def recorded(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 def _record(system: System, path: Path) -> Path:
     topics = system.cluster.topics
-    metadata = Metadata(Kind.CAPTURED, topics.prefix, "load_balanced", 0)
+    metadata = Metadata(CaptureOrigin.CAPTURED, topics.prefix, "load_balanced", 0)
     with CaptureWriter(path, metadata) as writer:
         for name in sorted(topic_names(system.cluster)):
             place = place_of(name, topics)
@@ -272,7 +281,7 @@ def test_wrong_use(tmp_path: Path, words: list[str], said: str) -> None:
 
 def test_a_clock_that_was_wrong_is_told_before_anything_is_sent(tmp_path: Path) -> None:
     topic = "ssb.cmd.ServerA"
-    with CaptureWriter(tmp_path / "c", Metadata(Kind.CAPTURED, "ssb.", "", 0)) as writer:
+    with CaptureWriter(tmp_path / "c", Metadata(CaptureOrigin.CAPTURED, "ssb.", "", 0)) as writer:
         for n, at in enumerate((1_767_600_000_000, 32_503_680_000_000)):
             kind = TimestampType.CREATE_TIME
             writer.write(Record(topic, 0, n, at, kind, b"k", (), b""))

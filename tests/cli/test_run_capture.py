@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from streams.capture import CaptureReader, Kind, Record
+from streams.capture import CaptureOrigin, CaptureReader, Record
 from streams.cli import main
 from streams.diagram import mermaid_text, svg_text
 from streams.resources import topologies_dir
@@ -126,7 +126,10 @@ def test_every_record_of_a_run_can_be_read_as_on_kafka(
     assert kinds == {"cmd", "out", "txq", "in", "ack", "queue", "event"}
     assert ends[queue] == messages
     metadata = CaptureReader(tmp_path / "a.avro").metadata
-    assert (metadata.kind, metadata.topology) == (Kind.GENERATED, scenario.partition("/")[0])
+    assert (metadata.kind, metadata.topology) == (
+        CaptureOrigin.GENERATED,
+        scenario.partition("/")[0],
+    )
 
 
 def test_questions_for_roles_are_not_captured(tmp_path: Path) -> None:

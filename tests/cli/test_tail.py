@@ -42,14 +42,14 @@ def records(system: System, *args: object) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Told:
+class TailedSystem:
     system: System
     conversation: uuid.UUID
     other: uuid.UUID
 
 
 @pytest.fixture(scope="module")
-def told(kafka: str) -> Iterator[Told]:
+def told(kafka: str) -> Iterator[TailedSystem]:
     """Return a dialog that was begun, held, refused something, and ended by both sides."""
     prefix = f"t{uuid.uuid4().hex[:12]}."
     first = uuid.UUID("6f1c2a04-aaaa-4000-8000-000000000001")
@@ -68,13 +68,13 @@ def told(kafka: str) -> Iterator[Told]:
         client.end(ended.conversation, wait=True)
         system.events(124, lambda e: e["state"] == "CD" and e["from_initiator"])
         client.begin(*AT_A, *services, conversation=second)
-        yield Told(system, first, second)
+        yield TailedSystem(system, first, second)
 
 
 # --- one dialog ----------------------------------------------------------------------------------
 
 
-def test_a_dialog_is_told_as_a_story_in_the_order_in_which_it_happened(told: Told) -> None:
+def test_a_dialog_is_told_as_a_story_in_the_order_in_which_it_happened(told: TailedSystem) -> None:
     code, out, err = run(told.system, "--conversation", told.conversation)
     assert code == 0, err
     statements = (
@@ -111,14 +111,14 @@ def test_a_dialog_is_told_as_a_story_in_the_order_in_which_it_happened(told: Tol
 
 
 @pytest.mark.parametrize("args", [(), ("--conversation", "6f1c2a04-aaaa")])
-def test_text_fits_and_moves_no_cursor(told: Told, args: tuple[str, ...]) -> None:
+def test_text_fits_and_moves_no_cursor(told: TailedSystem, args: tuple[str, ...]) -> None:
     code, out, err = run(told.system, *args)
     assert code == 0, err
     assert max(len(line) for line in out.splitlines()) <= WIDTH
     assert all(line.isprintable() for line in out.splitlines())
 
 
-def test_json_of_a_dialog_is_everything_decoded(told: Told) -> None:
+def test_json_of_a_dialog_is_everything_decoded(told: TailedSystem) -> None:
     found = records(told.system, "--conversation", told.conversation)
     assert {r["conversation"] for r in found} == {str(told.conversation)}
     assert {r["kind"] for r in found} == {
@@ -135,7 +135,7 @@ def test_json_of_a_dialog_is_everything_decoded(told: Told) -> None:
     assert sorted(r["at"] for r in found) == [r["at"] for r in found]
 
 
-def test_a_shortened_id_will_do_unless_it_means_several(told: Told) -> None:
+def test_a_shortened_id_will_do_unless_it_means_several(told: TailedSystem) -> None:
     short = records(told.system, "--conversation", "6F1C2A04-AAAA")
     assert {r["conversation"] for r in short} == {str(told.conversation)}
     code, _, err = run(told.system, "--conversation", "6f1c2a04")
@@ -144,7 +144,7 @@ def test_a_shortened_id_will_do_unless_it_means_several(told: Told) -> None:
     assert str(told.other) in err
 
 
-def test_a_conversation_that_nobody_knows_is_bad_news(told: Told) -> None:
+def test_a_conversation_that_nobody_knows_is_bad_news(told: TailedSystem) -> None:
     nobody = uuid.uuid4()
     code, out, err = run(told.system, "--conversation", nobody)
     assert (code, out) == (1, "")
@@ -161,19 +161,19 @@ def test_what_is_no_id_is_refused(text: str) -> None:
 # --- topics --------------------------------------------------------------------------------------
 
 
-def test_a_topic_by_its_name_with_and_without_prefix(told: Told) -> None:
+def test_a_topic_by_its_name_with_and_without_prefix(told: TailedSystem) -> None:
     prefix = told.system.cluster.topics.prefix
     full = records(told.system, f"{prefix}cmd.ServerA")
     assert full == records(told.system, "cmd.ServerA")
     assert [r["command"]["kind"] for r in full] == ["BEGIN", "SEND", "SEND", "END", "BEGIN"]
 
 
-def test_a_pattern_names_several_topics(told: Told) -> None:
+def test_a_pattern_names_several_topics(told: TailedSystem) -> None:
     found = records(told.system, "queue.*")
     assert {r["queue"] for r in found} == {"InitiatorQueue", "TargetQueue"}
 
 
-def test_without_a_topic_all_but_catalog_and_presence_are_read(told: Told) -> None:
+def test_without_a_topic_all_but_catalog_and_presence_are_read(told: TailedSystem) -> None:
     kinds = {r["kind"] for r in records(told.system)}
     assert {"cmd", "event", "dialog", "result"} <= kinds
     assert not kinds & {"catalog", "presence"}
@@ -182,7 +182,7 @@ def test_without_a_topic_all_but_catalog_and_presence_are_read(told: Told) -> No
     assert records(told.system, "presence", "--last", "1")[0]["presence"]["count"] > 0
 
 
-def test_limit_and_last(told: Told) -> None:
+def test_limit_and_last(told: TailedSystem) -> None:
     assert [r["offset"] for r in records(told.system, "cmd.ServerA", "--limit", 2)] == [0, 1]
     assert [r["offset"] for r in records(told.system, "cmd.ServerA", "--last", 2)] == [3, 4]
     assert records(told.system, "cmd.ServerA", "--last", 0) == []
@@ -198,7 +198,7 @@ def test_limit_and_last(told: Told) -> None:
     ],
 )
 def test_an_unknown_topic_is_an_error_that_names_the_nearest(
-    told: Told, topic: str, sentence: str, near: str
+    told: TailedSystem, topic: str, sentence: str, near: str
 ) -> None:
     code, out, err = run(told.system, topic)
     assert (code, out) == (2, "")
@@ -211,7 +211,7 @@ def test_a_prefix_that_nothing_has_is_an_error() -> None:
         choose({"t.cmd.A": 1}, None, Topics("nobody."))
 
 
-def test_follow_goes_on_with_what_comes(told: Told) -> None:
+def test_follow_goes_on_with_what_comes(told: TailedSystem) -> None:
     there = len(records(told.system, "cmd.ServerB"))
     done: list[tuple[int, str, str]] = []
     reader = threading.Thread(

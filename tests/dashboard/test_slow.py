@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from streams.dashboard.slow import KEPT, ROOM, Answer, Slow
+from streams.dashboard.slow import KEPT, ROOM, CachedResult, Slow
 from streams.errors import SurroundingsError
 
 START = 1_000_000
@@ -30,14 +30,14 @@ class Stage:
             raise self.error
         return self.read
 
-    def look(self, key: int = 0) -> Answer[int]:
+    def look(self, key: int = 0) -> CachedResult[int]:
         return self.slow.get(key, self._read)
 
     def work(self) -> None:
         while self.waiting:
             self.waiting.pop(0)()
 
-    def again(self) -> Answer[int]:
+    def again(self) -> CachedResult[int]:
         """Look when it is time again, let be read, and look at what is known then."""
         self.now += 100_000
         self.look()
@@ -47,10 +47,10 @@ class Stage:
 
 def test_a_page_shows_the_rest_while_it_is_read() -> None:
     stage = Stage()
-    assert stage.look() == stage.look() == Answer(reading=True)
+    assert stage.look() == stage.look() == CachedResult(reading=True)
     assert len(stage.waiting) == 1, "it is read once, however many look"
     stage.work()
-    assert stage.look() == Answer(1, START, 0, START)
+    assert stage.look() == CachedResult(1, START, 0, START)
 
 
 def test_it_is_read_again_after_a_pause_that_grows_with_what_reading_costs() -> None:
@@ -61,7 +61,7 @@ def test_it_is_read_again_after_a_pause_that_grows_with_what_reading_costs() -> 
     stage.now = START + 19_999
     assert not stage.look().reading
     stage.now += 1
-    assert stage.look() == Answer(1, START, 2_000, START, reading=True), "what is known stays"
+    assert stage.look() == CachedResult(1, START, 2_000, START, reading=True), "what is known stays"
 
 
 @pytest.mark.parametrize(

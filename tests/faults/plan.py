@@ -12,7 +12,7 @@ from streams.chance import Chance
 T = TypeVar("T")
 
 
-class Kind(Enum):
+class FaultKind(Enum):
     """A fault, in the words of the report."""
 
     KILL = "killed with SIGKILL and started again"
@@ -42,7 +42,7 @@ class Fault:
     """
 
     at: float
-    kind: Kind
+    kind: FaultKind
     victim: str
     lasts: float = 0.0
     step: float = 0.0
@@ -52,7 +52,7 @@ class Fault:
 class Wanted:
     """So many faults of a kind, dealt evenly to the victims; ``lasts`` from and to seconds."""
 
-    kind: Kind
+    kind: FaultKind
     victims: Sequence[str]
     count: int
     lasts: tuple[float, float] = (0.0, 0.0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tests.faults.brief import LONGEST
-from tests.faults.plan import Kind, Wanted
+from tests.faults.plan import FaultKind, Wanted
 
 FORWARDERS = (
     "forwarder/ServerA",
@@ -63,10 +63,10 @@ SCENARIOS = (
         "roles",
         "Every role dies",
         (
-            Wanted(Kind.KILL, FORWARDERS, 100),
-            Wanted(Kind.KILL, ENDPOINTS, 60),
-            Wanted(Kind.KILL, APPLICATIONS, 40),
-            Wanted(Kind.PAUSE, EVERYBODY, 40, (1.0, 15.0)),
+            Wanted(FaultKind.KILL, FORWARDERS, 100),
+            Wanted(FaultKind.KILL, ENDPOINTS, 60),
+            Wanted(FaultKind.KILL, APPLICATIONS, 40),
+            Wanted(FaultKind.PAUSE, EVERYBODY, 40, (1.0, 15.0)),
         ),
         share=0.46,
     ),
@@ -74,9 +74,9 @@ SCENARIOS = (
         "kafka",
         "One broker comes and goes",
         (
-            Wanted(Kind.BROKER_KILL, ONE, 3, (1.0, 8.0)),
-            Wanted(Kind.BROKER_RESTART, ONE, 3, (1.0, 8.0)),
-            Wanted(Kind.DISK_FULL, ONE, 2, (2.0, 8.0)),
+            Wanted(FaultKind.BROKER_KILL, ONE, 3, (1.0, 8.0)),
+            Wanted(FaultKind.BROKER_RESTART, ONE, 3, (1.0, 8.0)),
+            Wanted(FaultKind.DISK_FULL, ONE, 2, (2.0, 8.0)),
         ),
         share=0.1,
     ),
@@ -84,8 +84,8 @@ SCENARIOS = (
         "paused",
         "One broker says nothing for a while",
         (
-            Wanted(Kind.BROKER_PAUSE, ONE, 6, (1.0, 20.0)),
-            Wanted(Kind.BROKER_PAUSE, ONE, 2, (20.0, 60.0)),
+            Wanted(FaultKind.BROKER_PAUSE, ONE, 6, (1.0, 20.0)),
+            Wanted(FaultKind.BROKER_PAUSE, ONE, 2, (20.0, 60.0)),
         ),
         share=0.16,
     ),
@@ -93,8 +93,8 @@ SCENARIOS = (
         "replicas",
         "Three brokers: leaders die, coordinators move",
         (
-            Wanted(Kind.BROKER_KILL, THREE, 4, (5.0, 12.0)),
-            Wanted(Kind.BROKER_RESTART, THREE, 2, (5.0, 12.0)),
+            Wanted(FaultKind.BROKER_KILL, THREE, 4, (5.0, 12.0)),
+            Wanted(FaultKind.BROKER_RESTART, THREE, 2, (5.0, 12.0)),
         ),
         share=0.1,
         brokers=3,
@@ -103,9 +103,9 @@ SCENARIOS = (
         "groups",
         "Transactions, groups and rubbish",
         (
-            Wanted(Kind.FENCE, ENDPOINTS, 6),
-            Wanted(Kind.ABANDON, ENDPOINTS, 3),
-            Wanted(Kind.CROWD, WORKERS, 8),
+            Wanted(FaultKind.FENCE, ENDPOINTS, 6),
+            Wanted(FaultKind.ABANDON, ENDPOINTS, 3),
+            Wanted(FaultKind.CROWD, WORKERS, 8),
         ),
         share=0.08,
         junk=1.0,
@@ -114,8 +114,10 @@ SCENARIOS = (
         "clocks",
         "Clocks are wrong",
         (
-            Wanted(Kind.CLOCK, ("ServerA", "GatewayA", "GatewayB", "ServerB"), 4, (10, 20), 600),
-            Wanted(Kind.AWAY, WORKERS, 2, (8.0, 12.0)),
+            Wanted(
+                FaultKind.CLOCK, ("ServerA", "GatewayA", "GatewayB", "ServerB"), 4, (10, 20), 600
+            ),
+            Wanted(FaultKind.AWAY, WORKERS, 2, (8.0, 12.0)),
         ),
         share=0.08,
         shifted=True,
@@ -124,9 +126,9 @@ SCENARIOS = (
         "trimmed",
         "Topics are trimmed at once",
         (
-            Wanted(Kind.KILL, WORKERS, 12),
-            Wanted(Kind.PAUSE, WORKERS, 6, (1.0, 15.0)),
-            Wanted(Kind.ABANDON, ENDPOINTS, 2),
+            Wanted(FaultKind.KILL, WORKERS, 12),
+            Wanted(FaultKind.PAUSE, WORKERS, 6, (1.0, 15.0)),
+            Wanted(FaultKind.ABANDON, ENDPOINTS, 2),
         ),
         share=0.08,
         keep=0.0,
@@ -135,9 +137,9 @@ SCENARIOS = (
         "backlog",
         "Somebody is away, and what has waited drains",
         (
-            Wanted(Kind.ABSENT, ("ServerB", "Gateway", "endpoint/ServerB"), 3, (20.0, 30.0)),
-            Wanted(Kind.QUEUE_OFF, ("ServerB/DatabaseB/TargetQueue",), 1, (20.0, 30.0)),
-            Wanted(Kind.KILL, WORKERS, 12),
+            Wanted(FaultKind.ABSENT, ("ServerB", "Gateway", "endpoint/ServerB"), 3, (20.0, 30.0)),
+            Wanted(FaultKind.QUEUE_OFF, ("ServerB/DatabaseB/TargetQueue",), 1, (20.0, 30.0)),
+            Wanted(FaultKind.KILL, WORKERS, 12),
         ),
         share=0.12,
         times=4.0,
@@ -148,13 +150,22 @@ SCENARIOS = (
         "Processes are away for longer than anything is remembered",
         (
             Wanted(
-                Kind.ASLEEP, ("forwarder/ServerA", "endpoint/ServerB", *APPLICATIONS), 4, ABSENCE
+                FaultKind.ASLEEP,
+                ("forwarder/ServerA", "endpoint/ServerB", *APPLICATIONS),
+                4,
+                ABSENCE,
             ),
             Wanted(
-                Kind.GONE, ("forwarder/GatewayA", "endpoint/ServerA", *APPLICATIONS), 4, ABSENCE
+                FaultKind.GONE,
+                ("forwarder/GatewayA", "endpoint/ServerA", *APPLICATIONS),
+                4,
+                ABSENCE,
             ),
             Wanted(
-                Kind.REPLACED, ("forwarder/ServerB", "endpoint/ServerB", *APPLICATIONS), 4, ABSENCE
+                FaultKind.REPLACED,
+                ("forwarder/ServerB", "endpoint/ServerB", *APPLICATIONS),
+                4,
+                ABSENCE,
             ),
         ),
         share=0.28,
@@ -165,7 +176,7 @@ SCENARIOS = (
     Scenario(
         "apart",
         "Two clusters are torn apart",
-        (Wanted(Kind.APART, ("two clusters",), 1, (75.0, 90.0)),),
+        (Wanted(FaultKind.APART, ("two clusters",), 1, (75.0, 90.0)),),
         share=0.1,
         two=True,
     ),
@@ -175,12 +186,12 @@ SHORT = Scenario(
     "short",
     "A little of each",
     (
-        Wanted(Kind.KILL, EVERYBODY, 8),
-        Wanted(Kind.PAUSE, WORKERS, 2, (1.0, 3.0)),
-        Wanted(Kind.FENCE, ENDPOINTS, 1),
-        Wanted(Kind.ABANDON, ENDPOINTS, 1),
-        Wanted(Kind.CROWD, WORKERS, 1),
-        Wanted(Kind.BROKER_KILL, ONE, 1, (0.0, 1.0)),
+        Wanted(FaultKind.KILL, EVERYBODY, 8),
+        Wanted(FaultKind.PAUSE, WORKERS, 2, (1.0, 3.0)),
+        Wanted(FaultKind.FENCE, ENDPOINTS, 1),
+        Wanted(FaultKind.ABANDON, ENDPOINTS, 1),
+        Wanted(FaultKind.CROWD, WORKERS, 1),
+        Wanted(FaultKind.BROKER_KILL, ONE, 1, (0.0, 1.0)),
     ),
     share=1.0,
     junk=1.0,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from streams.embedded import Broker, Condition
 from streams.kafka import Cluster, partitions_of
 from streams.live.statements import Script, plan_script, publish_script
-from tests.faults.plan import Fault, Kind
+from tests.faults.plan import Fault, FaultKind
 from tests.faults.processes import Child, Supervisor
 from tests.faults.scenarios import WORKERS
 from tests.faults.shifted import Clock
@@ -28,7 +28,7 @@ Mend = Callable[[], None]
 FORTY_MINUTES = 2_400.0
 _JOINS = 3
 _DISK = 30.0
-_ABSENCES = (Kind.ASLEEP, Kind.GONE, Kind.REPLACED)
+_ABSENCES = (FaultKind.ASLEEP, FaultKind.GONE, FaultKind.REPLACED)
 _LEAVES = 90.0
 _BESIDE = 5.0
 """Seconds for which a worker that woke up and its helper work side by side."""
@@ -73,7 +73,7 @@ class Stage:
 
     def absences(self, application: str) -> int:
         """Return how often an application was absent and nobody in its place."""
-        alone = (Kind.ASLEEP, Kind.GONE)
+        alone = (FaultKind.ASLEEP, FaultKind.GONE)
         found = (h.fault for h in self.happened if h.fault.kind in alone)
         return sum(fault.victim == application for fault in found)
 
@@ -271,24 +271,24 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-_DEEDS: Mapping[Kind, Callable[[Stage, Fault], Mend | None]] = {
-    Kind.KILL: Stage._kill,
-    Kind.PAUSE: Stage._pause,
-    Kind.FENCE: Stage._fence,
-    Kind.ABANDON: Stage._abandon,
-    Kind.CROWD: Stage._crowd,
-    Kind.BROKER_KILL: Stage._broker_kill,
-    Kind.BROKER_RESTART: Stage._broker_restart,
-    Kind.BROKER_PAUSE: Stage._broker_pause,
-    Kind.DISK_FULL: Stage._disk_full,
-    Kind.CLOCK: Stage._clock,
-    Kind.ABSENT: Stage._absent,
-    Kind.QUEUE_OFF: Stage._queue_off,
-    Kind.AWAY: Stage._away,
-    Kind.APART: Stage._apart,
-    Kind.ASLEEP: Stage._pause,
-    Kind.GONE: Stage._gone,
-    Kind.REPLACED: Stage._replaced,
+_DEEDS: Mapping[FaultKind, Callable[[Stage, Fault], Mend | None]] = {
+    FaultKind.KILL: Stage._kill,
+    FaultKind.PAUSE: Stage._pause,
+    FaultKind.FENCE: Stage._fence,
+    FaultKind.ABANDON: Stage._abandon,
+    FaultKind.CROWD: Stage._crowd,
+    FaultKind.BROKER_KILL: Stage._broker_kill,
+    FaultKind.BROKER_RESTART: Stage._broker_restart,
+    FaultKind.BROKER_PAUSE: Stage._broker_pause,
+    FaultKind.DISK_FULL: Stage._disk_full,
+    FaultKind.CLOCK: Stage._clock,
+    FaultKind.ABSENT: Stage._absent,
+    FaultKind.QUEUE_OFF: Stage._queue_off,
+    FaultKind.AWAY: Stage._away,
+    FaultKind.APART: Stage._apart,
+    FaultKind.ASLEEP: Stage._pause,
+    FaultKind.GONE: Stage._gone,
+    FaultKind.REPLACED: Stage._replaced,
 }
 
 

@@ -13,7 +13,7 @@ from streams.report import read_facts
 from streams.report.read import read_dialogs
 from tests.faults.load import Load
 from tests.faults.observe import Observer
-from tests.faults.plan import Fault, Kind
+from tests.faults.plan import Fault, FaultKind
 from tests.faults.processes import Supervisor, supervised
 from tests.faults.run import QUEUES, application
 from tests.faults.scenarios import APPLICATIONS
@@ -76,15 +76,15 @@ def test_applications_whose_positions_are_forgotten_are_refused_and_say_nothing_
 def test_nobody_is_absent_twice_at_a_time(tmp_path: Path) -> None:
     with supervised(tmp_path) as children:
         stage = Stage(Sites([]), children)
-        stage._mends.append((0.0, Fault(1.0, Kind.GONE, "target"), 0, lambda: None))
-        assert not stage.may(Fault(2.0, Kind.ASLEEP, "target"))
-        assert stage.may(Fault(2.0, Kind.ASLEEP, "source"))
-        assert stage.may(Fault(2.0, Kind.KILL, "target"))
+        stage._mends.append((0.0, Fault(1.0, FaultKind.GONE, "target"), 0, lambda: None))
+        assert not stage.may(Fault(2.0, FaultKind.ASLEEP, "target"))
+        assert stage.may(Fault(2.0, FaultKind.ASLEEP, "source"))
+        assert stage.may(Fault(2.0, FaultKind.KILL, "target"))
 
         def is_back() -> bool:
             stage.mend()
             return stage.is_whole or pause()
 
         eventually(is_back, "it is back")
-        assert stage.may(Fault(2.0, Kind.ASLEEP, "target"))
+        assert stage.may(Fault(2.0, FaultKind.ASLEEP, "target"))
         assert (stage.absences("target"), stage.absences("source")) == (1, 0)

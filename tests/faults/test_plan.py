@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.faults.load import Load, conversation, number_in
-from tests.faults.plan import Kind, Wanted, draw
+from tests.faults.plan import FaultKind, Wanted, draw
 
-KILLS = Wanted(Kind.KILL, ("a", "b", "c"), 7)
-PAUSES = Wanted(Kind.PAUSE, ("a", "b"), 4, (1.0, 15.0))
+KILLS = Wanted(FaultKind.KILL, ("a", "b", "c"), 7)
+PAUSES = Wanted(FaultKind.PAUSE, ("a", "b"), 4, (1.0, 15.0))
 
 
 def test_a_seed_decides_everything() -> None:
@@ -26,14 +26,14 @@ def test_faults_are_spread_over_the_time_and_over_the_victims(seed: int) -> None
     faults = draw(seed, (KILLS, PAUSES), 10, 120)
     assert [int((f.at - 10) // 10) for f in faults] == list(range(11))
     hit = Counter((f.kind, f.victim) for f in faults)
-    assert sorted(hit[Kind.KILL, v] for v in "abc") == [2, 2, 3]
-    assert [hit[Kind.PAUSE, v] for v in "ab"] == [2, 2]
-    assert all(1 <= f.lasts <= 15 for f in faults if f.kind is Kind.PAUSE)
+    assert sorted(hit[FaultKind.KILL, v] for v in "abc") == [2, 2, 3]
+    assert [hit[FaultKind.PAUSE, v] for v in "ab"] == [2, 2]
+    assert all(1 <= f.lasts <= 15 for f in faults if f.kind is FaultKind.PAUSE)
     assert all(f.step == 0 for f in faults)
 
 
 def test_a_clock_goes_forward_and_back() -> None:
-    wrong = Wanted(Kind.CLOCK, ("a",), 20, (5, 10), step=600)
+    wrong = Wanted(FaultKind.CLOCK, ("a",), 20, (5, 10), step=600)
     steps = [f.step for f in draw(3, [wrong], 0, 60)]
     assert min(steps) < 0 < max(steps) and all(abs(s) <= 600 for s in steps)
     assert wrong.words == "its clock wrong by up to 600 s for 5 to 10 s"

@@ -11,7 +11,7 @@ from streams.report.read import digest_of
 from tests.faults.load import Load
 from tests.faults.observe import Sightings
 from tests.faults.page import BEGIN, END, Terms, generated, rewrite
-from tests.faults.plan import Kind, Wanted
+from tests.faults.plan import FaultKind, Wanted
 from tests.faults.run import Outcome
 from tests.faults.scenarios import SCENARIOS, SHORT, Scenario
 from tests.faults.verdict import Recovery, Verdict, judge, summed_up
@@ -112,7 +112,7 @@ def test_recoveries_are_summed_up() -> None:
 
 def test_the_page_shows_every_fault_of_every_run() -> None:
     scenario = Scenario(
-        "x", "A run", (Wanted(Kind.PAUSE, ("source", "forwarder/A"), 2, (1, 5)),), 1
+        "x", "A run", (Wanted(FaultKind.PAUSE, ("source", "forwarder/A"), 2, (1, 5)),), 1
     )
     outcome = Outcome(
         scenario, Verdict(1000, 7, 0, 1, 0, 0, changed=2), (Recovery(2, 0.25, 9),), 60
@@ -129,9 +129,9 @@ def test_the_page_shows_every_fault_of_every_run() -> None:
 
 def test_every_kind_of_fault_is_in_the_long_suite() -> None:
     wanted = [w for s in SCENARIOS for w in s.wanted]
-    assert {w.kind for w in wanted} == set(Kind)
+    assert {w.kind for w in wanted} == set(FaultKind)
     roles = SCENARIOS[0].wanted
-    assert sum(w.count for w in roles if w.kind is Kind.KILL) == 200
+    assert sum(w.count for w in roles if w.kind is FaultKind.KILL) == 200
     assert abs(sum(s.share for s in SCENARIOS)) > 0.9
     scaled = SCENARIOS[0].scaled(0.1)
     assert [w.count for w in scaled.wanted] == [10, 6, 4, 4]

@@ -13,7 +13,14 @@ from typing import Any
 from click.testing import CliRunner
 
 from streams.analysis.diagnose import diagnose, diagnoses_text
-from streams.capture import CaptureReader, CaptureWriter, Kind, Metadata, Record, TimestampType
+from streams.capture import (
+    CaptureOrigin,
+    CaptureReader,
+    CaptureWriter,
+    Metadata,
+    Record,
+    TimestampType,
+)
 from streams.capture.foreign.log import LogColumns
 from streams.capture.foreign.sources import Source as Foreign
 from streams.capture.look import look, raw
@@ -137,7 +144,9 @@ def _captures() -> list[bytes]:
     found = []
     for codec in packing.Codec:
         path = folder() / f"made-{codec.value}.avro"
-        with CaptureWriter(path, Metadata(Kind.CAPTURED, "ssb.", "x", 1), codec=codec) as writer:
+        with CaptureWriter(
+            path, Metadata(CaptureOrigin.CAPTURED, "ssb.", "x", 1), codec=codec
+        ) as writer:
             for row in rows:
                 writer.write(row)
         found.append(path.read_bytes())
@@ -167,7 +176,7 @@ def _manifest_seeds() -> list[bytes]:
     part = Part("part.avro", Counts(), 5, "0" * 64)
     places = {"ssb.cmd.A": {0: 5}}
     recording = Recording("cluster", {"instances": "A"}, {"ssb.cmd.A": str(ID)}, places, places)
-    metadata = Metadata(Kind.CAPTURED, "ssb.", "x", 1)
+    metadata = Metadata(CaptureOrigin.CAPTURED, "ssb.", "x", 1)
     whole = Manifest(metadata, (part,), places, True, recording, (Gap("ssb.cmd.A", 0, 1, 2),))
     return [encoded(whole).encode(), encoded(Manifest(metadata)).encode()]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from streams.errors import EventKind, Number
 from streams.live.life import Life, Step, build_life, draw_life
-from streams.live.life.records import Broken, Frame, Record, Told
+from streams.live.life.records import Broken, BrokerEvent, Frame, Record
 from streams.node.events import event
 from streams.protocol import Header, Journey, Parties
 from streams.resources import topologies_dir
@@ -133,7 +133,7 @@ def test_an_unreadable_record_is_a_step_and_a_strange_event_is_none() -> None:
     strange = {**decode_event(encode_event(dropped())), "event": 999}
     records = [
         Broken("ServerA", "the key is no conversation id (11271)", BEGUN, "ssb.in.ServerA/0@1"),
-        Told(strange, "ssb.event/0@1"),
+        BrokerEvent(strange, "ssb.event/0@1"),
     ]
     assert [said(s) for s in life_of(records).steps] == [
         "MALFORMED: the key is no conversation id (11271)"
@@ -155,7 +155,7 @@ def dropped() -> dict[str, object]:
 
 
 def test_a_drop_has_its_number_and_its_meaning() -> None:
-    told = Told(decode_event(encode_event(dropped())), "ssb.event/0@1")
+    told = BrokerEvent(decode_event(encode_event(dropped())), "ssb.event/0@1")
     records = [frame("out", "ServerA"), frame("txq", "GatewayA", A), told]
     life = life_of(records)
     step = next(s for s in life.steps if s.number)
@@ -201,7 +201,7 @@ def test_why_a_first_copy_came_twice_follows_from_its_ways() -> None:
         header=header,
         attempt=0,
     )
-    told = Told(decode_event(encode_event(twice)), "ssb.event/0@1")
+    told = BrokerEvent(decode_event(encode_event(twice)), "ssb.event/0@1")
     again = [frame("in", "ServerB", A, G, B), frame("in", "ServerB", A, G, ("ServerB", 11))]
     ways = [frame("in", "ServerB", A, G, B), frame("in", "ServerB", A, other, B)]
     assert "passed the first copy on twice" in why(life_of([*again, told]))

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from streams.analysis.diff import remove
 from streams.capture import CaptureReader
-from streams.capture.judge import Judge, Row, Tally, judge_captures, tally
+from streams.capture.judge import DialogRow, Judge, Tally, judge_captures, tally
 from streams.capture.talks import merge
 from streams.errors import InputError
 from streams.monitor import Source, capture_rows
@@ -36,7 +36,7 @@ def sources(judge: Judge, paths: Sequence[Path]) -> list[Source]:
     ]
 
 
-def on_spark(spark: SparkSession, *paths: Path) -> list[Row]:
+def on_spark(spark: SparkSession, *paths: Path) -> list[DialogRow]:
     asked = judge()
     return list(capture_rows(spark, sources(asked, paths), merge, asked.rows).collect())
 

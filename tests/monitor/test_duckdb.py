@@ -36,7 +36,7 @@ from streams.store import (
 )
 from streams.wire import Topics
 from tests.faults.load import Load
-from tests.faults.plan import Kind, Wanted
+from tests.faults.plan import FaultKind, Wanted
 from tests.faults.run import run
 from tests.faults.scenarios import ENDPOINTS, FORWARDERS, Scenario
 from tests.faults.sites import Sites
@@ -55,9 +55,9 @@ FAULTY = Scenario(
     "counted",
     "Gateways and endpoint workers die, or stand still",
     (
-        Wanted(Kind.KILL, FORWARDERS, 12),
-        Wanted(Kind.KILL, ENDPOINTS, 6),
-        Wanted(Kind.PAUSE, FORWARDERS, 4, (1.0, 15.0)),
+        Wanted(FaultKind.KILL, FORWARDERS, 12),
+        Wanted(FaultKind.KILL, ENDPOINTS, 6),
+        Wanted(FaultKind.PAUSE, FORWARDERS, 4, (1.0, 15.0)),
     ),
     share=1.0,
 )

@@ -18,7 +18,7 @@ from tests.health import get, metrics
 
 
 @dataclass(frozen=True)
-class Told:
+class ProgressReport:
     """A report as Java gives it: as text, if asked for that."""
 
     text: str
@@ -27,7 +27,7 @@ class Told:
         return self.text
 
 
-def progress(batch: int, **changed: Any) -> Told:
+def progress(batch: int, **changed: Any) -> ProgressReport:
     """Return what Spark reports of a batch with three records."""
     report = {
         "id": str(uuid.UUID(int=1)),
@@ -58,14 +58,14 @@ def progress(batch: int, **changed: Any) -> Told:
         "observedMetrics": {},
         **changed,
     }
-    return Told(json.dumps(report))
+    return ProgressReport(json.dumps(report))
 
 
 @dataclass
 class Running:
     """A query that reports what a test says, in the way in which a watch reads it: from Java."""
 
-    reports: list[Told]
+    reports: list[ProgressReport]
     name: str = "deliveries"
     id: str = "1"
     isActive: bool = True
@@ -75,7 +75,7 @@ class Running:
     def _jsq(self) -> Running:
         return self
 
-    def recentProgress(self) -> list[Told]:
+    def recentProgress(self) -> list[ProgressReport]:
         return self.reports
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from streams.capture import CaptureWriter, Kind, Metadata, Record, TimestampType
+from streams.capture import CaptureOrigin, CaptureWriter, Metadata, Record, TimestampType
 from streams.kafka import Message, headers_of, read_all
 from streams.kafka.listing import topic_names
 from streams.wire.place import place_of
@@ -26,7 +26,7 @@ def topics_of(system: System, *kinds: str) -> Iterator[tuple[str, list[Message]]
 
 def captured(system: System, path: Path, *kinds: str) -> Path:
     """Write them into a capture."""
-    metadata = Metadata(Kind.CAPTURED, system.cluster.topics.prefix, "test", 0)
+    metadata = Metadata(CaptureOrigin.CAPTURED, system.cluster.topics.prefix, "test", 0)
     with CaptureWriter(path, metadata) as writer:
         for topic, records in topics_of(system, *kinds):
             for r in records:

@@ -31,7 +31,7 @@ _INPUTS = "workers/endpoint/inputs.py"
 _OUTPUT = "workers/endpoint/output.py"
 _FORWARDER = "workers/forwarder/worker.py"
 _DELIVERY = "workers/forwarder/delivery.py"
-_TRANSIT = "workers/forwarder/transit.py"
+_PROCESSOR = "workers/forwarder/processor.py"
 _SLOT = "workers/slot.py"
 _READER = "kafka/reader.py"
 _PATIENCE = "kafka/patience.py"
@@ -424,7 +424,7 @@ MUTANTS = (
     ),
     KafkaMutant(
         "end for a copy that cannot be handled",
-        _TRANSIT,
+        _PROCESSOR,
         "            except (HoplineError, KafkaException):\n",
         "            except (HoplineError, KafkaException, ArithmeticError):\n",
         "workers/test_hostile.py",
@@ -483,7 +483,7 @@ MUTANTS = (
     # --- other clusters
     KafkaMutant(
         "take what another cluster wrote for one's own",
-        _TRANSIT,
+        _PROCESSOR,
         "writer = self._writers.get(message.topic())",
         "writer = None",
         "workers/test_ingress.py",
@@ -491,8 +491,8 @@ MUTANTS = (
     KafkaMutant(
         "read no topic of a cluster that comes later",
         _FORWARDER,
-        "if self._transit.follow_catalog() and self._inputs() != self._reads:",
-        "if self._transit.follow_catalog() and not self._reads:",
+        "if self._processor.follow_catalog() and self._inputs() != self._reads:",
+        "if self._processor.follow_catalog() and not self._reads:",
         "workers/test_ingress.py",
     ),
     # --- rules that are kept elsewhere: by what topics are like, in node and in protocol

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from streams.errors import EventKind
 from streams.node import (
-    Answer,
     Claim,
     Forwarder,
     MirroredRoute,
@@ -21,6 +20,7 @@ from streams.node import (
     Place,
     Principals,
     Record,
+    RoleAnswer,
     RouteState,
     Step,
     catalog_of,
@@ -269,8 +269,8 @@ def test_a_doubted_principal_keeps_the_role_until_it_fails_to_answer() -> None:
     """An acknowledgement that is late is no failure; silence when asked is one."""
     route = MirroredRoute()
     route.wanted(0, lambda _: True)
-    route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 1)
-    route.answer(Answer(1, Role.MIRROR, 3, 0), 1)
+    route.answer(RoleAnswer(0, Role.PRINCIPAL, 3, 0), 1)
+    route.answer(RoleAnswer(1, Role.MIRROR, 3, 0), 1)
     step = route.failed(0, 10 * SECOND, 20 * SECOND)
     assert (step.ask, route.principal) == ((0, 1), 0)
     assert route.failed(0, 10 * SECOND, 21 * SECOND).ask == (), "it is asked already"
@@ -283,14 +283,14 @@ def test_a_deposed_principal_is_not_believed() -> None:
     """A claim under an epoch that is over counts for nothing, in whatever order answers come."""
     route = MirroredRoute()
     route.wanted(0, lambda _: True)
-    route.answer(Answer(1, Role.PRINCIPAL, 7, 0), 1)
-    route.answer(Answer(0, Role.PRINCIPAL, 6, 0), 2)
+    route.answer(RoleAnswer(1, Role.PRINCIPAL, 7, 0), 1)
+    route.answer(RoleAnswer(0, Role.PRINCIPAL, 6, 0), 2)
     assert route.principal == 1
     other = MirroredRoute()
     other.wanted(0, lambda _: True)
-    other.answer(Answer(0, Role.PRINCIPAL, 6, 0), 1)
+    other.answer(RoleAnswer(0, Role.PRINCIPAL, 6, 0), 1)
     assert other.principal == 0
-    other.answer(Answer(1, Role.PRINCIPAL, 7, 0), 2)
+    other.answer(RoleAnswer(1, Role.PRINCIPAL, 7, 0), 2)
     assert other.principal == 1
 
 
@@ -298,10 +298,10 @@ def test_what_the_mirror_knows_of_a_newer_epoch_ends_an_older_claim() -> None:
     """The holder of the newest epoch is somebody who has not answered: nobody is sent to."""
     route = MirroredRoute()
     route.wanted(0, lambda _: True)
-    route.answer(Answer(0, Role.PRINCIPAL, 6, 0), 1)
-    route.answer(Answer(1, Role.MIRROR, 7, 0), 2)
+    route.answer(RoleAnswer(0, Role.PRINCIPAL, 6, 0), 1)
+    route.answer(RoleAnswer(1, Role.MIRROR, 7, 0), 2)
     assert route.principal is None
-    route.answer(Answer(0, Role.PRINCIPAL, 6, 0), 3)
+    route.answer(RoleAnswer(0, Role.PRINCIPAL, 6, 0), 3)
     assert route.principal is None
 
 
@@ -310,8 +310,8 @@ def test_an_older_answer_of_the_same_partner_is_void() -> None:
     route = MirroredRoute()
     route.wanted(0, lambda _: True)
     route.tick(4 * SECOND)
-    route.answer(Answer(0, Role.MIRROR, 3, 4 * SECOND), 4 * SECOND)
-    route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 4 * SECOND)
+    route.answer(RoleAnswer(0, Role.MIRROR, 3, 4 * SECOND), 4 * SECOND)
+    route.answer(RoleAnswer(0, Role.PRINCIPAL, 3, 0), 4 * SECOND)
     assert route.principal is None
 
 
@@ -320,11 +320,11 @@ def test_an_epoch_has_one_holder() -> None:
     """A second claim of the same epoch counts for nothing: never both, and no change of mind."""
     route = MirroredRoute()
     route.wanted(0, lambda _: True)
-    route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 1)
-    route.answer(Answer(1, Role.PRINCIPAL, 3, 0), 2)
+    route.answer(RoleAnswer(0, Role.PRINCIPAL, 3, 0), 1)
+    route.answer(RoleAnswer(1, Role.PRINCIPAL, 3, 0), 2)
     assert route.principal == 0
     route.wanted(3, lambda partner: partner == 1)
-    route.answer(Answer(1, Role.PRINCIPAL, 3, 3), 4)
+    route.answer(RoleAnswer(1, Role.PRINCIPAL, 3, 3), 4)
     assert route.principal is None
 
 
@@ -332,13 +332,13 @@ def test_a_principal_may_step_down_without_a_successor() -> None:
     """It says mirror under its own epoch: nobody is sent to."""
     route = MirroredRoute()
     route.wanted(0, lambda _: True)
-    route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 1)
-    route.answer(Answer(0, Role.MIRROR, 3, 0), 2)
+    route.answer(RoleAnswer(0, Role.PRINCIPAL, 3, 0), 1)
+    route.answer(RoleAnswer(0, Role.MIRROR, 3, 0), 2)
     assert route.principal is None and route.state is RouteState.NOT_OPERATIONAL
-    route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 3)  # of one question that arrived twice
+    route.answer(RoleAnswer(0, Role.PRINCIPAL, 3, 0), 3)  # of one question that arrived twice
     assert route.principal is None
     step = route.tick(4 * SECOND)
-    route.answer(Answer(0, Role.PRINCIPAL, 3, step.as_of), 4 * SECOND)
+    route.answer(RoleAnswer(0, Role.PRINCIPAL, 3, step.as_of), 4 * SECOND)
     assert route.principal == 0
 
 
@@ -347,11 +347,13 @@ def test_a_partner_that_never_answers() -> None:
     """Subclass 2: the principal is there, the other partner has let a whole round pass."""
     route = MirroredRoute()
     route.wanted(0, lambda _: True)
-    assert route.answer(Answer(0, Role.PRINCIPAL, 3, 0), 1).changed is RouteState.OPERATIONAL
+    assert route.answer(RoleAnswer(0, Role.PRINCIPAL, 3, 0), 1).changed is RouteState.OPERATIONAL
     step = route.tick(4 * SECOND)
     assert (step.ask, step.changed) == ((1,), RouteState.PRINCIPAL_ONLY)
     assert route.next_due == 12 * SECOND
-    assert route.answer(Answer(1, Role.MIRROR, 3, 0), 5 * SECOND).changed is RouteState.OPERATIONAL
+    assert (
+        route.answer(RoleAnswer(1, Role.MIRROR, 3, 0), 5 * SECOND).changed is RouteState.OPERATIONAL
+    )
     assert route.next_due is None
 
 
@@ -359,7 +361,7 @@ def test_what_was_answered_to_a_former_process_is_void() -> None:
     """Answers that stood in the topic before the first question are not believed."""
     route = MirroredRoute()
     route.wanted(50, lambda _: True)
-    route.answer(Answer(0, Role.PRINCIPAL, 3, 49), 51)
+    route.answer(RoleAnswer(0, Role.PRINCIPAL, 3, 49), 51)
     assert route.principal is None
 
 
@@ -409,13 +411,13 @@ class Model:
     holders: list[int] = field(default_factory=lambda: [0])
     up: list[bool] = field(default_factory=lambda: [True, True])
     questions: list[tuple[int, int]] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
-    heard: list[Answer] = field(default_factory=list)
+    answers: list[RoleAnswer] = field(default_factory=list)
+    heard: list[RoleAnswer] = field(default_factory=list)
 
-    def says(self, partner: int, as_of: int) -> Answer:
+    def says(self, partner: int, as_of: int) -> RoleAnswer:
         known = self.epochs[partner]
         role = Role.PRINCIPAL if self.holders[known] == partner else Role.MIRROR
-        return Answer(partner, role, known, as_of)
+        return RoleAnswer(partner, role, known, as_of)
 
     def ask(self, step: Step) -> None:
         self.questions += [(partner, step.as_of) for partner in step.ask]
@@ -424,7 +426,7 @@ class Model:
         self.ask(self.route.wanted(self.now, lambda n: self.up[n]))
         return self.route.principal
 
-    def take(self, said: Answer) -> None:
+    def take(self, said: RoleAnswer) -> None:
         self.heard.append(said)
         self.ask(self.route.answer(said, self.now))
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streams.errors import Number
-from streams.node.queue import POISON, Progress, ReadyQueue, Row, Side
+from streams.node.queue import POISON, Progress, ReadyQueue, ReadyRow, Side
 from streams.protocol import DEFAULT, DIALOG_TIMER, ERROR
 
 from .evidence import shows
@@ -23,12 +23,12 @@ def side(n: int) -> Side:
     return uuid.UUID(int=100 + n), True
 
 
-def row(order: int, conversation: int, of: int | None = None, **said: object) -> Row:
+def row(order: int, conversation: int, of: int | None = None, **said: object) -> ReadyRow:
     where = group(conversation if of is None else of)
-    return Row(order, where, side(conversation), **{"type": DEFAULT, **said})  # type: ignore[arg-type]
+    return ReadyRow(order, where, side(conversation), **{"type": DEFAULT, **said})  # type: ignore[arg-type]
 
 
-def queue(*rows: Row, **said: object) -> ReadyQueue:
+def queue(*rows: ReadyRow, **said: object) -> ReadyQueue:
     made = ReadyQueue(**said)  # type: ignore[arg-type]
     for r in rows:
         made.put(r)

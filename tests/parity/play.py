@@ -221,7 +221,7 @@ def _versions(worker: Running) -> list[int]:
     """Return the versions of the catalog that a worker lives by."""
     if hasattr(worker.worker, "assignment"):
         return [owned.endpoint.catalog.version for owned in worker.worker.assignment.owned.values()]
-    return [worker.worker._transit.catalog.version]
+    return [worker.worker._processor.catalog.version]
 
 
 def _now() -> int:

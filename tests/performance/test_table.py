@@ -7,8 +7,8 @@ import pytest
 from bench.rows import (
     NO_GROWTH,
     Goal,
+    Measurement,
     Of,
-    Row,
     Unit,
     at_least,
     at_most,
@@ -28,11 +28,11 @@ def row(
     base: tuple[float, ...] = BASE,
     unit: Unit = Unit.SECONDS,
     what: str = "client CPU per message",
-) -> Row:
-    return Row(GROUP, what, unit, found, "passthrough", base, goal)
+) -> Measurement:
+    return Measurement(GROUP, what, unit, found, "passthrough", base, goal)
 
 
-def lines(*rows: Row) -> list[str]:
+def lines(*rows: Measurement) -> list[str]:
     return table(rows).splitlines()
 
 
@@ -103,7 +103,7 @@ def test_growth_may_be_as_much_as_the_baselines_own_rounds_differ() -> None:
         (row(found=(10.0,) * 3, base=(58e-9,) * 3), "58.0 ns     x 172M (172-172)"),
     ],
 )
-def test_values_are_told_at_their_scale(one: Row, shown: str) -> None:
+def test_values_are_told_at_their_scale(one: Measurement, shown: str) -> None:
     assert shown in table([one])
 
 

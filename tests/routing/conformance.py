@@ -6,13 +6,13 @@ from streams.routing import Decision
 from tests.conformance.page import table
 
 from . import rows_deployments, rows_examples, rows_rules, rows_targets
-from .rows import Kind, Row
+from .rows import Basis, RoutingExample
 from .rulings import RULINGS, Ruling
 
 ROWS = (*rows_examples.ROWS, *rows_targets.ROWS, *rows_deployments.ROWS, *rows_rules.ROWS)
 
 
-def rows_that_show(ruling: Ruling) -> tuple[Row, ...]:
+def rows_that_show(ruling: Ruling) -> tuple[RoutingExample, ...]:
     """Return the evidence for a ruling."""
     return tuple(row for row in ROWS if ruling.id in row.shows.split())
 
@@ -37,7 +37,7 @@ def generated() -> str:
         ("row", "in words", "answer", "by", "source", "outcome"),
         ((r.id, r.says, in_words(r.expects), _by(r.expects), r.source, r.kind.value) for r in ROWS),
     )
-    stated = sum(row.kind is Kind.DOC for row in ROWS)
+    stated = sum(row.kind is Basis.DOC for row in ROWS)
     return (
         f"### Routing: the rules\n\n{rulings}\n### Routing: the rows\n\nThe source states the "
         f"outcome of {stated} of these {len(ROWS)} rows; that of the others is derived.\n\n{rows}"

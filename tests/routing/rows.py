@@ -11,26 +11,26 @@ from streams.routing.rules import RULES, Rules
 from .build import NOW
 
 
-class Kind(Enum):
+class Basis(Enum):
     """Whether a source states the outcome, or it follows from rules that it states."""
 
     DOC = "stated"
     DRV = "derived"
 
 
-DOC = Kind.DOC
-DRV = Kind.DRV
+DOC = Basis.DOC
+DRV = Basis.DRV
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RoutingExample:
     """One example: asked this, in this instance, the answer is that.
 
     ``shows`` names the rulings (see ``rulings.py``) of which the row is evidence.
     """
 
     id: str
-    kind: Kind
+    kind: Basis
     source: str
     says: str
     at: Instance

@@ -20,7 +20,7 @@ from .build import (
     route,
     sent,
 )
-from .rows import DOC, DRV, Row
+from .rows import DOC, DRV, RoutingExample
 
 TRANSPORT_ROUTE = route("Transport", to="TRANSPORT")
 PAY = "tcp://host9:4099/Pay"
@@ -74,7 +74,7 @@ SQL3 = instance(
 )
 
 ROWS = (
-    Row(
+    RoutingExample(
         "EX-39a", DOC, "CREATE ROUTE, example H",
         "TRANSPORT: the service's name says the address.",
         at=home(TRANSPORT_ROUTE),
@@ -82,7 +82,7 @@ ROWS = (
         expects=sent("M5", by="Transport", to="tcp://host9:4099"),
         shows="R5.4",
     ),
-    Row(
+    RoutingExample(
         "EX-39b", DRV, "Database Engine events and errors: 9785",
         "TRANSPORT and a name that begins with no address: delayed, the address is not usable.",
         at=home(TRANSPORT_ROUTE),
@@ -90,7 +90,7 @@ ROWS = (
         expects=delayed("M5", 9785, by="Transport"),
         shows="R5.4 U-10",
     ),
-    Row(
+    RoutingExample(
         "EX-40a", DOC, "Service Broker Routing, Choosing a Route",
         "TRANSPORT is the last tier: a network address comes before it.",
         at=home(TRANSPORT_ROUTE, route("Hub", to="tcp://hub:4022")),
@@ -98,7 +98,7 @@ ROWS = (
         expects=sent("M5", by="Hub", to="tcp://hub:4022"),
         shows="R5.3 R5.4",
     ),
-    Row(
+    RoutingExample(
         "EX-40b", DOC, "Service Broker Routing, Choosing a Route",
         "LOCAL comes before TRANSPORT too where the service is here.",
         at=home(TRANSPORT_ROUTE, ACL, here=PAY),
@@ -106,7 +106,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DB2"),
         shows="R5.2 R5.4",
     ),
-    Row(
+    RoutingExample(
         "EX-41a", DOC, "Service Broker Routing, Routing Loops",
         "An address that is this very instance: decided again by msdb, as if it had come from "
         "outside.",
@@ -115,7 +115,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="target"),
         shows="O-6 R8.1 R9 U-45",
     ),
-    Row(
+    RoutingExample(
         "EX-41b", DOC, "Service Broker Routing, Routing Loops",
         "The reply loops back likewise and is known by its broker id.",
         at=loop_back(),
@@ -123,7 +123,7 @@ ROWS = (
         expects=delivered("REPLY", to="source", broker="source"),
         shows="R2.2 R8.1 R9",
     ),
-    Row(
+    RoutingExample(
         "EX-45", DOC, "Service Broker Message Forwarding",
         "A loop between two forwarders is no matter of the decision: each forwards, hops end it.",
         at=instance("F1", msdb=(route("R", "Svc", to="tcp://F2:4022"),), forwarding=True),
@@ -131,7 +131,7 @@ ROWS = (
         expects=forwarded("M2", by="R", to="tcp://F2:4022"),
         shows="R8.3",
     ),
-    Row(
+    RoutingExample(
         "EX-49a", DOC, "CREATE ROUTE: LIFETIME",
         "A route counts until the instant at which it expires.",
         at=home(route("R", "Svc", to="tcp://S:4022", expires=NOW + 10)),
@@ -140,7 +140,7 @@ ROWS = (
         expects=sent("M2", by="R", to="tcp://S:4022"),
         shows="R3.1",
     ),
-    Row(
+    RoutingExample(
         "EX-49b", DOC, "CREATE ROUTE: LIFETIME",
         "From that instant on it is ignored, for conversations of any age.",
         at=home(route("R", "Svc", to="tcp://S:4022", expires=NOW + 10)),
@@ -149,7 +149,7 @@ ROWS = (
         expects=delayed("M7", 9750, broker="D"),
         shows="R3.1 C-04",
     ),
-    Row(
+    RoutingExample(
         "EX-50", DOC, "CREATE ROUTE: SERVICE_NAME",
         "Names are compared byte by byte: a route for OrderParts is none for orderparts.",
         at=home(ACL, route("R", "OrderParts", to="tcp://S:4022")),
@@ -157,7 +157,7 @@ ROWS = (
         expects=delayed("M5", 9796, by=ACL.name),
         shows="R0",
     ),
-    Row(
+    RoutingExample(
         "EX-51", DOC, "DROP ROUTE",
         "After DROP ROUTE of the only route, the messages of a dialog under way wait.",
         at=home(),
@@ -165,7 +165,7 @@ ROWS = (
         expects=delayed("M7", 9750, broker="D"),
         shows="O-1 R4.7 R10",
     ),
-    Row(
+    RoutingExample(
         "EX-54a", DOC, "Managing Service Broker Identities",
         "A database with delivery off is invisible: only the other copy of the service is found.",
         at=instance(
@@ -178,7 +178,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DB3"),
         shows="R7.2b",
     ),
-    Row(
+    RoutingExample(
         "EX-54b", DOC, "Managing Service Broker Identities",
         "With delivery off in the sender's database nothing leaves its transmission queue.",
         at=instance("I1", database("AW", ACL, enabled=False), database("DB2", services=["Svc"])),
@@ -186,7 +186,7 @@ ROWS = (
         expects=delayed("", 9791),
         shows="R1.1",
     ),
-    Row(
+    RoutingExample(
         "EX-56a", DOC, "Service Broker Dynamic Routing",
         "Nothing names the service and a configuration service is known: it is asked.",
         at=home(CONFIGURED),
@@ -194,7 +194,7 @@ ROWS = (
         expects=asks_configuration("M4", by="Configuration"),
         shows="R4.4",
     ),
-    Row(
+    RoutingExample(
         "EX-56b", DOC, "Service Broker Dynamic Routing",
         "Once the application has created a route, the message is sent by it.",
         at=home(CONFIGURED, route("New", "New", to="tcp://N:4022")),
@@ -202,7 +202,7 @@ ROWS = (
         expects=sent("M2", by="New", to="tcp://N:4022"),
         shows="R4.2 R4.4",
     ),
-    Row(
+    RoutingExample(
         "EX-64a", DRV, TUTORIAL,
         "The request leaves the initiator's database by its route.",
         at=INITIATOR_SIDE,
@@ -210,7 +210,7 @@ ROWS = (
         expects=sent("M2", by="R", to=MY_TARGET),
         shows="R4.2 R8.4",
     ),
-    Row(
+    RoutingExample(
         "EX-64b", DOC, TUTORIAL,
         "The request is delivered by the LOCAL route of the target's msdb.",
         at=TARGET_SIDE,
@@ -218,7 +218,7 @@ ROWS = (
         expects=delivered("M2", by="InstRoute", to="InstTargetDB"),
         shows="R2.3 R5.2 R7.2b",
     ),
-    Row(
+    RoutingExample(
         "EX-64c", DOC, TUTORIAL,
         "The reply leaves the target's database by its route.",
         at=TARGET_SIDE,
@@ -226,7 +226,7 @@ ROWS = (
         expects=sent("M2", by="R", to=MY_INITIATOR, broker="InstInitiatorDB"),
         shows="R1.3 R4.2 U-07",
     ),
-    Row(
+    RoutingExample(
         "EX-64d", DRV, TUTORIAL,
         "The reply is known by its broker id at the initiator's instance.",
         at=INITIATOR_SIDE,
@@ -234,7 +234,7 @@ ROWS = (
         expects=delivered("REPLY", to="InstInitiatorDB", broker="InstInitiatorDB"),
         shows="R2.2",
     ),
-    Row(
+    RoutingExample(
         "EX-64e", DOC, TUTORIAL,
         "A second database with a service of that name makes the target a matter of chance.",
         at=TARGET_TWICE,
@@ -242,7 +242,7 @@ ROWS = (
         expects=delivered("M2", by="InstRoute", to="InstTargetDB Second"),
         shows="R7.2b U-13",
     ),
-    Row(
+    RoutingExample(
         "EX-64f", DOC, TUTORIAL,
         "A broker id settles it.",
         at=TARGET_TWICE,
@@ -250,7 +250,7 @@ ROWS = (
         expects=delivered("M2", by="InstRoute", to="Second", broker="Second"),
         shows="R7.1",
     ),
-    Row(
+    RoutingExample(
         "EX-65a", DRV, "a public three-instance forwarding script",
         "SQL1 sends to SQL2.",
         at=SQL1,
@@ -258,7 +258,7 @@ ROWS = (
         expects=sent("M2", by="R", to="TCP://SQL2:4022"),
         shows="R8.4",
     ),
-    Row(
+    RoutingExample(
         "EX-65b", DRV, "a public three-instance forwarding script",
         "SQL2 forwards to SQL3.",
         at=SQL2,
@@ -266,7 +266,7 @@ ROWS = (
         expects=forwarded("M2", by="ToReceiver", to="TCP://SQL3:4022"),
         shows="R8.3",
     ),
-    Row(
+    RoutingExample(
         "EX-65c", DRV, "a public three-instance forwarding script",
         "SQL3 delivers.",
         at=SQL3,
@@ -274,7 +274,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="Receive"),
         shows="R2.3",
     ),
-    Row(
+    RoutingExample(
         "EX-65d", DRV, "a public three-instance forwarding script",
         "SQL3 sends the acknowledgement to SQL2, although its own forwarding is off.",
         at=SQL3,
@@ -282,7 +282,7 @@ ROWS = (
         expects=sent("M2", by="R", to="TCP://SQL2:4022", broker="Send"),
         shows="R8.2 R8.4",
     ),
-    Row(
+    RoutingExample(
         "EX-65e", DRV, "a public three-instance forwarding script",
         "SQL2 forwards the acknowledgement to SQL1.",
         at=SQL2,

@@ -25,7 +25,7 @@ from .build import (
     route,
     sent,
 )
-from .rows import DOC, DRV, Row
+from .rows import DOC, DRV, RoutingExample
 
 PAGE = "Service Broker Routing Examples"
 HOST2 = "tcp://host2.Adventure-Works.com:4022/"
@@ -57,7 +57,7 @@ FORWARD_ONE = (ACL, route("ForwardingRoute", "ElsewhereService", to=ELSEWHERE))
 FORWARD_ALL = (ACL, route("ForwardingRoute", to=HUB))
 
 ROWS = (
-    Row(
+    RoutingExample(
         "EX-01", DOC, f"{PAGE}, 1",
         "With nothing but AutoCreatedLocal, a service in another database of the instance is "
         "reached without the network.",
@@ -66,7 +66,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DB2"),
         shows="O-2 R1.3 R4.5 R5.2 R7.2b",
     ),
-    Row(
+    RoutingExample(
         "EX-02", DOC, f"{PAGE}, 2-7 (1 says dropped)",
         "With nothing but AutoCreatedLocal, a conversation to a service that is not here is "
         "delayed.",
@@ -75,7 +75,7 @@ ROWS = (
         expects=delayed("M5", 9796, by=ACL.name),
         shows="O-3 R5.5 R10 C-09 C-11",
     ),
-    Row(
+    RoutingExample(
         "EX-03", DOC, f"{PAGE}, 1",
         "A message from outside is delivered by msdb's AutoCreatedLocal where the service is here.",
         at=aw(ACL, here="Svc"),
@@ -83,7 +83,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DB2"),
         shows="O-2 R2.3 R4.5 R5.2 R7.2b",
     ),
-    Row(
+    RoutingExample(
         "EX-04", DOC, f"{PAGE}, 1-5",
         "A message from outside is dropped where the service is not here; nothing goes back.",
         at=aw(ACL),
@@ -91,7 +91,7 @@ ROWS = (
         expects=dropped("M5", 11210, by=ACL.name),
         shows="O-3 R5.5 U-43 C-10 C-11",
     ),
-    Row(
+    RoutingExample(
         "EX-05", DOC, f"{PAGE}, 2",
         "A route that names the service takes the message to its network address.",
         at=aw(ACL, ORDER_PARTS),
@@ -99,7 +99,7 @@ ROWS = (
         expects=sent("M2", by="OrderPartsRoute", to=HOST2),
         shows="O-4 R4.2 R5.3 R8.4",
     ),
-    Row(
+    RoutingExample(
         "EX-06a", DOC, f"{PAGE}, 2",
         "That route says nothing about other services: one that is here is reached locally.",
         at=aw(ACL, ORDER_PARTS, here="Other"),
@@ -107,7 +107,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DB2"),
         shows="R4.2 R4.5",
     ),
-    Row(
+    RoutingExample(
         "EX-06b", DOC, f"{PAGE}, 2",
         "That route says nothing about other services: one that is not here is delayed.",
         at=aw(ACL, ORDER_PARTS),
@@ -115,7 +115,7 @@ ROWS = (
         expects=delayed("M5", 9796, by=ACL.name),
         shows="R5.5 C-09",
     ),
-    Row(
+    RoutingExample(
         "EX-07", DOC, f"{PAGE}, 3",
         "A mirrored route has both partners asked, although this one names no broker id.",
         at=aw(ACL, MIRRORED),
@@ -123,7 +123,7 @@ ROWS = (
         expects=probes("M2", by="OrderPartsRoute", to=f"{PARTNER1} {PARTNER2}"),
         shows="R5.1 R6 C-06",
     ),
-    Row(
+    RoutingExample(
         "EX-11", DOC, f"{PAGE}, 4",
         "A catch-all network route stands back where the service is here: LOCAL comes first.",
         at=aw(ACL, EXTERNAL, here="Svc"),
@@ -131,7 +131,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DB2"),
         shows="R4.5 R5.2",
     ),
-    Row(
+    RoutingExample(
         "EX-12", DOC, f"{PAGE}, 4",
         "A catch-all network route takes what is not here: LOCAL is passed over.",
         at=aw(ACL, EXTERNAL),
@@ -139,7 +139,7 @@ ROWS = (
         expects=sent("M5", by="ExternalRoute", to=HUB),
         shows="R4.5 R5.2 R5.3",
     ),
-    Row(
+    RoutingExample(
         "EX-13a", DOC, f"{PAGE}, 5",
         "Of two broker ids a dialog takes the one that its id's hash says, here the first.",
         at=aw(*BALANCED),
@@ -147,7 +147,7 @@ ROWS = (
         expects=sent("M3", by="Balanced1", to=SERVER1, broker=G1),
         shows="R4.3 U-07 U-18 C-14",
     ),
-    Row(
+    RoutingExample(
         "EX-13b", DOC, f"{PAGE}, 5",
         "Another dialog's hash says the second, and that dialog always goes there.",
         at=aw(*BALANCED),
@@ -155,7 +155,7 @@ ROWS = (
         expects=sent("M3", by="Balanced2", to=SERVER2, broker=G2),
         shows="R4.3 U-07 U-18 C-14",
     ),
-    Row(
+    RoutingExample(
         "EX-13c", DOC, f"{PAGE}, 5",
         "After the first acknowledgement the conversation has a broker id, and the hash is out of "
         "play.",
@@ -164,7 +164,7 @@ ROWS = (
         expects=sent("M1", by="Balanced1", to=SERVER1, broker=G1),
         shows="R4.1",
     ),
-    Row(
+    RoutingExample(
         "EX-14", DOC, f"{PAGE}, 5",
         "A dialog begun with a broker id goes to that broker, whatever its hash.",
         at=aw(*BALANCED),
@@ -172,7 +172,7 @@ ROWS = (
         expects=sent("M1", by="Balanced2", to=SERVER2, broker=G2),
         shows="R4.1",
     ),
-    Row(
+    RoutingExample(
         "EX-16", DOC, f"{PAGE}, 5",
         "Balanced routes say nothing about another service: AutoCreatedLocal decides.",
         at=aw(*BALANCED),
@@ -180,7 +180,7 @@ ROWS = (
         expects=delayed("M5", 9796, by=ACL.name),
         shows="R4.3 R5.5",
     ),
-    Row(
+    RoutingExample(
         "EX-17", DOC, f"{PAGE}, 6",
         "A route of msdb does not serve what begins in a database: the conversation is delayed.",
         at=aw(ACL, msdb=FORWARD_ONE),
@@ -188,7 +188,7 @@ ROWS = (
         expects=delayed("M5", 9796, by=ACL.name),
         shows="R1.3 C-09",
     ),
-    Row(
+    RoutingExample(
         "EX-18", DOC, f"{PAGE}, 6",
         "A forwarding route for a service outranks the copy of that service that is here.",
         at=aw(ACL, here="ElsewhereService", msdb=FORWARD_ONE, on=True),
@@ -196,7 +196,7 @@ ROWS = (
         expects=forwarded("M2", by="ForwardingRoute", to=ELSEWHERE),
         shows="O-5 R2.3 R4.2 R8.3",
     ),
-    Row(
+    RoutingExample(
         "EX-19", DOC, f"{PAGE}, 6",
         "With forwarding off that message is dropped, although a copy of the service is here.",
         at=aw(ACL, here="ElsewhereService", msdb=FORWARD_ONE),
@@ -204,7 +204,7 @@ ROWS = (
         expects=dropped("M2", 9792, by="ForwardingRoute"),
         shows="O-4 R8.2 C-12",
     ),
-    Row(
+    RoutingExample(
         "EX-20a", DOC, f"{PAGE}, 6",
         "A message from outside for another service is delivered where that service is here.",
         at=aw(ACL, here="Other", msdb=FORWARD_ONE, on=True),
@@ -212,7 +212,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DB2"),
         shows="R4.5 R5.2",
     ),
-    Row(
+    RoutingExample(
         "EX-20b", DOC, f"{PAGE}, 6",
         "A message from outside for another service is dropped where that service is not here.",
         at=aw(ACL, msdb=FORWARD_ONE, on=True),
@@ -220,7 +220,7 @@ ROWS = (
         expects=dropped("M5", 11210, by=ACL.name),
         shows="R5.5 C-10",
     ),
-    Row(
+    RoutingExample(
         "EX-21", DOC, f"{PAGE}, 7",
         "Where everything unknown is forwarded, a service that is here still gets its messages.",
         at=aw(ACL, here="Svc", msdb=FORWARD_ALL, on=True),
@@ -228,7 +228,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DB2"),
         shows="R5.2",
     ),
-    Row(
+    RoutingExample(
         "EX-22", DOC, f"{PAGE}, 7",
         "Where everything unknown is forwarded, a service that is not here is forwarded.",
         at=aw(ACL, msdb=FORWARD_ALL, on=True),
@@ -236,7 +236,7 @@ ROWS = (
         expects=forwarded("M5", by="ForwardingRoute", to=HUB),
         shows="R5.3 R8.3",
     ),
-    Row(
+    RoutingExample(
         "EX-22b", DRV, f"{PAGE}, 7",
         "With forwarding off, what is not here is dropped rather than forwarded.",
         at=aw(ACL, msdb=FORWARD_ALL),

@@ -24,7 +24,7 @@ from .build import (
     route,
     sent,
 )
-from .rows import DOC, DRV, Row
+from .rows import DOC, DRV, RoutingExample
 
 ROUTING = "Service Broker Routing"
 MATCHING = f"{ROUTING}, Finding Matching Routes"
@@ -70,7 +70,7 @@ def hub(
 
 ROWS = (
     # --- Entry ---
-    Row(
+    RoutingExample(
         "R2.1a", DRV, f"{ERRORS}: 9789",
         "With the broker of msdb off nothing from outside can be classified: the copy is dropped.",
         at=instance("I1", NEAR, msdb_enabled=False),
@@ -78,7 +78,7 @@ ROWS = (
         expects=dropped("", 9789),
         shows="R2.1 U-08",
     ),
-    Row(
+    RoutingExample(
         "R2.1b", DRV, f"{ERRORS}: 9789",
         "That holds for replies too: the reply rule comes after it.",
         at=instance("I1", NEAR, msdb_enabled=False),
@@ -86,7 +86,7 @@ ROWS = (
         expects=dropped("", 9789, broker="DB2"),
         shows="R2.1 U-08",
     ),
-    Row(
+    RoutingExample(
         "R2.1c", DRV, ROUTING,
         "What begins here does not care about msdb.",
         at=instance("I1", database("AW", ACL), NEAR, msdb_enabled=False),
@@ -94,7 +94,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DB2"),
         shows="R1.3",
     ),
-    Row(
+    RoutingExample(
         "R2.2a", DRV, f"{ERRORS}: 28016, 28013",
         "A reply to a database here whose broker is off is undeliverable; no route is consulted.",
         at=hub(ACL, here=[database("DB2", services=["Svc"], enabled=False)]),
@@ -102,7 +102,7 @@ ROWS = (
         expects=dropped("REPLY", 28016, broker="DB2"),
         shows="R2.2",
     ),
-    Row(
+    RoutingExample(
         "R2.2b", DOC, f"{ROUTING}, Reply Messages From a Target Service",
         "A message of the initiator's side is no reply: the routes decide, whatever id it carries.",
         at=hub(FULL, here=[database("D", services=["Svc"])]),
@@ -110,7 +110,7 @@ ROWS = (
         expects=forwarded("M1", by="Full", to=S2, broker="D"),
         shows="R2.2 R2.3",
     ),
-    Row(
+    RoutingExample(
         "R2.2c", DRV, f"{ERRORS}: 28018",
         "A reply to a database here that is the mirror of its pair is undeliverable.",
         at=hub(ACL, here=[database("DB2", services=["Svc"], is_mirror=True)]),
@@ -118,7 +118,7 @@ ROWS = (
         expects=dropped("REPLY", 28018, broker="DB2"),
         shows="R2.2 R7.3",
     ),
-    Row(
+    RoutingExample(
         "R2.3", DOC, ROUTING,
         "A route of a database does not serve what arrives from outside.",
         at=sender(NAMED, on=True),
@@ -127,7 +127,7 @@ ROWS = (
         shows="R2.3",
     ),
     # --- Match ---
-    Row(
+    RoutingExample(
         "R4.1a", DOC, f"{MATCHING}, 1",
         "With a broker id, a route that names both outranks one that names the service alone.",
         at=sender(NAMED, FULL, ACL),
@@ -135,7 +135,7 @@ ROWS = (
         expects=sent("M1", by="Full", to=S2, broker="D"),
         shows="R4.1",
     ),
-    Row(
+    RoutingExample(
         "R4.1b", DRV, f"{MATCHING}, 1-3",
         "With a broker id, a route that names another one never matches.",
         at=sender(FULL),
@@ -143,7 +143,7 @@ ROWS = (
         expects=delayed("M7", 9750, broker="E"),
         shows="R4.1 R4.3 R4.7",
     ),
-    Row(
+    RoutingExample(
         "R4.3", DOC, f"{MATCHING}, 3",
         "A single broker id is taken by every dialog, and goes on the wire.",
         at=sender(FULL, ACL),
@@ -151,7 +151,7 @@ ROWS = (
         expects=sent("M3", by="Full", to=S2, broker="D"),
         shows="R4.3 U-07",
     ),
-    Row(
+    RoutingExample(
         "R4.3b", DOC, f"{MATCHING}, 3-4",
         "A route with a broker id is found before the configuration service is asked.",
         at=sender(CONFIGURED, FULL),
@@ -159,7 +159,7 @@ ROWS = (
         expects=sent("M3", by="Full", to=S2, broker="D"),
         shows="R4.3 R4.4",
     ),
-    Row(
+    RoutingExample(
         "R4.4a", DRV, "Routing Service Broker conversations, part 2",
         "Where a configuration service is known, last-resort routes are never used.",
         at=sender(CONFIGURED, ACL, others=[NEAR]),
@@ -167,7 +167,7 @@ ROWS = (
         expects=asks_configuration("M4", by="Configuration"),
         shows="R4.4 U-09 C-07",
     ),
-    Row(
+    RoutingExample(
         "R4.4b", DRV, f"{MATCHING}, 4",
         "The configuration service itself is found by its own route, so nobody asks about it.",
         at=sender(CONFIGURED, others=[database("DB2", services=[CONFIGURATION_SERVICE])]),
@@ -175,7 +175,7 @@ ROWS = (
         expects=delivered("M2", by="Configuration", to="DB2"),
         shows="R4.4",
     ),
-    Row(
+    RoutingExample(
         "R4.4c", DRV, f"{MATCHING}, 4",
         "A message from outside has the configuration service asked by msdb's route to it.",
         at=hub(CONFIGURED, ACL),
@@ -183,7 +183,7 @@ ROWS = (
         expects=asks_configuration("M4", by="Configuration"),
         shows="R4.4 U-43",
     ),
-    Row(
+    RoutingExample(
         "R4.4d", DRV, f"{MATCHING}, 4",
         "What ends a request is for the system service, and asks nobody: it would wait for itself.",
         at=sender(CONFIGURED, ACL, others=[database("DB2", services=[SYSTEM_SERVICE])]),
@@ -191,7 +191,7 @@ ROWS = (
         expects=delivered("M5", by="AutoCreatedLocal", to="DB2"),
         shows="R4.4",
     ),
-    Row(
+    RoutingExample(
         "R4.5", DOC, f"{MATCHING}, 5-6",
         "A catch-all route is found before the broker id of a database here is looked at.",
         at=hub(CATCH_ALL, here=[NEAR]),
@@ -199,7 +199,7 @@ ROWS = (
         expects=forwarded("M5", by="CatchAll", to=S, broker="DB2"),
         shows="R4.5 R4.6",
     ),
-    Row(
+    RoutingExample(
         "R4.6a", DOC, f"{MATCHING}, 6",
         "Without a broker id an empty table finds nothing, not even a service that is here.",
         at=sender(others=[NEAR]),
@@ -207,7 +207,7 @@ ROWS = (
         expects=delayed("M7", 9750),
         shows="R4.6 R4.7",
     ),
-    Row(
+    RoutingExample(
         "R4.6b", DRV, f"{MATCHING}, 6",
         "The name is here but the broker id is another's: the implied LOCAL route leads nowhere.",
         at=sender(others=[NEAR]),
@@ -215,7 +215,7 @@ ROWS = (
         expects=delayed("M6", 9795, broker="D"),
         shows="R4.6 U-12",
     ),
-    Row(
+    RoutingExample(
         "R4.7", DOC, f"{MATCHING}, 7",
         "No route at all: a copy from outside is dropped, and the sender's retry is relied upon.",
         at=hub(),
@@ -223,7 +223,7 @@ ROWS = (
         expects=dropped("M7", 9750),
         shows="O-1 R4.7 U-43",
     ),
-    Row(
+    RoutingExample(
         "R4.8", DRV, f"{ERRORS}: 9662",
         "A route with a broker id and no service name, which DDL refuses, matches nothing.",
         at=sender(route("R", None, "D", to=S)),
@@ -232,7 +232,7 @@ ROWS = (
         shows="R4.8",
     ),
     # --- Choose ---
-    Row(
+    RoutingExample(
         "R5.1a", DOC, CHOOSING,
         "A mirrored route ranks above LOCAL and network routes that match as well.",
         at=sender(
@@ -245,7 +245,7 @@ ROWS = (
         expects=probes("M1", by="Mirrored", to=f"{P1} {P2}", broker="D"),
         shows="R5.1 R6",
     ),
-    Row(
+    RoutingExample(
         "R5.1b", DRV, NOT_SAID,
         "Of several mirrored routes the one created first is taken.",
         at=sender(MIRRORED, OLDER_MIRRORED),
@@ -253,7 +253,7 @@ ROWS = (
         expects=probes("M1", by="Older", to=f"{P2} {P1}", broker="D"),
         shows="U-11",
     ),
-    Row(
+    RoutingExample(
         "R5.1c", DOC, MIRRORS,
         "A mirror address gives no advantage in matching: an exact route is found first.",
         at=sender(FULL, route("Mirrored", "Svc", to=P1, mirror=P2)),
@@ -261,7 +261,7 @@ ROWS = (
         expects=sent("M1", by="Full", to=S2, broker="D"),
         shows="R5.1",
     ),
-    Row(
+    RoutingExample(
         "R5.1d", DOC, CHOOSING,
         "A mirrored route is no LOCAL one: with forwarding off, what came from outside is dropped.",
         at=hub(MIRRORED, on=False),
@@ -269,7 +269,7 @@ ROWS = (
         expects=dropped("M1", 9792, by="Mirrored", broker="D"),
         shows="R8.2 R6",
     ),
-    Row(
+    RoutingExample(
         "R5.1e", DRV, MIRRORS,
         "With forwarding on, a forwarder asks both partners.",
         at=hub(MIRRORED),
@@ -277,7 +277,7 @@ ROWS = (
         expects=probes("M1", by="Mirrored", to=f"{P1} {P2}", broker="D"),
         shows="R6",
     ),
-    Row(
+    RoutingExample(
         "R5.2a", DRV, NOT_SAID,
         "A service is the pair of name and broker id: LOCAL is passed over where only the name is "
         "here.",
@@ -286,7 +286,7 @@ ROWS = (
         expects=sent("M5", by="CatchAll", to=S, broker="D"),
         shows="U-44",
     ),
-    Row(
+    RoutingExample(
         "R5.2b", DRV, CHOOSING,
         "strict_local_tier reads the documentation literally: the name alone keeps it LOCAL.",
         at=sender(ACL, CATCH_ALL, others=[NEAR]),
@@ -295,7 +295,7 @@ ROWS = (
         expects=delayed("M5", 9795, by=ACL.name, broker="D"),
         shows="R7.1 U-12 U-44",
     ),
-    Row(
+    RoutingExample(
         "R5.2c", DRV, CHOOSING,
         "Read literally, the copy of a message from outside is dropped likewise.",
         at=hub(ACL, CATCH_ALL, here=[NEAR]),
@@ -304,7 +304,7 @@ ROWS = (
         expects=dropped("M5", 28017, by=ACL.name, broker="D"),
         shows="R7.1 U-12 U-44",
     ),
-    Row(
+    RoutingExample(
         "R5.2d", DRV, NOT_SAID,
         "LOCAL is passed over too where delivery is off in the database with the broker id.",
         at=sender(
@@ -314,7 +314,7 @@ ROWS = (
         expects=sent("M5", by="CatchAll", to=S, broker="D"),
         shows="U-44",
     ),
-    Row(
+    RoutingExample(
         "R5.2e", DRV, f"{ERRORS}: 28018",
         "A copy that arrives where its database is the mirror by now is dropped for that reason.",
         at=hub(ACL, here=[database("D", services=["Svc"], is_mirror=True)]),
@@ -322,7 +322,7 @@ ROWS = (
         expects=dropped("M5", 28018, by=ACL.name, broker="D"),
         shows="R5.5 R7.3",
     ),
-    Row(
+    RoutingExample(
         "R5.2f", DRV, f"{ERRORS}: 28018",
         "That holds as well where another database here has the service, or the name decides.",
         at=hub(ACL, here=[NEAR, database("D", services=["Svc"], is_mirror=True)]),
@@ -331,7 +331,7 @@ ROWS = (
         expects=dropped("M5", 28018, by=ACL.name, broker="D"),
         shows="R7.1 U-12 R7.3",
     ),
-    Row(
+    RoutingExample(
         "R5.3", DRV, CHOOSING,
         "Two spellings of one address are one next hop: no port means 4022, hosts have no case.",
         at=sender(
@@ -343,7 +343,7 @@ ROWS = (
         expects=sent("M2", by="Short Other", to=f"tcp://s {S2}"),
         shows="R5.0 U-03 C-03",
     ),
-    Row(
+    RoutingExample(
         "R5.4a", DRV, f"{ERRORS}: 11294",
         "TRANSPORT and a name that begins with no address: a copy from outside is dropped.",
         at=hub(TRANSPORT_ROUTE),
@@ -351,7 +351,7 @@ ROWS = (
         expects=dropped("M5", 11294, by="Transport"),
         shows="R5.4 U-10",
     ),
-    Row(
+    RoutingExample(
         "R5.4b", DRV, "Recommended for gateways: Using multiple routes in Service Broker",
         "A gateway with one TRANSPORT route forwards to whatever the service's name says.",
         at=hub(TRANSPORT_ROUTE),
@@ -359,7 +359,7 @@ ROWS = (
         expects=forwarded("M5", by="Transport", to="TCP://host9"),
         shows="R5.4 U-03 U-04 C-03",
     ),
-    Row(
+    RoutingExample(
         "R5.4c", DRV, "CREATE ROUTE (forbids it) and ALTER ROUTE (allows it)",
         "A TRANSPORT route that names a service, which DDL refuses, is used as it stands.",
         at=sender(route("Transport", "tcp://host9:4099/Pay", to="transport"), ACL),
@@ -367,7 +367,7 @@ ROWS = (
         expects=sent("M2", by="Transport", to="tcp://host9:4099"),
         shows="U-04 C-05",
     ),
-    Row(
+    RoutingExample(
         "R5.5", DRV, NOT_SAID,
         "Delivery off in the database with the broker id: it is not in this instance.",
         at=sender(
@@ -379,7 +379,7 @@ ROWS = (
         shows="U-12",
     ),
     # --- Locate ---
-    Row(
+    RoutingExample(
         "R7.1a", DOC, LOCATING,
         "The broker id of the chosen route says which database, as the conversation's own would.",
         at=sender(
@@ -390,7 +390,7 @@ ROWS = (
         expects=delivered("M3", by="Local", to="D", broker="D"),
         shows="R7.1 U-07",
     ),
-    Row(
+    RoutingExample(
         "R7.1b", DOC, LOCATING,
         "A broker id takes the message past a service of that name in the conversation's own "
         "database.",
@@ -399,7 +399,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DB2", broker="DB2"),
         shows="R7.1",
     ),
-    Row(
+    RoutingExample(
         "R7.1c", DOC, "Managing Service Broker Identities",
         "Of two databases with one broker id only one is active, and that one is meant.",
         at=hub(
@@ -413,7 +413,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="Original", broker="D"),
         shows="R7.1",
     ),
-    Row(
+    RoutingExample(
         "R7.2a", DOC, LOCATING,
         "Without a broker id the conversation's own database is searched first.",
         at=instance("I1", database("AW", ACL, services=["Svc"]), NEAR),
@@ -422,7 +422,7 @@ ROWS = (
         shows="R7.2a",
     ),
     # --- Send ---
-    Row(
+    RoutingExample(
         "R8.1a", DRV, NOT_SAID,
         "Another port of this host is another instance.",
         at=sender(route("R", "Svc", to="tcp://i1:4023"), others=[NEAR]),
@@ -430,7 +430,7 @@ ROWS = (
         expects=sent("M2", by="R", to="tcp://i1:4023"),
         shows="R8.1 U-45",
     ),
-    Row(
+    RoutingExample(
         "R8.1b", DRV, NOT_SAID,
         "Several addresses of which one is this instance go to the transport as they are.",
         at=sender(TO_MYSELF, NAMED, others=[NEAR]),
@@ -438,7 +438,7 @@ ROWS = (
         expects=sent("M2", by="Myself Named", to=f"{MYSELF} {S}"),
         shows="R8.5",
     ),
-    Row(
+    RoutingExample(
         "R9a", DOC, LOOPS,
         "A looped-back message is forwarded by msdb where forwarding is on.",
         at=sender(TO_MYSELF, msdb=(NAMED,), on=True),
@@ -446,7 +446,7 @@ ROWS = (
         expects=forwarded("M2", by="Named", to=S),
         shows="R9",
     ),
-    Row(
+    RoutingExample(
         "R9b", DOC, LOOPS,
         "A looped-back message needs forwarding: with it off msdb's network route is of no use.",
         at=sender(TO_MYSELF, msdb=(NAMED,)),
@@ -454,7 +454,7 @@ ROWS = (
         expects=dropped("M2", 9792, by="Named"),
         shows="R8.2 R9",
     ),
-    Row(
+    RoutingExample(
         "R9c", DRV, NOT_SAID,
         "An address of msdb that is this very instance is a forward like any other: hops end it.",
         at=hub(TO_MYSELF),
@@ -462,7 +462,7 @@ ROWS = (
         expects=forwarded("M2", by="Myself", to=MYSELF),
         shows="O-6 U-46",
     ),
-    Row(
+    RoutingExample(
         "R9d", DRV, NOT_SAID,
         "As a forward it needs forwarding to be on.",
         at=hub(TO_MYSELF, on=False),
@@ -470,7 +470,7 @@ ROWS = (
         expects=dropped("M2", 9792, by="Myself"),
         shows="O-6 U-46",
     ),
-    Row(
+    RoutingExample(
         "R9e", DRV, LOOPS,
         "The broker id that the hash chose is on the message when it loops back.",
         at=sender(
@@ -481,7 +481,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="D", broker="D"),
         shows="R9 U-07",
     ),
-    Row(
+    RoutingExample(
         "O-5", DOC, CHOOSING,
         "Forwarding changes nothing for what begins here: it is sent either way.",
         at=sender(NAMED, on=True),
@@ -489,7 +489,7 @@ ROWS = (
         expects=sent("M2", by="Named", to=S),
         shows="O-5 R8.4",
     ),
-    Row(
+    RoutingExample(
         "STOPPED-a", DRV, f"{ENDPOINT}; {ERRORS}: 9748",
         "Without a started endpoint nothing leaves: the transport is not available.",
         at=instance("I1", database("AW", NAMED), started=False),
@@ -497,7 +497,7 @@ ROWS = (
         expects=delayed("M2", 9748, by="Named"),
         shows="R8.6",
     ),
-    Row(
+    RoutingExample(
         "STOPPED-b", DRV, f"{ENDPOINT}; {ERRORS}: 11293",
         "A message to be forwarded while the transport is stopped is dropped.",
         at=hub(NAMED, started=False),
@@ -505,7 +505,7 @@ ROWS = (
         expects=dropped("M2", 11293, by="Named"),
         shows="R8.6",
     ),
-    Row(
+    RoutingExample(
         "STOPPED-c", DRV, NOT_SAID,
         "Whether forwarding is on is asked first.",
         at=hub(NAMED, on=False, started=False),
@@ -513,7 +513,7 @@ ROWS = (
         expects=dropped("M2", 9792, by="Named"),
         shows="R8.2 R8.6",
     ),
-    Row(
+    RoutingExample(
         "STOPPED-d", DRV, NOT_SAID,
         "A mirrored route cannot be asked about without an endpoint.",
         at=instance("I1", database("AW", MIRRORED), started=False),
@@ -521,7 +521,7 @@ ROWS = (
         expects=delayed("M1", 9748, by="Mirrored", broker="D"),
         shows="R8.6",
     ),
-    Row(
+    RoutingExample(
         "STOPPED-e", DRV, NOT_SAID,
         "What stays in the instance needs no endpoint, not even by way of its own address.",
         at=instance("I1", database("AW", TO_MYSELF), NEAR, started=False),
@@ -529,7 +529,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DB2"),
         shows="R8.1 R8.6",
     ),
-    Row(
+    RoutingExample(
         "STOPPED-f", DRV, NOT_SAID,
         "A second time round its own address is a forward, and that needs the endpoint.",
         at=instance(
@@ -540,7 +540,7 @@ ROWS = (
         shows="R8.6 U-46",
     ),
     # --- Names ---
-    Row(
+    RoutingExample(
         "U-02a", DRV, NOT_SAID,
         "Broker ids that are GUIDs are equal however they are spelled.",
         at=sender(route("R", "Svc", G1.upper(), to=S)),
@@ -548,7 +548,7 @@ ROWS = (
         expects=sent("M1", by="R", to=S, broker="{" + G1 + "}"),
         shows="U-02",
     ),
-    Row(
+    RoutingExample(
         "U-02b", DRV, NOT_SAID,
         "Broker ids that are no GUIDs are compared as they are written.",
         at=sender(FULL),
@@ -556,7 +556,7 @@ ROWS = (
         expects=delayed("M7", 9750, broker="d"),
         shows="U-02",
     ),
-    Row(
+    RoutingExample(
         "U-02c", DRV, NOT_SAID,
         "One GUID in two spellings is one broker id: the hash has nothing to choose.",
         at=sender(route("R1", "Svc", G1, to=S), route("R2", "Svc", G1.upper(), to=S2)),
@@ -564,7 +564,7 @@ ROWS = (
         expects=sent("M3", by="R1 R2", to=f"{S} {S2}", broker=G1),
         shows="U-02 U-18",
     ),
-    Row(
+    RoutingExample(
         "U-04", DRV, NOT_SAID,
         "LOCAL is a keyword in any case.",
         at=sender(route("R", "Svc", to="Local"), others=[NEAR]),

@@ -23,7 +23,7 @@ from .build import (
     route,
     sent,
 )
-from .rows import DOC, DRV, Row
+from .rows import DOC, DRV, RoutingExample
 
 POST = "Using multiple routes in Service Broker"
 A, B, C = "tcp://ServerA:4022", "tcp://ServerB:4022", "tcp://ServerC:4022"
@@ -81,7 +81,7 @@ COMBINED = (
 SEVERAL_TARGETS = (to_target("R1", None, B), to_target("R2", None, C))
 
 ROWS = (
-    Row(
+    RoutingExample(
         "EX-24a", DOC, f"{POST}: load balancing",
         "A dialog without broker id takes one of the broker ids that the routes name.",
         at=server_a(*BALANCED, ACL),
@@ -89,7 +89,7 @@ ROWS = (
         expects=sent("M3", by="LoadBalancingRoute1", to=B, broker="DatabaseB"),
         shows="R4.3 U-07 U-18 C-14",
     ),
-    Row(
+    RoutingExample(
         "EX-24b", DOC, f"{POST}: load balancing",
         "Another dialog takes the other one.",
         at=server_a(*BALANCED, ACL),
@@ -97,7 +97,7 @@ ROWS = (
         expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
         shows="R4.3 U-18 C-14",
     ),
-    Row(
+    RoutingExample(
         "EX-24c", DOC, f"{POST}: load balancing",
         "Where it arrives, msdb's AutoCreatedLocal and the broker id on the message deliver it.",
         at=server("B", RETURN, ACL),
@@ -105,7 +105,7 @@ ROWS = (
         expects=delivered("M5", by=ACL.name, to="DatabaseB", broker="DatabaseB"),
         shows="R2.3 R7.1",
     ),
-    Row(
+    RoutingExample(
         "EX-24d", DOC, f"{POST}: load balancing",
         "The target's acknowledgement goes back by the target database's own return route.",
         at=server("B", RETURN, ACL),
@@ -113,7 +113,7 @@ ROWS = (
         expects=sent("M1", by="ReturnRoute", to=A, broker="DatabaseA"),
         shows="R1.3 R4.1",
     ),
-    Row(
+    RoutingExample(
         "EX-24e", DOC, f"{POST}: load balancing",
         "Back at the initiator's instance the reply is known by its broker id.",
         at=server_a(*BALANCED, ACL),
@@ -121,7 +121,7 @@ ROWS = (
         expects=delivered("REPLY", to="DatabaseA", broker="DatabaseA"),
         shows="R2.2",
     ),
-    Row(
+    RoutingExample(
         "EX-25", DOC, f"{POST}: load balancing",
         "A broker id in BEGIN DIALOG prevents balancing.",
         at=server_a(*BALANCED, ACL),
@@ -129,7 +129,7 @@ ROWS = (
         expects=sent("M1", by="LoadBalancingRoute1", to=B, broker="DatabaseB"),
         shows="R4.1",
     ),
-    Row(
+    RoutingExample(
         "EX-25b", DOC, f"{POST}: load balancing",
         "A route without broker id prevents balancing: it outranks those that have one.",
         at=server_a(*BALANCED, to_target("Plain", None, GATE_A), ACL),
@@ -137,7 +137,7 @@ ROWS = (
         expects=sent("M2", by="Plain", to=GATE_A),
         shows="R4.2",
     ),
-    Row(
+    RoutingExample(
         "EX-27", DOC, f"{POST}: unfair load balancing",
         "A route given twice counts once: a broker's share does not grow with its routes.",
         at=server_a(*UNFAIR, ACL),
@@ -145,7 +145,7 @@ ROWS = (
         expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
         shows="R5.0 U-18",
     ),
-    Row(
+    RoutingExample(
         "EX-28a", DOC, f"{POST}: load balancing",
         "Without AutoCreatedLocal, a LOCAL route in the target's msdb delivers the message.",
         at=server("C", RETURN, msdb=(TO_C_IS_LOCAL,)),
@@ -153,7 +153,7 @@ ROWS = (
         expects=delivered("M1", by="LocalRoute", to="DatabaseC", broker="DatabaseC"),
         shows="R4.1 R5.2 R7.1",
     ),
-    Row(
+    RoutingExample(
         "EX-28b", DRV, f"{POST}: load balancing (as printed: DatabaseB for both servers)",
         "A LOCAL route that names another broker id does no harm: a message that carries the id of "
         "a database here needs no route.",
@@ -162,7 +162,7 @@ ROWS = (
         expects=delivered("M6", to="DatabaseC", broker="DatabaseC"),
         shows="R4.6",
     ),
-    Row(
+    RoutingExample(
         "EX-28c", DRV, "Service Broker Routing, Finding Matching Routes, 6",
         "With an empty msdb a message that carries the broker id of a database here is delivered.",
         at=server("B", RETURN, msdb=()),
@@ -170,7 +170,7 @@ ROWS = (
         expects=delivered("M6", to="DatabaseB", broker="DatabaseB"),
         shows="R4.6",
     ),
-    Row(
+    RoutingExample(
         "EX-28d", DRV, f"{POST}: load balancing",
         "The LOCAL route that the article asks for in the initiator's msdb is not needed by the "
         "reply.",
@@ -179,7 +179,7 @@ ROWS = (
         expects=delivered("REPLY", to="DatabaseA", broker="DatabaseA"),
         shows="R2.2 C-25",
     ),
-    Row(
+    RoutingExample(
         "EX-28e", DRV, "Service Broker Routing, Reply Messages From a Target Service",
         "With an empty msdb a reply arrives all the same: no route is consulted.",
         at=server_a(*BALANCED, msdb=()),
@@ -187,7 +187,7 @@ ROWS = (
         expects=delivered("REPLY", to="DatabaseA", broker="DatabaseA"),
         shows="R2.2 C-25",
     ),
-    Row(
+    RoutingExample(
         "EX-29a", DOC, f"{POST}: high availability",
         "Several routes to one broker id: all their addresses go to the transport.",
         at=server_a(*TWO_GATEWAYS),
@@ -200,7 +200,7 @@ ROWS = (
         ),
         shows="R5.3 C-08",
     ),
-    Row(
+    RoutingExample(
         "EX-29b", DOC, f"{POST}: high availability",
         "A gateway forwards by the full route of its msdb.",
         at=gateway(),
@@ -208,7 +208,7 @@ ROWS = (
         expects=forwarded("M1", by="ForwardingRoute", to=B, broker="DatabaseB"),
         shows="R2.3 R4.1 R8.3",
     ),
-    Row(
+    RoutingExample(
         "EX-29c", DOC, f"{POST}: high availability",
         "The way back has both gateways too.",
         at=server("B", *TWO_GATEWAYS_BACK, msdb=(TO_B_IS_LOCAL,)),
@@ -218,7 +218,7 @@ ROWS = (
         ),
         shows="R4.1 C-08",
     ),
-    Row(
+    RoutingExample(
         "EX-31", DOC, f"{POST}: high availability",
         "Several routes without broker id go to the transport together as well.",
         at=server_a(to_target("R1", None, GATE_A), to_target("R2", None, GATE_B)),
@@ -226,7 +226,7 @@ ROWS = (
         expects=sent("M2", by="R1 R2", to=f"{GATE_A} {GATE_B}"),
         shows="R4.2 C-08",
     ),
-    Row(
+    RoutingExample(
         "EX-32a", DOC, f"{POST}: putting it all together",
         "Both at once: the hash chooses the broker id, then all routes to it go to the transport.",
         at=server_a(*COMBINED),
@@ -236,7 +236,7 @@ ROWS = (
         ),
         shows="R4.3 C-08",
     ),
-    Row(
+    RoutingExample(
         "EX-32b", DOC, f"{POST}: putting it all together",
         "A dialog for the other broker id only ever uses the other two gateways.",
         at=server_a(*COMBINED),
@@ -246,7 +246,7 @@ ROWS = (
         ),
         shows="R4.3 C-08",
     ),
-    Row(
+    RoutingExample(
         "EX-33", DOC, f"{POST}: multiple target endpoint creation",
         "Two routes without broker id to different copies: both addresses, and no id to tell them "
         "apart.",
@@ -255,7 +255,7 @@ ROWS = (
         expects=sent("M2", by="R1 R2", to=f"{B} {C}"),
         shows="R4.2 C-08",
     ),
-    Row(
+    RoutingExample(
         "EX-35a", DOC, f"{POST}: multiple target endpoint creation",
         "After the first acknowledgement the same two routes match again, and the message carries "
         "the broker id.",
@@ -264,7 +264,7 @@ ROWS = (
         expects=sent("M2", by="R1 R2", to=f"{B} {C}", broker="DatabaseB"),
         shows="R4.2 U-07",
     ),
-    Row(
+    RoutingExample(
         "EX-35b", DOC, f"{POST}: multiple target endpoint creation",
         "The copy that it was not meant for drops it.",
         at=server("C", RETURN, ACL),
@@ -272,7 +272,7 @@ ROWS = (
         expects=dropped("M5", 28017, by=ACL.name, broker="DatabaseB"),
         shows="U-12 U-44",
     ),
-    Row(
+    RoutingExample(
         "EX-44a", DOC, "Service Broker Routing, Reply Messages From a Target Service",
         "A reply at an instance that does not hold its broker id is routed like any message.",
         at=gateway(),
@@ -280,7 +280,7 @@ ROWS = (
         expects=forwarded("M1", by="ForwardingReturnRoute", to=A, broker="DatabaseA"),
         shows="R2.2 R8.3",
     ),
-    Row(
+    RoutingExample(
         "EX-44b", DOC, "Service Broker Routing, Choosing a Route",
         "With forwarding off that reply is dropped.",
         at=gateway(on=False),
@@ -288,7 +288,7 @@ ROWS = (
         expects=dropped("M1", 9792, by="ForwardingReturnRoute", broker="DatabaseA"),
         shows="R8.2 C-12",
     ),
-    Row(
+    RoutingExample(
         "EX-52a", DOC, "Routes",
         "A second dialog of the same conversation group may go elsewhere than the first (EX-24a).",
         at=server_a(*BALANCED, ACL),
@@ -296,7 +296,7 @@ ROWS = (
         expects=sent("M3", by="LoadBalancingRoute2", to=C, broker="DatabaseC"),
         shows="R4.3",
     ),
-    Row(
+    RoutingExample(
         "EX-52b", DOC, "Routes",
         "With a broker id given, the second dialog goes where the first one went.",
         at=server_a(*BALANCED, ACL),

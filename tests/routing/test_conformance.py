@@ -9,12 +9,12 @@ import pytest
 from streams.routing import Origin
 
 from .conformance import ROWS, rows_that_show
-from .rows import Row
+from .rows import RoutingExample
 from .rulings import NOT_EMULATED, RULINGS, Ruling
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_row(row: Row) -> None:
+def test_row(row: RoutingExample) -> None:
     """The plan and the explanation both give the row's answer."""
     assert row.planned() == row.expects, row.says
     assert row.explained() == row.expects, row.says

@@ -11,9 +11,9 @@ import pytest
 
 from streams.diagram import (
     Diagram,
+    DiagramRow,
     Links,
     Participant,
-    Row,
     Shape,
     mermaid_text,
     svg_text,
@@ -278,8 +278,8 @@ ODD = Diagram(
     NASTY,
     (Participant(("i", "d", "s"), NASTY, NASTY), Participant(("i",), "end")),
     (
-        Row(0, Shape.STATEMENT, (("i", "d", "s"), ("i",)), NASTY),
-        Row(0, Shape.NOTE, (("i",),), NASTY),
+        DiagramRow(0, Shape.STATEMENT, (("i", "d", "s"), ("i",)), NASTY),
+        DiagramRow(0, Shape.NOTE, (("i",),), NASTY),
     ),
     (NASTY,),
 )
@@ -323,8 +323,8 @@ def test_its_rules_are_for_itself_alone_and_its_rows_lead_nowhere() -> None:
 
 def test_in_a_page_rows_with_keys_are_links() -> None:
     rows = (
-        Row(0, Shape.NOTE, (("i",),), NASTY, keys=(3, 4)),
-        Row(0, Shape.NOTE, (("i",),), "no key"),
+        DiagramRow(0, Shape.NOTE, (("i",),), NASTY, keys=(3, 4)),
+        DiagramRow(0, Shape.NOTE, (("i",),), "no key"),
     )
     diagram = Diagram("d", (Participant(("i",), "i"),), rows)
     text = svg_text(diagram, Links(lambda key: f'?a="&key={key}', chosen=4))
@@ -371,7 +371,7 @@ def test_what_belongs_to_a_lifeline_reaches_to_no_other(path: Path) -> None:
 
 def test_notes_alone_keep_lifelines_apart() -> None:
     places = [("A",), ("B",), ("C",)]
-    rows = [Row(0, Shape.NOTE, (place,), "a note wider than an arrow") for place in places]
+    rows = [DiagramRow(0, Shape.NOTE, (place,), "a note wider than an arrow") for place in places]
     _each_keeps_its_place(
         Diagram("notes", tuple(Participant(p, p[0]) for p in places), tuple(rows))
     )

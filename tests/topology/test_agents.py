@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streams.errors import InputError
-from streams.topology import Kind, Language, load
+from streams.topology import Language, ShippedService, load
 from streams.topology.yaml_file import read_document, write_document
 
 from .build import NOW, write
@@ -36,7 +36,7 @@ def test_everything_is_read_and_written_again(tmp_path: Path) -> None:
     topology = load(write(tmp_path, AGENTS), NOW)
     routers, redirecting, regions, configuration = topology.agents.values()
     assert (routers.kind, routers.setting("service")) == (
-        Kind.DATA_DEPENDENT_ROUTING,
+        ShippedService.DATA_DEPENDENT_ROUTING,
         "//shop/Router",
     )
     said = routers.classifier
@@ -48,7 +48,7 @@ def test_everything_is_read_and_written_again(tmp_path: Path) -> None:
     schema = redirecting.classifier and redirecting.classifier.schema
     assert schema is not None and schema.text == "order.avsc"
     assert (configuration.kind, configuration.setting("directory")) == (
-        Kind.CONFIGURATION_NOTICE,
+        ShippedService.CONFIGURATION_NOTICE,
         "directory.yaml",
     )
     assert (regions.kind, regions.runs.text) == (None, "shop.regions:app")

@@ -12,8 +12,8 @@ from streams.errors import UsageError
 from streams.resources import topologies_dir
 from streams.topology import (
     Agent,
-    Kind,
     Neighbour,
+    ShippedService,
     Stated,
     Topology,
     clusters_of,
@@ -110,7 +110,7 @@ def test_every_way_to_name_a_next_hop_counts(tmp_path: Path) -> None:
 
 def test_a_cluster_gets_the_agents_that_have_work_in_it(two: Topology) -> None:
     """An application of one's own goes everywhere: only it knows where it has work."""
-    kind, own = Stated(Kind.DATA_DEPENDENT_ROUTING.value), Stated("m:app")
+    kind, own = Stated(ShippedService.DATA_DEPENDENT_ROUTING.value), Stated("m:app")
     there = Agent("there", kind, {"service": Stated("SupplierService")})
     whole = replace(two, agents={"there": there, "own": Agent("own", own)})
     assert set(share_of(whole, "seller").agents) == {"there", "own"}

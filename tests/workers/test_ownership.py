@@ -32,7 +32,7 @@ THIRD = catalog_of(failover(failover(TOPOLOGY, "Orders", "Partner2"), "Orders", 
 # --- by the catalog alone ------------------------------------------------------------------------
 
 
-class Told:
+class FixedControl:
     """A control that shows one version of the catalog until somebody asks for its end."""
 
     def __init__(self, catalog: CatalogView, newest: CatalogView) -> None:
@@ -43,7 +43,7 @@ class Told:
         self.catalog = self._newest
 
 
-def begun(told: Told, instance: str = "Partner1") -> tuple[PairOwnership, SimpleNamespace]:
+def begun(told: FixedControl, instance: str = "Partner1") -> tuple[PairOwnership, SimpleNamespace]:
     """Return a tenure that has begun, and its clock."""
     clock = SimpleNamespace(now=0.0)
     tenure = PairOwnership(cast(Control, told), instance, "Orders", lambda: clock.now)
@@ -53,7 +53,7 @@ def begun(told: Told, instance: str = "Partner1") -> tuple[PairOwnership, Simple
 
 def test_a_mirror_waits_and_lacks_nothing() -> None:
     """It is ready: there is nothing for it to do."""
-    tenure = PairOwnership(cast(Control, Told(FIRST, FIRST)), "Partner2", "Orders")
+    tenure = PairOwnership(cast(Control, FixedControl(FIRST, FIRST)), "Partner2", "Orders")
     stopped = threading.Event()
     stopped.set()
     assert not tenure.begins(stopped)
@@ -65,7 +65,7 @@ def test_a_mirror_waits_and_lacks_nothing() -> None:
 
 def test_it_lasts_for_one_epoch() -> None:
     """Who has the role again has it anew: others have committed meanwhile."""
-    told = Told(FIRST, FIRST)
+    told = FixedControl(FIRST, FIRST)
     tenure, _ = begun(told)
     assert tenure.lasts and not tenure.is_served
     for catalog in (SECOND, THIRD):
@@ -75,7 +75,7 @@ def test_it_lasts_for_one_epoch() -> None:
 
 def test_who_has_slept_asks_before_it_goes_on() -> None:
     """What it knows of the catalog may be as old as its sleep."""
-    told = Told(FIRST, SECOND)
+    told = FixedControl(FIRST, SECOND)
     tenure, clock = begun(told)
     clock.now += 0.9
     assert tenure.confirm_awake() and not told.asked
@@ -85,7 +85,7 @@ def test_who_has_slept_asks_before_it_goes_on() -> None:
 
 def test_an_instances_own_worker_always_works_and_never_asks() -> None:
     """It sees everything but what is the pair's."""
-    told = Told(FIRST, SECOND)
+    told = FixedControl(FIRST, SECOND)
     tenure = PairOwnership(cast(Control, told), "Partner1")
     assert tenure.begins(threading.Event()) and tenure.confirm() and tenure.confirm_awake()
     assert not told.asked

@@ -11,7 +11,7 @@ from streams.analysis.diagnose.status import Status
 from streams.analysis.estate import Estate
 from streams.analysis.explain_text import failure_text
 from streams.analysis.paths.network import Ending, State, Step
-from streams.analysis.paths.ways import Kind, Way, Ways
+from streams.analysis.paths.ways import PathClass, Way, Ways
 from streams.routing import Explanation, Origin, Query, Verdict, broker_key
 from streams.topology import Database, Instance, Source
 from streams.topology.snapshot import (
@@ -215,7 +215,7 @@ class Case:
         return None
 
 
-def _covered(kind: Kind, good: list[Kind]) -> bool:
+def _covered(kind: PathClass, good: list[PathClass]) -> bool:
     return any(kind.picks <= other.picks for other in good)
 
 

@@ -18,7 +18,7 @@ from streams.analysis.diff.reach import Arrival, Choices, Direction, Edge, Loss,
 from streams.analysis.estate import Estate
 from streams.analysis.paths.network import Ending, Network, State
 from streams.analysis.paths.splits import several_targets, together
-from streams.analysis.paths.ways import Key, Kind, Ways
+from streams.analysis.paths.ways import Key, PathClass, Ways
 from streams.routing import broker_key
 from streams.topology import Database, Instance
 
@@ -112,17 +112,17 @@ class Course:
             service, from_initiator=from_initiator, conversation=self.conversation
         )
 
-    def _good(self) -> dict[Target, list[Kind]]:
+    def _good(self) -> dict[Target, list[PathClass]]:
         """Return the kinds of ways that arrive and are answered, by where they arrive."""
         assert self._there is not None, "asked where somebody sends"
-        found: dict[Target, list[Kind]] = {}
+        found: dict[Target, list[PathClass]] = {}
         for kind in self._there.totals():
             if self._arrives(kind.ending):
                 target = Target(kind.ending.at, broker_key(kind.ending.broker or ""))
                 found.setdefault(target, []).append(kind)
         return dict(sorted(found.items(), key=lambda item: (item[0].at, item[0].broker)))
 
-    def _arrival(self, kinds: list[Kind]) -> Arrival:
+    def _arrival(self, kinds: list[PathClass]) -> Arrival:
         assert self._there is not None, "asked where somebody sends"
         totals, ending = self._there.totals(), kinds[0].ending
         return Arrival(

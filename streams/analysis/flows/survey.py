@@ -18,7 +18,7 @@ from streams.analysis.paths.verdict import PathVerdict
 from streams.topology import Source, Topology
 
 
-class Kind(Enum):
+class FailurePoint(Enum):
     """What a single point of failure is."""
 
     INSTANCE = "instance"
@@ -30,7 +30,7 @@ class SinglePoint:
     """An instance, or a route as ``Instance/Database/Route``, without which flows stop."""
 
     name: str
-    kind: Kind
+    kind: FailurePoint
     flows: tuple[str, ...]
 
 
@@ -71,7 +71,7 @@ class Survey:
         """Tell whether every flow arrives everywhere, without danger."""
         return self.count(PathVerdict.OK) == len(self.answers)
 
-    def points(self, kind: Kind) -> tuple[SinglePoint, ...]:
+    def points(self, kind: FailurePoint) -> tuple[SinglePoint, ...]:
         """Return the single points of failure of a kind."""
         return tuple(point for point in self.single_points if point.kind is kind)
 
@@ -143,10 +143,13 @@ def _matches(patterns: Sequence[str], names: Iterable[str]) -> bool:
 
 def _points(answers: Iterable[FlowAnswer]) -> Iterator[SinglePoint]:
     """Yield what flows hang on, that on which most do first."""
-    found: dict[tuple[Kind, str], list[str]] = {}
+    found: dict[tuple[FailurePoint, str], list[str]] = {}
     for answer in answers:
         for part in answer.forth.redundancy.values():
-            for kind, names in ((Kind.INSTANCE, part.instances), (Kind.ROUTE, part.routes)):
+            for kind, names in (
+                (FailurePoint.INSTANCE, part.instances),
+                (FailurePoint.ROUTE, part.routes),
+            ):
                 for name in names:
                     found.setdefault((kind, name), []).append(str(answer.flow))
     for kind, name in sorted(found, key=lambda key: (key[0].value, -len(found[key]), key[1])):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from streams.analysis.flows.fate import FlowAnswer
-from streams.analysis.flows.survey import Kind, Survey
+from streams.analysis.flows.survey import FailurePoint, Survey
 from streams.prose import percent
 from streams.routing import broker_key
 
@@ -16,7 +16,7 @@ def survey_mermaid(survey: Survey) -> str:
     chart = _Chart()
     for answer in survey.answers:
         chart.flow(answer)
-    for point in survey.points(Kind.INSTANCE):
+    for point in survey.points(FailurePoint.INSTANCE):
         chart.single(point.name)
     return chart.text()
 

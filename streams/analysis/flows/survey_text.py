@@ -9,7 +9,7 @@ from itertools import groupby
 from streams.analysis.explain_text import failure_text
 from streams.analysis.flows.fate import FlowAnswer, Reached
 from streams.analysis.flows.route_index import At
-from streams.analysis.flows.survey import Kind, SinglePoint, Survey, Unsettled
+from streams.analysis.flows.survey import FailurePoint, SinglePoint, Survey, Unsettled
 from streams.analysis.paths.outside import outside_text
 from streams.analysis.paths.step import Ending, Step
 from streams.analysis.paths.verdict import PathVerdict
@@ -23,7 +23,7 @@ _NAMED = 3
 def survey_text(survey: Survey) -> str:
     """Return a survey for people; at most 100 columns, but for names that are longer."""
     lines = [summary_line(survey), *_unsettled(survey.unsettled), *_blocks(survey.answers)]
-    lines += _points(survey.points(Kind.INSTANCE))
+    lines += _points(survey.points(FailurePoint.INSTANCE))
     lines += _unused(survey.unused)
     outside = outside_text(_ended(survey.answers))
     lines += ["", *outside] if outside else []
@@ -34,7 +34,7 @@ def summary_line(survey: Survey) -> str:
     """Return the whole answer in a line."""
     verdicts = (f"{survey.count(v)} {v.value}" for v in reversed(PathVerdict) if survey.count(v))
     counts = ", ".join(verdicts)
-    points = counted(len(survey.points(Kind.INSTANCE)), "single point")
+    points = counted(len(survey.points(FailurePoint.INSTANCE)), "single point")
     return (
         f"{counted(len(survey.answers), 'flow')}{': ' + counts if counts else ''}; "
         f"{points} of failure; {counted(len(survey.unused), 'unused route')}"

@@ -26,7 +26,7 @@ _OTHER = "\0other"
 """Stands for every name that a table does not have."""
 
 
-class Kind(NamedTuple):
+class MessageClass(NamedTuple):
     """What messages have in common that fare alike; a broker id is in the form of its key."""
 
     table: Table
@@ -53,7 +53,7 @@ class Likeness:
 
     def kind(
         self, table: Table, service: str, broker: str | None, from_initiator: bool
-    ) -> Kind | None:
+    ) -> MessageClass | None:
         """Return what a message has in common with others; ``None`` where all of it matters."""
         names = self._names.get(table)
         if names is None:
@@ -63,7 +63,9 @@ class Likeness:
         named = key is None or key in names.brokers
         if heard and named:
             return None
-        return Kind(table, service if heard else _OTHER, key if named else _OTHER, from_initiator)
+        return MessageClass(
+            table, service if heard else _OTHER, key if named else _OTHER, from_initiator
+        )
 
     def _collect(self, table: Table) -> _Names:
         here = self.instances[table[0]]

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache
 
 from streams import routing
-from streams.analysis.paths.likeness import Kind, Likeness
+from streams.analysis.paths.likeness import Likeness, MessageClass
 from streams.analysis.paths.step import Disposition, Ending, Pick, State, Step
 from streams.errors import Number
 from streams.routing import Address, Decision, Origin, Plan, Query, Verdict, broker_key
@@ -32,7 +32,7 @@ class Common:
     instances: Mapping[str, routing.Instance]
     leads: Mapping[tuple[str, int], str]
     likeness: Likeness
-    steps: dict[Kind, tuple[Step, ...]] = field(default_factory=dict)
+    steps: dict[MessageClass, tuple[Step, ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(topology: Topology) -> Common:

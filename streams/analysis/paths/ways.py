@@ -15,7 +15,7 @@ from streams.analysis.paths.circles import Circles
 from streams.analysis.paths.moves import HOPS, Key, Move, Moves
 from streams.analysis.paths.network import Ending, Network, Pick, State, Step
 
-__all__ = ["CIRCLES", "HOPS", "KEYS", "Key", "Kind", "Move", "Total", "Way", "Ways"]
+__all__ = ["CIRCLES", "HOPS", "KEYS", "Key", "Move", "PathClass", "Total", "Way", "Ways"]
 
 T = TypeVar("T")
 _NO_PICKS: frozenset[Pick] = frozenset()
@@ -27,7 +27,7 @@ KEYS = 10_000
 """How many keys circles may add to the states before only smaller ones are followed exactly."""
 
 
-class Kind(NamedTuple):
+class PathClass(NamedTuple):
     """What ways have in common that are counted together."""
 
     ending: Ending
@@ -61,7 +61,7 @@ class Ways:
     circles: Circles | None = field(default=None, repr=False)
     _moves: Moves = field(init=False)
     _keys: tuple[Key, ...] = field(init=False)
-    _totals: dict[Kind, Total] = field(default_factory=dict)
+    _totals: dict[PathClass, Total] = field(default_factory=dict)
     _lengths: dict[Key, int] = field(default_factory=dict)
     _ends: dict[Key, frozenset[Ending]] = field(default_factory=dict)
 
@@ -88,7 +88,7 @@ class Ways:
         """Return what can follow at a key, in the order of names."""
         return self._moves.at(key)
 
-    def totals(self) -> Mapping[Kind, Total]:
+    def totals(self) -> Mapping[PathClass, Total]:
         """Return how many ways there are of each kind."""
         if not self._totals:
             self._count()
@@ -137,7 +137,7 @@ class Ways:
                         of, part = step.share, Total(total.ways, total.share * step.share)
                     every = picks | step.picks if step.picks else picks
                     if move.ending is not None:
-                        _add(self._totals, Kind(move.ending, hops, every), part)
+                        _add(self._totals, PathClass(move.ending, hops, every), part)
                     elif move.following is not None:
                         _add(arrived.setdefault(move.following, {}), (hops + 1, every), part)
 

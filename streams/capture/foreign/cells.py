@@ -12,7 +12,7 @@ from typing import Any
 
 from streams.capture.foreign.findings import LATEST
 from streams.topology.snapshot.cells import read_cell
-from streams.topology.snapshot.views import Kind
+from streams.topology.snapshot.views import CellType
 
 _HEX = re.compile(r"0x((?:[0-9a-fA-F]{2})*)")
 _NUMBER = re.compile(r"\s*(-?\d+)")
@@ -118,7 +118,7 @@ def _text_instant(text: str, utc_offset: int) -> int | None:
     except ValueError:
         pass
     try:
-        seconds = read_cell(Kind.TIME, text)
+        seconds = read_cell(CellType.TIME, text)
     except ValueError:
         return None
     return None if seconds is None else round(seconds * 1000) - utc_offset * 60_000

@@ -19,7 +19,7 @@ _KINDS, _OTHER = 200, "something else"
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "hopline:conversation")
 
 
-class Row(NamedTuple):
+class ForeignRow(NamedTuple):
     """A row of a table that somebody saved: its line or number from 1, its cells by column.
 
     Columns are lower case. A cell is text, or whatever type JSON or Parquet gives it.
@@ -50,7 +50,7 @@ class Deed(NamedTuple):
     cleanup: bool = False
 
 
-class Told(NamedTuple):
+class TraceEvent(NamedTuple):
     """A trace event: its fields by the names of ``schemas/Event.avsc``."""
 
     at: int
@@ -107,7 +107,7 @@ class Waiting(NamedTuple):
     flags: Flag = Flag.NONE
 
 
-Finding = Deed | Told | Party | Typed | Endpoint | Waiting
+Finding = Deed | TraceEvent | Party | Typed | Endpoint | Waiting
 
 
 @dataclass(slots=True)

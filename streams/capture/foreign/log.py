@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from streams.capture.foreign.cells import bytes_of, instant, text_of
-from streams.capture.foreign.findings import Deed, Report, Row, conversation_named
+from streams.capture.foreign.findings import Deed, ForeignRow, Report, conversation_named
 from streams.errors import InputError
 from streams.protocol.frames import CommandKind
 from streams.wire.records import LARGEST_BODY
@@ -34,7 +34,9 @@ class LogColumns:
         return tuple(name.strip().casefold() for name in named if name is not None)
 
 
-def read_log(rows: Iterable[Row], columns: LogColumns, file: str, report: Report) -> Iterator[Deed]:
+def read_log(
+    rows: Iterable[ForeignRow], columns: LogColumns, file: str, report: Report
+) -> Iterator[Deed]:
     """Yield each row as a SEND of the initiator; raises InputError where a column is missing."""
     conversation, time, body, *types = columns.columns
     checked = False

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streams.capture.foreign.cells import small, word
-from streams.capture.foreign.findings import Deed, Endpoint, Finding, Party, Told, Typed
+from streams.capture.foreign.findings import Deed, Endpoint, Finding, Party, TraceEvent, Typed
 from streams.errors import EventKind
 from streams.protocol.frames import CommandKind
 
@@ -122,7 +122,7 @@ def bears_dialog(kind: EventKind) -> bool:
 
 def findings_of(seen: Seen) -> Iterator[Finding]:
     """Yield what an event says."""
-    yield Told(seen.at, seen.rank, seen.conversation, _event(seen))
+    yield TraceEvent(seen.at, seen.rank, seen.conversation, _event(seen))
     if seen.conversation is None or seen.from_initiator is None:
         return
     yield from _about(seen, seen.conversation, seen.from_initiator)

@@ -12,7 +12,7 @@ from typing import Any
 from streams.capture.foreign import trace, views, xevents
 from streams.capture.foreign.cells import instant, text_of
 from streams.capture.foreign.elements import elements
-from streams.capture.foreign.findings import Deed, Finding, Report, Row, Told
+from streams.capture.foreign.findings import Deed, Finding, ForeignRow, Report, TraceEvent
 from streams.capture.foreign.log import LogColumns, read_log
 from streams.capture.foreign.tables import Form, form_of, read_table
 from streams.capture.foreign.views import Names, ViewKind
@@ -25,7 +25,7 @@ _CLOCK_STEP = 2 * 3_600_000
 """Milliseconds that a server's clock is set back when summer ends, and some more."""
 
 
-class Kind(Enum):
+class ForeignFormat(Enum):
     """What a foreign file holds."""
 
     XEVENTS = "Extended Events"
@@ -78,17 +78,17 @@ class Reader:
             return iter(())
         return self._rows(chain((first,), rows), tuple(first.cells), source)
 
-    def kind(self, source: Source) -> Kind | ViewKind:
+    def kind(self, source: Source) -> ForeignFormat | ViewKind:
         """Tell what a file is, without reading it; raises InputError where that is not known."""
         form = form_of(source.path)
         if self.log is not None:
-            return Kind.LOG
+            return ForeignFormat.LOG
         if form is Form.XML:
-            return Kind.XEVENTS
+            return ForeignFormat.XEVENTS
         first = next(read_table(source.path, form, KNOWN, Report()), None)
         return ViewKind.QUEUE if first is None else _kind(tuple(first.cells), source.path)
 
-    def _log(self, rows: Iterator[Row], source: Source) -> Iterator[Finding]:
+    def _log(self, rows: Iterator[ForeignRow], source: Source) -> Iterator[Finding]:
         assert self.log is not None, "asked before"
         for deed in read_log(rows, self.log, str(source.path), self.report):
             self.report.rows["rows of a log"] += 1
@@ -110,19 +110,19 @@ class Reader:
             self.report.leave(f"an event that is no XML: {error}", where)
 
     def _rows(
-        self, rows: Iterator[Row], columns: tuple[str, ...], source: Source
+        self, rows: Iterator[ForeignRow], columns: tuple[str, ...], source: Source
     ) -> Iterator[Finding]:
         kind = _kind(columns, source.path)
-        if kind is Kind.TRACE:
+        if kind is ForeignFormat.TRACE:
             for row in rows:
                 cells, where = trace.named(row.cells), f"{source.path}:{row.place}"
                 yield from self._trace(cells, row.place, source, where)
-        elif kind is Kind.XEVENTS:
+        elif kind is ForeignFormat.XEVENTS:
             yield from self._xevent_rows(rows, source)
         elif isinstance(kind, ViewKind):
             yield from self._view(kind, rows, source)
 
-    def _xevent_rows(self, rows: Iterator[Row], source: Source) -> Iterator[Finding]:
+    def _xevent_rows(self, rows: Iterator[ForeignRow], source: Source) -> Iterator[Finding]:
         for number, cells in rows:
             where = f"{source.path}:{number}"
             data = cells.get("event_data")
@@ -142,9 +142,9 @@ class Reader:
         found = trace.read_row(cells, number, source.instance, self.utc_offset, where, self.report)
         server = ""
         for finding in found:
-            if isinstance(finding, Told):
+            if isinstance(finding, TraceEvent):
                 server = str(finding.event["instance"])
-            if isinstance(finding, (Told, Deed)):
+            if isinstance(finding, (TraceEvent, Deed)):
                 at = self._steady(server, finding.at, finding.rank, where)
                 finding = finding._replace(at=at)
             yield finding
@@ -159,7 +159,9 @@ class Reader:
         self._clocks[server] = (rank, at)
         return at
 
-    def _view(self, view: ViewKind, rows: Iterator[Row], source: Source) -> Iterator[Finding]:
+    def _view(
+        self, view: ViewKind, rows: Iterator[ForeignRow], source: Source
+    ) -> Iterator[Finding]:
         for number, cells in rows:
             where = f"{source.path}:{number}"
             database = text_of(cells.get("database_name")) or self.database
@@ -183,15 +185,15 @@ def _modified(path: Path) -> int:
     return path.stat().st_mtime_ns // 1_000_000
 
 
-def _kind(columns: Collection[str], path: Path) -> Kind | ViewKind:
+def _kind(columns: Collection[str], path: Path) -> ForeignFormat | ViewKind:
     """Tell what a table is by its columns; raises InputError where nobody knows it."""
     found = set(columns)
     if {"eventclass", "27"} & found:
-        return Kind.TRACE
+        return ForeignFormat.TRACE
     if {"event_data", "object_name", "conversation_action"} & found or (
         "name" in found and {"conversation_id", "timestamp", "timestamp (utc)"} & found
     ):
-        return Kind.XEVENTS
+        return ForeignFormat.XEVENTS
     view = views.view_of(found)
     if view is not None:
         return view

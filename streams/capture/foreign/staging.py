@@ -18,7 +18,7 @@ from streams.capture.foreign.findings import (
     Endpoint,
     Finding,
     Party,
-    Told,
+    TraceEvent,
     Typed,
     Waiting,
 )
@@ -45,7 +45,7 @@ CREATE TABLE waiting (
 _ACT = "INSERT INTO act VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERTS = {
     Deed: _ACT,
-    Told: _ACT,
+    TraceEvent: _ACT,
     Party: "INSERT INTO said VALUES (?, ?, ?, ?, ?, ?)",
     Typed: "INSERT INTO typed VALUES (?, ?, ?, ?)",
     Endpoint: "INSERT INTO endpoint VALUES (?, ?, ?, ?, ?, ?)",
@@ -127,7 +127,7 @@ def _row(finding: Finding) -> tuple[Any, ...]:
     if isinstance(finding, Deed):
         at, rank, conversation, initiator, kind, *rest = finding
         return (at, rank, STEPS[kind.value], conversation.bytes, initiator, kind.value, *rest)
-    if isinstance(finding, Told):
+    if isinstance(finding, TraceEvent):
         id_ = None if finding.conversation is None else finding.conversation.bytes
         event = encode_event(dict(finding.event))
         place = (finding.at, finding.rank, STEPS[EVENT], id_, finding.event["from_initiator"])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from streams.capture.foreign.cells import clean
-from streams.capture.foreign.findings import Report, Row
+from streams.capture.foreign.findings import ForeignRow, Report
 from streams.capture.foreign.text import LONGEST, lines, pieces
 from streams.errors import InputError
 
@@ -57,7 +57,9 @@ def form_of(path: Path) -> Form:
     return Form.JSON_LINES if begin.startswith("{") else Form.CSV
 
 
-def read_table(path: Path, form: Form, known: Collection[str], report: Report) -> Iterator[Row]:
+def read_table(
+    path: Path, form: Form, known: Collection[str], report: Report
+) -> Iterator[ForeignRow]:
     """Yield the rows of a table; ``known`` are columns by which a CSV's delimiter is told."""
     if form is Form.PARQUET:
         return _parquet(path)
@@ -71,7 +73,7 @@ def read_table(path: Path, form: Form, known: Collection[str], report: Report) -
 # --- CSV -----------------------------------------------------------------------------------------
 
 
-def _csv(path: Path, known: Collection[str], report: Report) -> Iterator[Row]:
+def _csv(path: Path, known: Collection[str], report: Report) -> Iterator[ForeignRow]:
     text = _Lines(path, report)
     first = next((line for line in text if line.strip()), "")
     if first.casefold().startswith("sep="):  # Excel's own first line
@@ -94,7 +96,7 @@ def _csv(path: Path, known: Collection[str], report: Report) -> Iterator[Row]:
             if len(cells) > len(header):
                 report.note("a row with more cells than the header", f"{path}:{at}")
             cells += [""] * (len(header) - len(cells))
-            yield Row(at, dict(zip(header, cells, strict=False)))
+            yield ForeignRow(at, dict(zip(header, cells, strict=False)))
 
 
 class _Lines:
@@ -135,7 +137,7 @@ def _ruled(cells: list[str]) -> bool:
 # --- JSON ----------------------------------------------------------------------------------------
 
 
-def _json_lines(path: Path, report: Report) -> Iterator[Row]:
+def _json_lines(path: Path, report: Report) -> Iterator[ForeignRow]:
     for number, line in lines(pieces(path)):
         if line is None:
             _too_long(report, path, number)
@@ -143,7 +145,7 @@ def _json_lines(path: Path, report: Report) -> Iterator[Row]:
             yield from _object(line, number, path, report)
 
 
-def _object(text: str, number: int, path: Path, report: Report) -> Iterator[Row]:
+def _object(text: str, number: int, path: Path, report: Report) -> Iterator[ForeignRow]:
     try:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
@@ -152,7 +154,7 @@ def _object(text: str, number: int, path: Path, report: Report) -> Iterator[Row]
     yield from _row(value, number, path, report)
 
 
-def _array(path: Path, report: Report) -> Iterator[Row]:
+def _array(path: Path, report: Report) -> Iterator[ForeignRow]:
     """Walk an array of objects; numbers count its elements.
 
     FOR JSON escapes every line break of a value: one that stands in the text as it is was put there
@@ -186,9 +188,11 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     return found.end()
 
 
-def _row(value: Any, number: int, path: Path, report: Report) -> Iterator[Row]:
+def _row(value: Any, number: int, path: Path, report: Report) -> Iterator[ForeignRow]:
     if isinstance(value, dict):
-        yield Row(number, {clean(name).strip().casefold(): cell for name, cell in value.items()})
+        yield ForeignRow(
+            number, {clean(name).strip().casefold(): cell for name, cell in value.items()}
+        )
     else:
         report.leave("JSON that is no object", f"{path}:{number}")
 
@@ -196,7 +200,7 @@ def _row(value: Any, number: int, path: Path, report: Report) -> Iterator[Row]:
 # --- Parquet -------------------------------------------------------------------------------------
 
 
-def _parquet(path: Path) -> Iterator[Row]:
+def _parquet(path: Path) -> Iterator[ForeignRow]:
     import pyarrow
     from pyarrow import parquet
 
@@ -207,7 +211,7 @@ def _parquet(path: Path) -> Iterator[Row]:
             for batch in file.iter_batches(_BATCH):
                 for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     number += 1
-                    yield Row(number, dict(zip(names, cells, strict=True)))
+                    yield ForeignRow(number, dict(zip(names, cells, strict=True)))
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise InputError(
             f"The Parquet file cannot be read: {_said(error)}.", file=str(path),

@@ -27,7 +27,7 @@ from streams.dashboard.model.dialog import (
 from streams.dashboard.model.dialog_lists import LISTS, Listed, read_lists
 from streams.dashboard.model.dialog_words import decision_words, parties_of, refused_of, title_of
 from streams.dashboard.page import Content, Page, Places
-from streams.dashboard.slow import Answer
+from streams.dashboard.slow import CachedResult
 from streams.dashboard.template import part
 from streams.diagram import Diagram, Links
 from streams.errors import text_of
@@ -85,7 +85,7 @@ def _dialog(context: Context, address: Address, conversation: uuid.UUID) -> Mapp
     return _shown(address, answer, life)
 
 
-def _shown(address: Address, answer: Answer[Life], life: Life) -> Mapping[str, Content]:
+def _shown(address: Address, answer: CachedResult[Life], life: Life) -> Mapping[str, Content]:
     choice = Choice.of(address.get)
     summary = summary_of(life)
     states = [

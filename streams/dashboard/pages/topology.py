@@ -28,7 +28,7 @@ from streams.dashboard.model.topology import (
 )
 from streams.dashboard.network import Known
 from streams.dashboard.page import Content, Page, Places
-from streams.dashboard.slow import Answer
+from streams.dashboard.slow import CachedResult
 from streams.dashboard.span import Span
 from streams.dashboard.template import part
 from streams.dashboard.views import OF_CATALOG, SHOWN, Table, read_view
@@ -197,16 +197,16 @@ def _views(context: Context, address: Address) -> Content:
     return part("topology", "views", name, SHOWN, wanted, answer, address)
 
 
-def _table(context: Context, topology: Known, instance: str, view: str) -> Answer[Table]:
+def _table(context: Context, topology: Known, instance: str, view: str) -> CachedResult[Table]:
     cluster, now = context.cluster, context.now()
     if view in OF_CATALOG:
         try:
-            return Answer(read_view(view, instance, topology.topology, None, now))
+            return CachedResult(read_view(view, instance, topology.topology, None, now))
         except HoplineError as error:
-            return Answer(trouble=Trouble(now, error.message))
+            return CachedResult(trouble=Trouble(now, error.message))
     if cluster is None:
         why = "This view is in Kafka: name the cluster with --bootstrap."
-        return Answer(trouble=Trouble(now, why))
+        return CachedResult(trouble=Trouble(now, why))
     return context.slow.get(
         ("view", instance, view),
         lambda: read_view(view, instance, topology.topology, cluster, context.now()),

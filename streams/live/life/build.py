@@ -11,7 +11,7 @@ from streams.live.life import steps
 from streams.live.life.copies import Copies
 from streams.live.life.decide import Decider
 from streams.live.life.life import Endpoint, Life, Step
-from streams.live.life.records import Broken, Frame, Kept, Record, Said, Told
+from streams.live.life.records import Broken, BrokerEvent, Frame, Kept, Record, Said
 from streams.live.life.tally import tally
 from streams.protocol import CommandKind
 from streams.routing import broker_key
@@ -37,7 +37,7 @@ class _Sorted:
 
     said: list[Said] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    told: list[BrokerEvent] = field(default_factory=list)
     broken: list[Broken] = field(default_factory=list)
     kept: dict[tuple[str, str, bool], Kept] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ class _Sorted:
                 self.said.append(record)
             case Frame():
                 self.frames.append(record)
-            case Told():
+            case BrokerEvent():
                 self.told.append(record)
             case Broken():
                 self.broken.append(record)

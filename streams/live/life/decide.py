@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from streams import routing
-from streams.analysis import Answer, Question, explain_text
+from streams.analysis import DecisionAnswer, Question, explain_text
 from streams.analysis.explain import answer_question
 from streams.errors import UsageError
 from streams.protocol import Parties
@@ -32,7 +32,7 @@ class Decided:
 
     instance: str
     at: int
-    answer: Answer
+    answer: DecisionAnswer
     went_to: str | None
     agrees: bool
     route: str = ""
@@ -57,7 +57,7 @@ class Decider:
         self._leads: Mapping[tuple[str, int], str] = directory(topology)
         self._compiled: dict[str, routing.Instance] = {}
         self._expiring: dict[tuple[str, str], bool] = {}
-        self._answers: dict[tuple[object, ...], Answer | None] = {}
+        self._answers: dict[tuple[object, ...], DecisionAnswer | None] = {}
 
     @property
     def instances(self) -> Collection[str]:
@@ -74,20 +74,22 @@ class Decider:
         agrees = self._agrees(instance, answer, went_to)
         return Decided(instance, at, answer, went_to, agrees, self._route(answer, went_to))
 
-    def _route(self, answer: Answer, went_to: str | None) -> str:
+    def _route(self, answer: DecisionAnswer, went_to: str | None) -> str:
         routes, addresses = answer.decision.routes, answer.decision.addresses
         if len(routes) != len(addresses):  # routes that are alike count once
             return ""
         pairs = zip(routes, addresses, strict=True)
         return next((r for r, address in pairs if self._leads.get(_key(address)) == went_to), "")
 
-    def _agrees(self, instance: str, answer: Answer, went_to: str | None) -> bool:
+    def _agrees(self, instance: str, answer: DecisionAnswer, went_to: str | None) -> bool:
         decision = answer.decision
         if decision.verdict in _ONWARD:
             return went_to in {self._leads.get(_key(a)) for a in decision.addresses}
         return went_to == (instance if decision.verdict is Verdict.DELIVER else None)
 
-    def _answer(self, instance: str, parties: Parties, at: int, *, inside: bool) -> Answer | None:
+    def _answer(
+        self, instance: str, parties: Parties, at: int, *, inside: bool
+    ) -> DecisionAnswer | None:
         known = self._topology.instances.get(instance)
         if known is None:
             return None
@@ -111,7 +113,7 @@ class Decider:
             self._answers[key] = self._asked(question, at)
         return self._answers[key]
 
-    def _asked(self, question: Question, at: int) -> Answer | None:
+    def _asked(self, question: Question, at: int) -> DecisionAnswer | None:
         try:
             compiled = self._compiled[question.instance.name]
             return answer_question(question, at / 1000, lambda: compiled)

@@ -27,7 +27,7 @@ from streams.kafka import (
     read_begins,
 )
 from streams.kafka.listing import topic_names
-from streams.live.life.records import KINDS, Record, Said, Sieve, Told
+from streams.live.life.records import KINDS, BrokerEvent, Record, Said, Sieve
 from streams.prose import counted, listed
 from streams.protocol import State
 from streams.wire.partition import partition_of
@@ -93,7 +93,7 @@ class _Search:
         topics = self._cluster.topics
         events = {p for p in places if p[0] == topics.event}
         self._read(dict.fromkeys(events), {})
-        told = [r.event for r in self._found.records if isinstance(r, Told)]
+        told = [r.event for r in self._found.records if isinstance(r, BrokerEvent)]
         since = None
         if told:
             begins = {topics.cmd(str(event["instance"])) for event in told}

@@ -63,7 +63,7 @@ class Frame(NamedTuple):
         return side, attempt, self.ack, self.journey.sent_at
 
 
-class Told(NamedTuple):
+class BrokerEvent(NamedTuple):
     """An event of the broker."""
 
     event: dict[str, Any]
@@ -89,7 +89,7 @@ class Broken(NamedTuple):
     where: str
 
 
-Record = Said | Frame | Told | Kept | Broken
+Record = Said | Frame | BrokerEvent | Kept | Broken
 
 
 class Sieve:
@@ -162,8 +162,8 @@ def _ack(value: bytes, conversation: uuid.UUID) -> Ack:
     return read
 
 
-def _told(message: Message, _: TopicPlace, __: uuid.UUID, where: str) -> Told:
-    return Told(decode_event(message.value()), where)
+def _told(message: Message, _: TopicPlace, __: uuid.UUID, where: str) -> BrokerEvent:
+    return BrokerEvent(decode_event(message.value()), where)
 
 
 def _kept(message: Message, place: TopicPlace, conversation: uuid.UUID, where: str) -> Kept | None:
@@ -189,4 +189,4 @@ _READERS: Mapping[str, Callable[[Message, TopicPlace, uuid.UUID, str], Record | 
 KINDS = tuple(_READERS)
 """The kinds of topics in which a dialog leaves something that is read."""
 
-__all__ = ["KEPT", "KINDS", "Broken", "Frame", "Kept", "Record", "Said", "Sieve", "Told"]
+__all__ = ["KEPT", "KINDS", "Broken", "BrokerEvent", "Frame", "Kept", "Record", "Said", "Sieve"]

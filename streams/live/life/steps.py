@@ -14,7 +14,7 @@ from streams.errors import ConversationEvent, EventKind, Number, text_of
 from streams.live.life.copies import Copies, Passage
 from streams.live.life.decide import Decided
 from streams.live.life.life import Step
-from streams.live.life.records import Broken, Frame, Said, Told
+from streams.live.life.records import Broken, BrokerEvent, Frame, Said
 from streams.protocol import Command, CommandKind, Header
 from streams.routing import Verdict
 
@@ -206,7 +206,7 @@ def _body(body: bytes, size: int) -> str:
 # --- events --------------------------------------------------------------------------------------
 
 
-def told(record: Told, scene: Scene, copies: Copies, *, begun: bool) -> Step | None:
+def told(record: BrokerEvent, scene: Scene, copies: Copies, *, begun: bool) -> Step | None:
     """Return what an event shows; ``None`` for what a statement shows already."""
     event = record.event
     instance = scene.host(str(event["instance"]))
@@ -225,7 +225,7 @@ def told(record: Told, scene: Scene, copies: Copies, *, begun: bool) -> Step | N
     return Step(event["at"], sight, record.where, facts, decisions, about, event["error"])
 
 
-def _begun(record: Told, instance: str) -> Step:
+def _begun(record: BrokerEvent, instance: str) -> Step:
     event = record.event
     place = (instance, str(event["database"]), str(event["from_service"]))
     text = f"BEGIN DIALOG to {event['to_service']}"

@@ -50,7 +50,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RoleAnswer:
     """What a partner says. It was so at ``as_of`` or later, by the asker's clock."""
 
     partner: int
@@ -118,7 +118,7 @@ class MirroredRoute:
             self._rounds = 0
         return self._round(now)
 
-    def answer(self, said: Answer, now: int) -> Step:
+    def answer(self, said: RoleAnswer, now: int) -> Step:
         """Take a partner's answer; one that is older than another of the same partner is void."""
         partner = self._partners[said.partner]
         # What a partner knows of epochs only grows, so a higher one was said later, whenever it was

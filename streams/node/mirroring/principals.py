@@ -15,7 +15,7 @@ from streams.errors import EventKind
 from streams.node.catalog_view import CatalogView
 from streams.node.events import Event, event
 from streams.node.mirroring.claims import Claim, answer_in
-from streams.node.mirroring.mirror import Answer, MirroredRoute, Pair, Step
+from streams.node.mirroring.mirror import MirroredRoute, Pair, RoleAnswer, Step
 from streams.protocol import Limits
 from streams.routing import Address
 
@@ -132,7 +132,7 @@ class Principals:
         said = answer_in(claims or (), self._peers.catalog, instance, pair)
         if said is None:
             return False
-        self._note(pair, self._routes[pair].answer(Answer(partner, *said, as_of), now), now)
+        self._note(pair, self._routes[pair].answer(RoleAnswer(partner, *said, as_of), now), now)
         return True
 
     def _note(self, pair: Pair, step: Step, now: int) -> None:

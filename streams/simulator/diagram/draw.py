@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streams.diagram import Diagram, Row, folded, participants, seconds
+from streams.diagram import Diagram, DiagramRow, folded, participants, seconds
 from streams.simulator.diagram.choose import Choice, chosen, dialog_names
 from streams.simulator.diagram.sights import sights_of
 from streams.simulator.run import Simulation
@@ -28,7 +28,7 @@ def diagram_of(run: Simulation, choice: Choice | None = None, most: int = MOST_R
     return Diagram(title, tuple(there), tuple(rows), tuple(left_out))
 
 
-def _rest(rows: Sequence[Row]) -> str:
+def _rest(rows: Sequence[DiagramRow]) -> str:
     copies = sum(row.count for row in rows if row.shape.is_copy)
     others = sum(row.count for row in rows if not row.shape.is_copy)
     return (

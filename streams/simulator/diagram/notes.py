@@ -9,7 +9,7 @@ from streams.diagram import Shape, Sight, event_words
 from streams.errors import EventKind
 from streams.protocol import State
 from streams.simulator.clock import SECOND
-from streams.simulator.facts import Told
+from streams.simulator.facts import EmittedEvent
 from streams.simulator.scenario import Abort, Crash, Cut, Part, Skew, Sql, Step
 
 _LONGEST_SQL = 120
@@ -18,7 +18,7 @@ _LONGEST_SQL = 120
 # --- events --------------------------------------------------------------------------------------
 
 
-def event_sight(told: Told) -> Sight:
+def event_sight(told: EmittedEvent) -> Sight:
     """Return what an event shows: a note over its instance.
 
     The first event of an initiator is its statement: BEGIN DIALOG.

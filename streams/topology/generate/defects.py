@@ -14,7 +14,7 @@ from streams.errors import UsageError
 from streams.prose import counted
 from streams.topology.findings import Severity
 from streams.topology.generate.draft import Draft
-from streams.topology.generate.rows import Flow, Row, Table, Way
+from streams.topology.generate.rows import Flow, RouteDraft, Table, Way
 from streams.topology.model import MSDB, EndpointState
 from streams.topology.objects import Route
 
@@ -117,11 +117,11 @@ def _guarded(flow: Flow) -> bool:
 # --- What happens to them ------------------------------------------------------------------------
 
 
-def _outbound(flow: Flow) -> list[Row]:
+def _outbound(flow: Flow) -> list[RouteDraft]:
     return [r for r in flow.rows if r.table == flow.sender.table]
 
 
-def _change(draft: Draft, rows: list[Row], change: Callable[[Route], Route]) -> Planted:
+def _change(draft: Draft, rows: list[RouteDraft], change: Callable[[Route], Route]) -> Planted:
     """Change the routes of some rows of one table."""
     for row in rows:
         draft.database(row.table).change_route(change(draft.route_of(row)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from streams.chance import Chance
 from streams.topology.generate.layout import Layout
-from streams.topology.generate.rows import Flow, Home, Offer, Row, Table, Way
+from streams.topology.generate.rows import Flow, Home, Offer, RouteDraft, Table, Way
 from streams.topology.model import MSDB, Endpoint, Expectation, Instance, Topology, empty_database
 from streams.topology.objects import (
     Contract,
@@ -29,7 +29,7 @@ class Draft:
 
     def __init__(self, layout: Layout, chance: Chance) -> None:
         self.instances: dict[str, InstanceDraft] = {}
-        self.names: dict[Row, str] = {}
+        self.names: dict[RouteDraft, str] = {}
         forwarders = [*layout.hubs, *(name for r in layout.regions for name in r.gateways)]
         for name in forwarders:
             self._add(name, Endpoint(forwarding=True, forward_size_mb=100))
@@ -57,7 +57,7 @@ class Draft:
         assert found is not None, f"{table} has {name}"
         return found
 
-    def route_of(self, row: Row) -> Route:
+    def route_of(self, row: RouteDraft) -> Route:
         """Return the route that a row became."""
         return self.route(row.table, self.names[row])
 
@@ -82,7 +82,7 @@ class Draft:
             self._serve(home, f"{flow.offer.noun}{flow.offer.number}Queue", (contract,))
         self._serve(flow.sender, "ReplyQueue", ())
 
-    def _create(self, row: Row) -> None:
+    def _create(self, row: RouteDraft) -> None:
         database = self.database(row.table)
         address = "LOCAL" if row.to == row.table[0] else self.address(row.to)
         stem = f"{row.service.rsplit('/', 1)[-1]} by {'LOCAL' if address == 'LOCAL' else row.to}"

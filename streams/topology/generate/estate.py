@@ -14,7 +14,16 @@ from streams.errors import UsageError
 from streams.topology.generate.defects import Defect, plant
 from streams.topology.generate.draft import Draft, expectations
 from streams.topology.generate.layout import Layout, lay_out
-from streams.topology.generate.rows import Flow, Home, Offer, Row, Table, Tiers, Way, rows_between
+from streams.topology.generate.rows import (
+    Flow,
+    Home,
+    Offer,
+    RouteDraft,
+    Table,
+    Tiers,
+    Way,
+    rows_between,
+)
 from streams.topology.model import Topology, default_broker_id
 
 _DOMAINS = ("Sales", "Stock", "Billing", "Shipping", "Customers", "Pricing", "Payroll", "Claims")
@@ -166,7 +175,7 @@ class _Growth:
         here, [home] = app.table[0], offer.homes
         broker = None if offer.by_name else home.broker
         stated = explicit or self._chance.once_in(2)
-        rows = (Row(app.table, offer.service, broker, here),) if stated else ()
+        rows = (RouteDraft(app.table, offer.service, broker, here),) if stated else ()
         return Flow(app, offer, Way.LOCAL, (), rows)
 
     def _way(self, region: int, offer: Offer) -> tuple[Way, Tiers]:

@@ -15,7 +15,7 @@ Tiers = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RouteDraft:
     """A route to be: the table that it is in, what it names, and the instance it leads to."""
 
     table: Table
@@ -72,12 +72,12 @@ class Flow:
     offer: Offer
     way: Way
     tiers: Tiers = ()
-    rows: tuple[Row, ...] = ()
+    rows: tuple[RouteDraft, ...] = ()
 
 
-def rows_between(sender: Home, offer: Offer, tiers: Tiers) -> tuple[Row, ...]:
+def rows_between(sender: Home, offer: Offer, tiers: Tiers) -> tuple[RouteDraft, ...]:
     """Return the routes there and back, without those that would be the same."""
-    rows: dict[Row, None] = {}
+    rows: dict[RouteDraft, None] = {}
     for home in offer.homes:
         broker = None if offer.by_name else home.broker
         rows |= dict.fromkeys(_leg(sender.table, tiers, home.table[0], offer.service, broker))
@@ -88,9 +88,9 @@ def rows_between(sender: Home, offer: Offer, tiers: Tiers) -> tuple[Row, ...]:
 
 def _leg(
     start: Table, tiers: Tiers, target: str, service: str, broker: str | None
-) -> Iterator[Row]:
+) -> Iterator[RouteDraft]:
     tables: tuple[Table, ...] = (start,)
     for tier in (*tiers, (target,)):
         for table in tables:
-            yield from (Row(table, service, broker, to) for to in tier)
+            yield from (RouteDraft(table, service, broker, to) for to in tier)
         tables = tuple((name, MSDB) for name in tier)

@@ -23,17 +23,17 @@ from streams.topology.snapshot.state import (
     QueueMonitor,
     Snapshot,
 )
-from streams.topology.snapshot.views import STATUS_NUMBERS, VIEWS, Kind, Scope, View
+from streams.topology.snapshot.views import STATUS_NUMBERS, VIEWS, CellType, Scope, View
 
 __all__ = [
     "ROWS",
     "STATUS_NUMBERS",
     "VIEWS",
+    "CellType",
     "Connection",
     "ConversationEndpoint",
     "DialogState",
     "ForwardedMessage",
-    "Kind",
     "LiveInstance",
     "QueueMonitor",
     "QueuedMessage",

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from streams.prose import clipped
-from streams.topology.snapshot.views import Kind
+from streams.topology.snapshot.views import CellType
 
 _NULLS = frozenset({"", "null", "\\n"})
 _TRUE, _FALSE = frozenset({"1", "true"}), frozenset({"0", "false"})
@@ -31,17 +31,17 @@ _FORMS = (
 """Tried in this order after ISO 8601: 03/04/2026 is the 4th of March."""
 
 
-def read_cell(kind: Kind, raw: object, offset_minutes: int = 0) -> Any:
+def read_cell(kind: CellType, raw: object, offset_minutes: int = 0) -> Any:
     """Return a cell's value; raise ValueError, in words, for what is none of its kind.
 
     Times become epoch seconds; ``offset_minutes`` is what the server's clock is ahead of UTC.
     """
     if raw is None or (isinstance(raw, str) and raw.strip().casefold() in _NULLS):
         return None
-    if kind is Kind.TEXT:
+    if kind is CellType.TEXT:
         return _clean(raw if isinstance(raw, str) else str(raw))
     value = _READERS[kind](str(raw).strip())
-    if kind is not Kind.LOCAL:
+    if kind is not CellType.LOCAL:
         return value
     utc = value - 60 * offset_minutes
     if not _FIRST <= utc <= _LAST:
@@ -112,10 +112,10 @@ def _short(text: str) -> str:
     return _clean(clipped(text, 40))
 
 
-_READERS: Mapping[Kind, Callable[[str], Any]] = {
-    Kind.INT: _int,
-    Kind.BIT: _bit,
-    Kind.GUID: _guid,
-    Kind.TIME: _time,
-    Kind.LOCAL: _time,
+_READERS: Mapping[CellType, Callable[[str], Any]] = {
+    CellType.INT: _int,
+    CellType.BIT: _bit,
+    CellType.GUID: _guid,
+    CellType.TIME: _time,
+    CellType.LOCAL: _time,
 }

@@ -25,7 +25,7 @@ from streams.topology.objects import (
 )
 from streams.topology.security import Certificate, Grant, Securable
 from streams.topology.snapshot.names import DEFAULT_SCHEMA, Names, names_of
-from streams.topology.snapshot.rows import Row, Rows
+from streams.topology.snapshot.rows import Rows, ViewRow
 from streams.topology.system import SYSTEM_CONTRACTS, SYSTEM_MESSAGE_TYPES
 from streams.topology.validate import Proposal, breach_finding, breaches
 
@@ -40,7 +40,7 @@ _VALIDATIONS = {
 
 
 def build_database(
-    rows: Rows, row: Row | None, name: str, instance: str, mirror: Mirror | None
+    rows: Rows, row: ViewRow | None, name: str, instance: str, mirror: Mirror | None
 ) -> Database:
     """Return a database; ``row`` is its row of sys.databases, if the snapshot has one."""
     reader = _Reader(rows, name, names_of(rows, name), f"{instance}/{name}")
@@ -74,7 +74,7 @@ class _Reader:
     names: Names
     subject: str
 
-    def _of(self, view: str) -> list[Row]:
+    def _of(self, view: str) -> list[ViewRow]:
         return list(self.rows.in_database(view, self.name))
 
     def message_types(self) -> dict[str, MessageType]:
@@ -93,7 +93,7 @@ class _Reader:
             found[name] = MessageType(name, validation, schema, row.source)
         return found
 
-    def _qualified(self, row: Row) -> str:
+    def _qualified(self, row: ViewRow) -> str:
         return queue_name(self.names.schemas.get(row["schema_id"], DEFAULT_SCHEMA), row["name"])
 
     def contracts(self) -> dict[str, Contract]:
@@ -149,7 +149,7 @@ class _Reader:
             if self._ours(row)
         }
 
-    def _ours(self, row: Row) -> bool:
+    def _ours(self, row: ViewRow) -> bool:
         shipped = self.name.casefold() == MSDB and row["name"] in _MSDB_SERVICES
         return not shipped and not built_in(row["name"])
 
@@ -207,7 +207,7 @@ class _Reader:
 
 
 def grant(
-    row: Row, securable: Securable, objects: Mapping[int, str], principals: Mapping[int, str]
+    row: ViewRow, securable: Securable, objects: Mapping[int, str], principals: Mapping[int, str]
 ) -> Grant | None:
     """Return what a row of a permissions view grants; ``None`` where its object has no name."""
     name = objects.get(row["major_id"])
@@ -235,7 +235,7 @@ _SHIPPED_QUEUES = frozenset(
 )
 
 
-def _sender(row: Row) -> Sender | None:
+def _sender(row: ViewRow) -> Sender | None:
     match bool(row["is_sent_by_initiator"]), bool(row["is_sent_by_target"]):
         case True, True:
             return Sender.ANY

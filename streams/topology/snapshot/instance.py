@@ -10,7 +10,7 @@ from streams.topology.model import MSDB, Endpoint, EndpointState, Instance
 from streams.topology.objects import Database, Mirror, Role
 from streams.topology.security import Encryption, Grant, Securable
 from streams.topology.snapshot.database import build_database, built_in, grant
-from streams.topology.snapshot.rows import DATABASE, Row, Rows
+from streams.topology.snapshot.rows import DATABASE, Rows, ViewRow
 from streams.topology.snapshot.views import VIEWS, Scope, View
 
 _ENDPOINT_STATES = {0: EndpointState.STARTED, 1: EndpointState.STOPPED, 2: EndpointState.DISABLED}
@@ -82,7 +82,7 @@ def _names(rows: Rows) -> list[str]:
     return list(found.values())
 
 
-def _in_use(view: View, row: Row) -> bool:
+def _in_use(view: View, row: ViewRow) -> bool:
     if view.name == "services":
         return not built_in(str(row["name"]))
     return view.name in ("transmission_queue", "conversation_endpoints")
@@ -158,5 +158,7 @@ def _grants(rows: Rows) -> tuple[Grant, ...]:
     return tuple(g for g in found if g is not None)
 
 
-def _grant(row: Row, endpoints: Mapping[int, str], principals: Mapping[int, str]) -> Grant | None:
+def _grant(
+    row: ViewRow, endpoints: Mapping[int, str], principals: Mapping[int, str]
+) -> Grant | None:
     return grant(row, Securable.ENDPOINT, endpoints, principals)

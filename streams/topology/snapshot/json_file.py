@@ -20,7 +20,7 @@ from streams.topology.findings import Source
 from streams.topology.snapshot.cells import read_cell
 from streams.topology.snapshot.rows import DATABASE, RawRow, Rows
 from streams.topology.snapshot.text_file import read_lines
-from streams.topology.snapshot.views import VIEWS, Kind
+from streams.topology.snapshot.views import VIEWS, CellType
 
 MARK = "hopline_snapshot"
 """The key by which a document is known for one; its value is the version of the form."""
@@ -56,9 +56,9 @@ def _read_database(document: _Document, at: int, into: Rows) -> None:
     name: str | None = None
     for key, value in document.members(at):
         if key == DATABASE:
-            name = read_cell(Kind.TEXT, document.value(value))
+            name = read_cell(CellType.TEXT, document.value(value))
         elif key == "error" and name is not None:
-            into.unread[name] = str(read_cell(Kind.TEXT, document.value(value)))
+            into.unread[name] = str(read_cell(CellType.TEXT, document.value(value)))
         elif key in VIEWS:
             _read_view(document, key, value, name, into)
 

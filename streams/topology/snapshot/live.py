@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from streams.topology.findings import Severity
 from streams.topology.model import Instance
 from streams.topology.snapshot.names import Names, names_of
-from streams.topology.snapshot.rows import DATABASE, Row, Rows
+from streams.topology.snapshot.rows import DATABASE, Rows, ViewRow
 from streams.topology.snapshot.state import (
     Connection,
     ConversationEndpoint,
@@ -58,7 +58,7 @@ def _taken_at(rows: Rows) -> float | None:
     return max(times, default=None)
 
 
-def _message(row: Row) -> QueuedMessage:
+def _message(row: ViewRow) -> QueuedMessage:
     return QueuedMessage(
         str(row[DATABASE]), row["conversation_handle"], row["to_service_name"],
         row["to_broker_instance"], row["from_service_name"], row["service_contract_name"],
@@ -86,7 +86,7 @@ def _endpoints(rows: Rows, names: Mapping[str, Names]) -> Iterator[ConversationE
         )  # fmt: skip
 
 
-def _forwarded(row: Row) -> ForwardedMessage:
+def _forwarded(row: ViewRow) -> ForwardedMessage:
     return ForwardedMessage(
         row["conversation_id"], row["is_initiator"] is not False, row["to_service_name"],
         row["to_broker_instance"], row["from_service_name"], row["adjacent_broker_address"],
@@ -94,7 +94,7 @@ def _forwarded(row: Row) -> ForwardedMessage:
     )  # fmt: skip
 
 
-def _connection(row: Row) -> Connection:
+def _connection(row: ViewRow) -> Connection:
     return Connection(row["state"], row["login_state"], row.source)
 
 

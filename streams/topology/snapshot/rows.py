@@ -8,7 +8,7 @@ from typing import Any
 
 from streams.topology.findings import Finding, Severity, Source, finding_at
 from streams.topology.snapshot.cells import read_cell
-from streams.topology.snapshot.views import VIEWS, Kind, Scope, View
+from streams.topology.snapshot.views import VIEWS, CellType, Scope, View
 
 DATABASE = "database_name"
 """The column that says of which database a row is."""
@@ -30,7 +30,7 @@ class RawRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ViewRow:
     """A row of a view: its cells by column, ``None`` for NULL and for what is not there."""
 
     cells: Mapping[str, Any]
@@ -51,18 +51,18 @@ class Rows:
     """All rows of one instance. ``present``: the views that are there, be they empty."""
 
     subject: str
-    views: dict[str, list[Row]] = field(default_factory=dict)
+    views: dict[str, list[ViewRow]] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)
     findings: list[Finding] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
     """Databases that could not be asked, with the server's words."""
     offset_minutes: int = 0
 
-    def of(self, view: str) -> list[Row]:
+    def of(self, view: str) -> list[ViewRow]:
         """Return a view's rows."""
         return self.views.get(view, [])
 
-    def in_database(self, view: str, database: str) -> Iterator[Row]:
+    def in_database(self, view: str, database: str) -> Iterator[ViewRow]:
         """Yield a view's rows of one database; names compare without case."""
         folded = database.casefold()
         return (row for row in self.of(view) if (row.database or "").casefold() == folded)
@@ -89,11 +89,11 @@ class Rows:
         if view.name == "server":  # read before any view that has local times
             offset = cells.get("utc_offset_minutes") or 0
             self.offset_minutes = offset if abs(offset) <= _FARTHEST else 0
-        self.views.setdefault(view.name, []).append(Row(cells, raw.source))
+        self.views.setdefault(view.name, []).append(ViewRow(cells, raw.source))
 
     def _read(self, view: View, raw: RawRow) -> Iterable[tuple[str, Any]]:
         if DATABASE in raw.cells:
-            yield DATABASE, read_cell(Kind.TEXT, raw.cells[DATABASE])
+            yield DATABASE, read_cell(CellType.TEXT, raw.cells[DATABASE])
         for column, kind in view.columns.items():
             if column not in raw.cells or column == DATABASE:
                 continue

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Kind(Enum):
+class CellType(Enum):
     """What a cell holds; times are read as UTC, ``LOCAL`` ones as the server's own clock."""
 
     TEXT = "text"
@@ -40,7 +40,7 @@ class View:
 
     name: str
     scope: Scope
-    columns: Mapping[str, Kind]
+    columns: Mapping[str, CellType]
     key: tuple[str, ...]
     source: str
     where: str = ""
@@ -48,7 +48,8 @@ class View:
 
 
 _KINDS = {
-    "t": Kind.TEXT, "i": Kind.INT, "b": Kind.BIT, "g": Kind.GUID, "u": Kind.TIME, "l": Kind.LOCAL
+    "t": CellType.TEXT, "i": CellType.INT, "b": CellType.BIT,
+    "g": CellType.GUID, "u": CellType.TIME, "l": CellType.LOCAL,
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from streams.topology.tsql.cursor import Cursor
-from streams.topology.tsql.tokens import Kind, Token
+from streams.topology.tsql.tokens import Token, TokenType
 
 # fmt: off
 STARTS = frozenset({
@@ -31,7 +31,7 @@ Understands = Callable[[Cursor], object]
 
 def batch_ends(cursor: Cursor) -> bool:
     """Tell whether nothing more belongs to this batch."""
-    return cursor.token.kind in (Kind.END, Kind.DIRECTIVE)
+    return cursor.token.kind in (TokenType.END, TokenType.DIRECTIVE)
 
 
 def statement_ends(cursor: Cursor) -> bool:
@@ -92,7 +92,7 @@ def read_over(
                     return
             elif token.first and at > start and is_label(tokens, at):
                 break
-        elif kind is Kind.MARK:
+        elif kind is TokenType.MARK:
             text = token.text
             if text == "(":
                 depth += 1
@@ -100,7 +100,7 @@ def read_over(
                 depth -= 1
             elif text == ";" and depth <= 0:
                 break
-        elif kind in (Kind.END, Kind.DIRECTIVE):
+        elif kind in (TokenType.END, TokenType.DIRECTIVE):
             if depth > 0 and not broken:  # a parenthesis that never closes hides nothing
                 read_over(cursor, start, understood, broken=True, since=since)
                 return
@@ -111,7 +111,7 @@ def read_over(
 
 def is_label(tokens: Sequence[Token], at: int) -> bool:
     """Tell whether a word is the target of a GOTO: a colon follows, and not a second one."""
-    if tokens[at].upper in STARTS or tokens[at].kind is not Kind.WORD:
+    if tokens[at].upper in STARTS or tokens[at].kind is not TokenType.WORD:
         return False
     return tokens[at + 1].is_mark(":") and tokens[at + 2].text != ":"
 
@@ -140,14 +140,14 @@ def end_of_condition(cursor: Cursor) -> int:
     """Return where the condition behind IF or WHILE ends and its statement begins."""
     tokens = cursor.tokens
     at, depth, cases = cursor.at, 0, 0
-    while tokens[at].kind not in (Kind.END, Kind.DIRECTIVE):
+    while tokens[at].kind not in (TokenType.END, TokenType.DIRECTIVE):
         token = tokens[at]
         word = token.upper
         if word == "CASE":
             cases += 1
         elif cases and word in ("ELSE", "END"):
             cases -= word == "END"
-        elif token.kind is Kind.MARK:
+        elif token.kind is TokenType.MARK:
             depth += {"(": 1, ")": -1}.get(token.text, 0)
             if token.text == ";" and depth <= 0:
                 break

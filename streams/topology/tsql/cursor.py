@@ -9,7 +9,7 @@ from streams.errors import InputError
 from streams.prose import clipped
 from streams.topology.findings import Source
 from streams.topology.tsql.statements import Name
-from streams.topology.tsql.tokens import Kind, Reading, Token
+from streams.topology.tsql.tokens import Reading, Token, TokenType
 from streams.topology.tsql.values import Variables
 
 _DIGITS = 38
@@ -48,14 +48,14 @@ class Cursor:
     def next(self) -> Token:
         """Take the next token."""
         token = self.token
-        if token.kind is not Kind.END:
+        if token.kind is not TokenType.END:
             self.at += 1
         return token
 
     def fail(self, expected: str, at: Token | None = None) -> NoReturn:
         """Raise the error that something else was expected."""
         token = at or self.token
-        found = "the end of the batch" if token.first and token.kind is Kind.END else token
+        found = "the end of the batch" if token.first and token.kind is TokenType.END else token
         raise InputError(
             f"expected {expected}, found {clipped(str(found))}",
             file=self.file, line=token.line, column=token.column, remedy=self.syntax,
@@ -87,7 +87,7 @@ class Cursor:
 
     def is_mark(self, mark: str) -> bool:
         """Tell whether a mark such as ``(`` comes next."""
-        return self.token.kind is Kind.MARK and self.token.text == mark
+        return self.token.kind is TokenType.MARK and self.token.text == mark
 
     def accept_mark(self, mark: str) -> bool:
         """Take a mark if it comes next."""
@@ -104,9 +104,9 @@ class Cursor:
     def name(self, what: str) -> str:
         """Take one name, plain or quoted."""
         token = self.token
-        if token.kind is Kind.QUOTED and token.text:
+        if token.kind is TokenType.QUOTED and token.text:
             return self.next().text
-        if token.kind is Kind.WORD and not token.text.startswith("@"):
+        if token.kind is TokenType.WORD and not token.text.startswith("@"):
             return self.next().text
         return self.fail(what)
 
@@ -127,7 +127,11 @@ class Cursor:
 
     def string(self, what: str) -> str:
         """Take a string literal."""
-        kinds = (Kind.STRING, Kind.QUOTED) if self.reading is Reading.AS_FOUND else (Kind.STRING,)
+        kinds = (
+            (TokenType.STRING, TokenType.QUOTED)
+            if self.reading is Reading.AS_FOUND
+            else (TokenType.STRING,)
+        )
         # With QUOTED_IDENTIFIER OFF, as sqlcmd has it, double quotes enclose strings.
         if self.token.kind not in kinds:
             self.fail(f"{what}: a string in single quotes")
@@ -138,7 +142,7 @@ class Cursor:
         start = self.token
         negative = self.accept_mark("-")
         token = self.token
-        is_whole = token.kind is Kind.NUMBER and token.text.isdecimal()
+        is_whole = token.kind is TokenType.NUMBER and token.text.isdecimal()
         if not is_whole or len(token.text) > _DIGITS:
             self.fail(f"{what}: a whole number" + " of 38 digits at most" * is_whole, start)
         return int(self.next().text) * (-1 if negative else 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from streams.topology.tsql.cursor import Cursor
 from streams.topology.tsql.statements import Name
-from streams.topology.tsql.tokens import Kind, Token
+from streams.topology.tsql.tokens import Token, TokenType
 from streams.topology.tsql.values import between_commas, settled
 
 _TEXT_PARAMETERS = frozenset({"@STMT", "@STATEMENT"})
@@ -90,7 +90,7 @@ def _name(tokens: Sequence[Token]) -> tuple[Name, int]:
             parts.append("")  # database..procedure
             at += 1
             continue
-        if tokens[at].kind not in (Kind.WORD, Kind.QUOTED):
+        if tokens[at].kind not in (TokenType.WORD, TokenType.QUOTED):
             break
         parts.append(tokens[at].text)
         at += 1

@@ -22,14 +22,14 @@ from streams.topology.tsql.tokens import (
     OPENS,
     PATTERNS,
     REMARKS,
-    Kind,
     Reading,
     Token,
+    TokenType,
 )
 
 _PART = 200_000  # tokens, about 40 MB of memory
 _PART_STARTS = frozenset({"DECLARE", "DELETE", "INSERT", "PRINT", "SELECT", "UPDATE"})
-_WORD, _MARK = Kind.WORD, Kind.MARK
+_WORD, _MARK = TokenType.WORD, TokenType.MARK
 _new = tuple.__new__
 _NAMES = frozenset({"bracket", "quote", "curved_quote"})
 _TEXTS = frozenset({"string", "curved", "half"})
@@ -93,14 +93,14 @@ class Lexer:
                 self._resume()
                 yield error
                 continue
-            goes_on = end is Kind.WORD
+            goes_on = end is TokenType.WORD
             if len(tokens) > 1 or not goes_on:
                 yield Batch(tuple(tokens), goes_on)
-            if end is Kind.END:
+            if end is TokenType.END:
                 return
             self._part = _PART
 
-    def _batch(self, tokens: list[Token]) -> Kind:
+    def _batch(self, tokens: list[Token]) -> TokenType:
         """Read up to the next GO, the end, or the word with which another part begins.
 
         Long because every line of it runs ten million times: what is frequent is not a call.
@@ -112,16 +112,16 @@ class Lexer:
             match = match_at(text, self._at)
             if match is None:
                 self._at = len(text)
-                self._add(tokens, Kind.END, "", len(text), False)
-                return Kind.END
+                self._add(tokens, TokenType.END, "", len(text), False)
+                return TokenType.END
             group, start = match.lastgroup, match.start(match.lastindex or 0)
             if first and place is None and text[start] in "gG:!":
                 line = LINE.match(text, start)
                 if line is not None:
                     self._at = line.end()
                     if line["go"]:
-                        self._add(tokens, Kind.END, "", start, True)
-                        return Kind.GO
+                        self._add(tokens, TokenType.END, "", start, True)
+                        return TokenType.GO
                     self._directive(tokens, line[0].strip(), start)
                     continue
             self._at = match.end()
@@ -137,8 +137,8 @@ class Lexer:
                 line_column = place or (self._line, start - self._start + 1)
                 if first and len(tokens) >= self._part and self._part_ends(upper, tokens):
                     self._at = start
-                    self._add(tokens, Kind.END, "", start, False)
-                    return Kind.WORD
+                    self._add(tokens, TokenType.END, "", start, False)
+                    return TokenType.WORD
                 add(_new(Token, (_WORD, raw, *line_column, upper, first)))
                 first = False
             elif group == "mark" and text[start] not in OPENS:
@@ -157,7 +157,7 @@ class Lexer:
         """Tell whether a long batch may be cut before a word: a statement begins, in no bracket."""
         if upper not in _PART_STARTS:
             return False
-        marks = [token.text for token in tokens if token.kind is Kind.MARK]
+        marks = [token.text for token in tokens if token.kind is TokenType.MARK]
         level = marks.count("(") <= marks.count(")")
         if not level:
             self._part *= 2  # look again much later, so that looking stays cheap
@@ -170,7 +170,7 @@ class Lexer:
         if group in _TEXTS or group in _NAMES:
             line, column = self._line, start - self._start + 1
             self._count_lines(raw, start)
-            kind = Kind.QUOTED if group in _NAMES else Kind.STRING
+            kind = TokenType.QUOTED if group in _NAMES else TokenType.STRING
             self._remark(group)
             text = self._put_variables(_content(raw, group), line, column)
             place = self.place or (line, column)
@@ -178,12 +178,18 @@ class Lexer:
         elif group == "word" and "$(" in raw:
             self._substituted(tokens, raw, start, first)
         elif group == "word":
-            self._add(tokens, Kind.WORD, raw, start, first, raw.upper())
+            self._add(tokens, TokenType.WORD, raw, start, first, raw.upper())
         else:
-            self._add(tokens, Kind.NUMBER, raw, start, first)
+            self._add(tokens, TokenType.NUMBER, raw, start, first)
 
     def _add(
-        self, tokens: list[Token], kind: Kind, text: str, start: int, first: bool, upper: str = ""
+        self,
+        tokens: list[Token],
+        kind: TokenType,
+        text: str,
+        start: int,
+        first: bool,
+        upper: str = "",
     ) -> None:
         place = self.place or (self._line, start - self._start + 1)
         tokens.append(Token(kind, text, *place, upper, first))
@@ -192,7 +198,7 @@ class Lexer:
 
     def _directive(self, tokens: list[Token], text: str, start: int) -> None:
         if not self._variables.set(text):
-            self._add(tokens, Kind.DIRECTIVE, text, start, True)
+            self._add(tokens, TokenType.DIRECTIVE, text, start, True)
 
     def _put_variables(self, text: str, line: int, column: int) -> str:
         if not self._substitutes or "$(" not in text:
@@ -208,7 +214,7 @@ class Lexer:
         line, column = self.place or (self._line, start - self._start + 1)
         text = self._put_variables(raw, line, column)
         if text == raw:
-            tokens.append(Token(Kind.WORD, raw, line, column, raw.upper(), first))
+            tokens.append(Token(TokenType.WORD, raw, line, column, raw.upper(), first))
             return
         inner = Lexer(text, self.file, Reading.STRICT, (line, column))
         for found in inner.batches():

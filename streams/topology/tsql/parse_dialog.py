@@ -15,7 +15,7 @@ from streams.topology.tsql.statements import (
     Receives,
     Statement,
 )
-from streams.topology.tsql.tokens import Kind
+from streams.topology.tsql.tokens import TokenType
 from streams.topology.tsql.values import settled
 
 CURRENT_DATABASE = "CURRENT DATABASE"
@@ -54,7 +54,7 @@ def _value(cursor: Cursor, what: str, unresolved: list[str]) -> str | None:
             unresolved.append(what)
             return None
         return known.value
-    if token.kind is Kind.STRING:
+    if token.kind is TokenType.STRING:
         return cursor.next().text
     return cursor.name(f"{what}: a name, a string or a variable")
 

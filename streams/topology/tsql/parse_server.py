@@ -21,7 +21,7 @@ from streams.topology.tsql.statements import (
     Statement,
     Use,
 )
-from streams.topology.tsql.tokens import Kind
+from streams.topology.tsql.tokens import TokenType
 
 BROKER_OPTIONS = ("ENABLE_BROKER", "DISABLE_BROKER", "NEW_BROKER", "ERROR_BROKER_CONVERSATIONS")
 HONOR_PRIORITY = "HONOR_BROKER_PRIORITY"
@@ -126,7 +126,7 @@ def _listener(cursor: Cursor) -> dict[str, int]:
 def _ip(cursor: Cursor) -> None:
     if cursor.accept("ALL"):
         return
-    if cursor.token.kind is Kind.STRING:
+    if cursor.token.kind is TokenType.STRING:
         cursor.next()
         return
     cursor.expect_mark("(")

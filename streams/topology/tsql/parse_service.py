@@ -13,7 +13,7 @@ from streams.topology.tsql.statements import (
     SetMessageType,
     Statement,
 )
-from streams.topology.tsql.tokens import Kind
+from streams.topology.tsql.tokens import TokenType
 
 
 def create_message_type(cursor: Cursor, source: Source) -> Statement:
@@ -59,7 +59,7 @@ def create_schema(cursor: Cursor, source: Source) -> Statement | None:
     """Read CREATE XML SCHEMA COLLECTION; one whose text is in a variable is read over."""
     name = cursor.dotted("the schema collection's name")
     cursor.expect("AS")
-    if cursor.token.text.startswith("@") and cursor.token.kind is Kind.WORD:
+    if cursor.token.text.startswith("@") and cursor.token.kind is TokenType.WORD:
         return None
     return CreateSchema(source, name, cursor.string("the schema"))
 

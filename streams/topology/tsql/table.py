@@ -28,7 +28,7 @@ Words = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StatementSyntax:
     """A statement that is understood: its parser and its syntax, which errors show.
 
     A parser returns ``None`` where the statement is not about Service Broker after all.
@@ -63,60 +63,74 @@ _MESSAGE_TYPE = (
 _BINDING = "WITH USER = name [, ANONYMOUS = ON | OFF]"
 _PERMISSION = "SEND ON SERVICE::name TO user, or CONNECT ON ENDPOINT::name TO login"
 
-TABLE: Mapping[Words, Row] = {
-    ("USE",): Row(parse_server.use, "USE database"),
-    ("CREATE", "DATABASE"): Row(parse_server.create_database, "CREATE DATABASE name"),
-    ("ALTER", "DATABASE"): Row(
+TABLE: Mapping[Words, StatementSyntax] = {
+    ("USE",): StatementSyntax(parse_server.use, "USE database"),
+    ("CREATE", "DATABASE"): StatementSyntax(parse_server.create_database, "CREATE DATABASE name"),
+    ("ALTER", "DATABASE"): StatementSyntax(
         parse_server.alter_database,
         "ALTER DATABASE name SET ENABLE_BROKER | DISABLE_BROKER | NEW_BROKER | "
         "ERROR_BROKER_CONVERSATIONS | HONOR_BROKER_PRIORITY ON | OFF",
     ),
-    ("DROP", "DATABASE"): Row(parse_drop.drop_database, "DROP DATABASE name [, ...]"),
-    ("CREATE", "ENDPOINT"): Row(parse_server.create_endpoint, f"CREATE {_ENDPOINT}"),
-    ("ALTER", "ENDPOINT"): Row(parse_server.alter_endpoint, f"ALTER {_ENDPOINT}"),
-    ("DROP", "ENDPOINT"): Row(parse_drop.drop_endpoint, "DROP ENDPOINT name"),
-    ("CREATE", "ROUTE"): Row(parse_route.create_route, f"CREATE ROUTE name WITH {_CLAUSES}"),
-    ("ALTER", "ROUTE"): Row(parse_route.alter_route, f"ALTER ROUTE name WITH {_CLAUSES}"),
-    ("CREATE", "MESSAGE", "TYPE"): Row(
+    ("DROP", "DATABASE"): StatementSyntax(parse_drop.drop_database, "DROP DATABASE name [, ...]"),
+    ("CREATE", "ENDPOINT"): StatementSyntax(parse_server.create_endpoint, f"CREATE {_ENDPOINT}"),
+    ("ALTER", "ENDPOINT"): StatementSyntax(parse_server.alter_endpoint, f"ALTER {_ENDPOINT}"),
+    ("DROP", "ENDPOINT"): StatementSyntax(parse_drop.drop_endpoint, "DROP ENDPOINT name"),
+    ("CREATE", "ROUTE"): StatementSyntax(
+        parse_route.create_route, f"CREATE ROUTE name WITH {_CLAUSES}"
+    ),
+    ("ALTER", "ROUTE"): StatementSyntax(
+        parse_route.alter_route, f"ALTER ROUTE name WITH {_CLAUSES}"
+    ),
+    ("CREATE", "MESSAGE", "TYPE"): StatementSyntax(
         parse_service.create_message_type, f"CREATE {_MESSAGE_TYPE}"
     ),
-    ("ALTER", "MESSAGE", "TYPE"): Row(parse_service.alter_message_type, f"ALTER {_MESSAGE_TYPE}"),
-    ("CREATE", "XML", "SCHEMA", "COLLECTION"): Row(
+    ("ALTER", "MESSAGE", "TYPE"): StatementSyntax(
+        parse_service.alter_message_type, f"ALTER {_MESSAGE_TYPE}"
+    ),
+    ("CREATE", "XML", "SCHEMA", "COLLECTION"): StatementSyntax(
         parse_service.create_schema, "CREATE XML SCHEMA COLLECTION name AS '...'"
     ),
-    ("CREATE", "CONTRACT"): Row(
+    ("CREATE", "CONTRACT"): StatementSyntax(
         parse_service.create_contract,
         "CREATE CONTRACT name (message_type SENT BY INITIATOR | TARGET | ANY [, ...])",
     ),
-    ("CREATE", "QUEUE"): Row(parse_queue.create_queue, f"CREATE QUEUE name [WITH {_QUEUE}]"),
-    ("ALTER", "QUEUE"): Row(parse_queue.alter_queue, f"ALTER QUEUE name WITH {_QUEUE}"),
-    ("CREATE", "SERVICE"): Row(
+    ("CREATE", "QUEUE"): StatementSyntax(
+        parse_queue.create_queue, f"CREATE QUEUE name [WITH {_QUEUE}]"
+    ),
+    ("ALTER", "QUEUE"): StatementSyntax(parse_queue.alter_queue, f"ALTER QUEUE name WITH {_QUEUE}"),
+    ("CREATE", "SERVICE"): StatementSyntax(
         parse_service.create_service, "CREATE SERVICE name ON QUEUE name [(contract [, ...])]"
     ),
-    ("ALTER", "SERVICE"): Row(
+    ("ALTER", "SERVICE"): StatementSyntax(
         parse_service.alter_service,
         "ALTER SERVICE name [ON QUEUE name] [(ADD CONTRACT name | DROP CONTRACT name [, ...])]",
     ),
-    ("CREATE", "BROKER", "PRIORITY"): Row(parse_priority.create_priority, f"CREATE {_PRIORITY}"),
-    ("ALTER", "BROKER", "PRIORITY"): Row(parse_priority.alter_priority, f"ALTER {_PRIORITY}"),
-    ("CREATE", "REMOTE", "SERVICE", "BINDING"): Row(
+    ("CREATE", "BROKER", "PRIORITY"): StatementSyntax(
+        parse_priority.create_priority, f"CREATE {_PRIORITY}"
+    ),
+    ("ALTER", "BROKER", "PRIORITY"): StatementSyntax(
+        parse_priority.alter_priority, f"ALTER {_PRIORITY}"
+    ),
+    ("CREATE", "REMOTE", "SERVICE", "BINDING"): StatementSyntax(
         parse_security.create_binding,
         f"CREATE REMOTE SERVICE BINDING name TO SERVICE '...' {_BINDING}",
     ),
-    ("ALTER", "REMOTE", "SERVICE", "BINDING"): Row(
+    ("ALTER", "REMOTE", "SERVICE", "BINDING"): StatementSyntax(
         parse_security.alter_binding, f"ALTER REMOTE SERVICE BINDING name {_BINDING}"
     ),
-    ("CREATE", "CERTIFICATE"): Row(
+    ("CREATE", "CERTIFICATE"): StatementSyntax(
         parse_security.create_certificate,
         "CREATE CERTIFICATE name [AUTHORIZATION user] "
         "WITH SUBJECT = '...' [, START_DATE = '...'] [, EXPIRY_DATE = '...']",
     ),
     **{
-        (verb,): Row(partial(parse_security.permission, verb=verb), f"{verb} {_PERMISSION}")
+        (verb,): StatementSyntax(
+            partial(parse_security.permission, verb=verb), f"{verb} {_PERMISSION}"
+        )
         for verb in ("GRANT", "DENY", "REVOKE")
     },
     **{
-        ("DROP", *what.split()): Row(
+        ("DROP", *what.split()): StatementSyntax(
             partial(parse_drop.drop_object, what=what), f"DROP {what} name"
         )
         for what in parse_drop.DROPPED
@@ -128,14 +142,18 @@ _BEGIN = (
     "BEGIN DIALOG [CONVERSATION] @handle FROM SERVICE name TO SERVICE '...' "
     "[, 'broker id' | 'CURRENT DATABASE'] [ON CONTRACT name] [WITH ...]"
 )
-EVIDENCE: Mapping[Words, Row] = {
-    ("BEGIN", "DIALOG"): Row(parse_dialog.begin_dialog, _BEGIN),
-    ("END", "CONVERSATION"): Row(parse_dialog.end_conversation, "END CONVERSATION @handle"),
-    ("RECEIVE",): Row(parse_dialog.receive, "RECEIVE columns FROM queue"),
-    ("GET", "CONVERSATION", "GROUP"): Row(
+EVIDENCE: Mapping[Words, StatementSyntax] = {
+    ("BEGIN", "DIALOG"): StatementSyntax(parse_dialog.begin_dialog, _BEGIN),
+    ("END", "CONVERSATION"): StatementSyntax(
+        parse_dialog.end_conversation, "END CONVERSATION @handle"
+    ),
+    ("RECEIVE",): StatementSyntax(parse_dialog.receive, "RECEIVE columns FROM queue"),
+    ("GET", "CONVERSATION", "GROUP"): StatementSyntax(
         parse_dialog.get_group, "GET CONVERSATION GROUP @group FROM queue"
     ),
-    ("WAITFOR",): Row(parse_dialog.wait_for, "WAITFOR (RECEIVE ...) [, TIMEOUT milliseconds]"),
+    ("WAITFOR",): StatementSyntax(
+        parse_dialog.wait_for, "WAITFOR (RECEIVE ...) [, TIMEOUT milliseconds]"
+    ),
 }
 """What code does with dialogs, wherever it stands."""
 
@@ -158,6 +176,6 @@ def understood(cursor: Cursor) -> Words | None:
     return None
 
 
-def row_of(words: Words) -> Row:
+def row_of(words: Words) -> StatementSyntax:
     """Return the row of a key."""
     return _ROWS[words]

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 
-class Kind(Enum):
+class TokenType(Enum):
     """What a token is; QUOTED is a name in brackets or double quotes."""
 
     WORD = auto()
@@ -31,7 +31,7 @@ class Token(NamedTuple):
     A tuple and no frozen dataclass: a script has millions, and a tuple is made four times as fast.
     """
 
-    kind: Kind
+    kind: TokenType
     text: str
     line: int
     column: int
@@ -40,14 +40,14 @@ class Token(NamedTuple):
 
     def is_mark(self, mark: str) -> bool:
         """Tell whether it is this mark, and no name or string that reads alike."""
-        return self.kind is Kind.MARK and self.text == mark
+        return self.kind is TokenType.MARK and self.text == mark
 
     def __str__(self) -> str:
-        if self.kind is Kind.END:
+        if self.kind is TokenType.END:
             return "the end"
-        if self.kind is Kind.STRING:
+        if self.kind is TokenType.STRING:
             return "'" + self.text.replace("'", "''") + "'"
-        return f"[{self.text}]" if self.kind is Kind.QUOTED else self.text
+        return f"[{self.text}]" if self.kind is TokenType.QUOTED else self.text
 
 
 class Reading(Enum):

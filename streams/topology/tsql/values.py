@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
-from streams.topology.tsql.tokens import Kind, Token
+from streams.topology.tsql.tokens import Token, TokenType
 
 Value = str | int
 
@@ -80,10 +80,10 @@ class _Reader:
         self.need(self.at < len(self.tokens))
         token = self.tokens[self.at]
         self.at += 1
-        if token.kind is Kind.STRING:
+        if token.kind is TokenType.STRING:
             self.origin = self.origin or token
             return token.text
-        if token.kind is Kind.NUMBER and token.text.isdecimal() and len(token.text) < 20:
+        if token.kind is TokenType.NUMBER and token.text.isdecimal() and len(token.text) < 20:
             return int(token.text)
         if token.upper.startswith("@"):
             known = self.variables.get(token.text.casefold())
@@ -174,7 +174,7 @@ def between_commas(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     parts: list[Sequence[Token]] = []
     depth, begin = 0, 0
     for at, token in enumerate(tokens):
-        if token.kind is Kind.MARK:
+        if token.kind is TokenType.MARK:
             depth += {"(": 1, ")": -1}.get(token.text, 0)
             if token.text == "," and depth == 0:
                 parts.append(tokens[begin:at])

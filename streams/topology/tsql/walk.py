@@ -32,7 +32,7 @@ from streams.topology.tsql.statements import (
 )
 from streams.topology.tsql.structure import structures
 from streams.topology.tsql.table import TABLE, Words, row_of, understood
-from streams.topology.tsql.tokens import Kind, Reading, Token
+from streams.topology.tsql.tokens import Reading, Token, TokenType
 
 Item = Step | Skipped | Misread
 _TWO_WORDS = frozenset({"ALTER", "BEGIN", "CREATE", "DROP", "END", "GET", "MOVE"})
@@ -83,7 +83,7 @@ class Walker:
     def items(self) -> Iterator[Item]:
         """Yield what the batch says, in order."""
         cursor = self.cursor
-        while cursor.token.kind is not Kind.END:
+        while cursor.token.kind is not TokenType.END:
             if cursor.accept_mark(";"):
                 continue
             if not structures(cursor, self.blocks):
@@ -100,7 +100,7 @@ class Walker:
 
     def _statement(self) -> Iterator[Item]:
         cursor, start = self.cursor, self.cursor.at
-        if cursor.token.kind is Kind.DIRECTIVE:
+        if cursor.token.kind is TokenType.DIRECTIVE:
             yield self._directive()
         elif is_label(cursor.tokens, cursor.at):
             cursor.at += 2

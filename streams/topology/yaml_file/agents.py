@@ -6,16 +6,16 @@ import re
 from collections.abc import Mapping
 
 from streams.prose import meant
-from streams.topology.agents import Agent, Classification, Kind, Language, Stated
+from streams.topology.agents import Agent, Classification, Language, ShippedService, Stated
 from streams.topology.yaml_file.nodes import Node
 
-SETTINGS: Mapping[Kind | None, tuple[str, ...]] = {
-    Kind.DATA_DEPENDENT_ROUTING: ("service", "redirect"),
-    Kind.CONFIGURATION_NOTICE: ("directory",),
+SETTINGS: Mapping[ShippedService | None, tuple[str, ...]] = {
+    ShippedService.DATA_DEPENDENT_ROUTING: ("service", "redirect"),
+    ShippedService.CONFIGURATION_NOTICE: ("directory",),
     None: (),
 }
 """The settings of each kind that are texts; ``None`` is an application of one's own."""
-CLASSIFIED = frozenset({Kind.DATA_DEPENDENT_ROUTING})
+CLASSIFIED = frozenset({ShippedService.DATA_DEPENDENT_ROUTING})
 """The kinds that take a classifier."""
 CLASSIFIER_KEYS = (
     *(language.value for language in Language), "services", "otherwise", "namespaces", "schema",
@@ -37,7 +37,7 @@ def _agent(name: str, key: Node, node: Node) -> Agent:
     every = {word for words in SETTINGS.values() for word in words}
     given = node.fields("an agent", ("runs", *sorted(every), "classifier"))
     if "runs" not in given:
-        kinds = " or ".join(kind.value for kind in Kind)
+        kinds = " or ".join(kind.value for kind in ShippedService)
         raise key.error("an agent without runs", f"Add runs: {kinds}, or MODULE:APP of your own.")
     runs = _stated(given["runs"], "what it runs")
     kind = _kind(given["runs"], runs.text)
@@ -48,8 +48,8 @@ def _agent(name: str, key: Node, node: Node) -> Agent:
     return Agent(name, runs, settings, classifier, key.source)
 
 
-def _kind(node: Node, text: str) -> Kind | None:
-    kinds = {kind.value: kind for kind in Kind}
+def _kind(node: Node, text: str) -> ShippedService | None:
+    kinds = {kind.value: kind for kind in ShippedService}
     if text in kinds:
         return kinds[text]
     if _APPLICATION.fullmatch(text):

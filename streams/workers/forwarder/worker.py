@@ -32,7 +32,7 @@ from streams.workers.control import Control
 from streams.workers.event_counts import EventCounts, Traffic
 from streams.workers.forwarder.delivery import Delivery
 from streams.workers.forwarder.offset_tracker import OffsetTracker
-from streams.workers.forwarder.transit import Transit
+from streams.workers.forwarder.processor import Processor
 from streams.workers.ownership import PairOwnership
 from streams.workers.pulse import beat, rest
 from streams.workers.slot import Slot
@@ -81,7 +81,7 @@ class ForwarderWorker:
         self._reads: list[str] = []
         self._tracker = OffsetTracker()
         self.told, self.traffic = EventCounts(), Traffic()
-        self._transit = Transit(cluster, instance, control, out)
+        self._processor = Processor(cluster, instance, control, out)
 
     @property
     def trim_points(self) -> dict[tuple[str, int], int]:
@@ -91,12 +91,12 @@ class ForwarderWorker:
     @property
     def pending(self) -> tuple[int, int]:
         """Return how many frames are held in memory, and their bytes; any thread may ask."""
-        return self._transit.held
+        return self._processor.held
 
     @property
     def passed(self) -> int:
         """Return how many records were decided; any thread may ask."""
-        return self._transit.passed
+        return self._processor.passed
 
     @property
     def assigned(self) -> bool:
@@ -122,7 +122,7 @@ class ForwarderWorker:
         self._delivery = Delivery(
             self._cluster, self.instance, stop, told=self.told, traffic=self.traffic
         )
-        self._transit.begin(self._delivery, self._tracker)
+        self._processor.begin(self._delivery, self._tracker)
         while self.ownership.begins(stop):
             self._serve(stop)
 
@@ -144,7 +144,7 @@ class ForwarderWorker:
         self._join(consumer)
         try:
             self._loop(stop, returning)
-            self._transit.settle()
+            self._processor.settle()
             self._commit(10.0)
         finally:
             rest()
@@ -161,10 +161,10 @@ class ForwarderWorker:
             return [self._out]
         # What comes from outside is for the instance, whichever of its databases it is meant for.
         txq = self._cluster.topics.txq(self.instance)
-        return [self._out, txq, *self._transit.entrances()]
+        return [self._out, txq, *self._processor.entrances()]
 
     def _follow_catalog(self) -> None:
-        if self._transit.follow_catalog() and self._inputs() != self._reads:
+        if self._processor.follow_catalog() and self._inputs() != self._reads:
             self._join(self._consumer)
 
     def _join(self, consumer: Consumer) -> None:
@@ -189,7 +189,7 @@ class ForwarderWorker:
                 self._join(self._consumer)
             now = time.monotonic()
             if now >= release_at:
-                self._transit.look_around()
+                self._processor.look_around()
                 release_at = now + RELEASE_EVERY
             if now >= commit_at:
                 self._commit(2.0)
@@ -202,20 +202,20 @@ class ForwarderWorker:
         self._follow_catalog()  # behind the wait: no record is decided by an older version
         if batch:
             self._all_committed = False
-            self._transit.pass_on(batch)
-        self._transit.take_back()
+            self._processor.pass_on(batch)
+        self._processor.take_back()
 
     def _wait(self) -> float:
         """Return how many seconds to wait for a record."""
         # The role of a pair may go at any moment, and must be seen to.
-        is_idle = self._pair is None and self._all_committed and self._transit.is_idle
+        is_idle = self._pair is None and self._all_committed and self._processor.is_idle
         return IDLE_POLL if is_idle else POLL
 
     # --- positions -------------------------------------------------------------------------------
 
     def _commit(self, timeout: float) -> None:
         """Flush, then commit what is confirmed; what is not stays uncommitted for the next time."""
-        offsets = self._tracker.due(self._transit.under_way(), self._transit.notes())
+        offsets = self._tracker.due(self._processor.under_way(), self._processor.notes())
         self._all_committed = not offsets
         if not offsets:
             self._delivery.serve()
@@ -252,7 +252,7 @@ class ForwarderWorker:
         log.info("%s forwards %s", self.instance, _named(partitions))
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._transit.settle()
+        self._processor.settle()
         self._commit(5.0)
         self._tracker.forget(partitions)
         consumer.unassign()

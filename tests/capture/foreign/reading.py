@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from streams.capture import CaptureReader, Kind, Metadata, Record
+from streams.capture import CaptureOrigin, CaptureReader, Metadata, Record
 from streams.capture.foreign.assemble import Between
 from streams.capture.foreign.findings import Report
 from streams.capture.foreign.homes import Homes
@@ -34,7 +34,7 @@ def imported(
     import_foreign(
         [one if isinstance(one, Source) else Source(one) for one in sources],
         Reader(report, log, **reader), between, homes or Homes(), output,
-        Metadata(Kind.IMPORTED, "ssb.", "", 0), ends=ends,
+        Metadata(CaptureOrigin.IMPORTED, "ssb.", "", 0), ends=ends,
     )  # fmt: skip
     return list(CaptureReader(output)), report
 

@@ -55,7 +55,7 @@ from streams.workers.forwarder.waiting import Held, Waiting
 log = logging.getLogger("hopline.forwarder")
 
 
-class Transit:
+class Processor:
     """The records of one forwarder on their way through its instance.
 
     ``out`` is the topic of what begins here; whatever is read from another one came from outside.
