@@ -62,7 +62,7 @@ def hear(
         if place.kind == "queue":
             yield from _queued(headers, f"{place.instance}/{place.database}")
         elif place.kind == "event":
-            yield from _told(value)
+            yield from _copy_events(value)
     except MalformedError:
         return
 
@@ -82,7 +82,7 @@ def _queued(headers: tuple[Header, ...], place: str) -> Iterator[Arrived]:
     )  # fmt: skip
 
 
-def _told(value: bytes | None) -> Iterator[CopyEvent]:
+def _copy_events(value: bytes | None) -> Iterator[CopyEvent]:
     event = decode_event(value)
     kind, error = event["event"], event["error"]
     if kind == EventKind.MESSAGE_UNDELIVERABLE and error == Number.DUPLICATE:

@@ -118,7 +118,7 @@ class Endings:
         return side.state == "ER" if code is None else code > 0
 
     def _discarded(self, side: Side) -> Fate:
-        told = self._told(side.endpoint)
+        told = self._reported_end(side.endpoint)
         if told is not None:
             return told
         if side.expired:
@@ -130,14 +130,14 @@ class Endings:
         return Fate.NEW_BROKER if alone else Fate.ERROR_RECEIVED
 
     def _forgotten(self, sender: EndpointKey) -> Fate:
-        told = self._told(sender)
+        told = self._reported_end(sender)
         if told is not None:
             return told
         if sender.conversation in self.expired:
             return Fate.EXPIRED
         return _reason(self.events[sender]) if sender in self.events else Fate.LOST
 
-    def _told(self, sender: EndpointKey) -> Fate | None:
+    def _reported_end(self, sender: EndpointKey) -> Fate | None:
         """Return what the sender's queue and application say about its end."""
         code = self.errors.get(sender)
         if code is not None:

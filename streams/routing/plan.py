@@ -137,7 +137,7 @@ def _walk(
             context.step = rule.name
         found = rule.apply(context, routes)
         if context.trace is not None:
-            context.trace.extend(_told(rule, context, found))
+            context.trace.extend(_trace_steps(rule, context, found))
         if found:
             return found
     if optional:
@@ -145,7 +145,7 @@ def _walk(
     raise AssertionError(f"the table of {table[-1].name if table else 'no rules'} has no last word")
 
 
-def _told(rule: Rule, context: Context, found: Found | None) -> tuple[TraceStep, ...]:
+def _trace_steps(rule: Rule, context: Context, found: Found | None) -> tuple[TraceStep, ...]:
     if not found:
         why = rule.miss(context)
         return (TraceStep(rule.name, (), why),) if why else ()

@@ -11,7 +11,13 @@ from streams.simulator.result import Result, Row
 
 def result_text(result: Result) -> str:
     """Return the account of messages, the queues, the endpoints in groups, and what went wrong."""
-    parts = (_account(result), _queues(result), _endpoints(result), _told(result), _acts(result))
+    parts = (
+        _account(result),
+        _queues(result),
+        _endpoints(result),
+        _event_lines(result),
+        _acts(result),
+    )
     blocks = ["\n".join(part) for part in parts if part]
     blocks += ["\n".join(f"note: {note}" for note in result.notes)] if result.notes else []
     blocks += [f"BROKEN: {result.violation}"] if result.violation is not None else []
@@ -58,7 +64,7 @@ def _waits(n: int) -> str:
     return f"; {n} in the transmission queue" if n else ""
 
 
-def _told(result: Result) -> list[str]:
+def _event_lines(result: Result) -> list[str]:
     told = Counter((row["name"], row["error"], row["detail"]) for row in result.events)
     return [
         f"{n} x {name} {error}: {detail}"

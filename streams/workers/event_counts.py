@@ -42,7 +42,7 @@ class Committed:
     ``longest``: seconds that the longest transaction has taken, from its first input to its commit.
     """
 
-    told: EventCounts = field(default_factory=EventCounts)
+    events: EventCounts = field(default_factory=EventCounts)
     transactions: int = 0
     rolled_back: int = 0
     statements: int = 0
@@ -58,7 +58,7 @@ class Committed:
         self.repeated += tx.repeated
         self.queued += len(tx.queued)
         self.frames += len(tx.frames)
-        self.told.counts.update(map(_kind, tx.events))
+        self.events.counts.update(map(_kind, tx.events))
 
 
 @dataclass(slots=True)

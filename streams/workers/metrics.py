@@ -46,12 +46,14 @@ def _either(read: Callable[[Worker], float]) -> Callable[[Worker], Samples]:
     return lambda worker: [((), read(worker))]
 
 
-def _told(worker: Worker, kind: EventKind) -> Samples:
-    return [((str(number),), count) for number, count in sorted(worker.told.of(kind).items())]
+def _event_samples(worker: Worker, kind: EventKind) -> Samples:
+    return [
+        ((str(number),), count) for number, count in sorted(worker.event_counts.of(kind).items())
+    ]
 
 
 def _events(worker: Worker) -> Samples:
-    counts = sorted(worker.told.counts.items())
+    counts = sorted(worker.event_counts.counts.items())
     return [((str(kind), str(number)), count) for (kind, number), count in counts]
 
 
@@ -90,14 +92,14 @@ FIGURES = (
         "hopline_dropped_messages_total",
         "Messages that arrived and were not delivered (event 160), by number.",
         STATISTICS + "Dropped Messages Total",
-        lambda w: _told(w, EventKind.MESSAGE_UNDELIVERABLE),
+        lambda w: _event_samples(w, EventKind.MESSAGE_UNDELIVERABLE),
         ("number",),
     ),
     Figure(
         "hopline_corrupted_messages_total",
         "Records that could not be understood (event 161), by number.",
         STATISTICS + "Corrupted Messages Total",
-        lambda w: _told(w, EventKind.CORRUPTED_MESSAGE),
+        lambda w: _event_samples(w, EventKind.CORRUPTED_MESSAGE),
         ("number",),
     ),
     Figure(
@@ -146,7 +148,7 @@ FIGURES = (
         "hopline_forwarded_messages_discarded_total",
         "Frames that went no further (event 140), by number; the sender keeps its message.",
         STATISTICS + "Forwarded Msg Discarded Total",
-        lambda w: _told(w, EventKind.FORWARDED_MESSAGE_DROPPED),
+        lambda w: _event_samples(w, EventKind.FORWARDED_MESSAGE_DROPPED),
         ("number",),
     ),
     Figure(

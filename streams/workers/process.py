@@ -64,7 +64,7 @@ class Worker(Protocol):
         """Tell whether it has been dealt its partitions, with what lives in them."""
 
     @property
-    def told(self) -> EventCounts:
+    def event_counts(self) -> EventCounts:
         """Return what events it has written."""
 
     @property

@@ -23,14 +23,14 @@ def broken_expectations(estate: Estate) -> Iterable[Finding]:
             sender = find_sender(estate.topology, expected.sender, expected.to)
         except UsageError as error:
             remedy = error.remedy or "Write INSTANCE/DATABASE/SERVICE."
-            yield _told(expected, error.message, remedy, {"routes": [], "path": []})
+            yield _finding(expected, error.message, remedy, {"routes": [], "path": []})
             continue
         why = (Evidence(Clue.EXPECT, expected.sender, expected.source),)
         flow = Flow(sender, expected.to, expected.broker, None, why)
         answer = answer_flow(estate, flow)
         differing = "; ".join(_differing(expected, answer))
         if differing:
-            yield _told(
+            yield _finding(
                 expected, f"{flow}: {differing}",
                 "Mend what changed, or correct the expectation; path shows every way.",
                 _evidence(estate, answer),
@@ -58,7 +58,9 @@ def _evidence(estate: Estate, answer: FlowAnswer) -> dict[str, object]:
     )  # fmt: skip
 
 
-def _told(expected: Expectation, message: str, remedy: str, evidence: dict[str, object]) -> Finding:
+def _finding(
+    expected: Expectation, message: str, remedy: str, evidence: dict[str, object]
+) -> Finding:
     subject = "/".join(expected.sender.split("/")[:2])
     return finding_at("TA-45", Severity.ERROR, message, remedy, subject, expected.source, evidence)
 

@@ -39,7 +39,7 @@ def priorities(estate: Estate) -> Iterator[Finding]:
                 uses, passage, end, passage.begins, (passage.flow.to, passage.flow.sender.service)
             )
     for use in uses.values():
-        yield from _told(use)
+        yield from _findings(use)
 
 
 def _note(
@@ -70,7 +70,7 @@ def _matching(
             yield rule
 
 
-def _told(use: _Use) -> Iterator[Finding]:
+def _findings(use: _Use) -> Iterator[Finding]:
     level = f"priority {use.priority.name} (level {use.priority.level})"
     if use.remote and not use.at.database.honor_priority:
         yield _finding(

@@ -94,7 +94,7 @@ def _lacks(
     estate: Estate, at: Home, router: Service, target: str, homes: list[Home]
 ) -> Iterator[Finding]:
     if not _has_way(estate, at, target):
-        yield _told(
+        yield _finding(
             at, router, target, Severity.ERROR, "a route to it",
             f"Create a route to {target}, as the other routers have one.",
         )  # fmt: skip
@@ -104,7 +104,7 @@ def _lacks(
     ]
     if missing:
         severity = Severity.ERROR if len(missing) == len(contracts) else Severity.WARNING
-        yield _told(
+        yield _finding(
             at, router, target, severity, f"its contract {listed(missing)}",
             "Create it in the router's database, and let the routing service accept it.",
             contracts=missing,
@@ -117,7 +117,7 @@ def _lacks(
         if type_of(at.database, word) is None
     ]
     if types:
-        yield _told(
+        yield _finding(
             at, router, target, Severity.ERROR, f"its message type {listed(types)}",
             "Create it in the router's database too: a router sends on what it receives.",
             types=types,
@@ -132,7 +132,7 @@ def _has_way(estate: Estate, at: Home, target: str) -> bool:
     )
 
 
-def _told(
+def _finding(
     at: Home, router: Service, target: str, severity: Severity, what: str, remedy: str,
     **evidence: object,
 ) -> Finding:  # fmt: skip

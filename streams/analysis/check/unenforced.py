@@ -46,7 +46,7 @@ def unenforced(estate: Estate) -> Iterator[Finding]:
 def _endpoint(instance: Instance) -> Iterator[Finding]:
     endpoint = instance.endpoint
     if endpoint.authentication and endpoint.encryption is not Encryption.DISABLED:
-        yield _told(
+        yield _finding(
             instance, endpoint.source,
             f"the endpoint wants {listed(endpoint.authentication)} and encryption "
             f"{endpoint.encryption.value}: workers connect to Kafka instead, by Kafka's rules",
@@ -64,7 +64,7 @@ def _by_object(grants: tuple[Grant, ...]) -> Iterator[list[Grant]]:
 def _permission(grants: list[Grant], at: Home | Instance) -> Finding:
     first = next((grant for grant in grants if grant.denied), grants[0])
     verb = "DENY" if first.denied else "GRANT"
-    return _told(
+    return _finding(
         at, first.source,
         f"{verb} {first.permission.upper()} on {first.securable.value} {first.name}: "
         "whoever may write the instance's topics may send all the same",
@@ -75,14 +75,14 @@ def _permission(grants: list[Grant], at: Home | Instance) -> Finding:
 
 def _dialog_security(at: Home, database: Database) -> Iterator[Finding]:
     for binding in database.bindings:
-        yield _told(
+        yield _finding(
             at, binding.source,
             f"the remote service binding {binding.name} names a user whose certificate encrypts "
             "nothing: bodies are in Kafka's topics as they were sent",
             binding=binding.name,
         )  # fmt: skip
     for certificate in database.certificates.values():
-        yield _told(
+        yield _finding(
             at, certificate.source,
             f"the certificate {certificate.name} encrypts and signs nothing",
             certificate=certificate.name,
@@ -94,7 +94,7 @@ def _encrypted_dialogs(at: Home, database: Database) -> Iterator[Finding]:
     for procedure in database.procedures.values():
         begins = [begin for begin in procedure.begins if begin.asks_encryption]
         if begins:
-            yield _told(
+            yield _finding(
                 at, begins[0].source,
                 f"{procedure.name} begins dialogs WITH ENCRYPTION = ON: their bodies are in "
                 "Kafka's topics as they were sent",
@@ -102,7 +102,7 @@ def _encrypted_dialogs(at: Home, database: Database) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _told(at: Home | Instance, source: Source, message: str, **evidence: object) -> Finding:
+def _finding(at: Home | Instance, source: Source, message: str, **evidence: object) -> Finding:
     said = f"not enforced by Hopline: {message}"
     return finding("TA-47", Severity.INFO, at, source, said, _REMEDY, **evidence)
 

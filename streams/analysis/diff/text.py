@@ -63,7 +63,7 @@ def _differ(count: int) -> str:
 
 def _block(change: FlowChange) -> Iterator[str]:
     yield from wrapped(f"{_HEADS[change.change]}  {change.flow}", "", "  ")
-    for told in _told(change):
+    for told in _change_lines(change):
         yield from wrapped(told, "  ", "    ")
     for why in _why(change):
         yield from wrapped(why, "    ", "      ")
@@ -71,7 +71,7 @@ def _block(change: FlowChange) -> Iterator[str]:
         yield from wrapped(_messages(change.touched), "  ", "    ")
 
 
-def _told(change: FlowChange) -> Iterator[str]:
+def _change_lines(change: FlowChange) -> Iterator[str]:
     """Say what is reached no more, what instead, and by how many ways what remains."""
     before, after = change.before, change.after
     gone = lost(before, after)

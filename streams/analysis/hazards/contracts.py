@@ -65,7 +65,7 @@ def incomplete_contract(at: Home, contract: Contract) -> Iterator[Finding]:
     """Find what the engine would not let anybody create (1.1): types that are missing."""
     missing = [name for name in contract.messages if type_of(at.database, name) is None]
     if missing:
-        yield _told(
+        yield _finding(
             at, contract.source,
             f"contract {contract.name} names {listed(missing)}, and the database has no such "
             "message type",
@@ -73,7 +73,7 @@ def incomplete_contract(at: Home, contract: Contract) -> Iterator[Finding]:
             contract=contract.name, types=missing,
         )  # fmt: skip
     if Sender.TARGET in (senders := set(contract.messages.values())) and len(senders) == 1:
-        yield _told(
+        yield _finding(
             at, contract.source,
             f"contract {contract.name} has no message type that the initiator may send",
             f"Add one, SENT BY INITIATOR or ANY: without it no dialog can begin ({_REFUSED:d}).",
@@ -85,7 +85,7 @@ def incomplete_service(at: Home, service: Service) -> Iterator[Finding]:
     """Find a service that accepts contracts which its database does not have."""
     unknown = [name for name in service.contracts if contract_of(at.database, name) is None]
     if unknown:
-        yield _told(
+        yield _finding(
             at, service.source,
             f"service {service.name} accepts {listed(unknown)}, and the database has no such "
             "contract",
@@ -104,7 +104,7 @@ def _unusable(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterator
     evidence: dict[str, Any] = {"flow": str(flow), "target": str(end), "accepted": accepted}
     for name, source in begun.items():
         if contract_of(begins.database, name) is None:
-            yield _told(
+            yield _finding(
                 begins, source,
                 f"{flow.sender.service} begins dialogs with {flow.to} under {name}, and the "
                 "database has no such contract",
@@ -112,7 +112,7 @@ def _unusable(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterator
                 contract=name, **evidence,
             )  # fmt: skip
         if name not in accepted:
-            yield _told(
+            yield _finding(
                 end, service.source,
                 f"{flow.to} does not accept {name}, under which {begins} begins dialogs",
                 "Add the contract to the service, or begin the dialogs under one that it accepts.",
@@ -120,7 +120,7 @@ def _unusable(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterator
             )  # fmt: skip
     if not begun and not any(contract_of(begins.database, name) for name in accepted):
         what = listed(accepted) if accepted else "no contract: it can only begin dialogs"
-        yield _told(
+        yield _finding(
             end, service.source,
             f"{flow.to} accepts {what}, and {begins}, which talks to it, has none of that",
             "Create the contract and its message types on both sides, and let the service accept "
@@ -152,7 +152,7 @@ def _different(passage: Passage, end: Home, begun: dict[str, Source]) -> Iterato
             if sender is not Sender.INITIATOR and here.messages.get(word) not in _TARGET:
                 said.append(f"{word} from the target")
         if said:
-            yield _told(
+            yield _finding(
                 end, there.source,
                 f"contract {name} is not the same in {passage.begins}: the other side does not "
                 f"take {listed(said)}",
@@ -176,7 +176,7 @@ def shared_contracts(
             yield name, here, there
 
 
-def _told(
+def _finding(
     at: Home, source: Source, message: str, remedy: str,
     severity: Severity = Severity.ERROR, **evidence: object,
 ) -> Finding:  # fmt: skip

@@ -136,7 +136,7 @@ def _node(branch: Branch, broker: str | None) -> _Node:
 def _ends(outline: Outline) -> Iterator[str]:
     yield "Where they end:"
     for end in outline.ends[:ENDS]:
-        text = f"{percent(end.share):>7}  {_ways(end)}: {_told(end)}"
+        text = f"{percent(end.share):>7}  {_ways(end)}: {_ending_text(end)}"
         yield from wrapped(text, "  ", " " * 11)
     left = outline.ends[ENDS:]
     if left:
@@ -151,7 +151,7 @@ def _ways(end: End) -> str:
     return f"{ways} over {hops} instances" if most > 1 else ways
 
 
-def _told(end: End) -> str:
+def _ending_text(end: End) -> str:
     if end.ending.delivered:
         return f"delivered to {end.ending.at}; {_back(end.back)}"
     error = f", error {int(end.ending.error)}" if end.ending.error is not None else ""

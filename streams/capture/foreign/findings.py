@@ -150,8 +150,8 @@ class Report:
         return {
             "rows": dict(self.rows),
             "made": dict(self.made),
-            "left": _told(self.left),
-            "noted": _told(self.noted),
+            "left": _left_out(self.left),
+            "noted": _left_out(self.noted),
             "skipped": dict(self.skipped),
         }
 
@@ -165,7 +165,7 @@ def _count(into: dict[str, Left], kind: str, where: str, count: int) -> None:
         into[kind] = Left(count, where)
 
 
-def _told(kinds: Mapping[str, Left]) -> list[dict[str, Any]]:
+def _left_out(kinds: Mapping[str, Left]) -> list[dict[str, Any]]:
     return [{"kind": k, "count": one.count, "first": one.first} for k, one in kinds.items()]
 
 

@@ -37,7 +37,7 @@ class _Sorted:
 
     said: list[Said] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
-    told: list[BrokerEvent] = field(default_factory=list)
+    broker_events: list[BrokerEvent] = field(default_factory=list)
     broken: list[Broken] = field(default_factory=list)
     kept: dict[tuple[str, str, bool], Kept] = field(default_factory=dict)
 
@@ -48,7 +48,7 @@ class _Sorted:
             case Frame():
                 self.frames.append(record)
             case BrokerEvent():
-                self.told.append(record)
+                self.broker_events.append(record)
             case Broken():
                 self.broken.append(record)
             case Kept():
@@ -139,7 +139,7 @@ def _places(found: _Sorted) -> Iterator[tuple[bool, Place]]:
         if frame.queue is not None:
             side = not frame.parties.from_initiator
             yield side, (frame.home, frame.queue[0], frame.parties.to_service)
-    for record in found.told:
+    for record in found.broker_events:
         event = record.event
         if event["database"] and event["event"] == 124 and event["from_initiator"] is not None:
             service = event["from_service"] if event["from_initiator"] else event["to_service"]
@@ -169,8 +169,8 @@ def _steps(found: _Sorted, scene: steps.Scene, copies: Copies) -> Iterator[Step]
     for frame in found.frames:
         if frame.kind == "queue":
             yield steps.queued(frame, scene, copies)
-    for record in found.told:
-        step = steps.told(record, scene, copies, begun=begun)
+    for record in found.broker_events:
+        step = steps.event_step(record, scene, copies, begun=begun)
         if step is not None:
             yield step
     yield from (steps.broken(record, scene) for record in found.broken)

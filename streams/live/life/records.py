@@ -162,7 +162,7 @@ def _ack(value: bytes, conversation: uuid.UUID) -> Ack:
     return read
 
 
-def _told(message: Message, _: TopicPlace, __: uuid.UUID, where: str) -> BrokerEvent:
+def _broker_event(message: Message, _: TopicPlace, __: uuid.UUID, where: str) -> BrokerEvent:
     return BrokerEvent(decode_event(message.value()), where)
 
 
@@ -183,7 +183,7 @@ _READERS: Mapping[str, Callable[[Message, TopicPlace, uuid.UUID, str], Record | 
     "in": _frame,
     "ack": _frame,
     "queue": _frame,
-    "event": _told,
+    "event": _broker_event,
     "dialog": _kept,
 }
 KINDS = tuple(_READERS)

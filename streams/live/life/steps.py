@@ -206,7 +206,7 @@ def _body(body: bytes, size: int) -> str:
 # --- events --------------------------------------------------------------------------------------
 
 
-def told(record: BrokerEvent, scene: Scene, copies: Copies, *, begun: bool) -> Step | None:
+def event_step(record: BrokerEvent, scene: Scene, copies: Copies, *, begun: bool) -> Step | None:
     """Return what an event shows; ``None`` for what a statement shows already."""
     event = record.event
     instance = scene.host(str(event["instance"]))

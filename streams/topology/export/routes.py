@@ -59,13 +59,13 @@ def _refusal(route: Route, now: float, *, taken: bool = False) -> str | None:
     """Return why a route cannot be created."""
     found = breaches(Proposal(route, taken=taken))
     if found:
-        return "; ".join(map(_told, found))
+        return "; ".join(map(_breach_text, found))
     if route.expires is not None and route.expires <= now:
         return f"it expired {_instant(route.expires)}, and routes to nothing"
     return None
 
 
-def _told(breach: Breach) -> str:
+def _breach_text(breach: Breach) -> str:
     number = breach.rule.number
     why = "the engine refuses it" if number is None else f"{int(number)}, {text_of(int(number))}"
     return f"{breach.detail} ({breach.rule.name}: {why})"

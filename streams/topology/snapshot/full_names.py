@@ -28,7 +28,7 @@ def with_full_names(topology: Topology) -> Topology:
         meant = _meant(topology, host, address.port)
         if len(meant) == 1:
             found = more.setdefault(meant[0].name, {})
-            found.setdefault(host, _told(route, address, meant[0]))
+            found.setdefault(host, _finding(route, address, meant[0]))
     instances = {
         name: replace(i, aliases=(*i.aliases, *more.get(name, ())))
         for name, i in topology.instances.items()
@@ -58,7 +58,7 @@ def _labels(instance: Instance) -> set[str]:
     return {host.casefold() for host in (instance.address.host, *instance.aliases)}
 
 
-def _told(route: Route, address: Address, instance: Instance) -> Finding:
+def _finding(route: Route, address: Address, instance: Instance) -> Finding:
     return ddl_finding(
         f"route {route.name}: {address.host} is taken for {instance.name}",
         "If it is another server, take its snapshot as well or rename the instance.",

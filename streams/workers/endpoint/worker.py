@@ -261,9 +261,9 @@ class EndpointWorker:
         return self.counts.transactions
 
     @property
-    def told(self) -> EventCounts:
+    def event_counts(self) -> EventCounts:
         """Return what events it has written."""
-        return self.counts.told
+        return self.counts.events
 
     @property
     def trim_points(self) -> dict[tuple[str, int], int]:

@@ -58,10 +58,10 @@ class Delivery:
         instance: str,
         stop: threading.Event,
         *,
-        told: EventCounts,
+        event_counts: EventCounts,
         traffic: Traffic,
     ) -> None:
-        self._told = told
+        self._event_counts = event_counts
         self._instance = instance
         self._events = cluster.topics.event
         # Without end: else an outage of five minutes would look like a rejection, and younger
@@ -126,10 +126,10 @@ class Delivery:
         except KafkaException as error:  # too large: no later attempt would fare better
             self.reject(error.args[0], topic, key, report.args[0])
 
-    def emit(self, source: Source, key: bytes | None, told: Event) -> None:
+    def emit(self, source: Source, key: bytes | None, event: Event) -> None:
         """Write an event."""
-        self._told.one(told)
-        self.produce(source, self._events, key, encode_event(told))
+        self._event_counts.one(event)
+        self.produce(source, self._events, key, encode_event(event))
 
     @property
     def producer(self) -> Producer:

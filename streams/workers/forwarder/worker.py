@@ -80,7 +80,7 @@ class ForwarderWorker:
         self._out, self._of_pair = out, pair is not None
         self._reads: list[str] = []
         self._tracker = OffsetTracker()
-        self.told, self.traffic = EventCounts(), Traffic()
+        self.event_counts, self.traffic = EventCounts(), Traffic()
         self._processor = Processor(cluster, instance, control, out)
 
     @property
@@ -120,7 +120,7 @@ class ForwarderWorker:
         self._closing = False
         self._all_committed = False
         self._delivery = Delivery(
-            self._cluster, self.instance, stop, told=self.told, traffic=self.traffic
+            self._cluster, self.instance, stop, event_counts=self.event_counts, traffic=self.traffic
         )
         self._processor.begin(self._delivery, self._tracker)
         while self.ownership.begins(stop):
