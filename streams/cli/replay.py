@@ -186,7 +186,7 @@ def replay(
     rerun = Rerun(reader, _commands(reader), target, pace, rate, naming)
     dues = rerun.dues()
     if dry_run:
-        _foretell(rerun, topology, bootstrap, timeout / 1000, format_)
+        _predict(rerun, topology, bootstrap, timeout / 1000, format_)
         return
     cluster = cluster_of(bootstrap, target)
     cluster.wait(timeout / 1000, _tell)
@@ -269,7 +269,7 @@ def _topics(rerun: Rerun) -> list[str]:
     return [renamed(name, own, rerun.prefix) for name, _ in rerun.found.topics]
 
 
-def _foretell(
+def _predict(
     rerun: Rerun, topology: Topology | None, bootstrap: str, timeout: float, format_: str
 ) -> None:
     if topology is None:

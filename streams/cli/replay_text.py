@@ -182,7 +182,7 @@ def compared_text(found: Comparison) -> str:
     else:
         lines.append(_row("differences", "the capture has no queues: nothing to compare with"))
     lines += [
-        _row("foretold", _foretold(found.foretold)),
+        _row("foretold", _predicted(found.foretold)),
         _row("latency", _latency(found.latency)),
     ]
     if found.original:
@@ -214,7 +214,7 @@ def _differing(one: Differing) -> str:
     return f"{one.original}{renamed}  {side}'s: {what}"
 
 
-def _foretold(foretold: Mapping[str, int]) -> str:
+def _predicted(foretold: Mapping[str, int]) -> str:
     as_, other, unknown = (foretold.get(name, 0) for name in ("as", "other", "unknown"))
     if not as_ + other:
         return "nothing: no topology is known"

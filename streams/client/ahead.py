@@ -21,9 +21,9 @@ from streams.kafka import (
     FencedError,
     KafkaError,
     KafkaException,
+    LostBrokers,
     Message,
     Returning,
-    Stranded,
     TopicPartition,
     closed,
     headers_of,
@@ -84,7 +84,7 @@ class ReadAhead:
         named: dict[str, Any] = {} if member is None else {"group_instance_id": member}
         self._consumer = cluster.consumer(group, **named)
         self._returning, self._is_dealt = Returning(cluster, group, member), False
-        self._stranded = Stranded(cluster)
+        self._stranded = LostBrokers(cluster)
         self._join()
 
     def _join(self) -> None:

@@ -12,8 +12,8 @@ from streams.kafka import (
     Cluster,
     Consumer,
     KafkaException,
+    LostBrokers,
     Message,
-    Stranded,
     TopicPartition,
     change_for,
     is_forbidden,
@@ -48,7 +48,7 @@ class QueueSettings:
         for message in read_all(cluster, cluster.topics.catalog):
             self._take(message)
         self._settle()
-        self._consumer, self._stranded = self._follow(), Stranded(cluster)
+        self._consumer, self._stranded = self._follow(), LostBrokers(cluster)
 
     def _follow(self) -> Consumer:
         consumer = self._cluster.consumer(f"{self._cluster.topics.prefix}reader")

@@ -37,6 +37,7 @@ from streams.kafka.lag import (
     read_notes_of,
     read_positions,
 )
+from streams.kafka.lost_brokers import LostBrokers
 from streams.kafka.notes import closed, note_of
 from streams.kafka.patience import OneAtATime, Patience, StuckError
 from streams.kafka.reader import (
@@ -54,7 +55,6 @@ from streams.kafka.recent import GATHERED, PAUSING, is_at_end, start_before_newe
 from streams.kafka.returning import Returning
 from streams.kafka.spans import Overtaken, Spans
 from streams.kafka.stated import demand_stateable, stated_cluster
-from streams.kafka.stranded import Stranded
 from streams.kafka.topics import (
     Mismatch,
     broker_count,
@@ -91,6 +91,7 @@ __all__ = [
     "KafkaError",
     "KafkaException",
     "Lags",
+    "LostBrokers",
     "Message",
     "Mismatch",
     "Notes",
@@ -102,7 +103,6 @@ __all__ = [
     "Producer",
     "Returning",
     "Spans",
-    "Stranded",
     "StuckError",
     "TopicPartition",
     "Transactor",

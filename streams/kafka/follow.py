@@ -12,7 +12,7 @@ from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicP
 
 from streams.errors import SurroundingsError
 from streams.kafka.cluster import Cluster, Message, headers_of
-from streams.kafka.stranded import Stranded
+from streams.kafka.lost_brokers import LostBrokers
 from streams.wire import MalformedError
 from streams.wire.describe import RawRecord
 
@@ -66,7 +66,7 @@ class Follower(Generic[Item]):
     ) -> None:
         """Begin at the beginning or, with ``last``, that many positions before each end."""
         self._make, self._order = make, order
-        self._stranded = Stranded(cluster)
+        self._stranded = LostBrokers(cluster)
         self._consumer = cluster.consumer(
             f"{cluster.topics.prefix}tail", auto_offset_reset="earliest", enable_partition_eof=True
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from streams.live.folder import UpFolder
 from streams.live.jobs import jobs_of
-from streams.live.keeper import keep
+from streams.live.supervisor import keep
 
 if __name__ == "__main__":
     folder, bootstrap, prefix, topology, *agents = sys.argv[1:]

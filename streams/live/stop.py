@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from streams.embedded import Broker
 from streams.embedded.process import end
 from streams.live.folder import System, UpFolder
-from streams.live.keeper import DRAIN_S
+from streams.live.supervisor import DRAIN_S
 
 _MORE_S = 10.0
 """What the keeper may take beyond the time that its workers have to drain."""

@@ -13,8 +13,8 @@ from streams.errors import UsageError
 from streams.kafka import Cluster, Hung, read_catalog
 from streams.live.statements import live_topology
 from streams.monitor import (
+    ClusterRecords,
     Container,
-    Heard,
     Slice,
     SparkSession,
     Surveyed,
@@ -76,7 +76,7 @@ def verify_clusters(spark: SparkSession, clusters: Sequence[Cluster], asked: Ask
         if read.ranges:
             state = survey_slice(spark, read.only(cluster.topics.dialog("")))
             ear = Ear(snapshot.sites, _read((each, snapshot.sites) for each in state))
-            sources.append(Heard(kafka_records(spark, read), cluster.topics.prefix, ear))
+            sources.append(ClusterRecords(kafka_records(spark, read), cluster.topics.prefix, ear))
 
     hung = tuple(each for snapshot in snapshots for each in snapshot.hung)
 
@@ -107,7 +107,9 @@ def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) ->
     sources = []
     for prefix in dict.fromkeys(c.prefix for c in containers):
         same = [c for c in containers if c.prefix == prefix]
-        sources.append(Heard(capture_records(spark, same), prefix, Ear(Sites(prefix), read)))
+        sources.append(
+            ClusterRecords(capture_records(spark, same), prefix, Ear(Sites(prefix), read))
+        )
     latest = max((r.counts.last for r in readers if r.counts), default=0)
     now = latest if latest > 0 else time.time_ns() // 1_000_000
     account = _judged(sources, Sites(""), now, asked, Begins)
@@ -115,7 +117,11 @@ def verify_captures(spark: SparkSession, files: Iterable[Path], asked: Asked) ->
 
 
 def _judged(
-    sources: Sequence[Heard], sites: Sites, now: int, asked: Asked, begins: Callable[[], Begins]
+    sources: Sequence[ClusterRecords],
+    sites: Sites,
+    now: int,
+    asked: Asked,
+    begins: Callable[[], Begins],
 ) -> Account:
     """Judge until nothing has been trimmed meanwhile, and every refusal is known."""
     if not sources:

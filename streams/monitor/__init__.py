@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 
 from streams.monitor.access import source_options
 from streams.monitor.batch import (
+    ClusterRecords,
     Container,
-    Heard,
     Slice,
     Surveyed,
     capture_records,
@@ -24,8 +24,8 @@ from streams.monitor.run import run
 from streams.monitor.session import batch_session, close_session, open_session
 
 __all__ = [
+    "ClusterRecords",
     "Container",
-    "Heard",
     "MonitorConfig",
     "Slice",
     "Source",

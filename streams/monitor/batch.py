@@ -138,7 +138,7 @@ def _survey(frame: DataFrame) -> list[Surveyed]:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ClusterRecords:
     """Records of topics with a prefix, and who listens to them."""
 
     records: DataFrame
@@ -147,7 +147,7 @@ class Heard:
 
 
 def sum_dialogs(
-    sources: Sequence[Heard],
+    sources: Sequence[ClusterRecords],
     judge: Callable[[Iterable[tuple[bytes, Iterable[Any]]]], Sum],
     plus: Callable[[Sum, Sum], Sum],
 ) -> Sum:
@@ -160,7 +160,7 @@ def sum_dialogs(
     return dialogs.mapPartitions(lambda some: (judge(some),)).reduce(plus)
 
 
-def _parts(source: Heard) -> RDD[tuple[bytes, Any]]:
+def _parts(source: ClusterRecords) -> RDD[tuple[bytes, Any]]:
     records = _without_bodies(source.records, source.prefix)
     return records.rdd.mapPartitions(partial(_listen, source.listener, learned_schemas()))
 

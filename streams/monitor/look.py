@@ -27,7 +27,7 @@ from streams.kafka import (
     watermarks,
 )
 from streams.kafka.hung import PATIENCE as HUNG
-from streams.monitor.signs import Signs
+from streams.monitor.liveness import Liveness
 from streams.node import counted
 from streams.topology import Topology, next_instances, pair_names
 from streams.wire import MalformedError, Topics, decode_presence, period_in
@@ -66,7 +66,7 @@ class Eye:
     ) -> None:
         self._cluster, self._patience = cluster, patience
         self._catalog = CatalogState()
-        self._signs = Signs()
+        self._signs = Liveness()
         self._hung = HungTransactions(cluster, hung_after)
         self._consumer: Consumer | None = None
         self._sizes: dict[Place, dict[int, int]] = {}

@@ -11,12 +11,12 @@ from streams.errors import HoplineError, SurroundingsError
 from streams.kafka import Hung, KafkaException
 from streams.monitor.look import Eye, Seen
 from streams.store import (
+    HeartbeatSample,
     HeldSample,
     LagSample,
     LinkSample,
     QueueSample,
     Sample,
-    SignSample,
     Situation,
     Store,
     Waiting,
@@ -116,7 +116,7 @@ class Sampler:
         self._holding = {subject_of(row): row for row in rows}
 
     def _missed(self, why: str) -> None:
-        # The next look is another client's: this one may stand still (streams/kafka/stranded.py).
+        # The next look is another client's: this one may be stuck (streams/kafka/lost_brokers.py).
         self._eye.close()
         if why != self._told:
             self._say(f"nothing is sampled: {why}")
@@ -141,7 +141,7 @@ def samples_of(seen: Seen, waiting: Mapping[str, Iterable[Waiting]], now: int) -
     for home, (copies, size) in seen.held.items():
         yield HeldSample(home, now, now, copies, size)
     for instance, (up, at) in seen.signs.items():
-        yield SignSample(instance, now, now, up, at)
+        yield HeartbeatSample(instance, now, now, up, at)
     for instance, other in seen.links:
         yield LinkSample(instance, other, now, now)
 

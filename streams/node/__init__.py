@@ -31,7 +31,7 @@ from streams.node.liveness.far_presence import FarPresence
 from streams.node.liveness.kafka_clock import KafkaClock
 from streams.node.liveness.precedence import member_name
 from streams.node.liveness.presence import EACH_SECOND, LONGEST_PERIOD, SILENCE, Presence, period_of
-from streams.node.liveness.tenants import FRESH, LEFT, MANY, Tenancy, Tenants
+from streams.node.liveness.slot_owners import FRESH, LEFT, MANY, SlotOwners, SlotState
 from streams.node.mirroring.claims import Claim, answer_in, claims_of
 from streams.node.mirroring.mirror import MirroredRoute, Pair, RoleAnswer, RouteState, Step
 from streams.node.mirroring.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
@@ -91,9 +91,9 @@ __all__ = [
     "Said",
     "Seen",
     "Service",
+    "SlotOwners",
+    "SlotState",
     "Step",
-    "Tenancy",
-    "Tenants",
     "Transaction",
     "TrimPoint",
     "TryAgain",

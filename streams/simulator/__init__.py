@@ -20,7 +20,7 @@ Nothing that a run does raises; a scenario that asks for nonsense raises InputEr
 How it works, in the order in which a message meets it: ``statements`` makes commands of steps,
 ``applications`` of what arrives; ``endpoint`` and ``forwarder`` are the two processes of an
 ``instance``, with their turns, commits, aborts and crashes; ``storage`` is what survives those;
-``network`` and ``signs`` are what lies between instances; ``facts`` notes what happened and
+``network`` and ``heartbeats`` are what lies between instances; ``facts`` notes what happened and
 ``invariants`` judges it.
 """
 

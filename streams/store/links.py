@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from streams.store.quantiles import Histogram, merged, percentiles
 from streams.store.rollup import Columns, read_latencies
 from streams.store.sampled import looked_at, samples_at, samples_in
-from streams.store.state_rows import HeldSample, LinkSample, SignSample
+from streams.store.state_rows import HeartbeatSample, HeldSample, LinkSample
 from streams.store.store import Store
 from streams.store.tables import LATENCY
 
@@ -56,12 +56,12 @@ def find_links(
     the database alone counts: of thousands of links that is the difference between 0.1 and 10 s.
     """
     at = min(end, looked_at(store) or end)
-    signs = {sign.instance: sign for sign in samples_at(store, SignSample, at)}
+    signs = {sign.instance: sign for sign in samples_at(store, HeartbeatSample, at)}
     held = {held.instance: held for held in samples_at(store, HeldSample, at)}
     routed = {(link.instance, link.other) for link in samples_in(store, LinkSample, start, end)}
     passed = _histograms(store, start, end, of) if latency else {}
     counts = {} if latency else _counts(store, start, end)
-    shares = _shares(samples_in(store, SignSample, start, end), start, end)
+    shares = _shares(samples_in(store, HeartbeatSample, start, end), start, end)
     return tuple(
         _link(
             pair,
@@ -80,7 +80,7 @@ def find_links(
 
 def _link(
     pair: Pair,
-    sign: SignSample | None,
+    sign: HeartbeatSample | None,
     up_share: float | None,
     held: HeldSample | None,
     passed: Histogram,
@@ -149,7 +149,7 @@ def _pair(one: str, other: str) -> Pair:
     return one.partition("/")[0], other.partition("/")[0]
 
 
-def _shares(signs: Iterable[SignSample], start: int, end: int) -> dict[str, float]:
+def _shares(signs: Iterable[HeartbeatSample], start: int, end: int) -> dict[str, float]:
     up: dict[str, int] = defaultdict(int)
     looked: dict[str, int] = defaultdict(int)
     for sign in signs:

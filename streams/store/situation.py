@@ -25,7 +25,7 @@ from streams.store.links import Link, find_links
 from streams.store.report import Report
 from streams.store.rows import MalformedWindow
 from streams.store.sampled import looked_at, samples_at, samples_in
-from streams.store.state_rows import DialogSide, LagSample, QueueSample, SignSample, Trouble
+from streams.store.state_rows import DialogSide, HeartbeatSample, LagSample, QueueSample, Trouble
 from streams.store.state_tables import DIALOGS, TROUBLES
 from streams.store.store import Store
 from streams.store.tables import MALFORMED
@@ -93,9 +93,9 @@ class Situation:
         """Return how far workers are behind, by instance, role and topic."""
         return samples_at(self._store, LagSample, at)
 
-    def signs(self, at: int | None = None) -> tuple[SignSample, ...]:
+    def signs(self, at: int | None = None) -> tuple[HeartbeatSample, ...]:
         """Return which instances give signs of life."""
-        return samples_at(self._store, SignSample, at)
+        return samples_at(self._store, HeartbeatSample, at)
 
     def links(
         self, start: int, end: int, *, of: str | None = None, latency: bool = True

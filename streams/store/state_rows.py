@@ -119,7 +119,7 @@ class LagSample:
 
 
 @dataclass(frozen=True, slots=True)
-class SignSample:
+class HeartbeatSample:
     """Whether an instance's forwarder gave signs of life; ``seen_at`` the last one, by Kafka."""
 
     instance: str
@@ -150,5 +150,5 @@ class LinkSample:
     until: int
 
 
-Sample = QueueSample | LagSample | SignSample | HeldSample | LinkSample
+Sample = QueueSample | LagSample | HeartbeatSample | HeldSample | LinkSample
 StateRow = DialogSide | DialogGone | Trouble | Sample

@@ -9,12 +9,12 @@ from sqlalchemy import BigInteger, Boolean, Column, Index, Table, Text
 from streams.store.state_rows import (
     DialogGone,
     DialogSide,
+    HeartbeatSample,
     HeldSample,
     LagSample,
     LinkSample,
     QueueSample,
     Sample,
-    SignSample,
     Trouble,
 )
 from streams.store.tables import METADATA, RowKind, key_column, whole
@@ -134,12 +134,18 @@ STATE_KINDS: dict[type, RowKind] = {
     ),
     QueueSample: RowKind(QUEUES, ("instance", "at"), "until"),
     LagSample: RowKind(LAGS, ("instance", "role", "topic", "at"), "until"),
-    SignSample: RowKind(SIGNS, ("instance", "at"), "until"),
+    HeartbeatSample: RowKind(SIGNS, ("instance", "at"), "until"),
     HeldSample: RowKind(HELD, ("instance", "at"), "until"),
     LinkSample: RowKind(LINKS, ("instance", "other", "at"), "until"),
 }
 
-SAMPLES: tuple[type[Sample], ...] = (QueueSample, LagSample, SignSample, HeldSample, LinkSample)
+SAMPLES: tuple[type[Sample], ...] = (
+    QueueSample,
+    LagSample,
+    HeartbeatSample,
+    HeldSample,
+    LinkSample,
+)
 
 AGES: tuple[Column[Any], ...] = (
     *(STATE_KINDS[kind].table.c.until for kind in SAMPLES),

@@ -15,9 +15,9 @@ from streams.kafka import (
     Cluster,
     KafkaError,
     KafkaException,
+    LostBrokers,
     Message,
     Producer,
-    Stranded,
     is_forbidden,
 )
 from streams.node import (
@@ -25,7 +25,7 @@ from streams.node import (
     CatalogView,
     Claim,
     KafkaClock,
-    Tenancy,
+    SlotState,
     catalog_of,
     claims_of,
 )
@@ -34,9 +34,9 @@ from streams.wire import encode_presence
 from streams.wire.evolution import ADMITS, ANNOUNCED, admission, announcement
 from streams.workers.catch_up import CatchUp
 from streams.workers.control_consumer import ControlConsumer
+from streams.workers.heartbeat_schedule import HeartbeatSchedule
 from streams.workers.heartbeats import Heartbeats, appended
 from streams.workers.remote_clusters import RemoteClusters
-from streams.workers.signs import Signs
 
 log = logging.getLogger("hopline.control")
 
@@ -66,7 +66,7 @@ class Control:
         self._cluster = cluster
         self._forwards = bool(forwarders)
         names = (*forwarders, *others)
-        self._signs = Signs(names)
+        self._signs = HeartbeatSchedule(names)
         self._timeout = timeout
         self._replica = uuid.uuid4().hex
         self._stop = threading.Event()
@@ -189,7 +189,7 @@ class Control:
         """
         self._all_heard.wait(since)
 
-    def tenancy(self, slot: str) -> Tenancy:
+    def tenancy(self, slot: str) -> SlotState:
         """Tell whether a slot may be taken, by the signs of life in its name."""
         return self._heartbeats.tenants(slot).tenancy(slot)
 
@@ -251,7 +251,7 @@ class Control:
             delivery_report_only_error=False,
             compression_type="none",  # whoever reads would pay more for it than it saves
         )
-        sign, stranded = partial(self._sign, producer), Stranded(self._cluster)
+        sign, stranded = partial(self._sign, producer), LostBrokers(self._cluster)
         try:
             while not self._stop.is_set():
                 now = time.monotonic()

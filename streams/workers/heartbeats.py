@@ -20,7 +20,7 @@ from streams.node import (
     Claim,
     KafkaClock,
     Presence,
-    Tenants,
+    SlotOwners,
     period_of,
 )
 from streams.wire import MalformedError
@@ -60,7 +60,7 @@ class Heartbeats:
         self._window_at: float | None = None
         self._in_window, self._rate = 0, 0.0
         self.are_many = False
-        self._tenants = Tenants(replica)
+        self._tenants = SlotOwners(replica)
 
     def read(self, message: Message, now: float) -> float | None:
         """Take note of a record; returns the period of a heartbeat of one's own, in seconds."""
@@ -169,7 +169,7 @@ class Heartbeats:
             self._counted += 1
         return self._period
 
-    def tenants(self, *slots: str) -> Tenants:
+    def tenants(self, *slots: str) -> SlotOwners:
         """Return what is known of the owners of slots, these ones included."""
         for slot in slots:
             self.follow(slot)

@@ -20,8 +20,8 @@ from streams.kafka import (
     Consumer,
     KafkaError,
     KafkaException,
+    LostBrokers,
     Message,
-    Stranded,
     TopicPartition,
     headers_of,
     is_at_end,
@@ -183,7 +183,7 @@ class _Watch:
         self._thread.join(1)
 
     def _run(self) -> None:
-        consumer, stranded = self._listening(), Stranded(self.cluster)
+        consumer, stranded = self._listening(), LostBrokers(self.cluster)
         again, pause = 0.0, _AGAIN / 2
         try:
             while not self._stop.is_set():

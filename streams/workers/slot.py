@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from streams.errors import SurroundingsError
 from streams.kafka import LOST, FencedError, KafkaError, KafkaException
-from streams.node import CatalogView, Tenancy, member_name
+from streams.node import CatalogView, SlotState, member_name
 from streams.workers.control import Control
 
 log = logging.getLogger("hopline.process")
@@ -131,13 +131,13 @@ def refuse_taken(slots: Sequence[Slot], control: Control, stop: threading.Event)
     while True:
         found = {slot: control.tenancy(slot.sign) for slot in slots}
         for slot, tenancy in found.items():
-            if tenancy is Tenancy.TAKEN:
+            if tenancy is SlotState.TAKEN:
                 raise SurroundingsError(
                     f"Another process works in slot {slot.name or UNNAMED} of the {slot.role} of "
                     f"{slot.instance}: it gave a sign of life just now.",
                     "Give each process a --slot of its own.",
                 )
-        if is_over or Tenancy.OPEN not in found.values() or stop.wait(_LOOK):
+        if is_over or SlotState.OPEN not in found.values() or stop.wait(_LOOK):
             return
         if time.monotonic() > until:
             control.hear_all(time.monotonic())  # what was given meanwhile may be read late

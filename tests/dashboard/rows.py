@@ -5,12 +5,12 @@ from __future__ import annotations
 from streams.store import (
     Cause,
     EventWindow,
+    HeartbeatSample,
     HeldSample,
     LatencyWindow,
     LinkSample,
     QueueSample,
     Row,
-    SignSample,
     percentile,
 )
 
@@ -83,8 +83,8 @@ ROWS: tuple[Row, ...] = (
     _event(6, 139, 0, "GatewayA", None),
     QueueSample("ServerA", SINCE, SINCE + 60_000, 3, 2, 0, SINCE - 5_000, ((0, 3),)),
     QueueSample("ServerA", SINCE + 60_000, UNTIL, 1_234, 9, 0, SINCE + 5_000, ((9753, 1_234),)),
-    *(SignSample(name, SINCE, UNTIL, True, UNTIL - 300) for name in ("ServerA", "GatewayA")),
-    SignSample("GatewayB", SINCE, UNTIL, False, SINCE - 60_000),
+    *(HeartbeatSample(name, SINCE, UNTIL, True, UNTIL - 300) for name in ("ServerA", "GatewayA")),
+    HeartbeatSample("GatewayB", SINCE, UNTIL, False, SINCE - 60_000),
     HeldSample("ServerA", SINCE, UNTIL, 17, 4_200),
     LinkSample("ServerA", "GatewayC", SINCE, UNTIL),
 )

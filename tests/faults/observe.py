@@ -15,8 +15,8 @@ from streams.errors import EventKind, SurroundingsError
 from streams.kafka import (
     Cluster,
     Consumer,
+    LostBrokers,
     Message,
-    Stranded,
     TopicPartition,
     headers_of,
     partitions_of,
@@ -135,7 +135,7 @@ class _Eye:
     """Reads the queues and the events of a cluster from their beginning, without a group."""
 
     def __init__(self, cluster: Cluster, queues: Sequence[str]) -> None:
-        self._cluster, self._stranded = cluster, Stranded(cluster)
+        self._cluster, self._stranded = cluster, LostBrokers(cluster)
         self._at = {
             (topic, partition): _BEGINNING
             for topic in (*queues, cluster.topics.event)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from streams.kafka import Cluster
+from streams.monitor.liveness import Liveness
 from streams.monitor.look import Eye, Seen
 from streams.monitor.sampler import KEPT, Sampler
-from streams.monitor.signs import Signs
 from streams.node import LEFT
-from streams.store import DialogSide, LagSample, Row, SignSample, Situation, Store
+from streams.store import DialogSide, HeartbeatSample, LagSample, Row, Situation, Store
 from streams.store.sampled import samples_in
 from tests.store.build_state import TROUBLE, dialog
 
@@ -44,7 +44,7 @@ def test_what_does_not_change_stays_one_sample(store: Store, sampler: Sampler) -
         sampler.write(replace(SEEN, signs={"A": (True, at)}), at)
     situation = Situation(store)
     assert situation.lags() == (LagSample("A", "endpoint", "cmd", NOW, NOW + 15_000, 3),)
-    assert situation.signs() == (SignSample("A", NOW, NOW + 15_000, True, NOW + 15_000),)
+    assert situation.signs() == (HeartbeatSample("A", NOW, NOW + 15_000, True, NOW + 15_000),)
     assert situation.looked_at() == NOW + 15_000
     assert len(samples_in(store, LagSample, 0, NOW * 2)) == 1
 
@@ -108,12 +108,12 @@ def test_a_transmission_queue_is_what_the_dialogs_say(store: Store, sampler: Sam
     assert (of_b.instance, of_b.messages, of_b.oldest_at, of_b.statuses) == ("B", 0, None, ())
 
 
-def _judged(signs: Signs, now: int) -> dict[str, bool]:
+def _judged(signs: Liveness, now: int) -> dict[str, bool]:
     return {name: up for name, up, _ in signs.judge(now)}
 
 
 def test_who_was_silent_for_five_seconds_is_down() -> None:
-    signs = Signs()
+    signs = Liveness()
     signs.seen("A", NOW, 1)
     signs.seen("B", NOW - 4_999, 1)
     assert _judged(signs, NOW) == {"A": True, "B": True}
@@ -122,7 +122,7 @@ def test_who_was_silent_for_five_seconds_is_down() -> None:
 
 
 def test_kafkas_clock_counts_and_not_the_readers() -> None:
-    signs = Signs()
+    signs = Liveness()
     ahead = NOW + 3_600_000
     signs.seen("A", NOW, 1)
     assert _judged(signs, NOW - 60_000) == {"A": True}
@@ -132,7 +132,7 @@ def test_kafkas_clock_counts_and_not_the_readers() -> None:
 
 
 def test_where_nobody_gives_a_sign_the_readers_clock_goes_on() -> None:
-    signs = Signs()
+    signs = Liveness()
     signs.seen("A", NOW, 1)
     assert _judged(signs, NOW + 20_000) == {"A": True}
     assert _judged(signs, NOW + 24_000) == {"A": True}
@@ -142,13 +142,13 @@ def test_where_nobody_gives_a_sign_the_readers_clock_goes_on() -> None:
 
 
 def test_whom_nobody_has_heard_for_long_is_down_at_the_first_look() -> None:
-    signs = Signs()
+    signs = Liveness()
     signs.seen("A", NOW, 1)
     assert _judged(signs, NOW + 600_000) == {"A": False}
 
 
 def test_who_says_that_it_leaves_is_down_at_once() -> None:
-    signs = Signs()
+    signs = Liveness()
     signs.seen("A", NOW, 1)
     signs.seen("A", NOW + 1, LEFT)
     assert _judged(signs, NOW + 1) == {"A": False}

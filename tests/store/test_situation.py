@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from streams.store import (
     AlarmKind,
+    HeartbeatSample,
     Row,
     Severity,
-    SignSample,
     Situation,
     Store,
     Which,
@@ -134,8 +134,8 @@ def test_a_link_is_what_passed_it_and_whether_its_end_lives(store: Store) -> Non
         latency([1], leg=4, leg_from="ServerB", leg_to="ServerB/DatabaseB"),
     ]
     signs = [
-        SignSample("ServerB", 10_000, 20_000, True, 19_900),
-        SignSample("ServerB", 25_000, 30_000, False, 19_900),
+        HeartbeatSample("ServerB", 10_000, 20_000, True, 19_900),
+        HeartbeatSample("ServerB", 25_000, 30_000, False, 19_900),
     ]
     held = replace(HELD, until=30_000)
     situation = _write(store, *legs, *signs, replace(LINK, until=30_000), held)

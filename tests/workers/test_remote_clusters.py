@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streams.kafka import Cluster, Stranded, create
+from streams.kafka import Cluster, LostBrokers, create
 from streams.wire import Topics, encode_presence
 from streams.wire.evolution import ANNOUNCED
 from streams.wire.specs import spec
@@ -54,12 +54,12 @@ def test_a_client_that_has_forgotten_the_cluster_is_replaced(
     create(there, [spec(there.topics.presence, "presence")])
     consumers: list[Any] = []
 
-    def finds(self: Stranded, is_well: bool, *clients: Any) -> bool:
+    def finds(self: LostBrokers, is_well: bool, *clients: Any) -> bool:
         if clients[0] not in consumers:
             consumers.append(clients[0])
         return is_well and len(consumers) == 1
 
-    monkeypatch.setattr(Stranded, "finds", finds)
+    monkeypatch.setattr(LostBrokers, "finds", finds)
     watch = remote_clusters._Watch("there", there)
     producer = there.producer()
 

@@ -11,7 +11,7 @@ import pytest
 
 from streams.client import Conversation
 from streams.errors import EventKind, Number, SurroundingsError
-from streams.kafka import KafkaError, KafkaException, Stranded
+from streams.kafka import KafkaError, KafkaException, LostBrokers
 from streams.protocol import Command, CommandKind, Limits
 from streams.wire import decode_journey, decode_result
 from streams.wire.records import HOP, command_record, header_of
@@ -254,11 +254,11 @@ def test_a_worker_whose_client_has_forgotten_kafka_ends(
             return method(*args, **named)  # not by the one that only looks
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer", retriable=True))
 
-    def finds(self: Stranded, is_well: bool, *clients: Any) -> bool:
+    def finds(self: LostBrokers, is_well: bool, *clients: Any) -> bool:
         [client, *others] = clients or (None,)
         return not is_well and not others and hasattr(client, call)
 
-    monkeypatch.setattr(Stranded, "finds", finds)
+    monkeypatch.setattr(LostBrokers, "finds", finds)
     worker = two.endpoint(hooks={call: unanswered}, limits=Limits(retries=(100,)))
     with two.client() as client:
         parties = ("A", "DatabaseA", "InitiatorService", "TargetService")

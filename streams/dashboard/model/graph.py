@@ -10,7 +10,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 
 from streams.dashboard.model.placing import Pair, Picture, neighbours, place
-from streams.store import Alarm, LagSample, Link, QueueSample, Severity, SignSample
+from streams.store import Alarm, HeartbeatSample, LagSample, Link, QueueSample, Severity
 from streams.topology import Finding
 from streams.topology import Severity as Weight
 
@@ -42,7 +42,7 @@ class Known:
     links: Sequence[Link] = ()
     queues: Sequence[QueueSample] = ()
     lags: Sequence[LagSample] = ()
-    signs: Sequence[SignSample] = ()
+    signs: Sequence[HeartbeatSample] = ()
     alarms: Sequence[Alarm] = ()
     instances: Collection[str] = ()
     findings: Sequence[Finding] = ()

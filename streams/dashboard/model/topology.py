@@ -13,12 +13,12 @@ from streams.dashboard.network import Known as KnownTopology
 from streams.routing import parse_address
 from streams.store import (
     Alarm,
+    HeartbeatSample,
     LagSample,
     LatencyWindow,
     Link,
     QueueSample,
     Report,
-    SignSample,
     Situation,
     Store,
 )
@@ -32,7 +32,7 @@ class Found:
     links: Sequence[Link] = ()
     queues: Sequence[QueueSample] = ()
     lags: Sequence[LagSample] = ()
-    signs: Sequence[SignSample] = ()
+    signs: Sequence[HeartbeatSample] = ()
     alarms: Sequence[Alarm] = ()
 
 
@@ -70,7 +70,7 @@ def known_of(found: Found, topology: KnownTopology | None) -> Known:
     )
 
 
-def _silent(one: str, other: str, sign: SignSample | None) -> Link:
+def _silent(one: str, other: str, sign: HeartbeatSample | None) -> Link:
     """Return a link that nobody has used or looked at."""
     up, seen_at = (sign.up, sign.seen_at) if sign else (None, None)
     return Link(one, other, True, up, None, seen_at, 0, 0.0, None, None, None, None, 0, 0)
@@ -93,7 +93,7 @@ class InstanceDetail:
     address: str
     services: tuple[str, ...]
     queue: QueueSample | None
-    sign: SignSample | None
+    sign: HeartbeatSample | None
     lags: tuple[LagSample, ...]
     alarms: tuple[Alarm, ...]
     findings: tuple[Finding, ...]

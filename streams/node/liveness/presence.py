@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from streams.node.liveness.tenants import MANY
+from streams.node.liveness.slot_owners import MANY
 
 SILENCE = 5.0
 """Seconds without a change after which an instance counts as unreachable, in periods of one."""

@@ -17,7 +17,7 @@ from streams.kafka import (
     Cluster,
     Consumer,
     KafkaException,
-    Stranded,
+    LostBrokers,
     TopicPartition,
     partitions_of,
     watermarks,
@@ -74,7 +74,7 @@ class Assignment:
         self.owned: dict[int, Partition] = {}
         self.warm: dict[int, Replay] = {}
         self.member: Any = None
-        self._stranded = Stranded(cluster)
+        self._stranded = LostBrokers(cluster)
         self._closed = False
 
     def subscribe(self, consumer: Consumer) -> None:

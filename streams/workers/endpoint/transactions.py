@@ -19,9 +19,9 @@ from streams.kafka import (
     Cluster,
     KafkaError,
     KafkaException,
+    LostBrokers,
     Message,
     Patience,
-    Stranded,
     StuckError,
     TopicPartition,
 )
@@ -184,7 +184,7 @@ class Transactions:
                         f"{self._instance} was stopped while Kafka did not answer: {cause.str()}."
                     ) from error
                 log.warning("%s: %s, trying again", self._instance, cause.str())
-                stranded = stranded or Stranded(self._cluster)
+                stranded = stranded or LostBrokers(self._cluster)
                 stranded.look(False, self._producer)
 
 

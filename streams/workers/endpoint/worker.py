@@ -28,8 +28,8 @@ from streams.kafka import (
     Consumer,
     KafkaError,
     KafkaException,
+    LostBrokers,
     Message,
-    Stranded,
     is_fatal,
     partitions_of,
     skip_key,
@@ -158,7 +158,7 @@ class EndpointWorker:
         self._applier = Applier(
             home, self._transactions, intake, consumer, self.counts, self._control.now
         )
-        stranded = Stranded(cluster)
+        stranded = LostBrokers(cluster)
         try:
             while not stop.is_set() and self.ownership.lasts:
                 self._turn(consumer)

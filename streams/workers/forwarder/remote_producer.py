@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 PATIENCE = 2.0
 """Seconds within which a copy is confirmed, or comes back."""
 _SILENT = 15.0
-"""Seconds in which nothing arrived, after which another client tries (`streams.kafka.stranded`)."""
+"""Seconds without an arrival after which another client tries (`streams.kafka.lost_brokers`)."""
 _SLICE = 0.1
 
 

@@ -23,9 +23,9 @@ from streams.kafka import (
     Cluster,
     Consumer,
     KafkaException,
+    LostBrokers,
     OneAtATime,
     Returning,
-    Stranded,
     TopicPartition,
 )
 from streams.workers.control import Control
@@ -115,7 +115,7 @@ class ForwarderWorker:
 
     def _work(self, stop: threading.Event) -> None:
         self._tracker = OffsetTracker()
-        self._unconfirmed = Stranded(self._cluster)
+        self._unconfirmed = LostBrokers(self._cluster)
         self._committing = OneAtATime()
         self._closing = False
         self._all_committed = False
@@ -179,7 +179,7 @@ class ForwarderWorker:
 
     def _loop(self, stop: threading.Event, returning: Returning) -> None:
         commit_at = release_at = time.monotonic()
-        stranded = Stranded(self._cluster)
+        stranded = LostBrokers(self._cluster)
         while not stop.is_set() and self.ownership.lasts:
             self._turn()
             stranded.look(self.ownership.assigned, self._consumer)

@@ -26,7 +26,7 @@ Whoever may write into ``presence`` may write any name there, and as many as it 
 """
 
 
-class Tenancy(Enum):
+class SlotState(Enum):
     """Whether a slot may be taken; ``OPEN``: it is too early to say."""
 
     FREE = "free"
@@ -43,7 +43,7 @@ class _Sign(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tenants:
+class SlotOwners:
     """The last sign of life in the name of each slot; ``own`` is the reader's own replica.
 
     One thread tells it what it reads; any may ask. Moments are epoch milliseconds by Kafka's clock,
@@ -121,17 +121,17 @@ class Tenants:
             return False
         return mine.appended - other.appended < other.fresh
 
-    def tenancy(self, slot: str) -> Tenancy:
+    def tenancy(self, slot: str) -> SlotState:
         """Tell whether somebody else works there.
 
         Who asks has waited until the topic was read to its end.
         """
         last = self._last.get(slot)
         if last is None or last.replica == self.own or last.number == LEFT:
-            return Tenancy.FREE
+            return SlotState.FREE
         if self._newest - last.appended >= last.fresh:
-            return Tenancy.FREE
-        return Tenancy.TAKEN if last.came else Tenancy.OPEN
+            return SlotState.FREE
+        return SlotState.TAKEN if last.came else SlotState.OPEN
 
     @property
     def living(self) -> int:

@@ -29,7 +29,7 @@ class Asking(Protocol):
         """Return the cluster's metadata."""
 
 
-class Stranded:
+class LostBrokers:
     """Looks after clients that have not heard from Kafka for a while; ``clock`` is in seconds."""
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:

@@ -13,7 +13,7 @@ Write = Callable[[str, int], None]
 """Writes one sign: its name and its count."""
 
 
-class Signs:
+class HeartbeatSchedule:
     """In which names signs are given, and when: every ``period``, and at once after a change.
 
     Any thread may change them; one gives them. Moments are monotonic, in seconds.

@@ -14,7 +14,7 @@ from streams.kafka import (
     Cluster,
     KafkaError,
     KafkaException,
-    Stranded,
+    LostBrokers,
     create,
     deploy,
     read_catalog,
@@ -57,7 +57,7 @@ class Watched:
 
     def __post_init__(self) -> None:
         self.kafka.bootstrap = "k:9092"  # type: ignore[attr-defined]
-        self._stranded = Stranded(cast(Cluster, self.kafka), lambda: self.now)
+        self._stranded = LostBrokers(cast(Cluster, self.kafka), lambda: self.now)
 
     def after(self, seconds: float, *, is_well: bool = False) -> None:
         self.now += seconds
@@ -98,7 +98,7 @@ def test_nothing_is_told_of_a_client_that_waits_or_is_well() -> None:
 @pytest.fixture
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every look find its client stranded."""
-    monkeypatch.setattr(Stranded, "finds", lambda *_: True)
+    monkeypatch.setattr(LostBrokers, "finds", lambda *_: True)
 
 
 @pytest.mark.usefixtures("_forgotten")

@@ -13,7 +13,7 @@ _SKEW_MS = 30_000
 
 
 @dataclass(slots=True)
-class Signs:
+class Liveness:
     """The last sign of each instance; instants are Kafka's, in epoch milliseconds.
 
     Kafka's clock is seen to go by the signs themselves. While there are none at all, it is taken to

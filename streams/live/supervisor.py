@@ -39,7 +39,7 @@ class _Child:
     start_at: float | None = None
 
 
-class Keeper:
+class Supervisor:
     """The processes of one system; :meth:`run` returns when :meth:`stop` was called."""
 
     def __init__(self, folder: UpFolder, jobs: Sequence[Job]) -> None:
@@ -102,7 +102,7 @@ def _drain(processes: list[subprocess.Popen[bytes]]) -> None:
 
 def keep(folder: UpFolder, jobs: Sequence[Job]) -> None:
     """Run a keeper in this process until SIGTERM."""
-    keeper = Keeper(folder, jobs)
+    keeper = Supervisor(folder, jobs)
     signal.signal(signal.SIGTERM, keeper.stop)
     signal.signal(signal.SIGINT, keeper.stop)
     keeper.run()
