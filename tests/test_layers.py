@@ -73,7 +73,7 @@ IDENTITY = {"uuid1", "uuid4", "uuid6", "uuid7", "uuid8", "getnode"}
 
 
 PACKAGES = [path.parent for path in sorted(PACKAGE.glob("*/__init__.py"))]
-WITH_CYCLES = {"agents", "node", "simulator"}
+WITH_CYCLES = {"node"}
 """Packages of which some modules still import themselves by way of others."""
 
 

@@ -20,24 +20,20 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, NoReturn, cast
-
-import faust
+from typing import Any
 
 from streams.agents.access import faust_credentials
 from streams.agents.activation import Activation, activation_event
 from streams.agents.attempt import Handler
-from streams.agents.dialog import NotConfirmedError
-from streams.agents.driver import Consumer, Transport
+from streams.agents.connected import ConnectedApp
+from streams.agents.driver import Transport, consumer_of
 from streams.agents.leaving import Worker
 from streams.agents.server import Server
 from streams.client.begin import Begin
 from streams.errors import UsageError
 from streams.kafka import Cluster
-from streams.protocol import Command
 from streams.settings import Replication, property_variables, setting_of, with_files_read
 from streams.wire import Topics
-from streams.wire.records import command_record
 
 _SESSION = 10.0
 """Seconds after which a killed process has left its group, as for every other client of ours."""
@@ -47,18 +43,15 @@ _TELLING = 5.0
 """Seconds for which the end waits until Kafka has been told of it."""
 
 
-class HoplineApp(faust.App):
+class HoplineApp(ConnectedApp):
     """A Faust application in one database; made by :func:`hopline_app`."""
 
     def __init__(
         self, name: str, *, cluster: Cluster, instance: str, database: str, **options: Any
     ) -> None:
-        super().__init__(name, **options)
+        super().__init__(name, cluster=cluster, instance=instance, database=database, **options)
         self.counts_alike = True
         """Whether tables get as many partitions as the queues."""
-        self.cluster, self.instance, self.database = cluster, instance, database
-        self.begin: Begin | None = None
-        """Where to begin where the group has no position."""
         self._servers: list[Server] = []
         self._active = False
 
@@ -100,7 +93,7 @@ class HoplineApp(faust.App):
                     f"Two agents have the queue {topic}.",
                     "Give one agent the names of all services of a queue.",
                 )
-        self.reading.queues.update(topics)
+        consumer_of(self).queues.update(topics)
         self._count_alike()
 
     def _count_alike(self) -> None:
@@ -133,36 +126,6 @@ class HoplineApp(faust.App):
             )
             with suppress(Exception):
                 await asyncio.wait_for(sending, _TELLING)
-
-    @property
-    def reading(self) -> Consumer:
-        """Return the consumer, as the one of ours that it is."""
-        return cast(Consumer, self.consumer)
-
-    async def confirm(self, command: Command) -> None:
-        """Return when Kafka has a command; raises NotConfirmedError where it has not."""
-        key, value, headers = command_record(command)
-        topic = self.cluster.topics.cmd(self.instance)
-        try:
-            await self.producer.send_and_wait(
-                topic,
-                key,
-                value,
-                None,
-                None,
-                headers,  # type: ignore[arg-type]
-            )
-        except Exception as error:
-            raise NotConfirmedError(
-                f"{topic}: Kafka has not taken a command: {error}.",
-                "It is said again at the next start.",
-            ) from error
-
-    async def give_up(self, error: Exception) -> NoReturn:
-        """Stop the worker; what is under way is never finished, so it comes again."""
-        await self.crash(error)
-        await asyncio.get_running_loop().create_future()
-        raise AssertionError("nobody sets the future")
 
     def _new_transport(self) -> Transport:
         return Transport(self.conf.broker_consumer, self)

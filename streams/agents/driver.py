@@ -16,7 +16,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import CommitFailedError
@@ -26,6 +26,7 @@ from faust.types import TP, FutureMessage, Message
 from mode.services import WaitResults
 
 from streams.agents.begun import Begun
+from streams.agents.connected import ConnectedApp
 from streams.agents.dialog import NotConfirmedError
 from streams.agents.note import Note
 from streams.client.begin import Beginning
@@ -39,10 +40,6 @@ from streams.kafka import (
     read_notes,
     topic_id,
 )
-
-if TYPE_CHECKING:
-    from streams.agents.application import HoplineApp
-
 
 log = logging.getLogger("hopline.agents")
 
@@ -113,7 +110,7 @@ class Consumer(aiokafka.Consumer):
         self._wanted: set[TP] = set()
         self._seeking = asyncio.Lock()
         super().__init__(*args, **options)
-        app = cast("HoplineApp", self.app)
+        app = cast(ConnectedApp, self.app)
         self._returning = Returning(app.cluster, app.conf.id, app.conf.consumer_group_instance_id)
 
     def _new_consumer_thread(self) -> ConsumerThread:
@@ -253,7 +250,7 @@ class Consumer(aiokafka.Consumer):
         Not those whose topic was made anew: the process ends, and what it commits until then, or
         writes down, is of the old topic.
         """
-        app = cast("HoplineApp", self.app)
+        app = cast(ConnectedApp, self.app)
         found: dict[TP, int] = {}
         known = {topic: self.topics.get(topic, id) for topic, id in ids.items() if id != GONE}
         for topic in {tp.topic for tp in assigned if known.get(tp.topic) == ids[tp.topic]}:
@@ -266,7 +263,7 @@ class Consumer(aiokafka.Consumer):
         return found
 
     def _ask(self) -> tuple[dict[str, uuid.UUID], Noted]:
-        app = cast("HoplineApp", self.app)
+        app = cast(ConnectedApp, self.app)
         ids = {topic: find_topic(app.cluster, topic) for topic in self.queues}
         return ids, read_notes(app.cluster, app.conf.id)
 
@@ -328,3 +325,8 @@ class Transport(aiokafka.Transport):
 
     Consumer = Consumer
     Producer = Producer
+
+
+def consumer_of(app: ConnectedApp) -> Consumer:
+    """Return an application's consumer, as the one of ours that it is."""
+    return cast(Consumer, app.consumer)

@@ -7,14 +7,14 @@ import functools
 import logging
 import time
 import uuid
-from typing import TYPE_CHECKING
 
 import faust
 from faust.types import Message, StreamT
 
 from streams.agents.attempt import Handler, attempt
+from streams.agents.connected import ConnectedApp
 from streams.agents.dialog import Saying
-from streams.agents.driver import find_topic
+from streams.agents.driver import consumer_of, find_topic
 from streams.agents.served import Served, locate
 from streams.client.conversation import Conversation
 from streams.client.receiver import Received
@@ -24,9 +24,6 @@ from streams.protocol import Cause, Source
 from streams.wire import MalformedError
 from streams.wire.partition import partition_of
 from streams.wire.records import read_queued
-
-if TYPE_CHECKING:
-    from streams.agents.application import HoplineApp
 
 log = logging.getLogger("hopline.agents")
 
@@ -45,7 +42,7 @@ class Server:
     """Serve the services that have one queue, with one handler."""
 
     def __init__(
-        self, app: HoplineApp, handler: Handler, services: tuple[str, ...], contract: str | None
+        self, app: ConnectedApp, handler: Handler, services: tuple[str, ...], contract: str | None
     ) -> None:
         self._app, self._handler = app, handler
         self._services, self._contract = services, contract
@@ -103,7 +100,7 @@ class Server:
 
     async def _take(self, message: Message) -> None:
         """Deal with a message, all that it causes included, and only then let it be committed."""
-        app, known, consumer = self._app, self._known, self._app.reading
+        app, known, consumer = self._app, self._known, consumer_of(self._app)
         received = self._read(message)
         if received is not None:
             if self.topic in consumer.changed or time.monotonic() - self._looked > _LOOK_BUSY:
@@ -120,7 +117,7 @@ class Server:
     async def _watch(self) -> None:
         """Notice while nothing comes that nothing will: the topic is another one."""
         try:
-            if self._served is not None and self.topic in self._app.reading.topics:
+            if self._served is not None and self.topic in consumer_of(self._app).topics:
                 await self._refuse_another()
         except Exception as error:
             await self._app.give_up(error)
@@ -131,7 +128,7 @@ class Server:
         Its offsets begin at 0 again, and are taken for what was seen before. The next start begins
         with it at its beginning.
         """
-        consumer = self._app.reading
+        consumer = consumer_of(self._app)
         changed = self.topic in consumer.changed
         if not changed:
             try:

@@ -8,14 +8,11 @@ forwarder has not come to yet, and the bytes that it holds.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from streams.node import DialogKey, Transaction
 from streams.protocol import CHUNK, Dialog, Limits, State
 from streams.simulator.codec import HEADER
-
-if TYPE_CHECKING:
-    from streams.simulator.storage import Store
+from streams.simulator.storage import Store
 
 STATE_BYTES = 1_024
 """A dialog's state record is never larger than this, but for names and what it holds."""

@@ -8,13 +8,13 @@ loss: until the commit nothing can be seen of a turn.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 
 from streams.node import CatalogView, DialogKey, Endpoint, Transaction, TrimPoint, narrowed
 from streams.protocol import Command, CommandKind, Message, Status
 from streams.simulator.clock import MILLISECOND, Alarm
 from streams.simulator.instance import Instance
 from streams.simulator.storage import (
+    Batch,
     Entry,
     Positions,
     Store,
@@ -31,18 +31,6 @@ POLL = 2 * MILLISECOND
 _ORDERS = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
 
 
-@dataclass(slots=True)
-class Batch:
-    """What one turn has read: what it accepted, and the statements and messages that it applied.
-
-    ``accepted`` has (endpoint, number, command).
-    """
-
-    accepted: list[tuple[DialogKey, int, Command]] = field(default_factory=list)
-    commands: list[Command] = field(default_factory=list)
-    messages: list[Message] = field(default_factory=list)
-
-
 def start(instance: Instance) -> None:
     """Start an instance's endpoint workers: its own, and one for every pair that it has."""
     EndpointProcess(instance, instance.own)
@@ -52,7 +40,7 @@ def start(instance: Instance) -> None:
 def crash(instance: Instance) -> None:
     """End all of them."""
     for store in (instance.own, *instance.pairs.values()):
-        if store.endpoint is not None and store.endpoint.instance is instance:
+        if store.endpoint is not None and store.endpoint.at == instance.name:
             store.endpoint.crash()
 
 
@@ -65,7 +53,7 @@ def follow_roles(instance: Instance) -> None:
     for database, store in instance.pairs.items():
         mirror, running = instance.catalog.mirrors[instance.name, database], store.endpoint
         if mirror.role is Role.MIRROR:
-            if running is not None and running.instance is instance:
+            if running is not None and running.at == instance.name:
                 running.crash()
         elif mirror.epoch > store.epoch or (mirror.epoch == store.epoch and running is None):
             if running is not None:
@@ -97,6 +85,11 @@ class EndpointProcess:
         for key, dialog in store.state.restore(len(topics.out)).items():
             self.node.restore(key, dialog)
         self.wake()
+
+    @property
+    def at(self) -> str:
+        """Return the name of its instance."""
+        return self.instance.name
 
     def crash(self) -> None:
         """Lose everything that is not durable."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Set
 from functools import cache
-from typing import TYPE_CHECKING
 
 from streams.analysis import find_paths, find_sender
 from streams.analysis.paths.path import Outcome
@@ -25,16 +24,14 @@ from streams.simulator.clock import MILLISECOND, SECOND, START
 from streams.simulator.endpoint import POLL
 from streams.simulator.facts import Direction
 from streams.simulator.scenario import Scenario
+from streams.simulator.system import System
 from streams.topology import Topology
-
-if TYPE_CHECKING:
-    from streams.simulator.run import Simulation
 
 SLACK = 10 * SECOND
 """For everything that is no retry: the way itself, turns, commits, a catalog's propagation."""
 
 
-def judge_finish(run: Simulation) -> None:
+def judge_finish(run: System) -> None:
     """Break invariant 5 for the first dialog that has had time and did not finish."""
     calm = calm_at(run.scenario)
     if calm is None or not _is_mended(run):
@@ -119,7 +116,7 @@ def _addresses(topology: Topology, service: str) -> int:
     return max(1, *map(sum, tables))
 
 
-def _is_mended(run: Simulation) -> bool:
+def _is_mended(run: System) -> bool:
     # Clocks so far apart make copies expire on their way; workers say then that they are not ready.
     most = run.scenario.limits.time_to_live * MILLISECOND // 4
     return run.network.is_whole and all(
@@ -127,7 +124,7 @@ def _is_mended(run: Simulation) -> bool:
     )
 
 
-def _waiting(run: Simulation) -> Iterator[tuple[str, Dialog]]:
+def _waiting(run: System) -> Iterator[tuple[str, Dialog]]:
     for instance, store in run.stores():
         for dialog in store.state.restore().values():
             # After the other side's end or error nothing is sent: it is the application's turn.
@@ -135,12 +132,12 @@ def _waiting(run: Simulation) -> Iterator[tuple[str, Dialog]]:
                 yield instance, dialog
 
 
-def _oldest(run: Simulation, dialog: Dialog) -> int:
+def _oldest(run: System, dialog: Dialog) -> int:
     """Return when the oldest message that waits was accepted."""
     return run.facts.accepted[_direction(dialog)][dialog.acknowledged[0]].at
 
 
-def _ahead(run: Simulation, dialog: Dialog, since: int) -> int:
+def _ahead(run: System, dialog: Dialog, since: int) -> int:
     """Return the time that fragments took which were acknowledged since then (microseconds).
 
     A window of them is under way at a time, there and back over every instance at most.
@@ -164,7 +161,7 @@ def _direction(dialog: Dialog) -> Direction:
     return Direction(dialog.conversation, dialog.is_initiator, dialog.broker_id)
 
 
-def _has_route(run: Simulation, dialog: Dialog) -> bool:
+def _has_route(run: System, dialog: Dialog) -> bool:
     """Tell whether a message of the dialog arrives, and its acknowledgement comes back."""
     place, initiator, target = None, None, None
     targets: set[tuple[str, str]] = set()

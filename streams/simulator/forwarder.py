@@ -159,7 +159,9 @@ class ForwarderProcess:
         invariants = self.instance.around.invariants
         try:
             outcome = self.node.handle(record, now)
-            invariants.decided(self, record, outcome, now)
+            invariants.decided(
+                self.instance.name, record, outcome, lambda: self.stranger().handle(record, now)
+            )
             if outcome is HELD:
                 outcome = self._hold(entry, record, now)
         except Exception as error:
@@ -172,7 +174,7 @@ class ForwarderProcess:
         for copy in outcome.copies:
             made = entry._replace(route=copy.route, hop=copy.hop, inside=copy.inside)
             if copy.place is Place.TXQ:
-                instance.around.invariants.forwarded(instance, record, copy, now)
+                instance.around.invariants.forwarded(instance.name, record, copy, now)
                 if copy.instance == instance.name:
                     instance.arrive(made)
                 else:
@@ -234,7 +236,8 @@ class ForwarderProcess:
         number = self.holding.add(key, _Held(entry, record), record.size)
         if number is not None:
             return self.node.refuse(record, number, now)
-        self.instance.around.invariants.holds(self)
+        held = sum(item.record.size for _, item in self.holding.items())
+        self.instance.around.invariants.holds(self.instance.name, held, self.holding.limit)
         self._release_at.set(self.instance.instant(Hop(record.hop).expires_at))
         return HELD
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from streams.node import CatalogView, Event, QueueMessage
 from streams.protocol import Command
 from streams.simulator.clock import MILLISECOND, START, Chance, Clock
 from streams.simulator.facts import Facts
 from streams.simulator.heartbeats import Heartbeats
+from streams.simulator.invariants import Invariants
 from streams.simulator.network import Network
+from streams.simulator.processes import Applying, Forwarding
 from streams.simulator.scenario import Scenario
 from streams.simulator.storage import Entry, State, Store, Topics, command_entry
 from streams.topology import Topology
-
-if TYPE_CHECKING:
-    from streams.simulator.endpoint import EndpointProcess
-    from streams.simulator.forwarder import ForwarderProcess
-    from streams.simulator.invariants import Invariants
 
 
 @dataclass(slots=True)
@@ -51,7 +47,7 @@ class Instance:
     skew: int = 0
     pairs: Mapping[str, Store] = field(default_factory=dict)
     own: Store = field(init=False)
-    forwarder: ForwarderProcess | None = None
+    forwarder: Forwarding | None = None
     chance: Chance = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +71,7 @@ class Instance:
         return self.own.state
 
     @property
-    def endpoint(self) -> EndpointProcess | None:
+    def endpoint(self) -> Applying | None:
         """Return the endpoint worker of the databases that are not mirrored."""
         return self.own.endpoint
 
@@ -127,7 +123,7 @@ class Instance:
             return
         self.catalog = catalog
         for store in (self.own, *self.pairs.values()):
-            if store.endpoint is not None and store.endpoint.instance is self:
+            if store.endpoint is not None and store.endpoint.at == self.name:
                 store.endpoint.switch()
         if self.forwarder is not None:
             self.forwarder.switch(catalog)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import traceback
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from streams.errors import EventKind, Number
 from streams.node import Copy, DialogKey, Endpoint, Outcome, QueueMessage, Record, Transaction
@@ -26,13 +26,7 @@ from streams.simulator.bounds import crowds, excesses
 from streams.simulator.clock import SECOND, Chance, Clock
 from streams.simulator.codec import Hop
 from streams.simulator.facts import Direction, Facts
-
-if TYPE_CHECKING:
-    from streams.simulator.endpoint import Batch
-    from streams.simulator.forwarder import ForwarderProcess
-    from streams.simulator.instance import Instance
-    from streams.simulator.storage import Store
-
+from streams.simulator.storage import Batch, Store
 
 _EXPIRED = EventKind.CONVERSATION, Number.LIFETIME_EXCEEDED
 
@@ -267,29 +261,33 @@ class Invariants:
 
     # --- a forwarder has decided -----------------------------------------------------------------
 
-    def decided(self, by: ForwarderProcess, record: Record, outcome: Outcome, now: int) -> None:
-        """Invariant 6: a forwarder that knows nothing but who is a principal decides the same."""
-        if self.chance.happens(self.fresh) and by.stranger().handle(record, now) != outcome:
+    def decided(
+        self, instance: str, record: Record, outcome: Outcome, anew: Callable[[], Outcome]
+    ) -> None:
+        """Invariant 6: a forwarder that knows nothing but who is a principal decides the same.
+
+        ``anew``: what such a forwarder decides.
+        """
+        if self.chance.happens(self.fresh) and anew() != outcome:
             why = "a forwarder started anew decides otherwise than the one that has run"
-            self.broken(6, why, by.instance.name, uuid.UUID(bytes=record.key))
+            self.broken(6, why, instance, uuid.UUID(bytes=record.key))
 
-    def holds(self, by: ForwarderProcess) -> None:
-        """Invariant 7, of a forwarder: it holds no more than MESSAGE_FORWARD_SIZE."""
-        held = sum(item.record.size for _, item in by.holding.items())
-        if held > by.holding.limit:
-            why = f"a forwarder holds {held} bytes and may hold {by.holding.limit}"
-            self.broken(7, why, by.instance.name)
+    def holds(self, instance: str, held: int, limit: int) -> None:
+        """Invariant 7, of a forwarder: it holds no more bytes than MESSAGE_FORWARD_SIZE."""
+        if held > limit:
+            why = f"a forwarder holds {held} bytes and may hold {limit}"
+            self.broken(7, why, instance)
 
-    def forwarded(self, at: Instance, record: Record, copy: Copy, now: int) -> None:
+    def forwarded(self, instance: str, record: Record, copy: Copy, now: int) -> None:
         """Invariant 4."""
         hop = Hop(copy.hop)
         conversation = uuid.UUID(bytes=record.key)
         if hop.hops_remaining < 0 or hop.hops_remaining + hop.visits - 1 > self.limits.hops:
             why = f"a copy leaves with {hop.hops_remaining} hops left, after {hop.visits} instances"
-            self.broken(4, why, at.name, conversation)
+            self.broken(4, why, instance, conversation)
         if record.origin is Origin.OUTSIDE and hop.expired(now):
             why = f"a copy is forwarded {now - hop.expires_at} ms after its time to live"
-            self.broken(4, why, at.name, conversation)
+            self.broken(4, why, instance, conversation)
 
 
 def _kept(number: int, chunk: Chunk, acknowledged: int) -> int:

@@ -6,7 +6,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from streams.errors import EventKind
 from streams.node.views import conversation_endpoint, transmission_queue
@@ -15,9 +15,7 @@ from streams.simulator.clock import SECOND, START
 from streams.simulator.facts import EmittedEvent, Facts, Queued
 from streams.simulator.invariants import Violation
 from streams.simulator.storage import Store, read_command, read_message
-
-if TYPE_CHECKING:
-    from streams.simulator.run import Simulation
+from streams.simulator.system import System
 
 Row = dict[str, Any]
 
@@ -73,7 +71,7 @@ class Result:
         }
 
 
-def result_of(run: Simulation) -> Result:
+def result_of(run: System) -> Result:
     """Collect what a run has shown; the views are read from what is durable."""
     endpoints: list[Row] = []
     waiting: list[Row] = []
@@ -102,7 +100,7 @@ def result_of(run: Simulation) -> Result:
     )
 
 
-def account(run: Simulation) -> Row:
+def account(run: System) -> Row:
     """Return the account of messages alone: what every :class:`Result` has as its summary."""
     ids: set[uuid.UUID] = set()
     for instance, store in run.stores():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from streams.errors import UsageError
 from streams.node import (
@@ -39,10 +39,8 @@ from streams.simulator.codec import (
     decode_parties,
     encode_parties,
 )
+from streams.simulator.processes import Applying
 from streams.topology import Topology
-
-if TYPE_CHECKING:
-    from streams.simulator.endpoint import EndpointProcess
 
 
 class Entry(NamedTuple):
@@ -130,6 +128,18 @@ class State:
 
 
 @dataclass(slots=True)
+class Batch:
+    """What one turn has read: what it accepted, and the statements and messages that it applied.
+
+    ``accepted`` has (endpoint, number, command).
+    """
+
+    accepted: list[tuple[DialogKey, int, Command]] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Store:
     """All that survives of an instance, or of a mirrored pair, which has no ``txq``.
 
@@ -145,7 +155,7 @@ class Store:
     state: State = field(default_factory=State)
     queues: dict[str, list[QueueMessage]] = field(default_factory=dict)
     forwarded: list[int] = field(default_factory=lambda: [0, 0])
-    endpoint: EndpointProcess | None = None
+    endpoint: Applying | None = None
     epoch: int = 0
     trim_point: TrimPoint = field(default_factory=TrimPoint)
 

@@ -111,7 +111,7 @@ class Observer:
     def _look(self, message: Message, events: Container[str | None]) -> None:
         if message.error() is not None:
             return
-        with suppress(MalformedError):
+        with suppress(MalformedError, ValueError):  # an event's conversation may be any text
             if message.topic() in events:
                 self._note_event(message.value())
             else:

@@ -11,6 +11,8 @@ import pytest
 from streams.protocol.sending import Sender
 from streams.simulator import SECOND, Simulation, read_scenario
 from streams.simulator.endpoint import EndpointProcess
+from streams.simulator.forwarder import ForwarderProcess
+from streams.simulator.processes import Applying
 from tests.simulator.build import bodies, errors, path_of, run, simulation
 
 T = TypeVar("T")
@@ -52,7 +54,7 @@ def test_a_crash_loses_the_last_copy_and_nothing_else() -> None:
     instance = standing.instances["ServerA"]
 
     def dialog() -> object:
-        assert instance.endpoint is not None
+        assert isinstance(instance.endpoint, EndpointProcess)
         (found,) = instance.endpoint.node.dialogs.values()
         return found.copy()
 
@@ -135,7 +137,7 @@ def test_ex_48_what_a_forwarder_holds_dies_with_it() -> None:
 
     def held() -> int:
         forwarder = standing.instances["SQL2"].forwarder
-        return -1 if forwarder is None else len(forwarder.holding)
+        return len(forwarder.holding) if isinstance(forwarder, ForwarderProcess) else -1
 
     seen = [peek(standing, at, held) for at in (11.9, 12.5, 13.5, 29.0, 31.0)]
     assert standing.run().good
@@ -395,7 +397,7 @@ def test_7_state_does_not_grow_with_the_backlog() -> None:
 def test_a_process_that_starts_twice_is_one() -> None:
     text = scenario("at: 1s, fault: {instance: ServerA, state: up}")
     standing = simulation("two_brokers", text)
-    process: list[EndpointProcess | None] = peek(
+    process: list[Applying | None] = peek(
         standing, 0.5, lambda: standing.instances["ServerA"].endpoint
     )
     standing.run()

@@ -159,7 +159,7 @@ def test_a_deposed_principal_that_has_not_heard_does_nothing_more() -> None:
             if store.epoch == 1:
                 role = old.catalog.mirrors["Partner1", "Orders"].role
                 assert store.endpoint is not None
-                seen.append((role, store.endpoint.instance.name))
+                seen.append((role, store.endpoint.at))
 
         for moment in range(5000, 5500, 5):
             standing.clock.at(moment * MILLISECOND, look)

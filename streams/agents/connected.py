@@ -1,0 +1,51 @@
+"""A Faust application with its place in a cluster: what its driver and its servers need of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NoReturn
+
+import faust
+
+from streams.agents.dialog import NotConfirmedError
+from streams.client.begin import Begin
+from streams.kafka import Cluster
+from streams.protocol import Command
+from streams.wire.records import command_record
+
+
+class ConnectedApp(faust.App):
+    """An application in one database of a cluster."""
+
+    def __init__(
+        self, name: str, *, cluster: Cluster, instance: str, database: str, **options: Any
+    ) -> None:
+        super().__init__(name, **options)
+        self.cluster, self.instance, self.database = cluster, instance, database
+        self.begin: Begin | None = None
+        """Where to begin where the group has no position."""
+
+    async def confirm(self, command: Command) -> None:
+        """Return when Kafka has a command; raises NotConfirmedError where it has not."""
+        key, value, headers = command_record(command)
+        topic = self.cluster.topics.cmd(self.instance)
+        try:
+            await self.producer.send_and_wait(
+                topic,
+                key,
+                value,
+                None,
+                None,
+                headers,  # type: ignore[arg-type]
+            )
+        except Exception as error:
+            raise NotConfirmedError(
+                f"{topic}: Kafka has not taken a command: {error}.",
+                "It is said again at the next start.",
+            ) from error
+
+    async def give_up(self, error: Exception) -> NoReturn:
+        """Stop the worker; what is under way is never finished, so it comes again."""
+        await self.crash(error)
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("nobody sets the future")
