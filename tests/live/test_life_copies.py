@@ -6,13 +6,14 @@ import uuid
 from collections.abc import Sequence
 
 from streams.errors import EventKind, Number
+from streams.kafka import Message
 from streams.live.life import Life, Step, build_life, draw_life
-from streams.live.life.records import Broken, BrokerEvent, Frame, Record
+from streams.live.life.records import Broken, BrokerEvent, Frame, Record, Sieve
 from streams.node.events import event
 from streams.protocol import Header, Journey, Parties
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
-from streams.wire import decode_event, encode_event
+from streams.wire import Topics, decode_event, encode_event
 from tests.live.lives import arrows, said
 
 DIALOG = uuid.UUID("6f1c2a04-0000-4000-8000-000000000001")
@@ -138,6 +139,18 @@ def test_an_unreadable_record_is_a_step_and_a_strange_event_is_none() -> None:
     assert [said(s) for s in life_of(records).steps] == [
         "MALFORMED: the key is no conversation id (11271)"
     ]
+
+
+def test_an_event_with_a_message_id_that_is_none_is_unreadable() -> None:
+    """Whoever may write events may write any text; the steps of a dialog need an id."""
+    odd = {**decode_event(encode_event(dropped())), "message_id": "x\x04y"}
+    message = Message(
+        topic="ssb.event", partition=0, offset=3, key=str(DIALOG).encode(), value=encode_event(odd),
+        timestamp=(1, BEGUN),
+    )  # type: ignore[call-arg]  # fmt: skip
+    found = Sieve(DIALOG, Topics())(message)
+    assert isinstance(found, Broken)
+    assert found.where == "ssb.event/0@3"
 
 
 def dropped() -> dict[str, object]:

@@ -163,7 +163,10 @@ def _ack(value: bytes, conversation: uuid.UUID) -> Ack:
 
 
 def _broker_event(message: Message, _: TopicPlace, __: uuid.UUID, where: str) -> BrokerEvent:
-    return BrokerEvent(decode_event(message.value()), where)
+    event = decode_event(message.value())
+    if event["message_id"] is not None:
+        uuid.UUID(event["message_id"])  # ValueError: whoever may write events may write any text
+    return BrokerEvent(event, where)
 
 
 def _kept(message: Message, place: TopicPlace, conversation: uuid.UUID, where: str) -> Kept | None:
