@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streams.errors import EventKind, Number
-from streams.monitor.read import event_time, flagged, uuid_text
+from streams.monitor.read import event_time, flagged, names_a_dialog, uuid_text
 from streams.protocol.frames import Flag
 from streams.store import Cause
 
@@ -76,7 +76,7 @@ def repeats(envelopes: DataFrame, now: Column, *, within: int) -> DataFrame:
     """
     enqueued = F.timestamp_millis(F.col("enqueued_at"))
     bound = now + F.make_interval(secs=F.lit(SKEW_MS / 1000))
-    sought = (enqueued <= bound) & ~flagged(Flag.UNSEQUENCED)
+    sought = (enqueued <= bound) & ~flagged(Flag.UNSEQUENCED) & names_a_dialog()
     arrived = F.coalesce(F.get("path.at", F.size("path") - 1), F.unix_millis("stored_at"))
     copies = envelopes.select(
         F.when(sought, enqueued).alias("enqueued"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from streams.monitor.read import event_time, flagged, uuid_text
+from streams.monitor.read import event_time, flagged, names_a_dialog, uuid_text
 from streams.protocol.frames import Flag
 
 GAPS = (
@@ -26,7 +26,8 @@ def gaps(envelopes: DataFrame, now: Column, *, within: int, late: int) -> DataFr
     between which messages one looked. An Error skips numbers on purpose (U-47), and what a broker
     makes itself has none.
     """
-    numbered = ~flagged(Flag.ERROR, Flag.UNSEQUENCED) & (F.col("fragment") == 0)
+    sequenced = ~flagged(Flag.ERROR, Flag.UNSEQUENCED) & (F.col("fragment") == 0)
+    numbered = sequenced & names_a_dialog()
     arrived = envelopes.withColumn("arrived", F.get("path.at", F.size("path") - 1))
     timed = arrived.select(
         event_time("arrived", now).alias("at"),
@@ -47,14 +48,15 @@ def gaps(envelopes: DataFrame, now: Column, *, within: int, late: int) -> DataFr
             F.min("number").alias("first"),
             F.max("number").alias("last"),
             F.count("number").alias("count"),
-            F.sum("number").alias("total"),
+            F.try_sum("number").alias("total"),
             F.bit_xor("number").alias("xor"),
             F.unix_millis(F.min("at")).alias("first_at"),
             F.unix_millis(F.max("at")).alias("last_at"),
         )
     )
     span = F.col("last") - F.col("first") + 1
-    expected = (F.col("first") + F.col("last")) * span / 2
+    # As a double: the product of two numbers need not fit into a long.
+    expected = (F.col("first") + F.col("last")).cast("double") * span / 2
     whole = (F.col("total") == expected) & (
         F.col("xor") == _xor_up_to(F.col("last")).bitwiseXOR(_xor_up_to(F.col("first") - 1))
     )

@@ -13,7 +13,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streams.errors import EventKind, Number
-from streams.monitor.read import event_time, flagged, instant_in, uuid_bytes, uuid_text
+from streams.monitor.read import (
+    event_time,
+    flagged,
+    instant_in,
+    names_a_dialog,
+    uuid_bytes,
+    uuid_text,
+)
 from streams.protocol.frames import Flag
 
 COPY = (
@@ -83,9 +90,9 @@ def of_frames(envelopes: DataFrame, now: Column, *, queues: str, horizon: int) -
         F.col("claimed").alias("arrived_at"),
     )
     columns = {
-        "conversation": F.when(
-            queued & (F.length("conversation") == 16), F.col("conversation")
-        ).when(~queued, uuid_bytes("key")),
+        "conversation": F.when(queued & names_a_dialog(), F.col("conversation")).when(
+            ~queued, uuid_bytes("key")
+        ),
         "expires_at": F.col("dialog_expires_at"),
         "sent": F.when(~queued, F.col("topic")),
         "copy": F.when(queued, copy),

@@ -43,6 +43,9 @@ _OF_MESSAGE = (
 
 LAST_INSTANT = 253_402_300_799_999
 """The end of the year 9999: later instants, and those before 1970, are no times."""
+LAST_NUMBER = 1 << 40
+"""No dialog has as many messages. Numbers up to this can be added up, and a larger one, which any
+writer may claim, would end the query: Spark raises where a sum does not fit."""
 
 ROUTES: Writers = {ROUTE.prefix: load("Route")}
 MESSAGES: Writers = {MESSAGE.prefix: load("Message")}
@@ -121,6 +124,7 @@ def envelopes(
         F.when(F.col("sent.message_id").isNull(), "sb-message: unreadable"),
         F.when(F.col("way.path").isNull(), "sb-hop: unreadable"),
         F.when(~_instant("sent.enqueued_at"), "sb-message: no time"),
+        F.when(~F.col("sent.sequence").between(0, LAST_NUMBER), "sb-message: no number"),
         F.when(F.exists("way.path", lambda visit: ~_instant(visit["at"])), "sb-hop: no time"),
     )
     visits = F.transform(
@@ -181,6 +185,14 @@ def event_time(claimed: str, now: Column) -> Column:
 def flagged(*flags: Flag) -> Column:
     """Return whether an envelope has one of the flags."""
     return F.col("flags").bitwiseAND(int(reduce(or_, flags))) != 0
+
+
+def names_a_dialog() -> Column:
+    """Return whether the record of a queue says of which dialog it is.
+
+    What does not was written by no endpoint worker, and the store could not keep it.
+    """
+    return F.length("conversation") == 16
 
 
 def uuid_text(column: str | Column) -> Column:

@@ -20,6 +20,7 @@ from tests.monitor.records import (
     Delivery,
     Stored,
     frame,
+    replaced,
 )
 
 _START = NOON - NOON % 10_000
@@ -134,6 +135,14 @@ def test_what_looks_alike_and_is_none_is_no_alarm(spark: SparkSession) -> None:
         *[Stored(headers) for _, headers in MALFORMED.values()] * 2,
     ]
     assert _repeats(spark, records) == []
+
+
+def test_what_names_no_conversation_is_no_alarm(spark: SparkSession) -> None:
+    """The store has no row for it, and whoever may write a queue may leave the name out."""
+    nameless = [
+        replaced(Delivery().headers, "sb-conversation", value) for value in (None, b"", b"x" * 17)
+    ]
+    assert _repeats(spark, [Stored(headers) for headers in nameless * 2]) == []
 
 
 def test_every_header_is_decoded_once(spark: SparkSession) -> None:

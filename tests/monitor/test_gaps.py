@@ -13,7 +13,7 @@ from streams.monitor import gaps, read
 from streams.monitor.sink import gap_row
 from streams.protocol.frames import Flag
 from streams.store import Gap
-from tests.monitor.records import MALFORMED, NOON, Delivery, Stored, frame
+from tests.monitor.records import MALFORMED, NOON, Delivery, Stored, frame, replaced
 
 TEN = 600_000
 
@@ -23,7 +23,7 @@ def _numbers(*numbers: int, apart: int = 1_000, **changes: object) -> list[Store
     for place, number in enumerate(numbers):
         at = NOON + place * apart
         visits = (("ServerA", at), ("ServerB/DatabaseB", at + 5))
-        made.append(Stored(Delivery(id=number, visits=visits, **changes).headers))  # type: ignore[arg-type]
+        made.append(Stored(Delivery(id=place, sequence=number, visits=visits, **changes).headers))  # type: ignore[arg-type]
     return made
 
 
@@ -75,6 +75,29 @@ def test_what_looks_alike_and_is_none(spark: SparkSession) -> None:
         *[Stored(headers) for _, headers in MALFORMED.values()],
     ]
     assert [row for row in _gaps(spark, records) if row.missing] == []
+
+
+def test_numbers_that_do_not_fit_into_sums_end_nothing(spark: SparkSession) -> None:
+    """Who may write a queue may claim any number, and the others go on being watched."""
+    huge = uuid.UUID(int=79)
+    records = [
+        *_numbers(0, 2**63 - 1, conversation=huge),
+        *_numbers(-(2**63), -1, conversation=huge),
+        *_numbers(0, 2**40, conversation=uuid.UUID(int=80)),
+        *_numbers(0, 1, 3),
+    ]
+    found = {(row.conversation[-2:], row.missing) for row in _gaps(spark, records)}
+    assert found == {("4d", 1), ("50", 2**40 - 1)}
+
+
+def test_what_names_no_conversation_is_no_gap(spark: SparkSession) -> None:
+    """The store has no row for it."""
+    nameless = [
+        replaced(record.headers or [], "sb-conversation", value)
+        for record in _numbers(0, 2)
+        for value in (None, b"x")
+    ]
+    assert _gaps(spark, [Stored(headers) for headers in nameless]) == []
 
 
 def test_neighbours_further_apart_than_the_horizon_are_not_compared(spark: SparkSession) -> None:
