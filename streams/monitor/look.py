@@ -88,11 +88,14 @@ class Eye:
             for role in ("endpoint", "forwarder")
         }
         notes = self._notes(topics)
+        names = [name for kinds in topics.values() for name in kinds]
+        ends, begins = read_ends(self._cluster, names), read_begins(self._cluster, names)
+        logs = {place: range(begins.get(place, 0), end) for place, end in ends.items()}
         signs = {name: (up, at) for name, up, at in self._signs.judge(now)}
         return Seen(
             homes,
-            self._lags(topics, notes),
-            self._held(homes, notes),
+            self._lags(topics, notes, logs),
+            self._held(homes, notes, logs),
             {name: signs[name] for name in topology.instances if name in signs},
             tuple(
                 (instance.name, other)
@@ -174,29 +177,37 @@ class Eye:
         self,
         topics: Mapping[tuple[str, str], Mapping[str, str]],
         notes: Mapping[str, Notes],
+        logs: Mapping[Place, range],
     ) -> dict[tuple[str, str, str], int]:
         readers = {
             name: (home, role, kind)
             for (home, role), kinds in topics.items()
             for name, kind in kinds.items()
         }
-        ends, begins = read_ends(self._cluster, [*readers]), read_begins(self._cluster, [*readers])
         lags: dict[tuple[str, str, str], int] = {}
-        for place, end in ends.items():
+        for place, log in logs.items():
             home, role, kind = readers[place[0]]
             passed, _ = notes[self._group(home, role)].get(place, (-1, ""))
-            lag = max(0, end - max(passed, begins.get(place, 0)))
+            lag = max(0, log.stop - max(passed, log.start))
             lags[home, role, kind] = lags.get((home, role, kind), 0) + lag
         return lags
 
     # --- held copies -----------------------------------------------------------------------------
 
-    def _held(self, homes: Sequence[str], notes: Mapping[str, Notes]) -> dict[str, tuple[int, int]]:
+    def _held(
+        self, homes: Sequence[str], notes: Mapping[str, Notes], logs: Mapping[Place, range]
+    ) -> dict[str, tuple[int, int]]:
+        """Return what forwarders say that they hold, as far as their logs have it."""
         held: dict[str, tuple[int, int]] = {}
         for home in homes:
             copies = size = 0
             for place, (_, note) in notes[self._group(home, "forwarder")].items():
-                positions = [offset for span in spans_in(note) for offset in span]
+                log = logs.get(place, range(0))
+                positions = [
+                    offset
+                    for span in spans_in(note)
+                    for offset in range(max(span.start, log.start), min(span.stop, log.stop))
+                ]
                 copies += len(positions)
                 size += self._bytes(place, positions)
             held[home] = copies, size

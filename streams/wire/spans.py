@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 LONGEST = 4_000
+_END = 2**63 - 1
+"""No log goes so far."""
 
 
 def spans_of(offsets: Iterable[int]) -> str:
@@ -25,12 +27,18 @@ def spans_of(offsets: Iterable[int]) -> str:
 
 
 def spans_in(text: str | None) -> tuple[range, ...]:
-    """Return the positions of a text; nothing of one that somebody else has written."""
+    """Return the positions of a text; nothing of one that somebody else has written.
+
+    Ours has positions of a log, and rises: no position is in two of its spans.
+    """
     parts = [part.partition("-") for part in (text or "").split()]
     try:
-        return tuple(range(int(first), int(last or first) + 1) for first, _, last in parts)
+        spans = tuple(range(int(first), int(last or first) + 1) for first, _, last in parts)
     except ValueError:
         return ()
+    ends = [0, *(span.stop for span in spans)]
+    rises = all(end <= span.start < span.stop for end, span in zip(ends, spans, strict=False))
+    return spans if rises and ends[-1] <= _END else ()
 
 
 def _runs(offsets: list[int]) -> list[tuple[int, int]]:

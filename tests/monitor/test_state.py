@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streams.kafka import Cluster
+from streams.kafka import Cluster, TopicPartition
 from streams.live.places import Asked, places_of
 from streams.live.views import VIEWS
 from streams.monitor import MonitorConfig
@@ -198,6 +198,21 @@ def test_another_client_sees_what_the_one_before_saw(two: Rig) -> None:
     again = eye.look(now)
     assert again is not None and (again.homes, again.links) == (seen.homes, seen.links)
     eye.close()
+
+
+@pytest.mark.parametrize("note", ["0-999999999999", "1 9223372036854775807", "9999999999999999999"])
+def test_what_a_forwarder_notes_need_not_be_in_its_log(two: Rig, note: str) -> None:
+    """Who may commit in its group may note anything, and the monitor looks at all instances."""
+    topic = two.topics.txq("A")
+    for key in ("x", "y"):
+        two.produce(topic, key, b"")
+    group = two.cluster.consumer(f"{two.topics.prefix}forwarder.A")
+    group.commit(offsets=[TopicPartition(topic, 0, 2, note + "\n")], asynchronous=False)
+    group.close()
+    eye = Eye(two.cluster)
+    seen = eventually(lambda: eye.look(time.time_ns() // 1_000_000), "the catalog is there")
+    eye.close()
+    assert seen.held["A"][0] <= 2
 
 
 def test_a_link_whose_end_is_silent_is_down_and_held_for(three: Rig, store: Store) -> None:

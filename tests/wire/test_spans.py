@@ -27,6 +27,6 @@ def test_what_is_too_long_is_cut_between_two_positions() -> None:
     assert [span.start for span in spans_in(text)] == list(range(0, 2 * len(spans_in(text)), 2))
 
 
-@pytest.mark.parametrize("text", [None, "", "by hand", "3-x", "-"])
+@pytest.mark.parametrize("text", [None, "", "by hand", "3-x", "-", "7-3", "3-5 4", "-1", "9" * 19])
 def test_a_note_of_somebody_else_says_nothing(text: str | None) -> None:
     assert spans_in(text) == ()
