@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from streams.kafka.cluster import Cluster
 from streams.kafka.lag import Offsets
+from streams.wire.bounds import LATEST
 
 _TIMEOUT = 30.0
 
@@ -18,7 +19,8 @@ def first_since(cluster: Cluster, places: Collection[tuple[str, int]], moment: i
 
     Older ones may follow. Logs that have only older ones are left out.
     """
-    spec = OffsetSpec.for_timestamp(max(moment, 0))
+    # What a record says of its time need not be one, and the client refuses a number too large.
+    spec = OffsetSpec.for_timestamp(min(max(moment, 0), LATEST))
     found = _asked(cluster.admin(), places, spec)
     return {place: offset for place, offset in found.items() if offset >= 0}
 

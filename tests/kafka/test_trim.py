@@ -43,6 +43,7 @@ def test_what_is_young_begins_with_the_first_record_of_its_age(log: tuple[Cluste
     assert first_since(cluster, [where], 1001) == {where: 1}
     assert first_since(cluster, [where], -5) == {where: 0}
     assert first_since(cluster, [where], 3001) == {}, "all of it is old"
+    assert first_since(cluster, [where], 2**63 + 5) == {}, "what a record claims may be no time"
     assert first_since(cluster, [], 2000) == {}
 
 

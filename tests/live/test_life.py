@@ -22,7 +22,7 @@ from streams.live.life import (
     read_dialog,
     read_life,
 )
-from streams.live.life.records import Frame, Record, Said
+from streams.live.life.records import Broken, Frame, Record, Said
 from streams.protocol import Limits, State
 from streams.routing import Verdict
 from streams.topology import Topology
@@ -188,6 +188,14 @@ def test_a_dialog_that_nobody_knows(combined: Lived) -> None:
     life = read_life(combined.system.cluster, uuid.uuid4())
     assert not life.known
     assert (life.steps, life.messages, life.endpoints) == ((), (), ())
+
+
+def test_what_nobody_can_read_is_drawn_at_an_instance_of_which_nothing_else_is_known() -> None:
+    broken = Broken("GatewayD", "no text", 1, "txq.GatewayD/0@7")
+    life = build_life(uuid.UUID(int=1), [broken], Topology({}), 0, [])
+    diagram = draw_life(life)
+    assert [each.place for each in diagram.participants] == [("GatewayD",)]
+    assert "no text" in svg_text(diagram) and "no text" in mermaid_text(diagram)
 
 
 def test_a_cluster_that_is_away_is_told() -> None:

@@ -18,7 +18,9 @@ def draw_life(life: Life, *, rules: bool = False, fold: bool = True) -> Diagram:
     """
     sights = [_sight(step, rules=rules) for step in life.steps if step.sight.ends]
     rows = folded(sights, {}) if fold else [row for s in sights for row in folded([s], {})]
-    there = participants(_outward(sights), ())
+    # An instance may be told of that no arrow leads to: its event, or what nobody can read there.
+    told = (end[0] for sight in sights for end in sight.ends)
+    there = participants(_outward(sights), told)
     return Diagram(f"Dialog {life.conversation}", tuple(there), tuple(rows), life.left_out)
 
 
