@@ -15,6 +15,7 @@ from streams.kafka import (
     LostBrokers,
     Message,
     TopicPartition,
+    UnusableCatalogError,
     change_for,
     is_forbidden,
     publish,
@@ -27,8 +28,8 @@ from streams.wire import encode_event
 log = logging.getLogger("hopline.client")
 
 _ATTEMPTS = 5
-_FORBIDDEN = (
-    "%s/%s: the queue %s is poisoned, and is off here only: this user may not write the catalog. "
+_HERE_ONLY = (
+    "%s/%s: the queue %s is poisoned, and is off here only: %s "
     "Turn it off for all (hopline queue off), and on again when it is mended."
 )
 
@@ -83,7 +84,8 @@ class QueueSettings:
     def disable(self) -> None:
         """Turn a poisoned queue off for everybody; who does it tells it (event 143).
 
-        Who may not write the catalog turns it off for himself, and warns. Raises SurroundingsError
+        Who may not write the catalog turns it off for himself, and warns; so does everybody where
+        it has an object that nobody can use. Raises SurroundingsError
         where others change the catalog again and again meanwhile.
         """
         for left in reversed(range(_ATTEMPTS)):
@@ -91,9 +93,12 @@ class QueueSettings:
                 if self._disable():
                     self._tell()
                 break
+            except UnusableCatalogError as error:
+                log.warning(_HERE_ONLY, *self._where, error)
+                break
             except (SurroundingsError, KafkaException) as error:  # somebody else was faster
                 if isinstance(error, KafkaException) and is_forbidden(error.args[0]):
-                    log.warning(_FORBIDDEN, *self._where)
+                    log.warning(_HERE_ONLY, *self._where, "this user may not write the catalog.")
                     break
                 if not left:
                     raise

@@ -4,6 +4,7 @@ from streams.kafka.acls import create_acls, set_passwords
 from streams.kafka.catalog import (
     CatalogState,
     Change,
+    UnusableCatalogError,
     change_for,
     order_skip,
     publish,
@@ -106,6 +107,7 @@ __all__ = [
     "StuckError",
     "TopicPartition",
     "Transactor",
+    "UnusableCatalogError",
     "await_committed",
     "broker_count",
     "change_for",

@@ -57,9 +57,18 @@ class CatalogState:
         if digest != hash_of(self.objects):
             self.error = f"version {number}: the hash does not fit the objects that were read"
             return False
-        self.topology = unflatten({k: json.loads(v) for k, v in self.objects.items()})
+        self.topology = _topology_of(self.objects)
         self.version, self.error = number, ""
         return True
+
+
+class UnusableCatalogError(SurroundingsError):
+    """The catalog has objects, of somebody else, with which no reader could use a new version."""
+
+
+def _topology_of(objects: Mapping[str, str]) -> Topology:
+    """Return what live objects say; schemas, which nobody removes, may be any rubbish."""
+    return unflatten({k: json.loads(v) for k, v in objects.items() if not is_schema(k)})
 
 
 def hash_of(objects: Mapping[str, str]) -> str:
@@ -140,7 +149,8 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
     """Write objects in one transaction; returns the new version.
 
     All writers share one transactional id, so a second one fences the first; the catalog is read
-    again after that, and SurroundingsError says that somebody else was faster.
+    again after that, and SurroundingsError says that somebody else was faster. What readers could
+    not use is not written: UnusableCatalogError.
     """
     topics = cluster.topics
     producer = cluster.producer(transactional_id=f"{topics.prefix}catalog")
@@ -152,15 +162,26 @@ def publish_objects(cluster: Cluster, bodies: Mapping[str, str], change: Change)
             "Run the command again.",
         )
     version = change.base + 1
-    live = dict(state.objects)
+    written = {key: bodies[key] for key in (*change.added, *change.changed)}
+    live = {k: v for k, v in state.objects.items() if k not in change.removed} | written
+    _demand_usable(live)
     producer.begin_transaction()
-    for key in (*change.added, *change.changed):
-        live[key] = bodies[key]
-        producer.produce(topics.catalog, key=key, value=encode_catalog_object(version, bodies[key]))
+    for key, body in written.items():
+        producer.produce(topics.catalog, key=key, value=encode_catalog_object(version, body))
     for key in change.removed:
-        live.pop(key, None)
         producer.produce(topics.catalog, key=key, value=None)
     body = json.dumps({"number": version, "hash": hash_of(live), "objects": len(live)})
     producer.produce(topics.catalog, key=VERSION_KEY, value=encode_catalog_object(version, body))
     producer.commit_transaction(30)
     return version
+
+
+def _demand_usable(objects: Mapping[str, str]) -> None:
+    try:
+        _topology_of(objects)
+    except Exception as error:  # whoever may write there may write anything
+        raise UnusableCatalogError(
+            f"The catalog has an object that nobody can use: {error}. With it no worker would "
+            "take a new version, so none was published.",
+            "`hopline apply TOPOLOGY --prune` removes what the topology does not have.",
+        ) from error

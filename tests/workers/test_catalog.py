@@ -13,6 +13,7 @@ from streams.errors import SurroundingsError
 from streams.kafka import (
     KafkaError,
     KafkaException,
+    UnusableCatalogError,
     change_for,
     create,
     deploy,
@@ -216,3 +217,20 @@ def test_a_worker_whose_instance_is_gone_stops_and_says_so(two: Rig, role: str) 
     assert failure.message == "The catalog has A no longer."
     told = [decode_event(m.value()) for m in two.records(two.topics.event)]
     assert not [e for e in told if e["error"]], "it has refused what it can know nothing about"
+
+
+def test_what_nobody_can_use_is_not_made_a_version_of(two: Rig) -> None:
+    """A publication would say that all is well, and no worker would ever take it over."""
+    write(two, "A/DatabaseA/route/Strange", 1, '{"name": "R", "position": 0, "address": 5}')
+    write(two, "//schema/Route.strange", 1, "[" * 5_000)
+    sql = "CREATE ROUTE New WITH ADDRESS = 'LOCAL'"
+    changed = apply_sql(two.topology, "A", "DatabaseA", sql, 0.0)
+    change = change_for(read_catalog(two.cluster), changed)
+    with pytest.raises(UnusableCatalogError, match="'5' is no str"):
+        publish(two.cluster, changed, change)
+    assert read_catalog(two.cluster).version == change.base
+    pruned = change_for(read_catalog(two.cluster), changed, prune=True)
+    assert pruned.removed == ("A/DatabaseA/route/Strange",)
+    assert publish(two.cluster, changed, pruned) == change.base + 1
+    state = read_catalog(two.cluster)
+    assert (state.version, state.error) == (change.base + 1, "")
