@@ -86,10 +86,10 @@ def _first(cluster: Cluster, place: TopicPartition) -> Message | None:
 
 def _unreadable(record: Message) -> str | None:
     """Return why nobody can read a statement; ``None`` where it can be, or is only rubbish."""
-    if is_moved(headers_of(record)):
-        return None
     try:
-        read_command(record.key(), record.value(), headers_of(record), record.timestamp()[1])
+        headers = headers_of(record)
+        if not is_moved(headers):
+            read_command(record.key(), record.value(), headers, record.timestamp()[1])
     except UnknownSchemaError as error:
         return str(error)
     except MalformedError:

@@ -35,6 +35,7 @@ from streams.kafka import (
 from streams.live.rekey import Rekey, State
 from streams.live.statements import live_topology
 from streams.topology import Topology, hosts_of, pairs_of
+from streams.wire import MalformedError
 from streams.wire.records import is_moved
 from streams.workers.endpoint.inputs import Inputs
 
@@ -166,8 +167,15 @@ def _unapplied(
         for p in partitions_of(cluster, topic)
     ]
     for message in read_from(cluster, places):
-        if not is_moved(headers_of(message)):
+        if _says_something(message):
             yield message
+
+
+def _says_something(message: Message) -> bool:
+    try:
+        return not is_moved(headers_of(message))
+    except MalformedError:  # which its worker has to tell yet
+        return True
 
 
 def _move(cluster: Cluster, live: Topology, home: str, count: int, tell: Tell) -> int:

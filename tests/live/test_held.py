@@ -10,10 +10,12 @@ from streams.cli.up_text import status_json, status_lines
 from streams.kafka import deploy
 from streams.live import Health, UpFolder, find_status
 from streams.live.folder import System
+from streams.live.held import find_held_back
 from streams.live.skip import skip_statement
 from streams.protocol import Command, CommandKind
 from streams.wire.records import COMMAND, command_record
 from streams.wire.single_object import prefix_of
+from tests.workers.raw_produce import produce_raw
 from tests.workers.rig import Rig, eventually, pair, pause, rig
 from tests.workers.tomorrow import newer, under
 
@@ -62,3 +64,13 @@ def test_status_says_which_partition_waits_where_and_how_it_goes_on(
             eventually(lambda: worker.worker.held_back == 0 or pause(), "it goes on")
             client.begin("A", "DatabaseA", "InitiatorService", "TargetService", wait=True)
         eventually(lambda: not find_status(folder, 30).held_back, "nothing is held back")
+
+
+def test_a_record_whose_headers_cannot_be_read_is_held_back_by_nobody(
+    kafka: str, unique: str, tmp_path: Path
+) -> None:
+    """Workers tell of it and pass on; until they have, `status` looks at it."""
+    with rig(kafka, unique, pair(tmp_path)) as made:
+        deploy(made.cluster, made.topology)
+        produce_raw(kafka, made.topics.cmd("A"), b"key", b"x", [(b"\xff", b"x")])
+        assert find_held_back(made.cluster, ["A"]) == ()

@@ -30,6 +30,7 @@ from streams.topology import hosts_of, load, pairs_of
 from streams.wire.partition import partition_of
 from streams.wire.records import command_record, read_queued
 from tests.running import eventually
+from tests.workers.raw_produce import produce_raw
 from tests.workers.rig import Hook, HookedCluster, Rig, pair, pause, rig
 from tests.workers.test_partitions import begin_in
 
@@ -194,6 +195,13 @@ def test_what_is_not_applied_yet_is_refused(one: Rig) -> None:
     with pytest.raises(SurroundingsError, match=r"1 records of .*cmd.A are not applied"):
         give(one, "A")
     assert len(partitions_of(one.cluster, one.topics.cmd("A"))) == 1
+
+
+def test_a_record_whose_headers_are_no_text_is_not_applied_yet_either(one: Rig) -> None:
+    topic = one.topics.ack("A")
+    produce_raw(one.cluster.bootstrap, topic, b"key", b"x", [(b"\xff", b"x")])
+    with pytest.raises(SurroundingsError, match=r"1 records of .*ack.A are not applied"):
+        give(one, "A")
 
 
 def test_a_worker_that_runs_is_told(one: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
