@@ -10,6 +10,7 @@ from streams.node.endpoint.flows import PROBES, UNLIMITED
 from streams.node.endpoint.groups import DialogKey
 from streams.node.endpoint.moving import Moves, moves_of
 from streams.node.endpoint.output import CommandResult, OutFrame, QueueMessage
+from streams.node.endpoint.overlay import Bodies
 from streams.node.endpoint.retention import RetentionFloor, TrimPoint
 from streams.node.endpoint.route_requests import (
     BeginNotice,
@@ -20,7 +21,7 @@ from streams.node.endpoint.route_requests import (
     parse_missing_route,
 )
 from streams.node.endpoint.seen import Said, Seen
-from streams.node.endpoint.transaction import Bodies, Transaction
+from streams.node.endpoint.transaction import Transaction
 from streams.node.events import Event, event
 from streams.node.forwarder.decide import Forwarder
 from streams.node.forwarder.holding import Holding, counted

@@ -44,7 +44,7 @@ _SENDING = "protocol/sending.py"
 _RECEIVING = "protocol/receiving.py"
 _MACHINE = "protocol/machine.py"
 _LOCK = "protocol/lock.py"
-_ENDPOINT = "node/endpoint/endpoint.py"
+_ENDPOINT = "node/endpoint/committed.py"
 _RECEPTION = "node/endpoint/accept_message.py"
 _TRANSACTION = "node/endpoint/transaction.py"
 
@@ -619,8 +619,8 @@ MUTANTS = (
     KafkaMutant(
         "refuse a statement without an event",
         _TRANSACTION,
-        "            self.notices.refused(command)\n            self.tell(\n",
-        "            self.notices.refused(command)\n            dict(event=\n",
+        "            self._end_request(command)\n            self.tell(\n",
+        "            self._end_request(command)\n            dict(event=\n",
         "workers/test_acknowledge.py",
         rule=12,
     ),

@@ -9,7 +9,7 @@ import pytest
 
 from streams.node import PROBES, Transaction
 from streams.node.endpoint.flows import Flow, Flows
-from streams.node.endpoint.turns import Turns
+from streams.node.endpoint.turns import take_turns
 from streams.protocol import Limits
 
 from .harness import Net, Node, conversation, topology
@@ -74,15 +74,14 @@ def test_few_dialogs_share_what_is_free_of_their_flow(
 ) -> None:
     """One alone has windows enough to fill it: else it would wait for every round trip."""
     in_flight: list[int] = []
-    take = Turns.take
 
-    def watched(turns: Turns, tx: Transaction) -> None:
-        take(turns, tx)
+    def watched(tx: Transaction) -> None:
+        take_turns(tx)
         in_flight.extend(machine.dialog.in_flight for machine in tx.machines.values())
 
     net = sending(dialogs, 60, limits=Limits(window=2, wider=10), flight=12)
     net.settle("ServerA")
-    monkeypatch.setattr(Turns, "take", watched)
+    monkeypatch.setattr("streams.node.endpoint.transaction.take_turns", watched)
     net.settle()
     assert delivered(net) == {number: list(range(60)) for number in range(dialogs)}
     assert most <= max(in_flight) <= 12

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from streams.errors import ConversationEvent, EventKind, Number
 from streams.node.endpoint.commands import BROKER_UNITS, NAME_UNITS, new_endpoint, units
 from streams.node.endpoint.effects_to_records import send_ack, send_error
+from streams.node.endpoint.overlay import Overlay
 from streams.node.mirroring.owners import locate
 from streams.protocol import ADDRESSES, Ack, Flag, Machine, Message, Parties, State
-
-if TYPE_CHECKING:
-    from streams.node.endpoint.transaction import Transaction
-
 
 _FROM_SERVICE = Number.FROM_SERVICE_MISSING, Number.FROM_SERVICE_TOO_LONG
 _FROM_BROKER = Number.FROM_BROKER_MISSING, Number.FROM_BROKER_TOO_LONG
@@ -20,7 +15,7 @@ _TO_SERVICE = Number.TO_SERVICE_MISSING, Number.TO_SERVICE_TOO_LONG
 _CONTRACT = Number.CONTRACT_MISSING, Number.CONTRACT_TOO_LONG
 
 
-def admit(tx: Transaction, message: Message) -> Machine | None:
+def admit(tx: Overlay, message: Message) -> Machine | None:
     """Return the machine that takes the message; what is refused has been told already."""
     parties = message.parties
     broken = _broken(parties)
@@ -68,7 +63,7 @@ def _broken(parties: Parties) -> Number | None:
     return None
 
 
-def choose_database(tx: Transaction, message: Message) -> str | None:
+def choose_database(tx: Overlay, message: Message) -> str | None:
     """Return the database that takes a frame: its endpoint's, else by R7.2 and U-13."""
     parties, here = message.parties, tx.endpoint.here
     if parties.to_broker is None:
@@ -78,7 +73,7 @@ def choose_database(tx: Transaction, message: Message) -> str | None:
     return locate(here, parties, message.conversation, inside=message.inside)
 
 
-def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
+def _create(tx: Overlay, message: Message, database: str) -> Machine | None:
     parties, header = message.parties, message.header
     service = tx.endpoint.service(database, parties.to_service)
     if service is None:
@@ -125,7 +120,7 @@ def _create(tx: Transaction, message: Message, database: str) -> Machine | None:
     return machine
 
 
-def _unknown(tx: Transaction, message: Message) -> Machine | None:
+def _unknown(tx: Overlay, message: Message) -> Machine | None:
     """Refuse a message for an endpoint that does not exist and that it cannot create (U-30)."""
     if message.header.sequenced:
         database = choose_database(tx, message)
@@ -142,7 +137,7 @@ def _unknown(tx: Transaction, message: Message) -> Machine | None:
     return _refuse(tx, message, number)
 
 
-def reply_parties(tx: Transaction, message: Message, database: str) -> Parties:
+def reply_parties(tx: Overlay, message: Message, database: str) -> Parties:
     """Return the parties of an answer to a message that has no endpoint here."""
     return answering(message.parties, tx.endpoint.here.databases[database].broker_id)
 
@@ -159,7 +154,7 @@ def answering(asked: Parties, broker_id: str) -> Parties:
     )
 
 
-def _refuse(tx: Transaction, message: Message, number: Number) -> Machine | None:
+def _refuse(tx: Overlay, message: Message, number: Number) -> Machine | None:
     """Tell why no endpoint takes the message."""
     tx.tell(
         EventKind.MESSAGE_UNDELIVERABLE,

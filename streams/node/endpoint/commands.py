@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
 
 from streams.errors import Number
+from streams.node.endpoint.committed import CommittedState
+from streams.node.endpoint.overlay import Overlay
 from streams.node.endpoint.validation import is_valid
 from streams.protocol import DEFAULT, Command, Dialog, State
 from streams.routing import SYSTEM_SERVICE
-
-if TYPE_CHECKING:
-    from streams.node.endpoint.endpoint import Endpoint
-    from streams.node.endpoint.transaction import Transaction
 
 CURRENT_DATABASE = "current database"
 NAME_UNITS, BROKER_UNITS = 256, 128
 """The longest service or contract name and broker id, in UTF-16 units (1.2)."""
 
 
-def begin(tx: Transaction, command: Command, *, known: bool) -> Dialog | Number:
+def begin(tx: Overlay, command: Command, *, known: bool) -> Dialog | Number:
     """Return a new initiator endpoint (no network activity), or why there is none."""
     endpoint, now = tx.endpoint, tx.now
     database = endpoint.here.databases.get(command.database)
@@ -69,7 +66,7 @@ def begin(tx: Transaction, command: Command, *, known: bool) -> Dialog | Number:
     )
 
 
-def _group(tx: Transaction, command: Command, service: str) -> uuid.UUID | Number | None:
+def _group(tx: Overlay, command: Command, service: str) -> uuid.UUID | Number | None:
     """Return the group that a dialog joins: the related one's, the one named, or ``None``."""
     group = command.group
     if command.related is not None:
@@ -92,7 +89,7 @@ def check_end(command: Command) -> Number | None:
     return Number.ERROR_DESCRIPTION_MISSING if command.error_text is None else None
 
 
-def check_send(tx: Transaction, command: Command, dialog: Dialog) -> Number | None:
+def check_send(tx: Overlay, command: Command, dialog: Dialog) -> Number | None:
     """Return why a SEND is refused before its state is looked at, or ``None``."""
     endpoint, message_type = tx.endpoint, command.type or DEFAULT
     if command.body is None:
@@ -115,7 +112,7 @@ def check_send(tx: Transaction, command: Command, dialog: Dialog) -> Number | No
 
 
 def new_endpoint(
-    endpoint: Endpoint,
+    endpoint: CommittedState,
     conversation: uuid.UUID,
     database: str,
     broker_id: str,

@@ -6,10 +6,12 @@ import uuid
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from streams.errors import EventKind, Number, text_of
+from streams.node.endpoint.groups import DialogKey
 from streams.node.endpoint.output import OutFrame, QueueMessage, error_body
+from streams.node.endpoint.overlay import Overlay
 from streams.protocol import (
     DEFAULT,
     DIALOG_TIMER,
@@ -34,12 +36,8 @@ from streams.protocol import (
 )
 from streams.routing import SYSTEM_SERVICE
 
-if TYPE_CHECKING:
-    from streams.node.endpoint.groups import DialogKey
-    from streams.node.endpoint.transaction import Transaction
 
-
-def perform(tx: Transaction, key: DialogKey, dialog: Dialog, effects: Iterable[Effect]) -> None:
+def perform(tx: Overlay, key: DialogKey, dialog: Dialog, effects: Iterable[Effect]) -> None:
     """Turn the effects of a dialog into records of the transaction.
 
     Most are messages, which a dialog sends or receives several of in a row.
@@ -55,7 +53,7 @@ def perform(tx: Transaction, key: DialogKey, dialog: Dialog, effects: Iterable[E
                 _perform(tx, dialog, effect)
 
 
-def _perform(tx: Transaction, dialog: Dialog, effect: Effect) -> None:
+def _perform(tx: Overlay, dialog: Dialog, effect: Effect) -> None:
     match effect:
         case EnqueueError(number):
             body = error_body(-number, text_of(number))
@@ -93,7 +91,7 @@ def _perform(tx: Transaction, dialog: Dialog, effect: Effect) -> None:
 
 
 def send_ack(
-    tx: Transaction,
+    tx: Overlay,
     conversation: uuid.UUID,
     parties: Parties,
     ack: Ack,
@@ -105,7 +103,7 @@ def send_ack(
 
 
 def send_error(
-    tx: Transaction, conversation: uuid.UUID, parties: Parties, number: Number, attempt: int
+    tx: Overlay, conversation: uuid.UUID, parties: Parties, number: Number, attempt: int
 ) -> None:
     """Send an unsequenced broker Error (Code = -number)."""
     name = f"{number}:{parties.from_broker}:{parties.to_broker}:{attempt}"
@@ -121,7 +119,7 @@ def send_error(
     tx.frames.append(OutFrame(conversation, parties, _journey(tx, attempt, 0), header, body))
 
 
-def _transmit(tx: Transaction, dialog: Dialog, effects: Iterable[Transmit]) -> None:
+def _transmit(tx: Overlay, dialog: Dialog, effects: Iterable[Transmit]) -> None:
     conversation, parties, ends_at = dialog.conversation, dialog.parties, dialog.expires_at
     for sequence, position, attempt, fragment, fragments in effects:
         command = tx.command_at(position)
@@ -145,7 +143,7 @@ def _said(command: Command) -> tuple[str, Flag, bytes]:
     return ERROR, Flag.ERROR | Flag.SKIPS, body
 
 
-def _enqueue(tx: Transaction, dialog: Dialog, effects: Iterable[Enqueue]) -> None:
+def _enqueue(tx: Overlay, dialog: Dialog, effects: Iterable[Enqueue]) -> None:
     service = tx.endpoint.service(dialog.database, dialog.service)
     if service is None:
         return
@@ -178,7 +176,7 @@ _arrived = lru_cache(1024)(_with_visit)
 
 
 def _enqueue_own(
-    tx: Transaction, dialog: Dialog, name: str, kind: str, flags: Flag, body: bytes
+    tx: Overlay, dialog: Dialog, name: str, kind: str, flags: Flag, body: bytes
 ) -> None:
     """Enqueue a message that this broker made itself; it has no number in the dialog."""
     identity = uuid.uuid5(dialog.handle, name)
@@ -186,7 +184,7 @@ def _enqueue_own(
     _enqueue(tx, dialog, (Enqueue(header, body, None),))
 
 
-def _journey(tx: Transaction, attempt: int, first_hop: int) -> Journey:
+def _journey(tx: Overlay, attempt: int, first_hop: int) -> Journey:
     limits = tx.endpoint.limits
     return _begun(limits.hops, tx.now + limits.time_to_live, attempt, tx.now, first_hop)
 

@@ -1,116 +1,24 @@
-"""The committed state of an endpoint worker's partition: dialogs, and when each is due.
+"""All conversation endpoints of a partition: what is committed, and transactions on it.
 
 Changed in one way only: :meth:`Endpoint.merge` takes over a transaction that was committed.
 """
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Iterable, Sequence
 
-from streams.node.catalog_view import CatalogView, Contract, MessageType, Service
-from streams.node.endpoint.dialogs import Dialogs
-from streams.node.endpoint.flows import UNLIMITED, Flows
-from streams.node.endpoint.groups import DialogKey, Groups
-from streams.node.endpoint.retention import RetentionFloor, TrimPoint
-from streams.node.endpoint.route_requests import Request, anywhere
-from streams.node.endpoint.seen import Seen
-from streams.node.endpoint.timers import AT_ONCE, Timers
-from streams.node.endpoint.transaction import Bodies, Transaction
-from streams.node.endpoint.turns import Turns
-from streams.protocol import EVERYTHING, Dialog, Limits, Source, State
-from streams.routing import Instance, broker_key
+from streams.node.endpoint.committed import CommittedState
+from streams.node.endpoint.flows import UNLIMITED
+from streams.node.endpoint.groups import DialogKey
+from streams.node.endpoint.overlay import Bodies, Turns
+from streams.node.endpoint.timers import AT_ONCE
+from streams.node.endpoint.transaction import Transaction
 
 
-@dataclass(slots=True)
-class Endpoint:
-    """All conversation endpoints of one instance and partition.
+class Endpoint(CommittedState):
+    """All conversation endpoints of one instance and partition."""
 
-    ``left_out``: the local forwarder's committed position in ``out``; 0 until it is known, which
-    holds every retry back. ``applied_until``: everything that was appended to ``in`` before this
-    time is applied, so that keys of that time may be forgotten. ``flight`` is how many messages may
-    be in flight towards one service before others wait for their turn (``flows``). ``gaps`` are the
-    dialogs that hold fragments out of order, by conversation and side. ``requests`` for routes are
-    by database and service; ``fits`` tells whether a conversation lives in this partition; ``seen``
-    is what was said by those who may say it again. ``needs`` is what its dialogs need of its
-    inputs.
-    """
-
-    instance: str
-    catalog: CatalogView
-    limits: Limits = field(default_factory=Limits)
-    dialogs: Dialogs = field(default_factory=Dialogs)
-    left_out: int = 0
-    flight: int = UNLIMITED
-    gaps: dict[tuple[uuid.UUID, bool], DialogKey] = field(default_factory=dict)
-    applied_until: int = EVERYTHING
-    requests: dict[str, dict[str, Request]] = field(default_factory=dict)
-    fits: Callable[[uuid.UUID], bool] = anywhere
-    seen: dict[Source, Seen] = field(default_factory=dict)
-    retention: RetentionFloor = field(default_factory=RetentionFloor)
-    flows: Flows = field(init=False)
-    _now: int = 0
-    _timers: Timers[DialogKey] = field(default_factory=Timers)
-    _waiting: dict[DialogKey, None] = field(default_factory=dict)
-    _probes: dict[DialogKey, None] = field(default_factory=dict)
-    _groups: Groups = field(default_factory=Groups)
-
-    def __post_init__(self) -> None:
-        self.flows = Flows(self.limits, self.flight)
-
-    # --- the catalog -----------------------------------------------------------------------------
-
-    @property
-    def here(self) -> Instance:
-        """Return this instance as the catalog has it."""
-        return self.catalog.instances[self.instance]
-
-    def service(self, database: str, name: str) -> Service | None:
-        """Return a service of this instance."""
-        return self.catalog.services.get((self.instance, database, name))
-
-    def contract(self, database: str, name: str) -> Contract | None:
-        """Return a contract of this instance."""
-        return self.catalog.contracts.get((self.instance, database, name))
-
-    def message_type(self, database: str, name: str) -> MessageType | None:
-        """Return a message type of this instance."""
-        return self.catalog.message_types.get((self.instance, database, name))
-
-    def error_epoch(self, database: str) -> int:
-        """Return how often the database was told to end its conversations with an error."""
-        return self.catalog.error_epochs.get((self.instance, database), 0)
-
-    def members(self, database: str, group: uuid.UUID) -> Iterable[DialogKey]:
-        """Return the conversations of a group that are not closed; all have the same service."""
-        return self._groups.members(database, group)
-
-    def is_alive(self, dialog: Dialog) -> bool:
-        """Tell whether the database still has the broker id that the dialog began with."""
-        database = self.here.databases.get(dialog.database)
-        if database is None:
-            return False
-        known, had = database.broker_id, dialog.broker_id
-        return known == had or broker_key(known) == broker_key(had)
-
-    def switch(self, catalog: CatalogView) -> None:
-        """Take over a new version of the catalog; dialogs that wait for it look again at once."""
-        before = self._identities()
-        self.catalog = catalog
-        if self._identities() != before:
-            self._waiting.update(dict.fromkeys(self.dialogs))
-        self._probes.update(self._waiting)
-
-    def _identities(self) -> dict[str, tuple[str, int, frozenset[str]]]:
-        """Return what ends conversations when it changes: NEW_BROKER, DROP SERVICE, ..."""
-        return {
-            d.name: (d.broker_id, self.error_epoch(d.name), frozenset(d.services))
-            for d in self.here.databases.values()
-        }
-
-    # --- transactions ----------------------------------------------------------------------------
+    __slots__ = ()
 
     def begin(
         self,
@@ -141,29 +49,6 @@ class Endpoint:
             tx.wake(self.next_probes(AT_ONCE) if probes is None else probes)
         return tx
 
-    def take_turns(self, most: int) -> tuple[DialogKey, ...]:
-        """Return the dialogs whose turn it is to transmit what waits, or to retry."""
-        return tuple(self.flows.turn(most, self._now))
-
-    @property
-    def has_turn(self) -> bool:
-        """Tell whether it is any dialog's turn."""
-        return self.flows.has_turn(self._now)
-
-    @property
-    def next_due(self) -> int | None:
-        """Return when the next timer is due (epoch milliseconds), early at worst."""
-        return self._timers.next_due
-
-    @property
-    def has_probes(self) -> bool:
-        """Tell whether dialogs shall look again: the catalog has changed, a request has ended."""
-        return bool(self._probes)
-
-    def next_probes(self, most: int) -> tuple[DialogKey, ...]:
-        """Return dialogs that shall look again; they are no more to when that is merged."""
-        return tuple(islice(self._probes, min(most, AT_ONCE)))
-
     def merge(self, tx: Transaction, out_end: int) -> None:
         """Take over a committed transaction; ``out_end`` is the position of its last copy."""
         for key in tx.probed:
@@ -183,122 +68,10 @@ class Endpoint:
         self.seen.update(tx.seen)
         for (database, service), request in tx.notices.changed.items():
             self.requests.setdefault(database, {})[service] = request
-        for wanted in tx.again:  # however many they are: so many at once as after a change
+        for wanted in tx.notices.again:  # however many they are: so many at once as after a change
             self._probes.update(dict.fromkeys(self._waiting_for(*wanted)))
-
-    def _waiting_for(self, database: str, service: str) -> list[DialogKey]:
-        """Return the dialogs of a database that wait to reach a service."""
-        return [
-            key
-            for key in self._waiting
-            if key[0] == database and self.dialogs[key].far_service == service
-        ]
 
     def abandon(self, tx: Transaction) -> None:
         """Forget an aborted transaction: its timers are armed anew, its overlay is gone."""
         for key in tx.machines:
             self.arm(key)
-
-    def restore(self, key: DialogKey, dialog: Dialog) -> None:
-        """Take over a dialog that was committed before; one that waits shall look again.
-
-        Who starts does not know what was changed before.
-        """
-        self._put(key, dialog)
-        self._look_again(key)
-
-    def _look_again(self, key: DialogKey) -> None:
-        if key in self._waiting:
-            self._probes[key] = None
-
-    def _put(
-        self, key: DialogKey, dialog: Dialog, record: bytes | None = None, *, hurried: bool = False
-    ) -> None:
-        before = self.dialogs.get(key)
-        self.dialogs.put(key, dialog, record)
-        self._index(key, before, dialog, hurried=hurried)
-
-    def tell(self, now: int) -> None:
-        """Say what time it is, before what is known is loaded."""
-        self._now = now
-        self._timers.tell(now)
-
-    def load(self, key: DialogKey, record: bytes | None) -> None:
-        """Take over a state record that was read, as :meth:`restore`; ``None``: it is forgotten."""
-        before = self.dialogs.get(key)
-        if record is not None:
-            self._index(key, before, self.dialogs.load(key, record))
-            self._look_again(key)
-        elif before is not None:
-            self._forget(key)
-
-    def _index(
-        self, key: DialogKey, before: Dialog | None, dialog: Dialog, *, hurried: bool = False
-    ) -> None:
-        self._waiting.pop(key, None)
-        is_open = dialog.state is not State.CD
-        if before is not None and not (is_open and before.group == dialog.group):
-            self._groups.remove(key, before.group)
-        if is_open:
-            self._groups.add(key, dialog.group)
-        if dialog.status or dialog.parked or (is_open and not self._is_untouched(dialog)):
-            self._waiting[key] = None
-        else:
-            self._probes.pop(key, None)
-        self.flows.note(key, before, dialog, self._now, hurried=hurried)
-        if dialog.held:
-            self.gaps[key[1:]] = key
-        else:
-            self.gaps.pop(key[1:], None)
-        self._timers.arm(key, dialog.due_at)
-        self.retention.note(key, dialog)
-
-    def _is_untouched(self, dialog: Dialog) -> bool:
-        """Tell whether nothing was done to the dialog's database or service that ends it."""
-        return (
-            self.is_alive(dialog)
-            and dialog.error_epoch >= self.error_epoch(dialog.database)
-            and self.service(dialog.database, dialog.service) is not None
-        )
-
-    def _forget(self, key: DialogKey) -> None:
-        known = self.dialogs.forget(key)
-        self._waiting.pop(key, None)
-        self._probes.pop(key, None)
-        self.gaps.pop(key[1:], None)
-        self._timers.arm(key, None)
-        self.retention.forget(key)
-        if known is not None:
-            self.flows.forget(key, known)
-            self._groups.remove(key, known.group)
-
-    def trim_point(self) -> TrimPoint | None:
-        """Go on looking what the inputs are needed for; returns what was found, at the end only.
-
-        ``retention.begin`` begins that.
-        """
-        return self.retention.go_on(self.dialogs.look)
-
-    def arm(self, key: DialogKey) -> None:
-        """Let a dialog have its turn again that was taken, and that nothing was done about."""
-        dialog = self.dialogs.get(key)
-        if dialog is not None:
-            self._timers.arm(key, dialog.due_at)
-            self.flows.note(key, dialog, dialog, self._now, hurried=False)
-
-    def take_due(self, now: int, most: int = AT_ONCE) -> list[DialogKey]:
-        """Take dialogs that are due, a thousand at most."""
-        taken = self._timers.take(now, min(most, AT_ONCE))
-        return [key for key in taken if not self._postpones(key, now)]
-
-    def _postpones(self, key: DialogKey, now: int) -> bool:
-        """Let a key that is only due to be forgotten wait for what is unread in ``in``."""
-        if self.applied_until >= now:
-            return False
-        dialog = self.dialogs.get(key)
-        if dialog is None or dialog.forget_at is None or dialog.forget_at <= self.applied_until:
-            return False
-        if dialog.retry_at is not None and dialog.retry_at <= now:
-            return False
-        self._timers.arm(key, now + self.limits.recheck)
-        return True

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from streams.errors import ConversationEvent, Number
 from streams.node.endpoint.commands import begin, check_end, check_send
+from streams.node.endpoint.groups import DialogKey
+from streams.node.endpoint.overlay import Overlay
 from streams.protocol import Command, CommandKind, Machine
 
-if TYPE_CHECKING:
-    from streams.node.endpoint.groups import DialogKey
-    from streams.node.endpoint.transaction import Transaction
 
-
-def execute(tx: Transaction, position: int, command: Command) -> Number | None:
+def execute(tx: Overlay, position: int, command: Command) -> Number | None:
     """Apply a statement that is at ``position`` of ``cmd``; returns why it is refused."""
     if command.kind is CommandKind.BEGIN:
         return _begin(tx, command)
@@ -36,7 +32,7 @@ def execute(tx: Transaction, position: int, command: Command) -> Number | None:
             return _end(tx, position, command, key, machine)
 
 
-def _begin(tx: Transaction, command: Command) -> Number | None:
+def _begin(tx: Overlay, command: Command) -> Number | None:
     sides = [(command.database, command.conversation, side) for side in (True, False)]
     known = any(tx.machine(key) is not None for key in sides)
     made = begin(tx, command, known=known)
@@ -47,7 +43,7 @@ def _begin(tx: Transaction, command: Command) -> Number | None:
     return None
 
 
-def _send_to_all(tx: Transaction, position: int, command: Command, first: Machine) -> Number | None:
+def _send_to_all(tx: Overlay, position: int, command: Command, first: Machine) -> Number | None:
     """SEND on several conversations: on all of them or on none (EX-66)."""
     size, limits = len(command.body or b""), tx.endpoint.limits
     if size * (1 + len(command.also)) > limits.body:  # one record, and copies without end
@@ -72,7 +68,7 @@ def _send_to_all(tx: Transaction, position: int, command: Command, first: Machin
 
 
 def _end(
-    tx: Transaction, position: int, command: Command, key: DialogKey, machine: Machine
+    tx: Overlay, position: int, command: Command, key: DialogKey, machine: Machine
 ) -> Number | None:
     if command.cleanup:
         number, subclass = machine.cleanup(), ConversationEvent.CLEANED_UP
@@ -87,7 +83,7 @@ def _end(
     return number
 
 
-def _move(tx: Transaction, command: Command, machine: Machine) -> Number | None:
+def _move(tx: Overlay, command: Command, machine: Machine) -> Number | None:
     if command.group is None:
         return Number.GROUP_MISSING
     service = tx.service_of(command.database, command.group)

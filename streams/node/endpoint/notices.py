@@ -8,23 +8,27 @@ the database itself reads what comes back, and says END.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.route_requests import BeginNotice, Configuration, Request, TryAgain
 from streams.protocol import Command, CommandKind, Machine, State, Status
 from streams.routing import SYSTEM_SERVICE
 
-if TYPE_CHECKING:
-    from streams.node.endpoint.transaction import Transaction
-
 
 @dataclass(slots=True)
 class Notices:
-    """What a transaction has to do with requests; ``said`` are the commands to be written."""
+    """What a transaction has to do with requests; ``said`` are the commands to be written.
 
-    tx: Transaction
+    Whoever waits to reach one of ``again`` (database, service) shall try again next. ``now`` is
+    epoch milliseconds.
+    """
+
+    endpoint: CommittedState
+    now: int
     said: list[Command] = field(default_factory=list)
+    again: list[tuple[str, str]] = field(default_factory=list)
     _kept: dict[str, Configuration] = field(default_factory=dict)
 
     @property
@@ -34,16 +38,16 @@ class Notices:
             (database, service): request
             for database, kept in self._kept.items()
             for service, request in kept.requests.items()
-            if self.tx.endpoint.requests.get(database, {}).get(service) != request
+            if self.endpoint.requests.get(database, {}).get(service) != request
         }
 
     def ask(self, wanted: Status) -> None:
         """Ask for a route where the forwarder says so, unless somebody has asked already."""
         kept = self._of(wanted.database)
         if kept is not None and wanted.service is not None:
-            begun = kept.ask(wanted.service, wanted.broker, self.tx.now)
+            begun = kept.ask(wanted.service, wanted.broker, self.now)
             if begun is not None:
-                self.said += _commands(begun, wanted.database, self.tx.now)
+                self.said += _commands(begun, wanted.database, self.now)
 
     def is_open(self, database: str, conversation: uuid.UUID) -> bool:
         """Tell whether a conversation is a request of a database."""
@@ -52,13 +56,12 @@ class Notices:
             request.conversation == conversation for request in kept.requests.values()
         )
 
-    def refused(self, command: Command) -> None:
-        """Take a request that could not be made for one that has ended."""
-        if command.from_initiator and self.is_open(command.database, command.conversation):
-            machine = self.tx.machine((command.database, command.conversation, True))
-            if machine is not None:
-                machine.cleanup()
+    def refused(self, command: Command) -> bool:
+        """Take a request that could not be made for one that has ended; tells whether it is one."""
+        is_request = command.from_initiator and self.is_open(command.database, command.conversation)
+        if is_request:
             self._ended(command.database, command.conversation)
+        return is_request
 
     def found(self, database: str, service: str) -> None:
         """Note that what has waited for a service was acknowledged."""
@@ -66,9 +69,9 @@ class Notices:
         if kept is not None:
             kept.found(service)
 
-    def close(self) -> None:
+    def close(self, machines: Iterable[Machine]) -> None:
         """END every request that the application has ended, and let who waits for it try again."""
-        for machine in list(self.tx.machines.values()):
+        for machine in machines:
             dialog = machine.dialog
             if dialog.service == SYSTEM_SERVICE and dialog.is_initiator:
                 _answer(machine)
@@ -77,13 +80,13 @@ class Notices:
 
     def _ended(self, database: str, conversation: uuid.UUID) -> None:
         kept = self._of(database)
-        again = None if kept is None else kept.ended(conversation, self.tx.now)
+        again = None if kept is None else kept.ended(conversation, self.now)
         if isinstance(again, TryAgain):
-            self.tx.again.append((database, again.service))
+            self.again.append((database, again.service))
 
     def _of(self, database: str) -> Configuration | None:
         """Return a database's requests, a copy of what is committed; ``None``: no such database."""
-        kept, endpoint = self._kept.get(database), self.tx.endpoint
+        kept, endpoint = self._kept.get(database), self.endpoint
         here = endpoint.here.databases.get(database)
         if kept is None and here is not None:
             known = dict(endpoint.requests.get(database, {}))

@@ -7,17 +7,12 @@ What was accepted while the window was full waits in ``cmd``, and nothing else t
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING
 
-from streams.node.endpoint.flows import Flow
 from streams.node.endpoint.groups import DialogKey
+from streams.node.endpoint.overlay import Overlay
 from streams.protocol import Machine
-
-if TYPE_CHECKING:
-    from streams.node.endpoint.transaction import Transaction
 
 GAP = 2_000
 """Between two bodies that are read: what lies there costs no more than so many records, a seek."""
@@ -28,104 +23,94 @@ FREE = 32_000
 them evenly: none waits until another one's bodies are no longer far apart."""
 
 
-@dataclass(slots=True)
-class Turns:
-    """The dialogs ``room``, whose turn it is, and with ``opens`` those that the transaction opens.
+def take_turns(tx: Overlay) -> None:
+    """Let dialogs transmit, as far as there is room in the transaction and in their flows.
 
-    ``hurried`` are dialogs that have retried at their turn, ``added`` the flows of all that had a
-    turn: both are known when it is committed.
+    At least a quarter of the transaction is for them, however much of it is new. Each transmits
+    a window, and one of few more: what is left of the flow, if they all had as much. Who would
+    have to be read too far ahead of the others keeps its turn.
     """
-
-    room: Sequence[DialogKey] = ()
-    opens: bool = True
-    hurried: set[DialogKey] = field(default_factory=set)
-    added: list[Flow] = field(default_factory=list)
-
-    def take(self, tx: Transaction) -> None:
-        """Let dialogs transmit, as far as there is room in the transaction and in their flows.
-
-        At least a quarter of the transaction is for them, however much of it is new. Each transmits
-        a window, and one of few more: what is left of the flow, if they all had as much. Who would
-        have to be read too far ahead of the others keeps its turn.
-        """
-        planned = list(self._plan(tx))
-        found: dict[str, list[int]] = defaultdict(list)
-        for _, service, positions in planned:
-            found[service] += positions
-        reach = {service: _reach(at, FREE // len(found)) for service, at in found.items()}
-        for key, service, positions in planned:
-            count = sum(1 for _ in takewhile(reach[service].__ge__, positions))
-            waiting = tx.endpoint.flows.named(service).waiting
-            if count:
-                _take(tx, key).fill_window(count)
-            elif key in waiting:
-                waiting.put(key, positions[0])  # after a restart that was not known
-
-    def _plan(self, tx: Transaction) -> Iterator[tuple[DialogKey, str, list[int]]]:
-        """Yield who may transmit, to which service, and where the messages are.
-
-        Who is to retry does so at once.
-        """
-        left = max(tx.most - tx.planned, tx.most // 4, 1)
-        waiting = self._waiting(tx)
-        flows = tx.endpoint.flows
-        dialogs = Counter(service for service in waiting.values())
-        rooms, shares = dict[str, int](), dict[str, int]()
-        for key, service in waiting.items():
-            if left <= 0:
-                break
-            flow = flows.named(service)
-            if service not in rooms:
-                rooms[service] = room = flows.room(flow, tx.now)
-                count = max(dialogs[service], len(flow.waiting))
-                shares[service] = max(tx.endpoint.limits.window, room // count)
-                if room > 0:
-                    self.added.append(flow)
-            if rooms[service] <= 0:
-                continue
-            dialog = tx.dialog(key)
-            assert dialog is not None
-            if key in flow.lost and not flow.stalled and dialog.is_retrying:
-                used = self._retry(tx, key)
-            else:
-                most = min(left, rooms[service], shares[service])
-                found = [position for _, position in dialog.waiting(tx.endpoint.limits, most)]
-                used = len(found)
-                if found:
-                    yield key, service, found
-                elif key not in tx.machines:  # after a restart it was not known how full it is
-                    flow.waiting.drop(key)
-            left, rooms[service] = left - used, rooms[service] - used
-
-    def _waiting(self, tx: Transaction) -> dict[DialogKey, str]:
-        """Return the dialogs that may have a turn, the first one first, and their services."""
-        limits = tx.endpoint.limits
-        opened = tx.machines.items() if self.opens else ()
-        own = (key for key, machine in opened if machine.dialog.has_room(limits))
-        found: dict[DialogKey, str] = {}
-        for key in chain(self.room, own):
-            dialog = tx.dialog(key)
-            if dialog is not None:
-                found[key] = dialog.far_service
-        return found
-
-    def _retry(self, tx: Transaction, key: DialogKey) -> int:
-        """Let a dialog retry, if its timer was not due; returns for how many messages that is.
-
-        What this transaction has done to the dialog counts: where it was acknowledged or has ended
-        nothing is lost, and where its timer was due it has retried.
-        """
-        committed, machine = tx.endpoint.dialogs.get(key), _take(tx, key)
-        if not machine.dialog.is_retrying:
-            return 0
-        has_retried = key in self.hurried or (
-            committed is not None and committed.attempt < machine.dialog.attempt
-        )
-        self.hurried.add(key)
-        return 0 if has_retried else machine.retry()
+    planned = list(_plan(tx))
+    found: dict[str, list[int]] = defaultdict(list)
+    for _, service, positions in planned:
+        found[service] += positions
+    reach = {service: _reach(at, FREE // len(found)) for service, at in found.items()}
+    for key, service, positions in planned:
+        count = sum(1 for _ in takewhile(reach[service].__ge__, positions))
+        waiting = tx.endpoint.flows.named(service).waiting
+        if count:
+            _take(tx, key).fill_window(count)
+        elif key in waiting:
+            waiting.put(key, positions[0])  # after a restart that was not known
 
 
-def _take(tx: Transaction, key: DialogKey) -> Machine:
+def _plan(tx: Overlay) -> Iterator[tuple[DialogKey, str, list[int]]]:
+    """Yield who may transmit, to which service, and where the messages are.
+
+    Who is to retry does so at once.
+    """
+    left = max(tx.most - tx.planned, tx.most // 4, 1)
+    waiting = _waiting(tx)
+    flows = tx.endpoint.flows
+    dialogs = Counter(service for service in waiting.values())
+    rooms, shares = dict[str, int](), dict[str, int]()
+    for key, service in waiting.items():
+        if left <= 0:
+            break
+        flow = flows.named(service)
+        if service not in rooms:
+            rooms[service] = room = flows.room(flow, tx.now)
+            count = max(dialogs[service], len(flow.waiting))
+            shares[service] = max(tx.endpoint.limits.window, room // count)
+            if room > 0:
+                tx.turns.added.append(flow)
+        if rooms[service] <= 0:
+            continue
+        dialog = tx.dialog(key)
+        assert dialog is not None
+        if key in flow.lost and not flow.stalled and dialog.is_retrying:
+            used = _retry(tx, key)
+        else:
+            most = min(left, rooms[service], shares[service])
+            found = [position for _, position in dialog.waiting(tx.endpoint.limits, most)]
+            used = len(found)
+            if found:
+                yield key, service, found
+            elif key not in tx.machines:  # after a restart it was not known how full it is
+                flow.waiting.drop(key)
+        left, rooms[service] = left - used, rooms[service] - used
+
+
+def _waiting(tx: Overlay) -> dict[DialogKey, str]:
+    """Return the dialogs that may have a turn, the first one first, and their services."""
+    limits = tx.endpoint.limits
+    opened = tx.machines.items() if tx.turns.opens else ()
+    own = (key for key, machine in opened if machine.dialog.has_room(limits))
+    found: dict[DialogKey, str] = {}
+    for key in chain(tx.turns.room, own):
+        dialog = tx.dialog(key)
+        if dialog is not None:
+            found[key] = dialog.far_service
+    return found
+
+
+def _retry(tx: Overlay, key: DialogKey) -> int:
+    """Let a dialog retry, if its timer was not due; returns for how many messages that is.
+
+    What this transaction has done to the dialog counts: where it was acknowledged or has ended
+    nothing is lost, and where its timer was due it has retried.
+    """
+    committed, machine = tx.endpoint.dialogs.get(key), _take(tx, key)
+    if not machine.dialog.is_retrying:
+        return 0
+    has_retried = key in tx.turns.hurried or (
+        committed is not None and committed.attempt < machine.dialog.attempt
+    )
+    tx.turns.hurried.add(key)
+    return 0 if has_retried else machine.retry()
+
+
+def _take(tx: Overlay, key: DialogKey) -> Machine:
     machine = tx.machine(key)
     assert machine is not None
     tx.heed(machine)
@@ -146,6 +131,3 @@ def _reach(positions: list[int], free: int) -> int:
             break
         reach = position
     return reach
-
-
-__all__ = ["Turns"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from xmlschema import XMLSchema
 
     from streams.node.catalog_view import Contract, MessageType
-    from streams.node.endpoint.endpoint import Endpoint
+    from streams.node.endpoint.committed import CommittedState
 
 _NOT_A_TYPE_HERE = Refusal(Number.TYPE_UNKNOWN, Number.TYPE_NOT_ACCEPTED)
 _NOT_IN_CONTRACT = Refusal(Number.TYPE_OUTSIDE_CONTRACT, Number.TYPE_NOT_ACCEPTED)
@@ -55,7 +55,7 @@ class AnyBody(dict[tuple[str, str, str, bool], bool]):
     remembers what the catalog says at one version.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: CommittedState) -> None:
         super().__init__()
         self._endpoint = endpoint
 

@@ -1,0 +1,241 @@
+"""The overlay of a transaction: copies of what it touches, and the records that come out of it.
+
+What accepts messages, executes statements and makes records (``accept_message``, ``execute``,
+``effects_to_records``, ``turns``) works on it; ``transaction`` decides which input gets to which.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from streams.errors import ConversationEvent, EventKind, Number
+from streams.node.endpoint.committed import CommittedState
+from streams.node.endpoint.flows import UNLIMITED, Flow
+from streams.node.endpoint.groups import DialogKey
+from streams.node.endpoint.notices import Notices
+from streams.node.endpoint.output import CommandResult, OutFrame, QueueMessage
+from streams.node.endpoint.seen import Seen
+from streams.node.endpoint.validation import AnyBody, judge
+from streams.node.events import Event, event
+from streams.protocol import Command, Dialog, Header, Machine, Message, Parties, Refusal, Source
+from streams.routing import broker_key
+
+
+class Bodies(Protocol):
+    """Where bodies are read again: they are not written twice, only their positions are kept.
+
+    Whoever needs several asks for them together: they are read in the order of their positions.
+    """
+
+    def commands(self, positions: Collection[int]) -> Mapping[int, Command]:
+        """Return the commands at these positions of ``cmd``."""
+
+    def messages(self, positions: Collection[int]) -> Mapping[int, Message]:
+        """Return the message frames at these positions of ``in``."""
+
+
+@dataclass(slots=True)
+class _Frames:
+    """Message frames of ``in`` that are read again: those that were read together, and others."""
+
+    bodies: Bodies
+    _together: Mapping[int, Message] = field(default_factory=dict)
+
+    def read(self, positions: Collection[int]) -> None:
+        """Read what is needed next, instead of what was before."""
+        self._together = self.bodies.messages(positions) if positions else {}
+
+    def at(self, position: int) -> Message:
+        """Return the message frame at a position."""
+        found = self._together.get(position)
+        return found if found is not None else self.bodies.messages((position,))[position]
+
+
+@dataclass(slots=True)
+class Turns:
+    """The dialogs ``room``, whose turn it is, and with ``opens`` those that the transaction opens.
+
+    ``hurried`` are dialogs that have retried at their turn, ``added`` the flows of all that had a
+    turn: both are known when it is committed.
+    """
+
+    room: Sequence[DialogKey] = ()
+    opens: bool = True
+    hurried: set[DialogKey] = field(default_factory=set)
+    added: list[Flow] = field(default_factory=list)
+
+
+@dataclass(slots=True, weakref_slot=True)
+class Overlay:
+    """What a transaction has touched and made so far; ``now`` is epoch milliseconds.
+
+    Nothing in it refers to it: no reference cycles, so reference counting frees it at once.
+
+    ``most`` is how many frames and queue messages it shall have at most, ``planned`` how many it
+    has so far. An input is never cut in two, so one may go beyond that; what waits for its turn
+    (``turns``) takes only what is left.
+
+    ``own`` are messages for the system service: in no queue, as the database has read them.
+    ``records`` and ``chunks`` are what was written of its dialogs, if anything was: a chunk that is
+    ``None`` was deleted. ``probed`` are the dialogs that were let look again.
+    ``repeated`` is how many statements were seen before.
+    """
+
+    endpoint: CommittedState
+    bodies: Bodies
+    now: int
+    left_out: int
+    timers: bool = True
+    most: int = UNLIMITED
+    turns: Turns = field(default_factory=Turns)
+    planned: int = 0
+    statements: int = 0
+    frames: list[OutFrame] = field(default_factory=list)
+    queued: list[QueueMessage] = field(default_factory=list)
+    results: list[CommandResult] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    machines: dict[DialogKey, Machine] = field(default_factory=dict)
+    transmitted: set[DialogKey] = field(default_factory=set)
+    own: list[QueueMessage] = field(default_factory=list)
+    records: dict[DialogKey, bytes] = field(default_factory=dict)
+    chunks: dict[DialogKey, dict[int, bytes | None]] = field(default_factory=dict)
+    probed: Sequence[DialogKey] = ()
+    seen: dict[Source, Seen] = field(default_factory=dict)
+    repeated: int = 0
+    notices: Notices = field(init=False)
+    any_body: AnyBody = field(init=False)
+    _commands: dict[int, Command] = field(default_factory=dict)
+    _frames: _Frames = field(init=False)
+    _admitted: dict[uuid.UUID, tuple[Parties, Machine]] = field(default_factory=dict)
+    _by_group: dict[tuple[str, uuid.UUID], list[Machine]] | None = None  # few ask for a group
+
+    def __post_init__(self) -> None:
+        self.notices = Notices(self.endpoint, self.now)
+        self._frames = _Frames(self.bodies)
+        self.any_body = AnyBody(self.endpoint)
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether further inputs are better left to the next transaction."""
+        return self.planned >= self.most
+
+    # --- dialogs ---------------------------------------------------------------------------------
+
+    def machine(self, key: DialogKey) -> Machine | None:
+        """Return the machine of a dialog, on a copy of what is committed; ``None``: no such one."""
+        machine = self.machines.get(key)
+        if machine is None:
+            dialog = self.endpoint.dialogs.get(key)
+            if dialog is None:
+                return None
+            machine = self.adopt(key, dialog.copy())
+        return machine
+
+    def service_of(self, database: str, group: uuid.UUID) -> str | None:
+        """Return the service that a conversation group belongs to; ``None``: there is no such."""
+        if self._by_group is None:
+            self._by_group = {}
+            for machine in self.machines.values():
+                self.joins(machine)
+        for machine in self._by_group.get((database, group), ()):
+            if machine.dialog.group == group:  # else it was moved
+                return machine.dialog.service
+        for key in self.endpoint.members(database, group):
+            if key not in self.machines:
+                return self.endpoint.dialogs[key].service
+        return None
+
+    def joins(self, machine: Machine) -> None:
+        """Note that a dialog of the overlay belongs to the group that it says now."""
+        if self._by_group is not None:
+            about = machine.dialog.database, machine.dialog.group
+            self._by_group.setdefault(about, []).append(machine)
+
+    def adopt(self, key: DialogKey, dialog: Dialog) -> Machine:
+        """Take a dialog into the overlay."""
+        service = self.endpoint.service(dialog.database, dialog.service)
+        machine = Machine(
+            dialog,
+            self.now,
+            self.endpoint.limits,
+            self.left_out,
+            self._frames.at,
+            broker_key,
+            partial(_judge, self.endpoint, self.any_body, dialog),
+            service is None or service.queue_on,
+            at_once=not self.endpoint.flows.of(dialog).stalled,
+            applied_until=self.endpoint.applied_until,
+        )
+        self.machines[key] = machine
+        self.joins(machine)
+        return machine
+
+    def command_at(self, position: int) -> Command:
+        """Return a command of this run, or one that :meth:`close` has read again."""
+        return self._commands[position]
+
+    def dialog(self, key: DialogKey) -> Dialog | None:
+        """Return a dialog as it is by now, without taking it into the overlay."""
+        machine = self.machines.get(key)
+        return machine.dialog if machine is not None else self.endpoint.dialogs.get(key)
+
+    def heed(self, machine: Machine) -> None:
+        """Do what the database was told about its conversations: NEW_BROKER, DROP SERVICE ..."""
+        if machine.heeded:
+            return
+        machine.heeded = True
+        dialog, here = machine.dialog, Number.CONVERSATIONS_ENDED_HERE
+        epoch = self.endpoint.error_epoch(dialog.database)
+        if not self.endpoint.is_alive(dialog):  # whoever has its old id is not spoken to any more
+            machine.broker_error(here)
+        elif self.endpoint.service(dialog.database, dialog.service) is None:
+            machine.service_dropped()
+        elif dialog.error_epoch < epoch:
+            machine.broker_error(here, Number.CONVERSATIONS_ENDED_THERE)
+        dialog.error_epoch = max(dialog.error_epoch, epoch)
+
+    # --- statements ------------------------------------------------------------------------------
+
+    def seen_of(self, source: Source) -> Seen:
+        """Return what a source has said before."""
+        return self.seen.get(source) or self.endpoint.seen.get(source) or Seen()
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def tell(self, kind: EventKind, **fields: object) -> None:
+        """Emit an event of this instance."""
+        self.events.append(
+            event(kind, at=self.now, instance=self.endpoint.instance, **fields)  # type: ignore[arg-type]
+        )
+
+    def report(self, key: DialogKey, subclass: ConversationEvent) -> None:
+        """Tell what has become of a conversation (event 124)."""
+        dialog = self.machines[key].dialog
+        self.tell(
+            EventKind.CONVERSATION,
+            conversation=dialog.conversation,
+            database=dialog.database,
+            from_initiator=dialog.is_initiator,
+            subclass=subclass,
+            state=dialog.state.name,
+            from_service=dialog.service,
+            to_service=dialog.far_service,
+        )
+
+
+def _judge(
+    endpoint: CommittedState, any_body: AnyBody, dialog: Dialog, header: Header, body: bytes
+) -> Refusal | None:
+    if any_body[dialog.database, dialog.contract, header.type, not dialog.is_initiator]:
+        return None
+    return judge(
+        dialog,
+        endpoint.contract(dialog.database, dialog.contract),
+        endpoint.message_type(dialog.database, header.type),
+        header,
+        body,
+    )
