@@ -37,7 +37,8 @@ _LOCK = "protocol/lock.py"
 _PARKING = "protocol/parking.py"
 _CLOSING = "protocol/closing.py"
 _DIALOG = "protocol/dialog.py"
-_ENDPOINT = "node/endpoint/committed.py"
+_COMMITTED = "node/endpoint/committed.py"
+_MERGING = "node/endpoint/endpoint.py"
 _FORWARDER = "node/forwarder/decide.py"
 _RECEPTION = "node/endpoint/accept_message.py"
 _CLAIMS = "node/mirroring/claims.py"
@@ -225,19 +226,19 @@ MUTANTS = (
     # --- the endpoint worker
     Mutant(
         "do not re-arm timers on abort",
-        _ENDPOINT,
+        _MERGING,
         "            self.arm(key)\n",
         "            pass\n",
     ),
     Mutant(
         "do not look at what waits after a restart",
-        _ENDPOINT,
+        _COMMITTED,
         "        if key in self._waiting:\n            self._probes[key] = None\n",
         "        pass\n",
     ),
     Mutant(
         "do not wake who waits for the catalog",
-        _ENDPOINT,
+        _COMMITTED,
         "        self._probes.update(self._waiting)\n",
         "",
     ),
