@@ -44,7 +44,7 @@ _SENDING = "protocol/sending.py"
 _RECEIVING = "protocol/receiving.py"
 _MACHINE = "protocol/machine.py"
 _LOCK = "protocol/lock.py"
-_ENDPOINT = "node/endpoint/committed.py"
+_COMMITTED = "node/endpoint/committed.py"
 _RECEPTION = "node/endpoint/accept_message.py"
 _TRANSACTION = "node/endpoint/transaction.py"
 
@@ -546,7 +546,7 @@ MUTANTS = (
     ),
     KafkaMutant(
         "let a dialog live whose broker id has changed",
-        _ENDPOINT,
+        _COMMITTED,
         "        return known == had or broker_key(known) == broker_key(had)\n",
         "        return True\n",
         "node/test_transactions.py",
