@@ -81,8 +81,9 @@ def event_words(event: Event) -> Words:
 
 
 def _conversation(event: Event) -> Words:
-    where, state = event.get("database", ""), event.get("state")
-    text = f"{where}: {State[state].value}" if state else f"{where}:"
+    where, state = event.get("database", ""), event.get("state") or ""
+    known = State.__members__.get(state)  # anybody may say that it has another one
+    text = f"{where}: {known.value if known else state}".rstrip()
     if event["error"]:
         return Shape.TROUBLE, text, None, f" {_reason(event)}"
     return Shape.NOTE, text, None, ""

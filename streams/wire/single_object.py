@@ -72,6 +72,8 @@ class Codec:
         """Learn an older or newer writer's schema; returns its prefix."""
         try:
             prefix, parsed = prefix_of(schema), fastavro.parse_schema(schema)
+            if not isinstance(schema, dict) or schema.get("type") != "record":
+                raise ValueError("not one of a record")
             if not is_bounded(schema):
                 raise ValueError("values take no bytes, or types nest without end")
             self._writers.setdefault(prefix, parsed)

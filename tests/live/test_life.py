@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from streams.diagram import Links, Shape, mermaid_text, svg_text
-from streams.errors import Number, SurroundingsError
+from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import Cluster
 from streams.live.life import (
     Bounds,
@@ -22,10 +22,11 @@ from streams.live.life import (
     read_dialog,
     read_life,
 )
-from streams.live.life.records import Broken, Frame, Record, Said
+from streams.live.life.records import Broken, Frame, Record, Said, Told
 from streams.protocol import Limits, State
 from streams.routing import Verdict
 from streams.topology import Topology
+from streams.wire import decode_event, encode_event
 from tests.live.lives import MIDDLE, arrows, chosen, lived, said
 from tests.running import System, running
 from tests.workers.rig import QUICK
@@ -196,6 +197,13 @@ def test_what_nobody_can_read_is_drawn_at_an_instance_of_which_nothing_else_is_k
     diagram = draw_life(life)
     assert [each.place for each in diagram.participants] == [("GatewayD",)]
     assert "no text" in svg_text(diagram) and "no text" in mermaid_text(diagram)
+
+
+def test_a_state_that_no_dialog_has_is_told_as_it_is() -> None:
+    event = {"event": int(EventKind.CONVERSATION), "at": 1, "instance": "ServerA", "state": "odd"}
+    told = Told(decode_event(encode_event(event)), "event/0@7")
+    life = build_life(uuid.UUID(int=1), [told], Topology({}), 0, [])
+    assert "odd" in svg_text(draw_life(life))
 
 
 def test_a_cluster_that_is_away_is_told() -> None:

@@ -21,6 +21,7 @@ from streams.wire.evolution import (
     announcement,
     is_schema,
     learn,
+    learned_schemas,
     read_admission,
     read_announcement,
     schema_key,
@@ -127,3 +128,12 @@ def test_a_body_is_anything_and_an_acknowledgement_has_a_schema() -> None:
     assert unannounced(FRAME, None, announced) is None
     told = unannounced(FRAME, ACK.prefix, announced - {ACK.prefix})
     assert told == f"the acknowledgement in the schema {ACK.prefix[2:].hex()}"
+
+
+@pytest.mark.parametrize("schema", [[], ["null", "string"], "string", {"type": "string"}])
+def test_what_is_learned_can_be_learned_elsewhere(schema: object) -> None:
+    """Captures and Spark's executors are told all that is known, and take only records."""
+    known = learned_schemas()
+    with pytest.raises(MalformedError, match="not one of a record"):
+        learn("//schema/Route.strange", schema)
+    assert learned_schemas() == known
