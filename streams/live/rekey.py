@@ -26,8 +26,7 @@ from streams.kafka import (
     headers_of,
     read_live,
 )
-from streams.node import DialogKey, Request, Seen
-from streams.protocol import Dialog, Source
+from streams.protocol import Dialog, DialogKey, Request, Seen, Source
 from streams.wire import MalformedError
 from streams.wire.partition import partition_of
 from streams.wire.records import MOVED

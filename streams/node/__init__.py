@@ -7,7 +7,6 @@ from streams.node.catalog_view import CatalogView, Contract, MessageType, Servic
 from streams.node.endpoint.dialogs import Dialogs
 from streams.node.endpoint.endpoint import Endpoint
 from streams.node.endpoint.flows import PROBES, UNLIMITED
-from streams.node.endpoint.groups import DialogKey
 from streams.node.endpoint.moving import Moves, moves_of
 from streams.node.endpoint.output import CommandResult, OutFrame, QueueMessage
 from streams.node.endpoint.overlay import Bodies
@@ -16,11 +15,9 @@ from streams.node.endpoint.route_requests import (
     BeginNotice,
     Configuration,
     MissingRoute,
-    Request,
     TryAgain,
     parse_missing_route,
 )
-from streams.node.endpoint.seen import Said, Seen
 from streams.node.endpoint.transaction import Transaction
 from streams.node.events import Event, event
 from streams.node.forwarder.decide import Forwarder
@@ -31,9 +28,9 @@ from streams.node.forwarder.ports import EnvelopeCodec, HopView, Roles
 from streams.node.liveness.far_presence import FarPresence
 from streams.node.liveness.kafka_clock import KafkaClock
 from streams.node.liveness.precedence import member_name
-from streams.node.liveness.presence import EACH_SECOND, LONGEST_PERIOD, SILENCE, Presence, period_of
+from streams.node.liveness.presence import EACH_SECOND, SILENCE, Presence, period_of
 from streams.node.liveness.slot_owners import FRESH, LEFT, MANY, SlotOwners, SlotState
-from streams.node.mirroring.claims import Claim, answer_in, claims_of
+from streams.node.mirroring.claims import answer_in, claims_of
 from streams.node.mirroring.mirror import MirroredRoute, Pair, RoleAnswer, RouteState, Step
 from streams.node.mirroring.owners import held_epoch, home_of, narrowed, owner_of, pairs_at
 from streams.node.mirroring.principals import Peers, Principals
@@ -44,7 +41,6 @@ __all__ = [
     "FRESH",
     "HELD",
     "LEFT",
-    "LONGEST_PERIOD",
     "MANY",
     "PROBES",
     "SILENCE",
@@ -52,12 +48,10 @@ __all__ = [
     "BeginNotice",
     "Bodies",
     "CatalogView",
-    "Claim",
     "CommandResult",
     "Configuration",
     "Contract",
     "Copy",
-    "DialogKey",
     "Dialogs",
     "Endpoint",
     "EnvelopeCodec",
@@ -84,13 +78,10 @@ __all__ = [
     "ReadyQueue",
     "ReadyRow",
     "Record",
-    "Request",
     "RetentionFloor",
     "RoleAnswer",
     "Roles",
     "RouteState",
-    "Said",
-    "Seen",
     "Service",
     "SlotOwners",
     "SlotState",

@@ -10,6 +10,7 @@ from streams.protocol.dialog import (
     DEFAULT_PRIORITY,
     EVERYTHING,
     Dialog,
+    DialogKey,
     Limits,
 )
 from streams.protocol.effects import (
@@ -42,7 +43,10 @@ from streams.protocol.frames import (
     Status,
     request_owner,
 )
+from streams.protocol.heartbeat import LONGEST_PERIOD, Claim
 from streams.protocol.machine import Machine, Refusal
+from streams.protocol.request import Request
+from streams.protocol.seen import Said, Seen
 from streams.protocol.states import REFUSALS, TRANSITIONS, Input, State
 
 __all__ = [
@@ -54,6 +58,7 @@ __all__ = [
     "END_DIALOG",
     "ERROR",
     "EVERYTHING",
+    "LONGEST_PERIOD",
     "REFUSALS",
     "TRANSITIONS",
     "UNPROVOKED",
@@ -61,9 +66,11 @@ __all__ = [
     "Acknowledgement",
     "Cause",
     "Chunk",
+    "Claim",
     "Command",
     "CommandKind",
     "Dialog",
+    "DialogKey",
     "Effect",
     "Enqueue",
     "EnqueueError",
@@ -79,7 +86,10 @@ __all__ = [
     "Parties",
     "Refusal",
     "Report",
+    "Request",
     "Run",
+    "Said",
+    "Seen",
     "SendAck",
     "SendError",
     "Source",

@@ -22,6 +22,9 @@ DAY = 86_400_000
 EVERYTHING = 2**63 - 1
 """An instant (epoch milliseconds) after all others."""
 
+DialogKey = tuple[str, uuid.UUID, bool]
+"""(database, conversation id, is initiator)"""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams.node import DialogKey, Transaction
-from streams.protocol import CHUNK, Dialog, Limits, State
+from streams.node import Transaction
+from streams.protocol import CHUNK, Dialog, DialogKey, Limits, State
 from streams.simulator.codec import HEADER
 from streams.simulator.storage import Store
 

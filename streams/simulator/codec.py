@@ -18,8 +18,8 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from streams.node import HopView, Request
-from streams.protocol import Ack, Command, Dialog, Header, Journey, Parties, Status
+from streams.node import HopView
+from streams.protocol import Ack, Command, Dialog, Header, Journey, Parties, Request, Status
 
 T = TypeVar("T")
 _Turn = Callable[[Any], Any]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from streams.node import CatalogView, DialogKey, Endpoint, Transaction, TrimPoint, narrowed
-from streams.protocol import Command, CommandKind, Message, Status
+from streams.node import CatalogView, Endpoint, Transaction, TrimPoint, narrowed
+from streams.protocol import Command, CommandKind, DialogKey, Message, Status
 from streams.simulator.clock import MILLISECOND, Alarm
 from streams.simulator.instance import Instance
 from streams.simulator.storage import (

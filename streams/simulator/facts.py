@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from streams.errors import EventKind, Number
-from streams.node import DialogKey, Event, QueueMessage, Record
-from streams.protocol import Command, CommandKind
+from streams.node import Event, QueueMessage, Record
+from streams.protocol import Command, CommandKind, DialogKey
 from streams.routing import Origin
 
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from streams.node import (
     HELD,
     CatalogView,
-    Claim,
     Forwarder,
     Holding,
     Outcome,
@@ -21,6 +20,7 @@ from streams.node import (
     Record,
     claims_of,
 )
+from streams.protocol import Claim
 from streams.routing import Origin
 from streams.simulator.clock import MILLISECOND, Alarm
 from streams.simulator.codec import Codec, Hop

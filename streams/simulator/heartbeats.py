@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from streams.node import Claim, Presence
+from streams.node import Presence
+from streams.protocol import Claim
 from streams.simulator.clock import SECOND, Clock
 
 BEAT = SECOND

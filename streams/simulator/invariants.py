@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streams.errors import EventKind, Number
-from streams.node import Copy, DialogKey, Endpoint, Outcome, QueueMessage, Record, Transaction
-from streams.protocol import CHUNK, Chunk, CommandKind, Dialog, Flag, Limits, State
+from streams.node import Copy, Endpoint, Outcome, QueueMessage, Record, Transaction
+from streams.protocol import CHUNK, Chunk, CommandKind, Dialog, DialogKey, Flag, Limits, State
 from streams.routing import Origin, broker_key
 from streams.simulator.bounds import crowds, excesses
 from streams.simulator.clock import SECOND, Chance, Clock

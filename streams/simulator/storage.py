@@ -7,21 +7,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streams.errors import UsageError
-from streams.node import (
-    DialogKey,
-    OutFrame,
-    QueueMessage,
-    Request,
-    Seen,
-    Transaction,
-    TrimPoint,
-)
+from streams.node import OutFrame, QueueMessage, Transaction, TrimPoint
 from streams.protocol import (
     Acknowledgement,
     Chunk,
     Command,
     Dialog,
+    DialogKey,
     Message,
+    Request,
+    Seen,
     Source,
     Status,
 )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from streams.errors import Number
-from streams.node import LONGEST_PERIOD, Claim
+from streams.protocol import LONGEST_PERIOD, Claim
 from streams.protocol.frames import (
     Ack,
     Flag,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streams.node import Claim
+from streams.protocol import Claim
 from streams.wire.codecs import PRESENCE, claims_in, decode_presence, period_in
 from streams.wire.glance import number as _number
 from streams.wire.packing import pack_long, pack_string

@@ -19,8 +19,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from streams.node import DialogKey, Request, Said, Seen
-from streams.protocol import Chunk, Dialog, Source, State
+from streams.protocol import Chunk, Dialog, DialogKey, Request, Said, Seen, Source, State
 from streams.wire.familiar import Familiar
 from streams.wire.records import key_of
 from streams.wire.single_object import Codec, MalformedError, Record

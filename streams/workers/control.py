@@ -20,15 +20,8 @@ from streams.kafka import (
     Producer,
     is_forbidden,
 )
-from streams.node import (
-    SILENCE,
-    CatalogView,
-    Claim,
-    KafkaClock,
-    SlotState,
-    catalog_of,
-    claims_of,
-)
+from streams.node import SILENCE, CatalogView, KafkaClock, SlotState, catalog_of, claims_of
+from streams.protocol import Claim
 from streams.settings import NO_CREDENTIALS, Credentials
 from streams.wire import encode_presence
 from streams.wire.evolution import ADMITS, ANNOUNCED, admission, announcement

@@ -21,7 +21,7 @@ from streams.kafka import (
     take,
     watermarks,
 )
-from streams.node import LONGEST_PERIOD
+from streams.protocol import LONGEST_PERIOD
 from streams.wire import MalformedError, decode_presence, period_in
 
 log = logging.getLogger("hopline.control")

@@ -13,16 +13,8 @@ import threading
 import time
 
 from streams.kafka import Message
-from streams.node import (
-    EACH_SECOND,
-    MANY,
-    SILENCE,
-    Claim,
-    KafkaClock,
-    Presence,
-    SlotOwners,
-    period_of,
-)
+from streams.node import EACH_SECOND, MANY, SILENCE, KafkaClock, Presence, SlotOwners, period_of
+from streams.protocol import Claim
 from streams.wire import MalformedError
 from streams.wire.heartbeats import HeartbeatReader
 

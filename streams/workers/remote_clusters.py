@@ -28,7 +28,8 @@ from streams.kafka import (
     stated_cluster,
     take,
 )
-from streams.node import CatalogView, Claim, FarPresence, KafkaClock
+from streams.node import CatalogView, FarPresence, KafkaClock
+from streams.protocol import Claim
 from streams.settings import Credentials
 from streams.topology import Cluster as Stated
 from streams.wire import MalformedError, Topics

@@ -11,8 +11,8 @@ import pytest
 
 from streams.embedded import find_java, kafka_jars
 from streams.errors import text_of
-from streams.node.endpoint.seen import KEPT
 from streams.protocol import Cause, CommandKind, Source
+from streams.protocol.seen import KEPT
 from streams.schema import load
 from streams.wire.partition import partition_of
 from streams.wire.records import read_command

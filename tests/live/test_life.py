@@ -22,7 +22,7 @@ from streams.live.life import (
     read_dialog,
     read_life,
 )
-from streams.live.life.records import Broken, Frame, Record, Said, Told
+from streams.live.life.records import Broken, BrokerEvent, Frame, Record, Said
 from streams.protocol import Limits, State
 from streams.routing import Verdict
 from streams.topology import Topology
@@ -201,7 +201,7 @@ def test_what_nobody_can_read_is_drawn_at_an_instance_of_which_nothing_else_is_k
 
 def test_a_state_that_no_dialog_has_is_told_as_it_is() -> None:
     event = {"event": int(EventKind.CONVERSATION), "at": 1, "instance": "ServerA", "state": "odd"}
-    told = Told(decode_event(encode_event(event)), "event/0@7")
+    told = BrokerEvent(decode_event(encode_event(event)), "event/0@7")
     life = build_life(uuid.UUID(int=1), [told], Topology({}), 0, [])
     assert "odd" in svg_text(draw_life(life))
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from streams.node import CatalogView, Claim, Pair, answer_in, catalog_of, claims_of
+from streams.node import CatalogView, Pair, answer_in, catalog_of, claims_of
+from streams.protocol import Claim
 from streams.topology import Role, failover
 
 from .test_mirror import ADDRESSES, TOPOLOGY

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from streams.errors import EventKind
 from streams.node import (
-    Claim,
     Forwarder,
     MirroredRoute,
     Outcome,
@@ -26,7 +25,7 @@ from streams.node import (
     catalog_of,
     claims_of,
 )
-from streams.protocol import DEFAULT, Ack, Header, Journey, Limits, Parties
+from streams.protocol import DEFAULT, Ack, Claim, Header, Journey, Limits, Parties
 from streams.routing import Origin, parse_address
 from streams.topology import Role, Topology, failover
 from streams.topology.yaml_file import read_document

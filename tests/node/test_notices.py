@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping
 
 from streams.errors import Number
 from streams.node import Endpoint, Transaction, catalog_of
-from streams.node.endpoint.route_requests import Request
 from streams.node.endpoint.timers import AT_ONCE
-from streams.protocol import Command, CommandKind, Message, Status, request_owner
+from streams.protocol import Command, CommandKind, Message, Request, Status, request_owner
 from streams.routing import SYSTEM_SERVICE
 from streams.topology import Topology, apply_sql
 

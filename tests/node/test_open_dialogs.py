@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.node import Dialogs
-from streams.node.endpoint.groups import DialogKey, Groups
+from streams.node.endpoint.groups import Groups
 from streams.node.endpoint.timers import AT_ONCE, NEAR, Timers
-from streams.protocol import Chunk, Dialog, State
+from streams.protocol import Chunk, Dialog, DialogKey, State
 from streams.wire.state import encode_chunk, encode_dialog, unpack_dialog
 
 from .harness import conversation

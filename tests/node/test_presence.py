@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streams.node import LONGEST_PERIOD, MANY, SILENCE, Holding, Presence, period_of
+from streams.node import MANY, SILENCE, Holding, Presence, period_of
+from streams.protocol import LONGEST_PERIOD
 
 from .evidence import shows
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from streams.errors import EventKind
-from streams.node.endpoint.seen import KEPT
 from streams.protocol import Cause, Command, CommandKind, Source
+from streams.protocol.seen import KEPT
 from streams.wire.records import command_record
 
 from .harness import Net, conversation

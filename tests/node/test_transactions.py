@@ -8,8 +8,7 @@ from typing import Any
 
 from streams.errors import EventKind
 from streams.node import Endpoint, catalog_of
-from streams.node.endpoint.groups import DialogKey
-from streams.protocol import Limits, Machine, State
+from streams.protocol import DialogKey, Limits, Machine, State
 
 from .evidence import shows
 from .harness import conversation, topology

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.node import Claim, Request, Seen
 from streams.protocol import (
     Ack,
     Acknowledgement,
     Chunk,
+    Claim,
     Command,
     Dialog,
     Flag,
@@ -27,6 +27,8 @@ from streams.protocol import (
     Journey,
     Message,
     Parties,
+    Request,
+    Seen,
     Status,
 )
 from streams.schema import NAMES, load

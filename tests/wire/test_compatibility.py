@@ -17,11 +17,11 @@ import avro.schema
 import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
-from streams.node import Claim, Request, Said, Seen
 from streams.protocol import (
     Ack,
     Cause,
     Chunk,
+    Claim,
     Command,
     CommandKind,
     Dialog,
@@ -29,6 +29,9 @@ from streams.protocol import (
     Header,
     Journey,
     Parties,
+    Request,
+    Said,
+    Seen,
     Source,
     State,
     Status,

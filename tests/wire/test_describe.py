@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from streams.cli.record_text import what
 from streams.cli.value_text import clock, instant
-from streams.node import Request
 from streams.protocol import (
     END_DIALOG,
     ERROR,
@@ -25,6 +24,7 @@ from streams.protocol import (
     Header,
     Journey,
     Parties,
+    Request,
     Status,
 )
 from streams.wire import Topics, encode_ack, encode_event, encode_presence, encode_result

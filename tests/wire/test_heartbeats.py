@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.node import Claim
+from streams.protocol import Claim
 from streams.wire import (
     MalformedError,
     claims_in,

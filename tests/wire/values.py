@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from streams.node import Request, Said, Seen
 from streams.protocol import (
     Ack,
     Cause,
@@ -16,6 +15,9 @@ from streams.protocol import (
     Header,
     Journey,
     Parties,
+    Request,
+    Said,
+    Seen,
     Source,
     State,
     Status,

@@ -11,13 +11,8 @@ import pytest
 
 from streams.client import Client, Conversation
 from streams.kafka import Message, deploy, headers_of, partitions_of, read_live
-from streams.node.endpoint.route_requests import (
-    MISSING_ROUTE,
-    MissingRoute,
-    Request,
-    parse_missing_route,
-)
-from streams.protocol import Limits, request_owner
+from streams.node.endpoint.route_requests import MISSING_ROUTE, MissingRoute, parse_missing_route
+from streams.protocol import Limits, Request, request_owner
 from streams.protocol import Message as Frame
 from streams.report import read_facts
 from streams.topology import Topology, apply_sql, load

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from streams.kafka import Cluster, Message, deploy
-from streams.node import Claim, KafkaClock, SlotState
+from streams.node import KafkaClock, SlotState
+from streams.protocol import Claim
 from streams.wire import encode_presence
 from streams.workers import Control
 from streams.workers.heartbeats import Heartbeats

@@ -10,8 +10,7 @@ import pytest
 from streams.client import Conversation
 from streams.errors import EventKind, Number, SurroundingsError
 from streams.kafka import Message, deploy
-from streams.node import DialogKey
-from streams.protocol import Limits, State
+from streams.protocol import DialogKey, Limits, State
 from streams.topology import Topology, load
 from streams.wire import decode_journey
 from streams.wire.records import HOP, MESSAGE, header_of

@@ -11,8 +11,7 @@ import pytest
 from streams.client import Conversation
 from streams.kafka import headers_of, read_all
 from streams.live.failover import move_role
-from streams.node import Claim
-from streams.protocol import Limits
+from streams.protocol import Claim, Limits
 from streams.resources import topologies_dir
 from streams.topology import Topology, load
 from streams.topology.yaml_file import read_document

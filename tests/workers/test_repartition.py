@@ -23,8 +23,7 @@ from streams.kafka import (
 from streams.live.rekey import State, joint
 from streams.live.repartition import Repartitioned, repartition, together
 from streams.live.statements import Script, plan_script, publish_script
-from streams.node import Request
-from streams.protocol import Cause, Source
+from streams.protocol import Cause, Request, Source
 from streams.resources import topologies_dir
 from streams.topology import hosts_of, load, pairs_of
 from streams.wire.partition import partition_of

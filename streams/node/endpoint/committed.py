@@ -13,12 +13,11 @@ from itertools import islice
 from streams.node.catalog_view import CatalogView, Contract, MessageType, Service
 from streams.node.endpoint.dialogs import Dialogs
 from streams.node.endpoint.flows import UNLIMITED, Flows
-from streams.node.endpoint.groups import DialogKey, Groups
+from streams.node.endpoint.groups import Groups
 from streams.node.endpoint.retention import RetentionFloor, TrimPoint
-from streams.node.endpoint.route_requests import Request, anywhere
-from streams.node.endpoint.seen import Seen
+from streams.node.endpoint.route_requests import anywhere
 from streams.node.endpoint.timers import AT_ONCE, Timers
-from streams.protocol import EVERYTHING, Dialog, Limits, Source, State
+from streams.protocol import EVERYTHING, Dialog, DialogKey, Limits, Request, Seen, Source, State
 from streams.routing import Instance, broker_key
 
 

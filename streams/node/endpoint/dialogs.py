@@ -6,8 +6,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 
-from streams.node.endpoint.groups import DialogKey
-from streams.protocol import Dialog
+from streams.protocol import Dialog, DialogKey
 
 Unpack = Callable[[bytes, uuid.UUID, Mapping[int, bytes]], Dialog]
 """Read the dialog of a conversation from its state record, and its chunks from theirs."""

@@ -9,7 +9,6 @@ from itertools import groupby
 from typing import cast
 
 from streams.errors import EventKind, Number, text_of
-from streams.node.endpoint.groups import DialogKey
 from streams.node.endpoint.output import OutFrame, QueueMessage, error_body
 from streams.node.endpoint.overlay import Overlay
 from streams.protocol import (
@@ -21,6 +20,7 @@ from streams.protocol import (
     Command,
     CommandKind,
     Dialog,
+    DialogKey,
     Effect,
     Enqueue,
     EnqueueError,

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 
 from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.flows import UNLIMITED
-from streams.node.endpoint.groups import DialogKey
 from streams.node.endpoint.overlay import Bodies, Turns
 from streams.node.endpoint.timers import AT_ONCE
 from streams.node.endpoint.transaction import Transaction
+from streams.protocol import DialogKey
 
 
 class Endpoint(CommittedState):

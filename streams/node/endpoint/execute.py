@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from streams.errors import ConversationEvent, Number
 from streams.node.endpoint.commands import begin, check_end, check_send
-from streams.node.endpoint.groups import DialogKey
 from streams.node.endpoint.overlay import Overlay
-from streams.protocol import Command, CommandKind, Machine
+from streams.protocol import Command, CommandKind, DialogKey, Machine
 
 
 def execute(tx: Overlay, position: int, command: Command) -> Number | None:

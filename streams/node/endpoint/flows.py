@@ -21,9 +21,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 
-from streams.node.endpoint.groups import DialogKey
 from streams.node.endpoint.oldest import Oldest
-from streams.protocol import Dialog, Limits, State
+from streams.protocol import Dialog, DialogKey, Limits, State
 
 UNLIMITED = sys.maxsize
 PROBES = 100

@@ -5,8 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 
-DialogKey = tuple[str, uuid.UUID, bool]
-"""(database, conversation id, is initiator)"""
+from streams.protocol import DialogKey
 
 
 class Groups:

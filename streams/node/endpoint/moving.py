@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streams.node.endpoint.endpoint import Endpoint
-from streams.node.endpoint.groups import DialogKey
 from streams.node.endpoint.retention import TrimPoint
+from streams.protocol import DialogKey
 
 TOO_MUCH = 10_000
 """So many records that could go are worth the trouble: some megabytes, and a minute of traffic."""

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streams.node.endpoint.committed import CommittedState
-from streams.node.endpoint.route_requests import BeginNotice, Configuration, Request, TryAgain
-from streams.protocol import Command, CommandKind, Machine, State, Status
+from streams.node.endpoint.route_requests import BeginNotice, Configuration, TryAgain
+from streams.protocol import Command, CommandKind, Machine, Request, State, Status
 from streams.routing import SYSTEM_SERVICE
 
 

@@ -15,13 +15,22 @@ from typing import Protocol
 from streams.errors import ConversationEvent, EventKind, Number
 from streams.node.endpoint.committed import CommittedState
 from streams.node.endpoint.flows import UNLIMITED, Flow
-from streams.node.endpoint.groups import DialogKey
 from streams.node.endpoint.notices import Notices
 from streams.node.endpoint.output import CommandResult, OutFrame, QueueMessage
-from streams.node.endpoint.seen import Seen
 from streams.node.endpoint.validation import AnyBody, judge
 from streams.node.events import Event, event
-from streams.protocol import Command, Dialog, Header, Machine, Message, Parties, Refusal, Source
+from streams.protocol import (
+    Command,
+    Dialog,
+    DialogKey,
+    Header,
+    Machine,
+    Message,
+    Parties,
+    Refusal,
+    Seen,
+    Source,
+)
 from streams.routing import broker_key
 
 

@@ -15,8 +15,7 @@ from heapq import nsmallest
 from operator import itemgetter
 from typing import NamedTuple
 
-from streams.node.endpoint.groups import DialogKey
-from streams.protocol import Dialog
+from streams.protocol import Dialog, DialogKey
 
 AT_ONCE = 250
 """So many dialogs are looked at between two turns of a worker: a few milliseconds."""

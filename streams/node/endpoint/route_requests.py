@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from xml.sax.saxutils import escape
 
-from streams.protocol import Limits, request_owner
+from streams.protocol import Limits, Request, request_owner
 from streams.routing import CONFIGURATION_SERVICE, SYSTEM_SERVICE
 from streams.topology.system import PREFIX
 from streams.xml_reader import parse_xml
@@ -25,21 +25,6 @@ from streams.xml_reader import parse_xml
 NOTICE = PREFIX + "BrokerConfigurationNotice"
 """The contract between a database and its configuration service."""
 MISSING_ROUTE = NOTICE + "/MissingRoute"
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a database remembers of one service; one state record. Times are epoch milliseconds.
-
-    ``conversation`` is the open request; where it has ended, nothing is asked before ``again_at``.
-    ``rounds`` counts the requests since the last route was found, ``total`` all of them.
-    """
-
-    service: str
-    rounds: int = 0
-    total: int = 0
-    conversation: uuid.UUID | None = None
-    again_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

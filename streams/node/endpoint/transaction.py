@@ -13,7 +13,6 @@ from streams.errors import EventKind, Number, text_of
 from streams.node.endpoint.accept_message import admit, answering
 from streams.node.endpoint.effects_to_records import perform, send_ack
 from streams.node.endpoint.execute import execute
-from streams.node.endpoint.groups import DialogKey
 from streams.node.endpoint.output import CommandResult
 from streams.node.endpoint.overlay import Overlay
 from streams.node.endpoint.turns import take_turns
@@ -23,6 +22,7 @@ from streams.protocol import (
     Acknowledgement,
     Cause,
     Command,
+    DialogKey,
     Fragment,
     Message,
     Status,

@@ -10,9 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import chain, takewhile
 
-from streams.node.endpoint.groups import DialogKey
 from streams.node.endpoint.overlay import Overlay
-from streams.protocol import Machine
+from streams.protocol import DialogKey, Machine
 
 GAP = 2_000
 """Between two bodies that are read: what lies there costs no more than so many records, a seek."""

@@ -20,6 +20,7 @@ import math
 from dataclasses import dataclass, field
 
 from streams.node.liveness.slot_owners import MANY
+from streams.protocol import LONGEST_PERIOD
 
 SILENCE = 5.0
 """Seconds without a change after which an instance counts as unreachable, in periods of one."""
@@ -29,9 +30,6 @@ STEP = 2.0
 
 EACH_SECOND = 200
 """How many names of a cluster give one heartbeat a second; all together write no more than that."""
-
-LONGEST_PERIOD = 60
-"""Seconds between two heartbeats at most, however many names there are."""
 
 
 def period_of(names: int) -> float:

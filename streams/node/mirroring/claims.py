@@ -7,26 +7,12 @@ catalog. Who asks both partners of a route looks at what each has claimed last.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from streams.node.catalog_view import CatalogView
 from streams.node.mirroring.mirror import Pair
+from streams.protocol import Claim
 from streams.routing import Database, Instance, broker_key
 from streams.topology import Role
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One mirrored database of an instance: its broker id, and its part in the pair."""
-
-    broker: str
-    principal: bool
-    epoch: int
-
-    @property
-    def role(self) -> Role:
-        """Return the part as a role."""
-        return Role.PRINCIPAL if self.principal else Role.MIRROR
 
 
 def claims_of(catalog: CatalogView | None, instance: str) -> tuple[Claim, ...]:
@@ -58,7 +44,7 @@ def answer_in(
     broker = pair.broker if found is None else found.broker_id
     claim = next((c for c in claims if broker_key(c.broker) == broker_key(broker or "")), None)
     if claim is not None:
-        return claim.role, claim.epoch
+        return (Role.PRINCIPAL if claim.principal else Role.MIRROR), claim.epoch
     if found is None:
         return Role.MIRROR, 0
     plain = (instance, found.name) not in catalog.mirrors

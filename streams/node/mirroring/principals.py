@@ -14,9 +14,9 @@ from typing import Protocol
 from streams.errors import EventKind
 from streams.node.catalog_view import CatalogView
 from streams.node.events import Event, event
-from streams.node.mirroring.claims import Claim, answer_in
+from streams.node.mirroring.claims import answer_in
 from streams.node.mirroring.mirror import MirroredRoute, Pair, RoleAnswer, Step
-from streams.protocol import Limits
+from streams.protocol import Claim, Limits
 from streams.routing import Address
 
 MOST_PAIRS = 10_000

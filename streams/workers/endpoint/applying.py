@@ -14,7 +14,8 @@ from typing import Any
 
 from streams.errors import Number, SurroundingsError
 from streams.kafka import Consumer, GoneError, Message, TopicPartition
-from streams.node import DialogKey, Transaction
+from streams.node import Transaction
+from streams.protocol import DialogKey
 from streams.protocol import Message as Frame
 from streams.workers.endpoint.allowance import BYTES
 from streams.workers.endpoint.inputs import (

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from streams.errors import EventKind, Number, text_of
 from streams.kafka import Cluster, Fetcher, Headers, Message, headers_of
-from streams.node import CommandResult, DialogKey, Moves, Transaction
-from streams.protocol import Acknowledgement, Command, Status
+from streams.node import CommandResult, Moves, Transaction
+from streams.protocol import Acknowledgement, Command, DialogKey, Status
 from streams.protocol import Message as Frame
 from streams.wire import MalformedError, Topics, UnknownSchemaError
 from streams.wire.partition import partition_of

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from streams.kafka import Message
-from streams.node import CatalogView, DialogKey, Endpoint, Transaction, TrimPoint
+from streams.node import CatalogView, Endpoint, Transaction, TrimPoint
+from streams.protocol import DialogKey
 from streams.workers.endpoint.allowance import BYTES, Allowance
 from streams.workers.endpoint.inputs import Bodies
 

@@ -23,8 +23,8 @@ from streams.kafka import (
     read_live,
     watermarks,
 )
-from streams.node import DialogKey, Endpoint, TrimPoint
-from streams.protocol import Dialog
+from streams.node import Endpoint, TrimPoint
+from streams.protocol import Dialog, DialogKey
 from streams.wire import MalformedError, UnknownSchemaError
 from streams.wire.state import (
     POSITIONS_KEY,

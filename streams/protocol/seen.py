@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
 
-from streams.protocol import Cause, Command
+from streams.protocol.cause import Cause
+from streams.protocol.frames import Command
 
 KEPT = 16
 """So many statements of a source are remembered one by one."""
