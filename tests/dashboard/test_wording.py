@@ -74,3 +74,5 @@ def test_a_time_of_day_is_utc() -> None:
     assert wording.clock(1_795_262_400_000) == "12:00:00"
     assert wording.clock(1_795_262_400_000, day=True) == "2026-11-21 12:00:00"
     assert wording.clock(None) == "–"
+    assert wording.clock(2**63 - 1) == "9223372036854775807 ms"
+    assert wording.clock(-(2**63), day=True) == "-9223372036854775808 ms"
