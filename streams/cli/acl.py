@@ -15,6 +15,7 @@ from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_options
 from streams.cli.parts import clusters_of_parts, part_option
 from streams.cli.topology_argument import TopologyArgument
+from streams.cli.value_text import one_line
 from streams.errors import UsageError
 from streams.kafka import create_acls, set_passwords
 from streams.live.parts import Part, parts_of
@@ -163,7 +164,7 @@ def _lines(each: _Found) -> Iterator[str]:
 
 def _comment(text: str) -> str:
     """Return a comment of one line: what a name holds behind a line's end would be a command."""
-    return "\n# " + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return "\n# " + one_line(text)
 
 
 def _command(user: str, grant: Granted) -> str:

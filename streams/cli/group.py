@@ -138,7 +138,10 @@ def _drop_output() -> None:
 
 
 def _fail(ctx: click.Context, sentence: str, code: int) -> None:
-    click.echo(_folded(f"hopline: {sentence}"), err=True)
+    from streams.cli.value_text import lines  # only who fails pays for it
+
+    # The sentence may name what somebody else has written.
+    click.echo(_folded(lines(f"hopline: {sentence}")), err=True)
     ctx.exit(code)
 
 

@@ -7,8 +7,19 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+from streams.cli.value_text import lines
 from streams.settings import LogFormat
 from streams.workers import WORKING
+
+
+class TextFormatter(logging.Formatter):
+    """Write lines for people: nothing that a record holds moves a cursor, or begins a line."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return what stands before a traceback; further lines of a message are set in."""
+        first, *more = lines(record.message).split("\n")
+        record.message = "\n".join([first, *(f"  {line.strip()}" for line in more)])
+        return super().formatMessage(record)
 
 
 class JsonFormatter(logging.Formatter):
@@ -32,12 +43,8 @@ class JsonFormatter(logging.Formatter):
 
 def log_to_stderr(form: LogFormat = LogFormat.TEXT, *, verbose: bool = False) -> None:
     """Send the log to stderr, where progress belongs; stdout is for results."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(message)s",
-    )
-    if form is LogFormat.JSON:
-        for handler in logging.getLogger().handlers:
-            handler.setFormatter(JsonFormatter())
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO if verbose else logging.WARNING)
+    text = TextFormatter("%(asctime)s %(levelname)s %(message)s")
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(JsonFormatter() if form is LogFormat.JSON else text)
     logging.getLogger("hopline.librdkafka").setLevel(logging.ERROR)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from xml.sax.saxutils import unescape
 
-from streams.cli.value_text import LONGEST_BODY, body_text, shorten, type_text
+from streams.cli.value_text import LONGEST_BODY, body_text, one_line, shorten, type_text
 from streams.prose import listed
 from streams.protocol import CHUNK, DEFAULT, DIALOG_TIMER, END_DIALOG, ERROR, State
 
@@ -23,7 +23,7 @@ def what(record: Description) -> str:
     if broken:
         where = f"{record['topic']}/{record['partition']}@{record['offset']}"
         text = f"MALFORMED {where}: {'; '.join(broken)}; value {body_text(record.get('body'))}"
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return one_line(text)
 
 
 def where(record: Description) -> str:

@@ -16,6 +16,7 @@ from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.parameters import BROKER_ID, SENDER, SERVICE
 from streams.cli.topology_argument import ConversationId
+from streams.cli.value_text import one_line
 from streams.kafka import read_catalog
 from streams.live.statements import live_topology
 from streams.live.trace import Leg, Probe, Tracer, Verdict, walk_all
@@ -77,7 +78,7 @@ def trace(
     else:
         click.echo(f"{place} -> {to}: {_summary(probes)}")
         for line in _lines(probes):
-            click.echo(line)
+            click.echo(one_line(line))
     if any(probe.verdict is not Verdict.OK for probe in probes):
         ctx.exit(_BAD_NEWS)
 

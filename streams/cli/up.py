@@ -17,6 +17,7 @@ from streams.cli.options import DEFAULT_PREFIX, prefix_option
 from streams.cli.settings import replication
 from streams.cli.topology_argument import find_folder
 from streams.cli.up_text import status_lines, statuses_json
+from streams.cli.value_text import one_line
 from streams.live import (
     Health,
     Started,
@@ -162,7 +163,7 @@ def status(ctx: click.Context, timeout: float, data: Path | None, format_: str) 
             if name:
                 click.echo(f"cluster {name}")
             for line in status_lines(folder.part(name) if name else folder, status_):
-                click.echo(line)
+                click.echo(one_line(line))
     ctx.exit(0 if worst(found.values()) is Health.RUNNING else 1)
 
 

@@ -42,9 +42,19 @@ def columns() -> int:
     return max(60, shutil.get_terminal_size((100, 24)).columns)
 
 
+def one_line(text: str) -> str:
+    """Return a text on one line, whoever has said it; nothing in it moves a cursor."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def lines(text: str) -> str:
+    """Return a text with the lines that it has, each as :func:`one_line`."""
+    return "\n".join(map(one_line, text.split("\n")))
+
+
 def shorten(text: str, width: int) -> str:
     """Return a text on one line of at most ``width`` characters; nothing in it moves a cursor."""
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    shown = one_line(text)
     return shown if len(shown) <= width else shown[: max(0, width - 1)] + "…"
 
 

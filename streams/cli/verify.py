@@ -11,6 +11,7 @@ from streams.cli.answer_options import format_option, timeout_option
 from streams.cli.instant import INSTANT
 from streams.cli.options import cluster_of, cluster_options
 from streams.cli.settings import credentials
+from streams.cli.value_text import lines
 from streams.cli.verify_text import verified_text
 from streams.errors import SurroundingsError, UsageError
 from streams.kafka import Cluster, stated_cluster
@@ -107,7 +108,7 @@ def verify(
         answer = {**verified.account.to_json(), "hung": hung, "notes": list(verified.notes)}
         click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
-        click.echo(verified_text(verified))
+        click.echo(lines(verified_text(verified)))
     for each in verified.hung:
         click.echo(f"hopline: {each}\n  {each.remedy}", err=True)
     if not verified.account.ledger.balanced:

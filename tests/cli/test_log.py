@@ -1,4 +1,4 @@
-"""The log of workers as JSON: one object a line, whatever is in it."""
+"""The log of workers, whatever is in it: as JSON one object a line, as text nothing that moves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import sys
 from contextvars import copy_context
 
-from streams.cli.log import JsonFormatter
+from streams.cli.log import JsonFormatter, TextFormatter
 from streams.workers import WORKING
 
 
@@ -48,3 +48,11 @@ def test_a_line_of_a_workers_thread_says_whose() -> None:
 
 def test_a_traceback_is_a_text_in_its_line() -> None:
     assert str(line("x", failing=True)["traceback"]).endswith("ValueError: two\nlines")
+
+
+def test_as_text_nothing_that_a_record_holds_begins_a_line_or_moves_a_cursor() -> None:
+    message = "the key \x1b[2J\x9b1m\u202e\nERROR forged\r cannot be read"
+    record = logging.LogRecord("hopline.x", logging.ERROR, "", 1, message, (), None)
+    assert TextFormatter("%(levelname)s %(message)s").format(record) == (
+        "ERROR the key \\x1b[2J\\x9b1m\\u202e\n  ERROR forged\\r cannot be read"
+    )

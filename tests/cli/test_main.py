@@ -144,6 +144,12 @@ def test_a_failure_is_folded_to_the_terminal(
     assert all(len(line) <= 60 and line.startswith("  ") for line in remedy)
 
 
+def test_a_failure_that_quotes_somebody_moves_no_cursor(invoke: Invoke) -> None:
+    """A name in it may come from a record that anybody has written."""
+    result = invoke(raising(UsageError("x \x1b[2J\x9b1m\u202e", "Or\r that.")))
+    assert result.stderr == "hopline: x \\x1b[2J\\x9b1m\\u202e\n  Or\\r that.\n"
+
+
 def test_a_module_of_our_own_that_is_missing_is_a_bug_and_looks_like_one(invoke: Invoke) -> None:
     result = invoke(raising(ModuleNotFoundError("", name="streams.nowhere")))
     assert isinstance(result.exception, ModuleNotFoundError)
