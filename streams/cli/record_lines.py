@@ -8,7 +8,7 @@ from collections.abc import Callable
 import click
 
 from streams.cli.record_text import what, where
-from streams.cli.value_text import clock, columns, day, middle, shorten
+from streams.cli.value_text import clock, columns, day, middle, one_line, shorten
 from streams.prose import wrapped
 from streams.wire.describe import Description
 
@@ -30,7 +30,7 @@ def lines() -> Callable[[Description], None]:
         kind = record["kind"]
         name = record["topic"] if kind is None else _short(kind, record)
         place = middle(f"{name}/{record['partition']}@{record['offset']}", 28)
-        dialog = (record["conversation"] or "")[:SHORTEST_ID]
+        dialog = one_line((record["conversation"] or "")[:SHORTEST_ID])
         left = f"{clock(record['at'])}  {place:<28}  {dialog:<{SHORTEST_ID}}  "
         if "malformed" in record:  # the reason is what matters, however long it is
             _wrapped(left, what(record), width)
@@ -43,7 +43,7 @@ def lines() -> Callable[[Description], None]:
 def _short(kind: str, record: Description) -> str:
     """Return a topic's name as people say it: without prefix and escapes."""
     if kind == "event":  # one topic for all instances: say whose event it is
-        return f"event {record.get('instance', '')}".rstrip()
+        return f"event {one_line(record.get('instance') or '')}".rstrip()
     database = record.get("database") if kind == "queue" else None
     parts = (record.get("instance") if kind != "presence" else None, database, record.get("queue"))
     return ".".join([kind, *(shorten(str(p), 60) for p in parts if p)])
@@ -56,7 +56,7 @@ def story() -> Callable[[Description], None]:
     def show(record: Description) -> None:
         if not told[0]:
             told[0] = True
-            click.echo(f"Conversation {record['conversation']}")
+            click.echo(f"Conversation {one_line(str(record['conversation']))}")
         days.turn(record["at"])
         place = middle(where(record), 20)
         left = f"{clock(record['at'])}  {record['kind'] or '':<6}  {place:<20}  "

@@ -30,7 +30,7 @@ def where(record: Description) -> str:
     """Return the instance and the database that a record belongs to."""
     event = record.get("event") or {}
     names = (record.get("instance"), event.get("database") or record.get("database"))
-    return "/".join(str(n) for n in names if n)
+    return one_line("/".join(str(n) for n in names if n))
 
 
 # --- by kind of topic ----------------------------------------------------------------------------

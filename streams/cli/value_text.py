@@ -54,7 +54,7 @@ def lines(text: str) -> str:
 
 def shorten(text: str, width: int) -> str:
     """Return a text on one line of at most ``width`` characters; nothing in it moves a cursor."""
-    shown = one_line(text)
+    shown = one_line(text[: width + 1])  # of a body of megabytes, too
     return shown if len(shown) <= width else shown[: max(0, width - 1)] + "…"
 
 

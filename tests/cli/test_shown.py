@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from streams.cli import main
+from streams.cli.record_lines import lines, story
+from streams.cli.value_text import shorten
 from streams.errors import UsageError
 from streams.store import Store
+from streams.wire import Topics, encode_event
+from streams.wire.describe import Description, RawRecord, describe
 
 STORE = "postgresql+psycopg://me:s3cret@127.0.0.1:1/shop"
 
@@ -60,3 +66,23 @@ def test_printed_grants_are_commands_of_kafka_and_nothing_else(tmp_path: Path) -
     subprocess.run(["bash", "-euc", script], check=True, cwd=tmp_path, env={"AT": ""})
     assert not made.exists()
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("printing", [lines, story])
+def test_no_name_of_a_record_moves_a_cursor(
+    printing: Callable[[], Callable[[Description], None]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "\x1b[2J\x9b1m\u202e\ufeff"
+    told = {"event": 149, "at": 1, "instance": evil, "database": evil, "conversation": evil}
+    raw = RawRecord("event", 0, 0, 1, evil.encode(), encode_event({**told, "detail": evil}), ())
+    printing()({**describe(raw, Topics("")), "conversation": evil})
+    said = capsys.readouterr().out
+    assert "\\x1b[2J" in said
+    assert [c for c in said if not c.isprintable() and c != "\n"] == []
+
+
+def test_a_body_of_megabytes_is_shortened_at_once() -> None:
+    """A compressed record of some kilobytes may hold it."""
+    started = time.monotonic()
+    assert shorten("\0" * 100_000_000, 9) == "\\x00\\x00…"
+    assert time.monotonic() - started < 5
