@@ -58,7 +58,7 @@ from streams.wire.topics import Topics
 Description = dict[str, Any]
 
 _NOBODY = uuid.UUID(int=0)
-_BROKEN = (MalformedError, ValueError, KeyError, TypeError, OverflowError)
+_BROKEN = (MalformedError, ValueError, KeyError, TypeError, OverflowError, RecursionError)
 _OURS = frozenset({ROUTE, MESSAGE, HOP, COMMAND, ORIGIN, CONVERSATION, ANNOUNCED, ADMITS})
 
 
@@ -121,11 +121,11 @@ class _Found:
         """Put what a decoder returns under a name, or its complaint under ``malformed``."""
         try:
             value = decode()
+            self.out[name] = plain(value)
         except _BROKEN as error:
             kind = "" if isinstance(error, MalformedError) else f"{name}: {type(error).__name__}: "
             self.malformed.append(f"{kind}{error}")
             return None
-        self.out[name] = plain(value)
         return value
 
     def header(self, name: str) -> bytes | None:

@@ -128,14 +128,22 @@ _FINGERPRINT = PREFIX_LENGTH - len(MARKER)
 
 
 def announcement(objects: Mapping[str, str]) -> bytes:
-    """Return what signs of life say of a catalog: which schemas of the envelope it has."""
-    schemas = (key for key, body in objects.items() if is_schema(key) and _is_envelope(body))
-    fingerprints = (split_key(key)[3].rpartition(".")[2] for key in schemas)
-    return b"".join(map(bytes.fromhex, sorted(fingerprints)))
+    """Return what signs of life say of a catalog: which schemas of the envelope it has.
+
+    What is none, though its key says so, is passed over: nobody could write under it.
+    """
+    schemas = (_envelope_of(key, body) for key, body in objects.items() if is_schema(key))
+    return b"".join(sorted(filter(None, schemas)))
 
 
-def _is_envelope(body: str) -> bool:
-    return bool(json.loads(body).get("namespace") == _ENVELOPE)
+def _envelope_of(key: str, body: str) -> bytes | None:
+    """Return the fingerprint of a schema of the envelope; ``None`` for any other, and rubbish."""
+    try:
+        is_envelope = json.loads(body)["namespace"] == _ENVELOPE
+        said = bytes.fromhex(split_key(key)[3].rpartition(".")[2])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return said if is_envelope and len(said) == _FINGERPRINT else None
 
 
 def read_announcement(raw: bytes) -> frozenset[bytes]:

@@ -300,6 +300,11 @@ def test_state_records_say_what_they_are_about() -> None:
         (record(TOPICS.event, b"\xc3\x01" + b"\0" * 9), "Event: unknown fingerprint"),
         (record(TOPICS.result("S"), None), "Result: no Avro single-object encoding"),
         (record(TOPICS.catalog, encode_catalog_object(1, "{")), "catalog: JSONDecodeError"),
+        (record(TOPICS.catalog, encode_catalog_object(1, "[" * 5_000)), "catalog: RecursionError"),
+        (
+            record(TOPICS.catalog, encode_catalog_object(1, "[" * 800 + "]" * 800)),
+            "catalog: RecursionError",
+        ),
         (record(TOPICS.dialog("S"), b"x", key=b"nonsense"), "no key of a state record"),
         (record(TOPICS.presence, encode_presence("S", "r", 1, 1)[:-1]), "Presence: "),
     ],

@@ -137,3 +137,11 @@ def test_what_is_learned_can_be_learned_elsewhere(schema: object) -> None:
     with pytest.raises(MalformedError, match="not one of a record"):
         learn("//schema/Route.strange", schema)
     assert learned_schemas() == known
+
+
+@pytest.mark.parametrize("body", ["[" * 5_000, "[]", "7", "", '{"namespace": "hopline.envelope"}'])
+def test_rubbish_in_the_place_of_a_schema_is_announced_by_nobody(body: str) -> None:
+    """Whoever may write the catalog may write it, and nothing removes a schema."""
+    known = {key: json.dumps(schema) for key, schema in written_schemas().items()}
+    odd = {f"//schema/Route.{name}": body for name in ("zz", "ab", "", "00" * 9)}
+    assert announcement({**known, **odd}) == announcement(known) != b""
