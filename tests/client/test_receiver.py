@@ -17,6 +17,7 @@ from streams.kafka import (
     FencedError,
     KafkaError,
     KafkaException,
+    UnusableCatalogError,
     deploy,
     partitions_of,
     read_catalog,
@@ -39,6 +40,7 @@ QUEUES = (
     "Poison",
     "Count",
     "Tolerant",
+    "Unusable",
     "Order",
     "Broken",
     "Beside",
@@ -284,6 +286,24 @@ def test_five_rollbacks_turn_the_queue_off_for_everybody(system: System) -> None
 
 
 @shows("Q6")
+def test_where_the_catalog_cannot_be_changed_the_queue_is_off_here(
+    system: System, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Somebody else's object in it, that nobody can use, ends no application."""
+
+    def refuse(*_: object) -> int:
+        raise UnusableCatalogError("'5' is no str.", "hopline apply --prune")
+
+    monkeypatch.setattr("streams.client.queues.publish", refuse)
+    put(system, "Unusable", (1, "poison", 5))
+    with reading(system, "Unusable") as receiver:
+        roll_back(receiver, 5)
+        with pytest.raises(StatementError, match=OFF):
+            receiver.receive(0)
+    assert status(system, "Unusable")
+    assert "is off here only: '5' is no str." in caplog.text
+
+
 def test_the_count_of_rollbacks_survives_a_restart(system: System) -> None:
     put(system, "Count", (1, "poison", 5))
     with reading(system, "Count") as receiver:
