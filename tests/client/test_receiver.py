@@ -285,7 +285,6 @@ def test_five_rollbacks_turn_the_queue_off_for_everybody(system: System) -> None
             receiver.receive(0)
 
 
-@shows("Q6")
 def test_where_the_catalog_cannot_be_changed_the_queue_is_off_here(
     system: System, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -304,6 +303,7 @@ def test_where_the_catalog_cannot_be_changed_the_queue_is_off_here(
     assert "is off here only: '5' is no str." in caplog.text
 
 
+@shows("Q6")
 def test_the_count_of_rollbacks_survives_a_restart(system: System) -> None:
     put(system, "Count", (1, "poison", 5))
     with reading(system, "Count") as receiver:
