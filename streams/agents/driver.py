@@ -109,6 +109,7 @@ class Consumer(aiokafka.Consumer):
         self._held: set[TP] = set()
         self._wanted: set[TP] = set()
         self._seeking = asyncio.Lock()
+        self._has_joined = False
         super().__init__(*args, **options)
         app = cast(ConnectedApp, self.app)
         self._returning = Returning(app.cluster, app.conf.id, app.conf.consumer_group_instance_id)
@@ -207,7 +208,12 @@ class Consumer(aiokafka.Consumer):
         self._held, self._wanted = self._of_queues(assigned), set()
         self._rollbacks = {tp: self._note(tp).rollbacks for tp in self._held}
         await super().on_partitions_assigned(assigned, generation_id)
-        if await asyncio.to_thread(self._returning.finds_idle, self.queues):
+        self._has_joined = True
+        await self.join_again_if_idle()
+
+    async def join_again_if_idle(self) -> None:
+        """Ask for a rebalance where a queue was assigned to nobody; most calls do nothing."""
+        if self._has_joined and await asyncio.to_thread(self._returning.finds_idle, self.queues):
             cast(ConsumerThread, self._thread).join_again()
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:

@@ -115,10 +115,14 @@ class Server:
         consumer.finish(message)
 
     async def _watch(self) -> None:
-        """Notice while nothing comes that nothing will: the topic is another one."""
+        """Notice while nothing comes that nothing will: the topic is another one, or nobody's."""
+        if self._served is None:
+            return
+        consumer = consumer_of(self._app)
         try:
-            if self._served is not None and self.topic in consumer_of(self._app).topics:
+            if self.topic in consumer.topics:
                 await self._refuse_another()
+            await consumer.join_again_if_idle()
         except Exception as error:
             await self._app.give_up(error)
 

@@ -20,6 +20,8 @@ from streams.kafka.failure import is_forbidden
 log = logging.getLogger("hopline.kafka")
 
 _TIMEOUT = 10.0
+_UNSETTLED = 0.5
+"""Seconds until a group is asked again that was rebalancing."""
 _AGAIN = 5.0
 """Seconds until it is asked again, where Kafka did not say it."""
 
@@ -58,21 +60,24 @@ class Returning:
         if now < self._look_at:
             return False
         try:
-            found, self._is_due = self._is_idle(topics), False
+            found = self._is_idle(topics)
+            self._is_due = found is None
+            if found is None:
+                self._look_at = self._clock() + _UNSETTLED
         except KafkaException as error:
             self._is_due = not is_forbidden(error.args[0])
             self._look_at = self._clock() + _AGAIN
             log.info("%s: what was dealt is not known: %s", self._group, error)
             return False
-        return found
+        return bool(found)
 
-    def _is_idle(self, topics: Collection[str]) -> bool:
+    def _is_idle(self, topics: Collection[str]) -> bool | None:
         admin = self._cluster.admin()
         asked = admin.describe_consumer_groups([self._group], request_timeout=_TIMEOUT)
         there = admin.list_topics(timeout=_TIMEOUT).topics
         group = asked[self._group].result()
         if group.state != ConsumerGroupState.STABLE:
-            return False  # it is being dealt anew
+            return None  # a rebalance goes on, and its leader may not know the topics yet
         dealt = {
             (p.topic, p.partition) for m in group.members for p in m.assignment.topic_partitions
         }
