@@ -28,7 +28,7 @@ NAMED_ELSEWHERE = {
 OTHER_LIBRARIES = {
     r"[^\w]Consumer\(\n?\s*\{": {"kafka/cluster.py"},
     r"\"group\.id\"": {"kafka/cluster.py", "settings/properties.py"},
-    r"\(faust\.App\)": {"agents/application.py"},
+    r"\(faust\.App\)": {"agents/connected.py"},
     r"\.format\(\"kafka\"\)": {"monitor/batch.py", "monitor/read.py"},
 }
 """What else makes consumers or names groups, and the files where that is known."""

@@ -135,7 +135,7 @@ def test_all_partitions_of_a_worker_share_its_transactions(three: Rig) -> None:
     assert sorted(answered(three, len(begins))) == sorted(begins)
     counts = worker.worker.counts
     assert len(parts) == counts.transactions < counts.statements / COUNT
-    assert max(parts) == COUNT
+    assert max(parts) > 1  # a first fetch need not have all of them
     ends = {
         (topic, number): position
         for number, owned in worker.worker.assignment.owned.items()
