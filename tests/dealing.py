@@ -1,9 +1,9 @@
 """How tests are dealt to several processes: by files, and what takes longest first.
 
-``make test`` runs two processes (`pytest -n 2 --dist loadfile`), each with a broker of its own. The
-tests of a file share what is dear to make, so they stay together, and so do those of a folder that
-share a Spark session, a browser or a guarded broker. A process that begins something long when the
-other one has nothing left would be waited for: hence the order. `pytest tests/x` knows nothing of
+``make test`` runs three processes (`pytest -n 3 --dist loadfile`), each with a broker of its own.
+The tests of a file share what is dear to make, so they stay together, and so do those of a folder
+that share a Spark session, a browser or a guarded broker. A process that begins something long when
+the others have nothing left would be waited for: hence the order. `pytest tests/x` knows nothing of
 this.
 """
 

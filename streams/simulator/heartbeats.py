@@ -81,14 +81,13 @@ class Heartbeats:
         if view is None:
             return
         self._read_own(reader, view)
-        if since is None:
+        if since is None or not self._is_up(reader, instance):
             return
-        if reader != instance and self._is_up(reader, instance):
+        if reader != instance:
             beat = (self._clock.now - since) // BEAT
             seen_at = (since + beat * BEAT) / SECOND
             view.seen(instance, str(self._lives[instance]), beat, seen_at)
-        if self._is_up(reader, instance):
-            self._claims[reader][instance] = self._claiming[instance]()
+        self._claims[reader][instance] = self._claiming[instance]()
 
     def _read_own(self, reader: str, view: Presence) -> None:
         """Let a reader read each heartbeat of its own since the last time: they move its clock."""

@@ -31,8 +31,8 @@ class CommittedState:
     be in flight towards one service before others wait for their turn (``flows``). ``gaps`` are the
     dialogs that hold fragments out of order, by conversation and side. ``requests`` for routes are
     by database and service; ``fits`` tells whether a conversation lives in this partition; ``seen``
-    is what was said by those who may say it again. ``needs`` is what its dialogs need of its
-    inputs.
+    is what was said by those who may say it again. ``retention`` is what its dialogs need of
+    its inputs.
     """
 
     instance: str

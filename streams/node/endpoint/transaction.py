@@ -208,7 +208,7 @@ class Transaction(Overlay):
     def close(self) -> None:
         """End the run: turn every effect into the records that stand for it."""
         take_turns(self)
-        self.notices.close(list(self.machines.values()))
+        self.notices.close(self.machines.values())
         self._read_again()
         for key, machine in self.machines.items():
             machine.finish()
